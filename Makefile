@@ -1,0 +1,52 @@
+# Two commands: `make reproduce` and `make test`. Both set up what they need in .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help setup reproduce test lint types layers unit plain bench clean
+
+help:
+	@echo "make reproduce   run the experiments, leave figures in out/"
+	@echo "make test        lint, types, layers and tests"
+	@echo "make bench       measure speed side by side, write docs/performance.md"
+	@echo "make clean       remove what the others made"
+
+.venv/.base: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/.dev: .venv/.base
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+setup: .venv/.dev
+
+reproduce: .venv/.base
+	$(BIN)/belated reproduce
+
+test: lint types layers unit plain
+
+lint: .venv/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: .venv/.dev
+	$(BIN)/mypy
+
+layers: .venv/.dev
+	$(BIN)/lint-imports
+
+unit: .venv/.dev
+	$(BIN)/pytest
+
+# The same kernels as plain Python: a subset, since this is slow.
+plain: .venv/.dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m plain --override-ini addopts="--import-mode=importlib" tests
+
+bench: .venv/.dev
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf .venv out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

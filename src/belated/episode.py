@@ -1,0 +1,160 @@
+"""Shape, Episode and Policy: the only types that cross every boundary."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def check_integer(name: str, value: object, least: int) -> int:
+    """`value` as an int of at least `least`, or a sentence that says what is wrong."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer, not {value!r}.")
+    if value < least:
+        raise ValueError(f"{name} is {value}; it must be at least {least}.")
+    return int(value)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a problem: S states, A actions, H steps in an episode.
+
+    >>> Shape(30, 2, 30)
+    Shape(states=30, actions=2, horizon=30)
+    """
+
+    states: int
+    actions: int
+    horizon: int
+
+    def __post_init__(self) -> None:
+        for name in ("states", "actions", "horizon"):
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), 1))
+
+    @property
+    def table(self) -> tuple[int, int, int]:
+        """(H, S, A), the shape of a table over (stage, state, action)."""
+        return self.horizon, self.states, self.actions
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """The record of one episode: s_1, a_1, r_1, s_2, ..., a_H, r_H, s_{H+1}.
+
+    `id` tells episodes apart: a learner takes each id once. `rewards` may be left out where
+    they are known beforehand.
+
+    >>> Episode(7, states=[0, 1, 1], actions=[1, 0]).states
+    array([0, 1, 1])
+    """
+
+    id: int
+    states: Ints
+    actions: Ints
+    rewards: Floats | None = None
+
+    def __init__(
+        self,
+        id: int,
+        states: Sequence[int] | Ints,
+        actions: Sequence[int] | Ints,
+        rewards: ArrayLike | None = None,
+    ) -> None:
+        object.__setattr__(self, "id", check_integer("Episode id", id, 0))
+        object.__setattr__(self, "states", _integers(f"states of episode {id}", states))
+        object.__setattr__(self, "actions", _integers(f"actions of episode {id}", actions))
+        values = None if rewards is None else np.asarray(rewards, dtype=np.float64)
+        object.__setattr__(self, "rewards", values)
+
+    def check(self, shape: Shape) -> None:
+        """Refuse an episode that `shape` could not have produced."""
+        for name, values, length, limit in (
+            ("states", self.states, shape.horizon + 1, shape.states),
+            ("actions", self.actions, shape.horizon, shape.actions),
+        ):
+            if values.shape != (length,):
+                raise ValueError(
+                    f"Episode {self.id} has {values.size} {name}; horizon {shape.horizon} "
+                    f"needs {length} (H + 1 states, the last one included, and H actions)."
+                )
+            outside = np.flatnonzero((values < 0) | (values >= limit))
+            if outside.size:
+                step = int(outside[0])
+                raise ValueError(
+                    f"Episode {self.id} has {name}[{step}] = {values[step]}; "
+                    f"allowed are 0 .. {limit - 1}."
+                )
+        if self.rewards is not None:
+            if self.rewards.shape != (shape.horizon,):
+                raise ValueError(
+                    f"Episode {self.id} has {self.rewards.size} rewards; "
+                    f"horizon {shape.horizon} needs as many."
+                )
+            outside = np.flatnonzero(~((self.rewards >= 0) & (self.rewards <= 1)))
+            if outside.size:
+                step = int(outside[0])
+                raise ValueError(
+                    f"Episode {self.id} has rewards[{step}] = {self.rewards[step]}; "
+                    "rewards lie in [0, 1]."
+                )
+
+
+def _integers(name: str, values: Sequence[int] | Ints) -> Ints:
+    array = np.asarray(values)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"{name} must be a flat sequence of integers, not {values!r}.")
+    return array.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """What to play: one action for each (step, state), or a uniform draw where it explores.
+
+    `actions[h, s]` is the action at step h (from 0) in state s. Where `explore` is given and
+    marks any action at (h, s), the action is drawn uniformly from the marked ones instead.
+    """
+
+    actions: NDArray[np.int32]
+    explore: Bools | None = None
+
+    @property
+    def mixed(self) -> bool:
+        """Whether any action is drawn at random."""
+        return self.explore is not None and bool(self.explore.any())
+
+    def choices(self, step: int, state: int) -> Ints:
+        """The actions that may be played here, each equally likely."""
+        if self.explore is not None:
+            marked = np.flatnonzero(self.explore[step, state])
+            if marked.size:
+                return marked.astype(np.int64)
+        return self.actions[step, state : state + 1].astype(np.int64)
+
+    def action(self, step: int, state: int, u: float = 0.0) -> int:
+        """The action played here, given a uniform `u` in [0, 1) for where it is drawn."""
+        choices = self.choices(step, state)
+        return int(choices[int(u * choices.size)])
+
+    def probabilities(self, actions: int) -> Floats:
+        """The policy as probabilities (H, S, A)."""
+        dense = np.eye(actions)[self.actions]
+        if self.explore is not None:
+            marked = self.explore.sum(axis=2, keepdims=True)
+            np.divide(self.explore, marked, out=dense, where=marked > 0)
+        return dense
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Policy):
+            return NotImplemented
+        return np.array_equal(self.actions, other.actions) and np.array_equal(
+            _marks(self), _marks(other)
+        )
+
+
+def _marks(policy: Policy) -> Bools:
+    return policy.explore if policy.mixed and policy.explore is not None else np.zeros(0, np.bool_)

@@ -1,0 +1,22 @@
+"""When to plan: four ways to live with late feedback."""
+
+from belated.learner.updaters.active import Active
+from belated.learner.updaters.explicit import ExplicitExploration
+from belated.learner.updaters.lazy import Lazy
+from belated.learner.updaters.multi import MultiInstance
+from belated.learner.updaters.updater import Explorer, Sight, Updater
+
+UPDATERS: dict[str, type[Updater]] = {
+    updater.name: updater for updater in (Active, Lazy, ExplicitExploration, MultiInstance)
+}
+
+__all__ = [
+    "UPDATERS",
+    "Active",
+    "ExplicitExploration",
+    "Explorer",
+    "Lazy",
+    "MultiInstance",
+    "Sight",
+    "Updater",
+]

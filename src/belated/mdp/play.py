@@ -1,0 +1,72 @@
+"""One episode of a world, drawn by addressed randomness."""
+
+from typing import Any
+
+import numpy as np
+
+from belated.compiled import compiled
+from belated.episode import Episode, Floats, Policy, Shape, check_integer
+from belated.mdp.model import MDP, mean_reward, row_of
+from belated.randomness import EXPLORE, REWARD, START, TRANSITION, check_seed, uniform
+
+
+@compiled
+def draw(cum: Floats, lo: int, hi: int, u: float) -> int:
+    """The first j in lo .. hi - 1 with u < cum[j]; `cum` rises there to 1."""
+    last = hi - 1
+    while lo < last:
+        middle = (lo + last) // 2
+        if u < cum[middle]:
+            last = middle
+        else:
+            lo = middle + 1
+    return lo
+
+
+def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
+    """Play `policy` for one episode: a pure function of the seed and the episode's number.
+
+    >>> from belated.mdp.chain import chain
+    >>> left = Policy(np.zeros((5, 5), np.int32))
+    >>> play(chain(5), left, seed=7, episode=1).states
+    array([0, 0, 0, 0, 0, 0])
+    """
+    check_policy(world.shape, policy)
+    check_integer("episode", episode, 0)
+    key: Any = np.uint64(check_seed(seed))
+    first = draw(world.start_cum, 0, world.shape.states, uniform(key, START, episode, 0))
+    states, actions, rewards = [int(first)], [], []
+    for h in range(world.shape.horizon):
+        s = states[h]
+        a = policy.action(h, s, uniform(key, EXPLORE, episode, h))
+        reward = float(mean_reward(world.rewards, h, s, a))
+        if world.reward_draws == "bernoulli":
+            reward = float(uniform(key, REWARD, episode, h) < reward)
+        row = row_of(world.ptr, world.rewards, h, s, a)
+        u = uniform(key, TRANSITION, episode, h)
+        at = draw(world.cum, world.ptr[row], world.ptr[row + 1], u)
+        actions.append(a)
+        rewards.append(reward)
+        states.append(int(world.succ[at]))
+    return Episode(episode, states, actions, rewards)
+
+
+def check_policy(shape: Shape, policy: Policy) -> None:
+    """Refuse a policy that cannot be played in a world of this shape."""
+    H, S, A = shape.table
+    if policy.actions.shape != (H, S):
+        raise ValueError(
+            f"The policy's actions have shape {policy.actions.shape}; "
+            f"this world needs (H, S) = {(H, S)}."
+        )
+    if policy.explore is not None and policy.explore.shape != (H, S, A):
+        raise ValueError(
+            f"The policy's explore has shape {policy.explore.shape}; "
+            f"this world needs (H, S, A) = {(H, S, A)}."
+        )
+    for cell in np.flatnonzero((policy.actions < 0) | (policy.actions >= A))[:1]:
+        h, s = divmod(int(cell), S)
+        raise ValueError(
+            f"The policy's action at stage {h}, state {s} is {policy.actions[h, s]}; "
+            f"allowed are 0 .. {A - 1}."
+        )

@@ -1,0 +1,85 @@
+"""Explicit exploration inside the compiled engine: the marks, kept up to date visit by visit."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.buckets import Buckets, put
+from belated.compiled import compiled
+from belated.episode import Bools, Shape
+from belated.exact.values import NOWHERE
+from belated.learner.updaters.explicit import ExplicitExploration
+from belated.learner.updaters.updater import Updater
+from belated.randomness import EXPLORE, uniform
+
+
+class Exploring(NamedTuple):
+    """Counts of the exploration rule, and the actions to draw from where any is marked."""
+
+    seen: NDArray[np.int64]  # (1 or H, S, A)
+    explore: Bools  # (H, S, A), or (0, 0, 0) when nothing ever explores
+    least: float
+    by_state: bool
+    rare: bool
+
+
+def exploring(updater: Updater, shape: Shape) -> Exploring:
+    """The exploration of a fresh learner with this updater."""
+    if not isinstance(updater, ExplicitExploration):
+        return Exploring(np.zeros((0, 0, 0), np.int64), NOWHERE.copy(), 0.0, False, False)
+    tally = updater.explorer(shape)
+    return Exploring(
+        tally.seen, tally.marks(), tally.least, updater.unit == "sh", updater.draw == "rare"
+    )
+
+
+@compiled
+def note(state: Exploring, h: int, s: int, a: int, changed: Buckets) -> None:
+    """Count a visit; cells whose marks change are put into `changed`."""
+    H, S, A = state.explore.shape
+    pooled = state.seen.shape[0] == 1
+    group = 0 if pooled else h
+    state.seen[group, s, a] += 1
+    if not explores(state, h, s):
+        return
+    total = 0
+    some = False
+    for b in range(A):
+        total += state.seen[group, s, b]
+        some = some or state.seen[group, s, b] < state.least
+    if state.by_state:
+        some = total < state.least
+    for step in range(H if pooled else 1):
+        at = step if pooled else h
+        for b in range(A):
+            mark = some and (not state.rare or state.seen[group, s, b] < state.least)
+            if mark != state.explore[at, s, b]:
+                state.explore[at, s, b] = mark
+                put(changed, at, at * S + s)
+
+
+@compiled
+def explores(state: Exploring, h: int, s: int) -> bool:
+    """Whether the action at (h, s) is drawn."""
+    if state.explore.size > 0:
+        for a in range(state.explore.shape[2]):
+            if state.explore[h, s, a]:
+                return True
+    return False
+
+
+@compiled
+def drawn(state: Exploring, h: int, s: int, seed: np.uint64, episode: int) -> int:
+    """The action that exploration draws at (h, s)."""
+    marked = 0
+    for a in range(state.explore.shape[2]):
+        if state.explore[h, s, a]:
+            marked += 1
+    skip = int(uniform(seed, EXPLORE, episode, h) * marked)
+    for a in range(state.explore.shape[2]):
+        if state.explore[h, s, a]:
+            if skip == 0:
+                return a
+            skip -= 1
+    return 0

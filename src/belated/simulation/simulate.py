@@ -1,0 +1,160 @@
+"""`simulate`: one learner in one world under one delay law."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from belated.delays.laws import Law, constant, longest
+from belated.episode import Ints, check_integer
+from belated.learner.bases.base import Base, check_choice
+from belated.learner.learner import Learner
+from belated.learner.plan import Planner
+from belated.learner.problem import Problem, Stages
+from belated.learner.updaters.explicit import ExplicitExploration
+from belated.learner.updaters.updater import Updater
+from belated.mdp.model import MDP
+from belated.randomness import check_seed
+from belated.simulation.compiled_run import Heard, run_compiled, why_not_compiled
+from belated.simulation.engine import PLANNING
+from belated.simulation.reference import run_reference
+from belated.simulation.run import Run
+
+Engine = Literal["auto", "compiled", "reference"]
+Planning = Literal["incremental", "full", "none"]
+
+
+def simulate(
+    world: MDP,
+    *,
+    base: Base | Planner,
+    updater: Updater,
+    delay: Law | None = None,
+    episodes: int,
+    seed: int = 0,
+    every: int | None = None,
+    stages: Stages = "each",
+    engine: Engine = "auto",
+    planning: Planning = "incremental",
+    trace: bool = False,
+) -> Run:
+    """Play `episodes` episodes and return the exact regret.
+
+    - `delay`: how late feedback is; not at all if it is not given.
+    - `every`: keep the regret after every so many episodes; by default about a thousand times.
+    - `stages`: count "each" step apart, or "pooled".
+    - `engine`: "compiled" code, the "reference" loop in Python, which takes any object for a base
+      or an updater, or "auto", the first of them that can. They agree to the bit.
+    - `planning`: in compiled code, plan only what changed, "incremental", or everything, "full";
+      they agree to the bit too. "none" keeps the first policy for ever, to measure the rest.
+    - `trace`: keep the policy of every episode too.
+
+    Everything random is addressed by `seed`, episode and step, so learners compared under one
+    seed meet the same world and the same delays.
+
+    >>> from belated.learner.bases import UCRL2
+    >>> from belated.learner.updaters import Active
+    >>> from belated.mdp.chain import chain
+    >>> run = simulate(chain(3), base=UCRL2(scale=0.1), updater=Active(), episodes=50, seed=7)
+    >>> run.updates, run.max_missing
+    (49, 0)
+    """
+    setting = Setting(world, base, updater, delay, episodes, every, stages, engine, planning, trace)
+    return setting.run(seed)
+
+
+def _ignore(episodes: int) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything that determines a run but the seed."""
+
+    world: MDP
+    base: Base | Planner
+    updater: Updater
+    delay: Law | None
+    episodes: int
+    every: int | None
+    stages: Stages
+    engine: Engine
+    planning: Planning
+    trace: bool
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.world, MDP):
+            raise TypeError(f"world is {self.world!r}; it must be an MDP.")
+        if not isinstance(self.updater, Updater):
+            raise TypeError(f"updater is {self.updater!r}; it must be an Updater such as Active().")
+        if not isinstance(self.delay, Law | None):
+            raise TypeError(f"delay is {self.delay!r}; it must be a law of belated.delays.")
+        check_integer("episodes", self.episodes, 1)
+        if self.every is not None:
+            check_integer("every", self.every, 1)
+        check_choice("engine", self.engine, ("auto", "compiled", "reference"))
+        check_choice("planning", self.planning, PLANNING)
+
+    def run(self, seed: int, heard: Heard = _ignore) -> Run:
+        """One run; `heard` is told of the episodes played, now and then."""
+        seed = check_seed(seed)
+        every = max(1, self.episodes // 1000) if self.every is None else self.every
+        delays = (self.delay or constant(0)).draw(seed=seed, episodes=self.episodes)
+        updater = told(self.updater, delays)
+        problem = Problem.of(
+            self.world.shape,
+            self.base,
+            self.world.reward_table(),
+            episodes=self.episodes,
+            stages=self.stages,
+            seed=seed,
+        )
+        if self._compiled(problem, updater):
+            return run_compiled(
+                self.world,
+                problem,
+                updater,
+                delays,
+                seed=seed,
+                every=every,
+                trace=self.trace,
+                planning=self.planning,
+                heard=heard,
+            )
+        learner = Learner(
+            problem.shape,
+            base=problem.base,
+            updater=updater,
+            rewards=problem.rewards,
+            episodes=problem.episodes,
+            stages=problem.stages,
+            seed=seed,
+        )
+        return run_reference(
+            self.world, learner, delays, seed=seed, every=every, trace=self.trace, heard=heard
+        )
+
+    def _compiled(self, problem: Problem, updater: Updater) -> bool:
+        if self.engine == "reference":
+            return False
+        reason = why_not_compiled(problem, updater)
+        if reason is None:
+            return True
+        if self.engine == "compiled":
+            raise ValueError(f"engine is 'compiled', but {reason}; use 'auto' or 'reference'.")
+        warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
+        return False
+
+
+def told(updater: Updater, delays: Ints) -> Updater:
+    """Explicit exploration is told the largest delay, as in the paper, unless it knows better."""
+    if not isinstance(updater, ExplicitExploration):
+        return updater
+    if updater.tau_max is not None or updater.threshold is not None:
+        return updater
+    most = longest(delays)
+    if most == float("inf"):
+        raise ValueError(
+            "An episode never comes back, so there is no largest delay; "
+            "give ExplicitExploration a tau_max or a threshold."
+        )
+    return replace(updater, tau_max=most)

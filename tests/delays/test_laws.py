@@ -1,0 +1,315 @@
+"""Delay laws: the right probabilities, addressed draws, and refusals in a sentence."""
+
+import math
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from belated.compiled import JIT, interpreted
+from belated.delays import (
+    NEVER,
+    Law,
+    constant,
+    empirical,
+    from_scipy,
+    geometric,
+    longest,
+    never,
+    parse,
+    poisson,
+    uniform,
+)
+from belated.delays import laws as module
+from belated.randomness import DELAY
+from belated.randomness import uniform as uniform_at
+
+FOUR = [constant, uniform, poisson, geometric]
+LAWS = [
+    constant(3),
+    uniform(2),
+    uniform(2.5),
+    poisson(4),
+    geometric(0.5),
+    geometric(7),
+    empirical([0, 0, 2, 9, math.inf]),
+    from_scipy(stats.nbinom(5, 0.4)),
+    never(0.25, otherwise=geometric(3)),
+]
+# irrational, so none of them is a value of a distribution function below
+GRID = (np.arange(99_991) + 1 / math.pi) / 99_991
+
+J = range(120)
+PMF: dict[str, list[float]] = {
+    "constant:3": [float(j == 3) for j in J],
+    "uniform:2": [(j <= 4) / 5 for j in J],
+    "uniform:2.5": [(j <= 5) / 6 for j in J],
+    "poisson:4": [math.exp(-4) * 4**j / math.factorial(j) for j in J],
+    "geometric:0.5": [2 / 3 * (1 / 3) ** j for j in J],
+    "geometric:7": [1 / 8 * (7 / 8) ** j for j in J],
+    "nbinom(5, 0.4)": [math.comb(j + 4, j) * 0.4**5 * 0.6**j for j in J],
+}
+WITH_PMF = [law for law in LAWS if law.name in PMF]
+
+
+@pytest.mark.parametrize("law", WITH_PMF, ids=lambda law: law.name)
+def test_share_of_uniforms_up_to_a_delay_is_its_distribution_function(law: Law) -> None:
+    delays = law.at(GRID)
+    for j, share in enumerate(np.cumsum(PMF[law.name])):
+        assert np.array_equal(delays <= j, share > GRID)
+
+
+@pytest.mark.parametrize("law", WITH_PMF, ids=lambda law: law.name)
+def test_mean_of_a_law_is_that_of_its_probabilities(law: Law) -> None:
+    assert np.dot(J, PMF[law.name]) == pytest.approx(law.mean, abs=1e-4)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_quantile_is_the_first_delay_that_reaches_the_probability(law: Law) -> None:
+    delays = law.at(GRID)
+    for p in (0.01, 0.1, 0.3, 0.5, 0.73, 0.9):
+        j = law.quantile(p)
+        if math.isinf(j):
+            assert np.mean(delays < NEVER) < p
+        else:
+            assert np.mean(delays <= j) > p - 2e-5
+            assert np.mean(delays <= j - 1) < p
+
+
+@pytest.mark.parametrize("law", [uniform(49.5), empirical(range(100))])
+def test_quantile_is_not_misled_by_rounding(law: Law) -> None:
+    for j in range(100):
+        assert law.quantile((j + 1) / 100) == j
+        assert law.quantile(math.nextafter((j + 1) / 100, 0)) == j
+        assert law.quantile(math.nextafter((j + 1) / 100, 1)) == min(99, j + 1)
+
+
+@pytest.mark.parametrize("mean", [1.0, 3.0, 100.0])
+def test_geometric_quantile_inverts_its_distribution_function(mean: float) -> None:
+    law = geometric(mean)
+    log_q = -math.log1p(1 / mean)
+    for j in range(200):
+        at = -math.expm1((j + 1) * log_q)
+        if at > 0.999999:
+            break
+        assert law.quantile(at) == j
+        assert law.quantile(math.nextafter(at, 1)) == j + 1
+
+
+def test_quantiles_at_the_ends_are_the_ends_of_the_support() -> None:
+    assert [law.quantile(0) for law in (constant(3), uniform(2), poisson(4), geometric(7))] == [
+        3,
+        0,
+        0,
+        0,
+    ]
+    assert [law.quantile(1) for law in (constant(3), uniform(2))] == [3, 4]
+    assert poisson(4).quantile(1) == geometric(7).quantile(1) == math.inf
+    assert from_scipy(stats.randint(2, 6)).quantile(0) == 2
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_uniform_zero_and_the_last_below_one_give_delays(law: Law) -> None:
+    ends = law.at(np.array([0.0, math.nextafter(1, 0)]))
+    assert ((ends >= 0) & (ends < 1000) | (ends == NEVER)).all()
+
+
+@pytest.mark.parametrize("make", FOUR)
+def test_mean_zero_is_immediate_feedback(make: Callable[[float], Law]) -> None:
+    law = make(0)
+    assert law.mean == 0
+    assert not law.at(GRID).any()
+    assert law.quantile(0.999) == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(LAWS),
+    st.integers(0, 2**64 - 1),
+    st.integers(1, 30),
+    st.integers(0, 30),
+)
+def test_a_chunk_of_delays_is_the_slice_of_a_longer_draw(
+    law: Law, seed: int, first: int, episodes: int
+) -> None:
+    whole = law.draw(seed=seed, episodes=first + episodes - 1)
+    chunk = law.draw(seed=seed, episodes=episodes, first=first)
+    assert np.array_equal(chunk, whole[first - 1 :])
+    assert chunk.dtype == np.int64
+
+
+def test_each_delay_is_the_quantile_at_its_own_address() -> None:
+    law = geometric(20)
+    drawn = law.draw(seed=2**64 - 1, episodes=20)
+    u = [uniform_at(np.uint64(2**64 - 1), DELAY, i, 0) for i in range(1, 21)]  # type: ignore[arg-type]
+    assert np.array_equal(drawn, law.at(np.array(u)))
+    assert not np.array_equal(drawn, law.draw(seed=0, episodes=20))
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled")
+def test_geometric_delays_have_the_same_bits_without_compilation() -> None:
+    u = GRID[:20_000]
+    compiled, plain = np.empty_like(u), np.empty_like(u)
+    module._invert_geometric(-math.log1p(0.01), u, compiled)
+    interpreted(module._invert_geometric)(-math.log1p(0.01), u, plain)
+    assert np.array_equal(compiled, plain)
+
+
+def test_feedback_never_returns_with_the_given_probability() -> None:
+    law = never(0.25, otherwise=uniform(1))
+    delays = law.at(GRID)
+    assert np.array_equal(delays == NEVER, GRID < 0.25)
+    shares = [np.mean(delays == j) for j in range(3)]
+    assert shares == pytest.approx([0.25] * 3, abs=2e-5)
+    assert law.mean == math.inf
+    assert law.quantile(0.75) == 2
+    assert law.quantile(0.76) == math.inf
+
+
+@pytest.mark.parametrize("ulps", [1, 3])
+def test_rounding_loses_no_feedback_that_returns(ulps: int) -> None:
+    law = never(0.25 + ulps * 2**-54, otherwise=geometric(3))
+    assert law.at(np.array([math.nextafter(1, 0)]))[0] < 1000
+
+
+def test_never_within_never_loses_both_shares() -> None:
+    twice = never(0.5, otherwise=never(0.5, otherwise=constant(2)))
+    assert np.mean(twice.at(GRID) == NEVER) == pytest.approx(0.75, abs=2e-5)
+    assert twice.quantile(0.25) == 2
+
+
+def test_never_with_probability_one_or_zero_is_always_or_not_at_all() -> None:
+    always = never(1, otherwise=poisson(3))
+    assert (always.at(GRID) == NEVER).all()
+    assert always.quantile(0) == math.inf
+    not_at_all = never(0, otherwise=poisson(3))
+    assert np.array_equal(not_at_all.at(GRID), poisson(3).at(GRID))
+    assert not_at_all.mean == 3
+
+
+def test_an_episode_number_can_be_added_to_never() -> None:
+    assert np.int64(2**40) + np.int64(NEVER) > NEVER
+
+
+def test_empirical_law_resamples_what_was_observed() -> None:
+    law = empirical([5, 1, 5, math.inf, NEVER, 2])
+    delays = law.at(GRID)
+    values, times = np.unique(delays, return_counts=True)
+    assert values.tolist() == [1, 2, 5, NEVER]
+    assert times / GRID.size == pytest.approx([1 / 6, 1 / 6, 2 / 6, 2 / 6], abs=2e-5)
+    assert law.mean == math.inf
+    assert empirical([5, 1]).mean == 3
+
+
+def test_empirical_laws_are_equal_only_if_their_samples_are() -> None:
+    assert empirical([1, 5]) == empirical([5, 1])
+    assert empirical([1, 5]) != empirical([2, 4])
+    assert empirical([1, 5], name="clinic").name == "clinic"
+
+
+def test_scipy_law_keeps_its_lower_end_mean_and_name() -> None:
+    law = from_scipy(stats.geom(0.25, loc=1))
+    assert law.at(np.array([0.0, 0.3])).tolist() == [2, 3]
+    assert law.mean == 5
+    assert law.name == "geom(0.25, loc=1)"
+
+
+def test_geometric_law_is_scipys_moved_to_start_at_zero() -> None:
+    scipys = from_scipy(stats.geom(1 / 8, loc=-1))
+    assert np.array_equal(scipys.at(GRID), geometric(7).at(GRID))
+
+
+@pytest.mark.parametrize(
+    "name", ["constant:5", "uniform:2.5", "poisson:0.1", "geometric:100", "never:0.1:poisson:30"]
+)
+def test_a_law_is_parsed_from_its_name(name: str) -> None:
+    law = parse(name)
+    assert law.name == name
+    assert parse(law.name) == law
+
+
+def test_parsed_laws_are_those_of_the_constructors() -> None:
+    assert parse("geometric:100.0") == geometric(mean=100)
+    nested = parse("never:0.1:never:0.2:constant:3")
+    assert nested == never(0.1, otherwise=never(0.2, otherwise=constant(3)))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_a_law_survives_pickling(law: Law) -> None:
+    again = pickle.loads(pickle.dumps(law))
+    assert again == law
+    assert np.array_equal(again.at(GRID[::1000]), law.at(GRID[::1000]))
+
+
+def test_longest_delay_is_infinite_if_any_never_returns() -> None:
+    assert longest(np.array([4, 9, 0])) == 9
+    assert isinstance(longest([4, 9]), int)
+    assert longest([4, NEVER]) == math.inf
+    assert longest([]) == 0
+
+
+@pytest.mark.parametrize("make", FOUR)
+@pytest.mark.parametrize("mean", [-1, math.nan, math.inf, -0.5, 2**54])
+def test_a_mean_that_no_delay_has_is_refused(make: Callable[[float], Law], mean: float) -> None:
+    with pytest.raises(ValueError, match=rf"^mean of a {make.__name__} delay is .*0 \.\. 2\*\*53"):
+        make(mean)
+
+
+@pytest.mark.parametrize("mean", ["3", None, True])
+def test_a_mean_that_is_no_number_is_refused(mean: object) -> None:
+    with pytest.raises(TypeError, match=r"^mean of a geometric delay must be a number, not "):
+        geometric(mean)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("attempt", "sentence"),
+    [
+        (lambda: constant(2.5), "mean of a constant delay is 2.5; it must be a whole number."),
+        (lambda: uniform(2.3), "mean of a uniform delay is 2.3; twice the mean"),
+        (lambda: never(1.5, constant(1)), "probability is 1.5; it must lie in"),
+        (lambda: never(-0.1, constant(1)), "probability is -0.1; it must lie in"),
+        (lambda: never(math.nan, constant(1)), "probability is nan; it must lie in"),
+        (lambda: empirical([]), "samples is empty"),
+        (lambda: empirical([1, -2]), "samples holds -2.0;"),
+        (lambda: empirical([1, 2.5]), "samples holds 2.5;"),
+        (lambda: empirical([1, math.nan]), "samples holds nan;"),
+        (lambda: from_scipy(stats.expon(scale=3)), "expon(scale=3) is continuous;"),
+        (lambda: from_scipy(stats.randint(-2, 4)), "randint(-2, 4) can be as low as -2;"),
+        (lambda: from_scipy(stats.poisson(-1)), "poisson(-1) is not one distribution;"),
+        (lambda: from_scipy(stats.poisson([1, 2])), "poisson([1, 2]) is not one distribution;"),
+        (lambda: from_scipy(stats.poisson(3, loc=0.5)).at(GRID), "law 'poisson(3, loc=0.5)' gave"),
+        (lambda: constant(1).quantile(1.1), "p is 1.1;"),
+        (lambda: constant(1).quantile(math.nan), "p is nan;"),
+        (lambda: constant(1).at(np.array([1.0])), "u is [1.];"),
+        (lambda: constant(1).draw(seed=-1, episodes=3), "seed is -1;"),
+        (lambda: constant(1).draw(seed=1, episodes=-3), "episodes is -3;"),
+        (lambda: constant(1).draw(seed=1, episodes=3, first=0), "first is 0;"),
+        (lambda: parse("gaussian:3"), "delay 'gaussian:3' is not understood; write constant:MEAN"),
+        (lambda: parse("geometric"), "delay 'geometric' is not understood;"),
+        (lambda: parse("geometric:many"), "delay 'geometric:many' is not understood;"),
+        (lambda: parse("never:0.1"), "delay 'never:0.1' is not understood;"),
+        (lambda: parse("never:often:constant:1"), "delay 'never:often:constant:1' is not under"),
+        (lambda: parse("never:0.1:soon"), "delay 'soon' is not understood;"),
+        (lambda: parse("constant:2.5"), "mean of a constant delay is 2.5;"),
+        (lambda: parse("never:2:constant:2"), "probability is 2.0;"),
+    ],
+)
+def test_a_refusal_is_one_sentence_about_what_was_given(
+    attempt: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011
+        attempt()
+    said = str(refusal.value)
+    assert said.startswith(sentence)
+    assert said.endswith(".")
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("what", [stats.poisson, 3, None])
+def test_only_a_frozen_distribution_makes_a_law(what: object) -> None:
+    with pytest.raises(TypeError, match=r"^a law is made from a frozen discrete distribution"):
+        from_scipy(what)

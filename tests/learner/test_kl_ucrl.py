@@ -1,0 +1,238 @@
+"""KL-UCRL against known answers, a conic solver, and weak duality."""
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hard_rows import hard_rows
+from learner_rows import make
+
+from belated.episode import Floats, Shape
+from belated.learner.backup import Row, Stage, mean
+from belated.learner.bases.kl_ucrl import KL_UCRL, bonus, budget, filippi, max_kl
+from belated.learner.plan import plan
+
+SHAPE = Shape(4, 2, 5)
+GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
+
+
+def eps_of(base: KL_UCRL, n: int, *, shape: Shape = SHAPE, episodes: int = 1000) -> float:
+    return budget(base.kernel(shape, episodes).constants, n)
+
+
+def value(base: KL_UCRL, stage: Stage, row: Row) -> float:
+    kernel = base.kernel(SHAPE, 1000)
+    function = getattr(kernel.backup, "__wrapped__", kernel.backup)
+    return float(function(kernel.constants, stage, row))
+
+
+def dual(v: Floats, p: Floats, eps: Floats) -> Floats:
+    """min over nu >= max V of nu - exp(sum P^ ln(nu - V) - eps), an upper bound of max <p, V>.
+
+    All cases at once, one in each row; states that are not there have v = -inf and p = 0. The
+    bound is convex in nu, so thirds of ln(nu - max V) are thrown away until nothing is left.
+    """
+    best = v.max(axis=1, keepdims=True)
+    there = np.isfinite(v)
+    gaps = np.where(there, best - np.where(there, v, 0.0), 0.0)
+    lack = (p * gaps).sum(axis=1, keepdims=True)
+    span = np.maximum(gaps.max(axis=1, keepdims=True), 1e-300)
+
+    def bound(x: Floats) -> Floats:
+        y = np.exp(x) * span
+        d = (lack - gaps) / (y + lack)
+        near = np.log(np.where(d > 0.5, (y + gaps) / (y + lack), 1.0))
+        logs = np.where(d > 0.5, near, np.log1p(-np.minimum(d, 0.5)))
+        return -(y + lack) * np.expm1((p * logs).sum(axis=1, keepdims=True) - eps[:, None])
+
+    lo = np.full_like(span, -45.0)
+    hi = np.full_like(span, 30.0)
+    for _ in range(90):
+        a, b = (2 * lo + hi) / 3, (lo + 2 * hi) / 3
+        left = bound(a) <= bound(b)
+        lo, hi = np.where(left, lo, a), np.where(left, b, hi)
+    return (best - lack + np.minimum(bound(lo), bound(hi)))[:, 0]
+
+
+class Solver:
+    """max <p, V> over the ball, for one number of states, by an interior-point method."""
+
+    def __init__(self, S: int) -> None:
+        self.p = cp.Variable(S, nonneg=True)
+        self.v = cp.Parameter(S)
+        self.reference = cp.Parameter(S, nonneg=True)
+        self.seen = cp.Parameter(S, nonneg=True)
+        self.least = cp.Parameter()
+        observed = cp.multiply(self.seen, self.p) + 1 - self.seen  # 1 instead of the others' p
+        logs = cp.Variable(S)
+        ball = [logs <= cp.log(observed), self.reference @ logs >= self.least]
+        self.problem = cp.Problem(cp.Maximize(self.v @ self.p), [cp.sum(self.p) == 1, *ball])
+
+    def __call__(self, v: Floats, p: Floats, eps: float) -> float:
+        self.v.value, self.reference.value = v, p
+        self.seen.value = np.where(p > 0, 1.0, 0.0)
+        self.least.value = float((p[p > 0] * np.log(p[p > 0])).sum()) - eps
+        tight = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+        return float(self.problem.solve(solver=cp.CLARABEL, **tight))
+
+
+def test_the_uniform_radius_matches_its_formula() -> None:
+    assert eps_of(KL_UCRL(), 50) == pytest.approx(0.3659930120, abs=1e-9)
+    assert eps_of(KL_UCRL(), 50, episodes=10**6) == eps_of(KL_UCRL(), 50)
+
+
+def test_the_constant_of_filippi_matches_its_formula() -> None:
+    assert filippi(4, 2, 5000, 0.05) == pytest.approx(51.4594508433, abs=1e-9)
+
+
+def test_the_filippi_radius_counts_stages_as_actions_and_episodes_as_time() -> None:
+    base = KL_UCRL(radius="filippi")
+    assert eps_of(base, 50) == pytest.approx(filippi(4, 10, 1000, 0.05) / 50, rel=1e-12)
+    assert eps_of(base, 7, episodes=1) == pytest.approx(filippi(4, 10, 3, 0.05) / 7, rel=1e-12)
+
+
+@pytest.mark.parametrize("radius", ["uniform", "filippi"])
+def test_a_single_state_leaves_no_doubt(radius: str) -> None:
+    assert eps_of(KL_UCRL(radius=radius), 3, shape=Shape(1, 2, 5)) == 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("radius", ["uniform", "filippi"])
+def test_scale_multiplies_the_radius(radius: str) -> None:
+    one = eps_of(KL_UCRL(radius=radius), 9)  # type: ignore[arg-type]
+    assert eps_of(KL_UCRL(radius=radius, scale=0.3), 9) == pytest.approx(0.3 * one)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("eps", "value"), [(0.3659930120463993, 2.2607685336), (0.05, 1.6126498198)])
+def test_the_maximum_matches_known_answers(eps: float, value: float) -> None:
+    assert max_kl(*GOLDEN, eps) == pytest.approx(value, abs=1e-9)
+
+
+def test_all_mass_on_one_state_gives_an_unobserved_better_one_what_is_left() -> None:
+    stage, row = make([1.0, 3.0], [8, 0])
+    assert max_kl(stage, row, 0.7) == pytest.approx(3 - 2 * math.exp(-0.7), abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("v", "m"), [([2.0, 2.0, 2.0], [3, 0, 4]), ([0.1, 2.3, 2.3], [0, 3, 4]), ([1.7], [9])]
+)
+def test_where_nothing_better_is_possible_the_maximum_is_the_mean(
+    v: list[float], m: list[int]
+) -> None:
+    stage, row = make(v, m)
+    assert max_kl(stage, row, 0.5) == mean(stage, row)
+
+
+def test_no_budget_leaves_the_mean() -> None:
+    for v, m in hard_rows(200, 1, sizes=(1, 2, 5, 12)):
+        stage, row = make(v, m)
+        assert max_kl(stage, row, 0.0) == mean(stage, row)
+
+
+def test_a_huge_budget_reaches_the_best_state() -> None:
+    for v, m in hard_rows(200, 2, sizes=(1, 2, 5, 12)):
+        for eps in (60.0, 1e3, 1e300):
+            assert max_kl(*make(v, m), eps) == pytest.approx(v.max(), abs=1e-9 * np.ptp(v) + 1e-14)
+
+
+def test_the_maximum_reads_only_the_successors_and_the_best_value() -> None:
+    random = np.random.default_rng(3)
+    for v, m in hard_rows(300, 4, sizes=(4, 8)):
+        eps = 10 ** random.uniform(-4, 1)
+        other = np.where((m > 0) | (v == v.max()), v, v.min() - random.random(v.size))
+        assert max_kl(*make(v, m), eps) == max_kl(*make(other, m), eps)
+
+
+def test_the_maximum_agrees_with_a_conic_solver() -> None:
+    solvers = {S: Solver(S) for S in (2, 4, 7)}
+    random = np.random.default_rng(5)
+    for v, m in hard_rows(240, 6, sizes=tuple(solvers), most=300):
+        eps = 10 ** random.uniform(-3, 1)
+        # The solver's tolerance is absolute, so it sees values of about one.
+        unit = max(np.ptp(v), 1e-12)
+        scaled = (v - v.min()) / unit
+        expected = solvers[v.size](scaled, m / m.sum(), eps)
+        assert max_kl(*make(scaled, m), eps) == pytest.approx(expected, abs=1e-6)
+        assert (max_kl(*make(v, m), eps) - v.min()) / unit == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_maximum_agrees_with_weak_duality() -> None:
+    random = np.random.default_rng(7)
+    sizes = (1, 2, 3, 6, 12, 30)
+    rows = list(hard_rows(3000, 8, sizes=sizes))
+    v = np.full((len(rows), max(sizes)), -np.inf)
+    p = np.zeros(v.shape)
+    eps = 10 ** random.uniform(-11, 1.5, len(rows))
+    eps[::9] = 1e-9
+    for i, (values, m) in enumerate(rows):
+        v[i, : m.size] = values
+        p[i, : m.size] = m / m.sum()
+        if i % 3 == 0:  # the radius in use
+            eps[i] = eps_of(KL_UCRL(), int(m.sum()), shape=Shape(m.size, 2, 5))
+    upper = dual(v, p, eps)
+    for i, (values, m) in enumerate(rows):
+        span = np.ptp(values)
+        # A value near 10 has no digits below 2e-15.
+        slack = 1e-9 * span + 1e-14
+        assert max_kl(*make(values, m), eps[i]) == pytest.approx(upper[i], rel=0, abs=slack), i
+
+
+def test_the_bonus_is_never_below_the_exact_gain() -> None:
+    random = np.random.default_rng(9)
+    for v, m in hard_rows(3000, 10, sizes=(1, 2, 5, 12)):
+        stage, row = make(v, m)
+        eps = 10 ** random.uniform(-11, 1.5)
+        gain = max_kl(stage, row, eps) - mean(stage, row)
+        assert 0 <= gain <= bonus(stage, row, eps) + 1e-9 * np.ptp(v) + 1e-14
+
+
+def test_the_bonus_adds_the_span_to_the_variance_term() -> None:
+    assert bonus(*GOLDEN, 0.05) == pytest.approx(math.sqrt(0.1 * 0.6525) + 0.05 * 4, abs=1e-12)
+
+
+def test_an_unseen_row_may_lead_anywhere() -> None:
+    stage, row = make([1, 2.5, 0, 3], [0, 0, 0, 0], reward=0.25)
+    assert value(KL_UCRL(), stage, row) == 3.25
+    assert value(KL_UCRL(form="bonus"), stage, row) == 4.25
+
+
+@pytest.mark.parametrize("radius", ["uniform", "filippi"])
+def test_a_row_is_worth_its_reward_and_the_maximum_over_the_ball(radius: str) -> None:
+    stage, row = make([1, 2.5, 0, 3], [300, 150, 50, 0], reward=0.25)
+    exact, loose = KL_UCRL(radius=radius), KL_UCRL(radius=radius, form="bonus")  # type: ignore[arg-type]
+    eps = eps_of(exact, 500)
+    assert value(exact, stage, row) == pytest.approx(0.25 + max_kl(stage, row, eps), abs=1e-14)
+    beta = bonus(stage, row, eps)
+    assert beta < 4
+    assert value(loose, stage, row) == pytest.approx(0.25 + mean(stage, row) + beta, abs=1e-14)
+
+
+def test_the_bonus_is_cut_at_what_is_left_to_earn() -> None:
+    stage, row = make([1, 2.5, 0, 3], [1, 0, 0, 0], reward=1.0)
+    assert value(KL_UCRL(form="bonus"), stage, row) == 5.0
+
+
+@pytest.mark.parametrize("form", ["exact", "bonus"])
+def test_scale_zero_believes_the_counts(form: str) -> None:
+    stage, row = make([1, 2.5, 0, 3], [30, 15, 5, 0], reward=0.5)
+    assert value(KL_UCRL(form=form, scale=0.0), stage, row) == 0.5 + 1.35  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("form", "reads"), [("exact", "best"), ("bonus", "extremes")])
+def test_a_compiled_plan_backs_up_every_row(form: str, reads: str) -> None:
+    base = KL_UCRL(form=form, scale=0.2)  # type: ignore[arg-type]
+    assert base.kernel(SHAPE, 1000).reads == reads
+    random = np.random.default_rng(11)
+    m = random.integers(0, 40, (5, 4, 2, 4)) * random.integers(0, 2, (5, 4, 2, 4))
+    m[3, 1, 1] = 0
+    rewards = random.random((5, 4, 2))
+    planned = plan(base, m.sum(axis=3), m, rewards, episodes=1000)
+    for h, s, a in np.ndindex(5, 4, 2):
+        stage, row = make(planned.v[h + 1], m[h, s, a], h=h, reward=rewards[h, s, a])
+        assert planned.q[h, s, a] == value(base, stage, row)
+
+
+@pytest.mark.parametrize("option", ["form", "radius"])
+def test_an_unknown_option_is_refused(option: str) -> None:
+    with pytest.raises(ValueError, match=f"{option} is 'loose'; it must be one of"):
+        KL_UCRL(**{option: "loose"})  # type: ignore[arg-type]

@@ -1,0 +1,329 @@
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from belated.episode import Shape
+from belated.mdp.model import MDP, accumulate
+
+SHAPE = Shape(2, 1, 3)
+ENTRIES = [(0, 0, 1, 1.0), (1, 0, 0, 0.25), (1, 0, 1, 0.75)]
+REWARDS = np.array([[0.0], [1.0]])
+
+
+def rows(rng: np.random.Generator, *lead: int, states: int) -> np.ndarray:
+    """Random rows, about half of whose entries are zero."""
+    p = rng.random((*lead, states)) * (rng.random((*lead, states)) < 0.5)
+    p[..., 0] += 0.1
+    return p / p.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("stages", [(), (4,)])
+def test_a_dense_world_gives_its_tables_back(stages):
+    rng = np.random.default_rng(1)
+    p, r = rows(rng, *stages, 5, 3, states=5), rng.random((*stages, 5, 3))
+    world = MDP.dense(p, r, horizon=4)
+    assert world.shape == Shape(5, 3, 4)
+    np.testing.assert_array_equal(world.transition_table(), np.broadcast_to(p, (4, 5, 3, 5)))
+    np.testing.assert_array_equal(world.reward_table(), np.broadcast_to(r, (4, 5, 3)))
+
+
+def test_only_possible_successors_are_stored_in_the_order_of_their_index():
+    p = np.array([[[0.5, 0.0, 0.5]], [[0.0, 1.0, 0.0]], [[0.25, 0.25, 0.5]]])
+    world = MDP.dense(p, np.zeros((3, 1)), horizon=2)
+    np.testing.assert_array_equal(world.ptr, [0, 2, 3, 6])
+    np.testing.assert_array_equal(world.succ, [0, 2, 1, 0, 1, 2])
+    np.testing.assert_array_equal(world.prob, [0.5, 0.5, 1.0, 0.25, 0.25, 0.5])
+    np.testing.assert_array_equal(world.cum, [0.5, 1.0, 1.0, 0.25, 0.5, 1.0])
+    assert (world.ptr.dtype, world.succ.dtype) == (np.int64, np.int32)
+
+
+def test_transitions_and_rewards_are_each_stored_once_when_they_do_not_depend_on_the_stage():
+    p, r = np.full((2, 3, 2), 0.5), np.zeros((2, 3))
+    staged_p, staged_r = np.broadcast_to(p, (4, 2, 3, 2)), np.broadcast_to(r, (4, 2, 3))
+    for transitions, rewards, stages, reward_stages in (
+        (p, r, 1, 1),
+        (staged_p, r, 4, 1),
+        (p, staged_r, 1, 4),
+        (staged_p, staged_r, 4, 4),
+    ):
+        world = MDP.dense(transitions, rewards, horizon=4)
+        assert world.stages == stages
+        assert world.homogeneous == (stages == 1)
+        assert world.ptr.size == stages * 2 * 3 + 1
+        assert world.rewards.shape == (reward_stages, 2, 3)
+
+
+@pytest.mark.parametrize("stages", [(), (3,)])
+def test_sparse_and_dense_build_the_same_world_from_entries_in_any_order(stages):
+    rng = np.random.default_rng(2)
+    p, r = rows(rng, *stages, 4, 2, states=4), rng.random((4, 2))
+    dense = MDP.dense(p, r, horizon=3, start=[0.5, 0, 0.5, 0])
+    index = rng.permutation(np.argwhere(p >= 0))  # impossible ones are named too
+    columns = (*index.T, p[tuple(index.T)])
+    as_rows = [(*i, p[tuple(i)]) for i in index]
+    for entries in (columns, as_rows, np.array(as_rows), iter(as_rows)):
+        sparse = MDP.sparse(Shape(4, 2, 3), entries, r, start=[0.5, 0, 0.5, 0])
+        for name in ("ptr", "succ", "prob", "cum", "rewards", "start", "start_cum"):
+            np.testing.assert_array_equal(getattr(sparse, name), getattr(dense, name), name)
+
+
+def test_the_horizon_is_read_from_whichever_table_has_stages():
+    p, r = np.ones((1, 1, 1)), np.zeros((1, 1))
+    assert MDP.dense(np.ones((3, 1, 1, 1)), r).shape.horizon == 3
+    assert MDP.dense(p, np.zeros((4, 1, 1))).shape.horizon == 4
+    assert MDP.dense(p, r, horizon=5).shape.horizon == 5
+
+
+def test_successors_are_those_of_the_stage_asked_for():
+    p = np.zeros((2, 2, 1, 2))
+    p[0, :, 0, 1] = 1.0
+    p[1, :, 0] = [0.25, 0.75]
+    world = MDP.dense(p, np.zeros((2, 1)))
+    for h, states, probs in ((0, [1], [1.0]), (1, [0, 1], [0.25, 0.75])):
+        found, weights = world.successors(h, 1, 0)
+        np.testing.assert_array_equal(found, states)
+        np.testing.assert_array_equal(weights, probs)
+
+
+def test_a_world_keeps_no_hold_on_what_it_was_made_from():
+    p, r, start = np.ones((1, 1, 1)), np.zeros((1, 1)), np.ones(1)
+    world = MDP.dense(p, r, horizon=1, start=start)
+    p[:], r[:], start[:] = 9, 9, 9
+    assert (world.prob[0], world.rewards[0, 0, 0], world.start[0]) == (1, 0, 1)
+
+
+def test_rows_within_tolerance_are_kept_as_given_and_their_last_cumulative_entry_is_one():
+    p = [0.1] * 10
+    assert sum(p) != 1.0
+    long = [0.5 + 4e-10, 0.5, 0, 0, 0, 0, 0, 0, 0, 0]
+    world = MDP.dense(np.array([[p], *[[long]] * 9]), np.zeros((10, 1)), horizon=1)
+    np.testing.assert_array_equal(world.successors(0, 0, 0)[1], p)
+    np.testing.assert_array_equal(world.successors(0, 1, 0)[1], long[:2])
+    np.testing.assert_array_equal(world.cum[world.ptr[1:] - 1], np.ones(10))
+
+
+def test_cumulative_sums_never_fall_and_never_pass_one():
+    prob, cum, sums = np.array([1 + 5e-10, 2e-10, 0.0]), np.zeros(3), np.zeros(1)
+    accumulate(np.array([0, 3]), prob, cum, sums)
+    np.testing.assert_array_equal(cum, [1, 1, 1])
+    assert sums[0] > 1
+
+
+def test_rounding_gives_an_impossible_last_state_no_share_of_the_start():
+    law = np.array([*[0.1] * 10, 0.0, 0.0])
+    world = MDP.dense(np.full((12, 1, 12), 1 / 12), np.zeros((12, 1)), horizon=1, start=law)
+    assert np.cumsum(law)[9] < 1.0
+    np.testing.assert_array_equal(world.start, law)
+    np.testing.assert_array_equal(world.start_cum[9:], [1, 1, 1])
+
+
+def test_a_start_state_is_a_point_mass():
+    world = MDP.dense(np.full((3, 1, 3), 1 / 3), np.zeros((3, 1)), horizon=1, start=np.int64(1))
+    np.testing.assert_array_equal(world.start, [0, 1, 0])
+    np.testing.assert_array_equal(world.start_cum, [0, 1, 1])
+
+
+def test_a_world_survives_pickling():
+    world = MDP.sparse(SHAPE, ENTRIES, REWARDS, reward_draws="bernoulli")
+    copy = pickle.loads(pickle.dumps(world))
+    assert (copy.shape, copy.reward_draws) == (world.shape, "bernoulli")
+    np.testing.assert_array_equal(copy.transition_table(), world.transition_table())
+
+
+def test_a_world_says_what_it_is():
+    assert repr(MDP.sparse(SHAPE, ENTRIES, REWARDS)) == (
+        "MDP(states=2, actions=1, horizon=3, homogeneous, 3 successors)"
+    )
+    staged = [(h, *entry) for h in range(3) for entry in ENTRIES]
+    assert repr(MDP.sparse(SHAPE, staged, REWARDS)) == (
+        "MDP(states=2, actions=1, horizon=3, stage-dependent, 9 successors)"
+    )
+
+
+def test_a_sparse_world_never_holds_a_block_of_states_by_states():
+    S = 20_000  # such a block would be 3 GiB
+    s = np.arange(S)
+    entries = (s, np.zeros(S, int), (s + 1) % S, np.ones(S))
+    tracemalloc.start()
+    world = MDP.sparse(Shape(S, 1, 100), entries, np.zeros((S, 1)))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert world.succ.size == S
+    assert peak < 20 * 2**20
+
+
+def homogeneous(**changes):
+    given = {"shape": SHAPE, "entries": ENTRIES, "rewards": REWARDS} | changes
+    return MDP.sparse(given.pop("shape"), given.pop("entries"), given.pop("rewards"), **given)
+
+
+def staged(h, entry):
+    """Stage-dependent entries, of which one at stage h is replaced."""
+    entries = [(i, *e) for i in range(3) for e in ENTRIES]
+    return [entry if e[:4] == (h, *entry[1:4]) else e for e in entries]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"entries": [(0, 0, 1, 0.9), *ENTRIES[1:]]},
+            r"^The probabilities of state 0, action 0 sum to 0\.9; they must sum to 1 "
+            r"within 1e-09\.$",
+        ),
+        (
+            {"entries": ENTRIES[1:]},
+            r"^The probabilities of state 0, action 0 sum to 0\.0; they must",
+        ),
+        (
+            {"entries": staged(2, (2, 1, 0, 1, 0.7))},
+            r"^The probabilities of stage 2, state 1, action 0 sum to 0\.9.*; they must",
+        ),
+        (
+            {"entries": [(0, 0, 1, 1 + 2e-9), *ENTRIES[1:]]},
+            r"^The probability of successor 1 of state 0, action 0 is 1\.000000002; it must lie",
+        ),
+        (
+            {"entries": staged(1, (1, 1, 0, 1, -0.25))},
+            r"^The probability of successor 1 of stage 1, state 1, action 0 is -0\.25; "
+            r"it must lie in \[0, 1\]\.$",
+        ),
+        (
+            {"entries": [(0, 0, 1, np.nan), *ENTRIES[1:]]},
+            r"^The probability of successor 1 of state 0, action 0 is nan; it must lie in",
+        ),
+        (
+            {"entries": [*ENTRIES, (1, 0, 0, 0.0)]},
+            r"^Successor 0 of state 1, action 0 is given more than once; give its whole "
+            r"probability in one entry\.$",
+        ),
+        (
+            {"entries": [*ENTRIES, (2, 0, 0, 1.0)]},
+            r"^entries\[3\] = \(2, 0, 0, 1\) has state 2; allowed are 0 \.\. 1\.$",
+        ),
+        (
+            {"entries": [*ENTRIES, (0, -1, 0, 1.0)]},
+            r"^entries\[3\] = \(0, -1, 0, 1\) has action -1; allowed are 0 \.\. 0\.$",
+        ),
+        (
+            {"entries": [*ENTRIES, (0, 0, 2, 1.0)]},
+            r"^entries\[3\] = \(0, 0, 2, 1\) has successor 2; allowed are 0 \.\. 1\.$",
+        ),
+        (
+            {"entries": [(3, 0, 0, 0, 1.0)]},
+            r"^entries\[0\] = \(3, 0, 0, 0, 1\) has stage 3; allowed are 0 \.\. 2\.$",
+        ),
+        (
+            {"entries": [(0.5, 0, 0, 1.0)]},
+            r"^entries\[0\] = \(0\.5, 0, 0, 1\) has state 0\.5; allowed are 0 \.\. 1\.$",
+        ),
+        (
+            {"entries": [(0, 0, 1.0)]},
+            r"^entries has shape \(1, 3\); each entry must be \(s, a, y, p\) or",
+        ),
+        ({"entries": []}, r"^entries has shape \(0,\); each entry must be"),
+        (
+            {"entries": (np.zeros(2), np.zeros(2), np.zeros(3), np.zeros(2))},
+            r"^entries has columns of shapes \(2,\), \(2,\), \(3,\), \(2,\); it needs 4 ",
+        ),
+        (
+            {"rewards": [[0.0], [1.5]]},
+            r"^The reward of state 1, action 0 is 1\.5; it must lie in \[0, 1\]\.$",
+        ),
+        (
+            {"rewards": [[[0.0], [1.0]], [[0.0], [np.nan]], [[0.0], [1.0]]]},
+            r"^The reward of stage 1, state 1, action 0 is nan; it must lie in \[0, 1\]\.$",
+        ),
+        (
+            {"rewards": np.zeros((2, 2, 1))},
+            r"^rewards has shape \(2, 2, 1\); it must be \(S, A\) = \(2, 1\) or "
+            r"\(H, S, A\) = \(3, 2, 1\)\.$",
+        ),
+        ({"start": 2}, r"^start is 2; allowed are 0 \.\. 1\.$"),
+        ({"start": -1}, r"^start is -1; allowed are 0 \.\. 1\.$"),
+        ({"start": 0.5}, r"^start is 0\.5; it must be a state or a distribution over the 2 states"),
+        ({"start": True}, r"^start is True; it must be a state or a distribution"),
+        ({"start": [1.0]}, r"^start is \[1\.0\]; it must be a state or a distribution"),
+        (
+            {"start": [1.25, -0.25]},
+            r"^start gives state 0 probability 1\.25; it must lie in \[0, 1\]\.$",
+        ),
+        ({"start": [1.0, np.nan]}, r"^start gives state 1 probability nan; it must lie in"),
+        ({"start": [0.5, 0.25]}, r"^start sums to 0\.75; it must sum to 1 within 1e-09\.$"),
+        (
+            {"reward_draws": "gaussian"},
+            r"^reward_draws is 'gaussian'; it must be 'deterministic' or 'bernoulli'\.$",
+        ),
+    ],
+)
+def test_bad_sparse_input_is_refused_in_one_sentence(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        homogeneous(**changes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            {"transitions": np.ones((2, 1, 3)), "horizon": 2},
+            r"^transitions has shape \(2, 1, 3\); it must be \(S, A, S\) or \(H, S, A, S\)\.$",
+        ),
+        ({"transitions": np.ones((2, 2)), "horizon": 2}, r"^transitions has shape \(2, 2\); it"),
+        (
+            {"transitions": np.ones((2, 0, 2)), "horizon": 2},
+            r"^transitions has shape \(2, 0, 2\); it must be",
+        ),
+        (
+            {},
+            r"^transitions \(1, 1, 1\), rewards \(1, 1\) and horizon=None must give .* not none\.$",
+        ),
+        (
+            {"transitions": np.ones((3, 1, 1, 1)), "horizon": 2},
+            r"and horizon=2 must give exactly one number of steps, not \[2, 3\]\.$",
+        ),
+        (
+            {"transitions": np.ones((3, 1, 1, 1)), "rewards": np.zeros((2, 1, 1))},
+            r"^transitions \(3, 1, 1, 1\), rewards \(2, 1, 1\) and horizon=None must give",
+        ),
+        ({"rewards": np.zeros((1, 2)), "horizon": 1}, r"^rewards has shape \(1, 2\); it must be"),
+        ({"horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
+        (
+            {"transitions": [[[np.nan]]], "horizon": 1},
+            r"^The probability of successor 0 of state 0, action 0 is nan",
+        ),
+        (
+            {"transitions": [[[[1.0]]], [[[0.5]]]]},
+            r"^The probabilities of stage 1, state 0, action 0 sum to 0\.5; they must",
+        ),
+    ],
+)
+def test_bad_dense_input_is_refused_in_one_sentence(arguments, sentence):
+    given = {"transitions": np.ones((1, 1, 1)), "rewards": np.zeros((1, 1))} | arguments
+    with pytest.raises(ValueError, match=sentence):
+        MDP.dense(given.pop("transitions"), given.pop("rewards"), **given)
+
+
+def test_what_is_not_an_array_of_numbers_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"^transitions must be a rectangular array of numbers\.$"):
+        MDP.dense([[[1.0], [1.0, 2.0]]], [[0.0]], horizon=1)
+    with pytest.raises(TypeError, match=r"^rewards must be a rectangular array of numbers\.$"):
+        MDP.dense([[[1.0]]], "none", horizon=1)
+    with pytest.raises(TypeError, match=r"^entries must be a rectangular array of numbers\.$"):
+        MDP.sparse(SHAPE, [(0, 0, 0, 1.0), (1, 0, 0)], REWARDS)
+    with pytest.raises(TypeError, match=r"^entries must be arrays of integers, the last one of"):
+        MDP.sparse(SHAPE, (np.array(["first"]),) * 4, REWARDS)
+    with pytest.raises(TypeError, match=r"^shape must be a Shape, not \(2, 1, 3\)\.$"):
+        MDP.sparse((2, 1, 3), ENTRIES, REWARDS)
+
+
+def test_successors_of_a_place_that_does_not_exist_are_refused():
+    world = MDP.sparse(SHAPE, ENTRIES, REWARDS)
+    for place, sentence in (
+        ((3, 0, 0), r"^The step is 3; allowed are 0 \.\. 2\.$"),
+        ((0, 2, 0), r"^The state is 2; allowed are 0 \.\. 1\.$"),
+        ((0, 0, -1), r"^The action is -1; allowed are 0 \.\. 0\.$"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            world.successors(*place)

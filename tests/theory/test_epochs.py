@@ -1,0 +1,91 @@
+"""The bound on the number of epochs, against the doubling counter it is about."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from belated.episode import Shape
+from belated.theory import epoch_bound
+
+ONE = Shape(states=1, actions=1, horizon=1)
+
+
+def epochs(visits: list[list[int]], delays: list[int], alpha: float) -> int:
+    """J: `visits[i]` are the triples of episode i + 1, which returns delays[i] episodes late."""
+    n = np.zeros(1 + max(max(row) for row in visits), int)
+    start = n.copy()
+    count = 1
+    for k in range(1, len(visits) + 1):
+        for i, (row, tau) in enumerate(zip(visits, delays, strict=True), start=1):
+            if i + tau == k - 1:
+                n[row] += 1
+        more = n > start
+        if (alpha * (n - start)[more] >= start[more]).any():
+            start = n.copy()
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize(
+    ("episodes", "J"), [(2, 2), (3, 3), (5, 4), (10, 5), (100, 8), (10_000, 15)]
+)
+def test_printed_bound_is_broken_by_plain_doubling_and_the_corrected_one_holds(
+    episodes: int, J: int
+) -> None:
+    start = 0
+    counted = 1
+    for n in range(1, episodes):
+        if n >= 2 * start:
+            start = n
+            counted += 1
+    assert counted == J
+    assert epoch_bound(ONE, episodes, 1, printed=True) < J <= epoch_bound(ONE, episodes, 1)
+
+
+def test_three_episodes_of_one_triple_make_three_epochs() -> None:
+    assert epochs([[0]] * 3, [0] * 3, alpha=1) == 3
+    assert epoch_bound(ONE, 3, 1, printed=True) == 2
+    assert epoch_bound(ONE, 3, 1) == 3
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_no_run_has_more_epochs_than_the_corrected_bound(data: st.DataObject) -> None:
+    shape = Shape(
+        states=data.draw(st.integers(1, 3)), actions=1, horizon=data.draw(st.integers(1, 2))
+    )
+    K = data.draw(st.integers(1, 40))
+    alpha = data.draw(st.sampled_from([1, 1.5, 2, 10, 100, math.inf]))
+    S = shape.states
+    states = st.lists(st.integers(0, S - 1), min_size=shape.horizon, max_size=shape.horizon)
+    visits = [[h * S + s for h, s in enumerate(data.draw(states))] for _ in range(K)]
+    delays = data.draw(st.lists(st.integers(0, 5), min_size=K, max_size=K))
+    assert epochs(visits, delays, alpha) <= epoch_bound(shape, K, alpha)
+
+
+def test_bound_has_its_formula() -> None:
+    shape = Shape(states=3, actions=2, horizon=4)
+    assert epoch_bound(shape, 600, 1) == pytest.approx(1 + 24 * (1 + math.log2(100)))
+    assert epoch_bound(shape, 600, 1, printed=True) == pytest.approx(24 * math.log2(101))
+    # fewer episodes than pairs: no more epochs than episodes
+    assert epoch_bound(shape, 5, 1) == 5
+
+
+def test_active_updating_may_plan_in_every_episode() -> None:
+    assert epoch_bound(ONE, 50, math.inf) == 50
+    assert epoch_bound(ONE, 50, math.inf, printed=True) == math.inf
+    assert epoch_bound(ONE, 50, 1e300) == 50
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0, -1, math.nan])
+def test_an_alpha_below_one_is_refused(alpha: float) -> None:
+    with pytest.raises(ValueError, match=r"^alpha is .*; it must be at least 1"):
+        epoch_bound(ONE, 5, alpha)
+
+
+def test_a_run_without_episodes_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^episodes is 0; it must be at least 1.$"):
+        epoch_bound(ONE, 0, 1)

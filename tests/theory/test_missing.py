@@ -1,0 +1,106 @@
+"""S_k against its definition, and psi against its printed values and against draws."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from belated.compiled import JIT
+from belated.delays import NEVER, Law, constant, geometric, never, poisson, uniform
+from belated.theory import missing, psi
+
+SEEDS = 200 if JIT else 10
+K = 2000 if JIT else 600
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 15) | st.just(NEVER), max_size=40))
+def test_missing_counts_the_episodes_not_yet_usable(delays: list[int]) -> None:
+    counted = [sum(i + delays[i - 1] >= k for i in range(1, k)) for k in range(1, len(delays) + 1)]
+    assert missing(delays).tolist() == counted
+
+
+def test_constant_delay_leaves_as_many_missing_as_it_is_long() -> None:
+    assert missing([3] * 8).tolist() == [0, 1, 2, 3, 3, 3, 3, 3]
+
+
+def test_what_never_returns_stays_missing() -> None:
+    assert missing([NEVER] * 5).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_delays_near_the_largest_integer_do_not_overflow() -> None:
+    assert missing([2**63 - 1, 0, 0]).tolist() == [0, 1, 1]
+    assert missing(np.array([2**64 - 1, 0, 0], np.uint64)).tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("mean", "episodes", "printed"),
+    [
+        (0, 10_000, 13.2),
+        (100, 10_000, 164.5),
+        (300, 10_000, 402.1),
+        (500, 10_000, 627.9),
+        (0, 100_000, 15.5),
+        (100, 100_000, 171.1),
+        (300, 100_000, 411.8),
+        (500, 100_000, 639.9),
+    ],
+)
+def test_psi_has_its_known_values(mean: float, episodes: int, printed: float) -> None:
+    assert round(psi(mean, episodes, 0.05), 1) == printed
+
+
+def test_psi_covers_bernstein_with_the_right_constants_at_the_sizes_of_the_experiments() -> None:
+    for mean in (0, 1, 10, 100, 500):
+        for episodes in (10_000, 100_000):
+            y = math.log(episodes / 0.01)
+            sharp = mean + y / 3 + math.sqrt(y * y / 9 + 2 * mean * y)
+            assert psi(mean, episodes, 0.05) > sharp
+
+
+@pytest.mark.parametrize(
+    "law", [constant(100), uniform(100), poisson(100), geometric(100)], ids=lambda law: law.name
+)
+def test_missing_stays_below_psi_and_not_below_a_third_of_it(law: Law) -> None:
+    bound = psi(law.mean, K, 0.05)
+    most = [missing(law.draw(seed=seed, episodes=K)).max() for seed in range(SEEDS)]
+    assert np.mean(np.array(most) <= bound) >= 0.95
+    assert np.mean(np.array(most) <= bound / 3) < 0.05
+
+
+def test_psi_is_infinite_where_feedback_may_never_return() -> None:
+    assert psi(never(0.1, otherwise=constant(5)).mean, 100, 0.05) == math.inf
+
+
+def test_no_delays_leave_nothing_missing() -> None:
+    assert missing([]).tolist() == []
+
+
+def test_a_negative_delay_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^delays holds -2; every delay must be at least 0.$"):
+        missing([1, -2])
+
+
+@pytest.mark.parametrize("delays", [[1.5, 2.0], [[1, 2], [3, 4]]])
+def test_delays_must_be_a_flat_sequence_of_integers(delays: list[int]) -> None:
+    with pytest.raises(TypeError, match=r"^delays must be a flat sequence of integers, not "):
+        missing(delays)
+
+
+@pytest.mark.parametrize(
+    ("mean", "episodes", "delta", "sentence"),
+    [
+        (-1, 10, 0.05, "mean_delay is -1; it must be at least 0."),
+        (math.nan, 10, 0.05, "mean_delay is nan; it must be at least 0."),
+        (1, 0, 0.05, "episodes is 0; it must be at least 1."),
+        (1, 10, 0, "delta is 0; it must lie strictly between 0 and 1."),
+        (1, 10, 1.0, "delta is 1.0; it must lie strictly between 0 and 1."),
+    ],
+)
+def test_psi_refuses_what_has_no_meaning(
+    mean: float, episodes: int, delta: float, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        psi(mean, episodes, delta)
