@@ -24,10 +24,11 @@ def hard_rows(
             v = 10 + 1e-4 * v
         n = 1 if i % 11 == 0 else 1 + int(most ** random.random())
         rare = random.dirichlet(np.full(S, 10 ** random.uniform(-1.5, 1)))
-        if shape == 4 and S > 1:  # the best state was never seen
-            rare[np.argmax(v)] = 0.0
-            rare /= rare.sum()
         m = random.multinomial(n, rare)
+        if shape == 4 and S > 1:  # the best state was never seen
+            best = int(np.argmax(v))
+            m[best - 1] += m[best]
+            m[best] = 0
         if shape == 5:  # what was seen is worth the same
             v[m > 0] = v[m > 0].min()
         yield v, m

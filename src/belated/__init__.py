@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from belated.learner.updaters import MultiInstance as MultiInstance
     from belated.mdp.chain import chain as chain
     from belated.mdp.model import MDP as MDP
+    from belated.simulation.many import simulate_many as simulate_many
     from belated.simulation.simulate import simulate as simulate
 
 __version__ = "0.1.0"
@@ -56,6 +57,7 @@ _HOME = {
     "chain": "belated.mdp.chain",
     "MDP": "belated.mdp.model",
     "simulate": "belated.simulation.simulate",
+    "simulate_many": "belated.simulation.many",
 }
 _MODULES = ("delays", "theory")
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import compiled
+from belated.compiled import inlined, kernel
 
 END: Final = -1
 _OUT: Final = -2
@@ -33,7 +33,7 @@ def buckets(count: int, *, items: int) -> Buckets:
     return Buckets(np.full(count, END, np.int32), np.full(items, _OUT, np.int32))
 
 
-@compiled
+@inlined
 def put(some: Buckets, bucket: int, item: int) -> bool:
     """Put an item in; False if it is in already."""
     if some.after[item] != _OUT:
@@ -43,7 +43,7 @@ def put(some: Buckets, bucket: int, item: int) -> bool:
     return True
 
 
-@compiled
+@inlined
 def take(some: Buckets, bucket: int) -> int:
     """Take the newest item out; END if there is none."""
     item = int(some.head[bucket])
@@ -53,7 +53,7 @@ def take(some: Buckets, bucket: int) -> int:
     return item
 
 
-@compiled
+@kernel
 def clear(some: Buckets) -> None:
     """Empty every bucket."""
     for bucket in range(some.head.size):

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from belated.compiled import compiled
+from belated.compiled import kernel
 
 START: Final = 0  # the first state of an episode
 TRANSITION: Final = 1  # the next state after a step
@@ -33,7 +33,7 @@ _SHIFT_5: Final = np.uint64(5)
 _SHIFT_6: Final = np.uint64(6)
 
 
-@compiled
+@kernel
 def philox(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -52,7 +52,7 @@ def philox(
     return c0, c1, c2, c3
 
 
-@compiled
+@kernel
 def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> float:
     """The uniform in [0, 1) at this address, with 53 random bits."""
     key = np.uint64(seed)

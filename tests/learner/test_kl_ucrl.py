@@ -1,17 +1,18 @@
 """KL-UCRL against known answers, a conic solver, and weak duality."""
 
 import math
+import warnings
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from hard_rows import hard_rows
-from learner_rows import make
 
 from belated.episode import Floats, Shape
 from belated.learner.backup import Row, Stage, mean
 from belated.learner.bases.kl_ucrl import KL_UCRL, bonus, budget, filippi, max_kl
 from belated.learner.plan import plan
+from hard_rows import hard_rows
+from learner_rows import make
 
 SHAPE = Shape(4, 2, 5)
 GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
@@ -37,7 +38,7 @@ def dual(v: Floats, p: Floats, eps: Floats) -> Floats:
     there = np.isfinite(v)
     gaps = np.where(there, best - np.where(there, v, 0.0), 0.0)
     lack = (p * gaps).sum(axis=1, keepdims=True)
-    span = np.maximum(gaps.max(axis=1, keepdims=True), 1e-300)
+    span = np.maximum(gaps.max(axis=1, keepdims=True), 1e-100)
 
     def bound(x: Floats) -> Floats:
         y = np.exp(x) * span
@@ -55,6 +56,9 @@ def dual(v: Floats, p: Floats, eps: Floats) -> Floats:
     return (best - lack + np.minimum(bound(lo), bound(hi)))[:, 0]
 
 
+TIGHT = {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+
+
 class Solver:
     """max <p, V> over the ball, for one number of states, by an interior-point method."""
 
@@ -70,11 +74,14 @@ class Solver:
         self.problem = cp.Problem(cp.Maximize(self.v @ self.p), [cp.sum(self.p) == 1, *ball])
 
     def __call__(self, v: Floats, p: Floats, eps: float) -> float:
+        """The maximum, or nan where the solver doubts it, as it does now and then this close."""
         self.v.value, self.reference.value = v, p
         self.seen.value = np.where(p > 0, 1.0, 0.0)
         self.least.value = float((p[p > 0] * np.log(p[p > 0])).sum()) - eps
-        tight = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
-        return float(self.problem.solve(solver=cp.CLARABEL, **tight))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            found = self.problem.solve(solver=cp.CLARABEL, **TIGHT)
+        return float(found) if self.problem.status == cp.OPTIMAL else math.nan
 
 
 def test_the_uniform_radius_matches_its_formula() -> None:
@@ -103,7 +110,9 @@ def test_scale_multiplies_the_radius(radius: str) -> None:
     assert eps_of(KL_UCRL(radius=radius, scale=0.3), 9) == pytest.approx(0.3 * one)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("eps", "value"), [(0.3659930120463993, 2.2607685336), (0.05, 1.6126498198)])
+@pytest.mark.parametrize(
+    ("eps", "value"), [(0.3659930120463993, 2.2607685336), (0.05, 1.6126498198)]
+)
 def test_the_maximum_matches_known_answers(eps: float, value: float) -> None:
     assert max_kl(*GOLDEN, eps) == pytest.approx(value, abs=1e-9)
 
@@ -146,14 +155,17 @@ def test_the_maximum_reads_only_the_successors_and_the_best_value() -> None:
 def test_the_maximum_agrees_with_a_conic_solver() -> None:
     solvers = {S: Solver(S) for S in (2, 4, 7)}
     random = np.random.default_rng(5)
-    for v, m in hard_rows(240, 6, sizes=tuple(solvers), most=300):
-        eps = 10 ** random.uniform(-3, 1)
+    solved = 0
+    for v, m in hard_rows(600, 6, sizes=tuple(solvers), most=300):
+        eps = 10 ** random.uniform(-4, 1.2)
         # The solver's tolerance is absolute, so it sees values of about one.
-        unit = max(np.ptp(v), 1e-12)
-        scaled = (v - v.min()) / unit
-        expected = solvers[v.size](scaled, m / m.sum(), eps)
-        assert max_kl(*make(scaled, m), eps) == pytest.approx(expected, abs=1e-6)
-        assert (max_kl(*make(v, m), eps) - v.min()) / unit == pytest.approx(expected, abs=1e-6)
+        unit = np.ptp(v) or 1.0
+        expected = solvers[v.size]((v - v.min()) / unit, m / m.sum(), eps)
+        if not math.isnan(expected):
+            found = (max_kl(*make(v, m), eps) - v.min()) / unit
+            assert found == pytest.approx(expected, rel=0, abs=1e-6)
+            solved += 1
+    assert solved > 500
 
 
 def test_the_maximum_agrees_with_weak_duality() -> None:

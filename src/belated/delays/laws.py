@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.compiled import compiled
+from belated.compiled import kernel
 from belated.episode import Floats, Ints, check_integer
 from belated.randomness import DELAY, check_seed
 from belated.randomness import uniform as uniform_at
@@ -87,7 +87,7 @@ class Law:
         return self.at(u)
 
 
-@compiled
+@kernel
 def _fill(seed: Any, first: int, u: Floats) -> None:
     for j in range(u.size):
         u[j] = uniform_at(seed, DELAY, first + j, 0)
@@ -294,7 +294,7 @@ def _geometric(mean: float, p: Floats) -> Floats:
     return delays
 
 
-@compiled
+@kernel
 def _invert_geometric(log_q: float, p: Floats, delays: Floats) -> None:
     """P(tau <= j) = 1 - q^(j + 1); `math.log1p` gives the same bits compiled or not."""
     for i in range(p.size):

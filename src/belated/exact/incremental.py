@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.buckets import END, Buckets, put, take
-from belated.compiled import compiled
+from belated.compiled import inlined, kernel
 from belated.episode import Bools, Floats, Ints
 from belated.exact.values import cell_value
 from belated.mdp.model import MDP
@@ -46,7 +46,7 @@ def arrays_of(world: MDP) -> World:
     )
 
 
-@compiled
+@inlined
 def plays(actions: NDArray[np.int32], explore: Bools, h: int, s: int, a: int) -> bool:
     """Whether the policy may play a at (h, s)."""
     if actions[h, s] == a:
@@ -54,7 +54,7 @@ def plays(actions: NDArray[np.int32], explore: Bools, h: int, s: int, a: int) ->
     return explore.size > 0 and explore[h, s, a]
 
 
-@compiled
+@kernel
 def refresh(
     world: World,
     actions: NDArray[np.int32],
@@ -76,7 +76,7 @@ def refresh(
     return count + 1
 
 
-@compiled
+@kernel
 def reevaluate(
     world: World,
     actions: NDArray[np.int32],

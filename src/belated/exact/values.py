@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.compiled import compiled
+from belated.compiled import kernel
 from belated.episode import Bools, Floats, Ints, Policy, Shape
 from belated.mdp.model import MDP, TOLERANCE, mean_reward, row_of
 from belated.mdp.play import check_policy
@@ -22,7 +22,7 @@ NOWHERE: Bools = np.zeros((0, 0, 0), np.bool_)
 """The `explore` marks of a policy that never draws its action."""
 
 
-@compiled
+@kernel
 def q_value(
     ptr: Ints,
     succ: Successors,
@@ -41,7 +41,7 @@ def q_value(
     return mean_reward(rewards, h, s, a) + total
 
 
-@compiled
+@kernel
 def cell_value(
     ptr: Ints,
     succ: Successors,
@@ -69,7 +69,7 @@ def cell_value(
     return q_value(ptr, succ, prob, rewards, v_next, h, s, actions[h, s])
 
 
-@compiled
+@kernel
 def evaluate(
     ptr: Ints,
     succ: Successors,
@@ -87,7 +87,7 @@ def evaluate(
             v[h, s] = cell_value(ptr, succ, prob, rewards, actions, explore, v[h + 1], h, s)
 
 
-@compiled
+@kernel
 def evaluate_mixture(
     ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, weights: Floats, v: Floats
 ) -> None:
@@ -102,7 +102,7 @@ def evaluate_mixture(
             v[h, s] = total
 
 
-@compiled
+@kernel
 def maximise(ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floats) -> None:
     """Fill v with V*."""
     _, S, A = rewards.shape
@@ -116,7 +116,7 @@ def maximise(ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floa
             v[h, s] = top
 
 
-@compiled
+@kernel
 def expectation(law: Floats, values: Floats) -> float:
     """<law, values>, summed in order."""
     total = 0.0

@@ -16,15 +16,17 @@ everywhere; leave it plain and it runs as Python in the reference loop.
 ...     return clipped(stage, row, mean(stage, row), constants[0] / math.sqrt(row.n))
 """
 
-import inspect
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cfunc, types
 from numpy.typing import NDArray
 
-from belated.compiled import JIT, compiled
+from belated.compiled import JIT, NO_ALLOCATION, inlined, uncached
 
 
 class Stage(NamedTuple):
@@ -55,14 +57,90 @@ class Row(NamedTuple):
     m: NDArray[np.int64]
 
 
-Backup = Callable[[NDArray[np.float64], Stage, Row], float]
+Function = Callable[[NDArray[np.float64], Stage, Row], float]
+Batch = Callable[..., int]
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A backup and the loop that calls it for many rows of a stage; callable from Python too."""
+
+    function: Function
+    batch: Batch
+    compiled: bool
+
+    def __call__(self, constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+        return self.function(constants, stage, row)
+
+
+def backup(function: Function) -> Backup:
+    """Compile a backup, with its loop, to a pointer: one planner then serves every base."""
+    if not JIT:
+        return plain(function)
+    batch = loop_over(function, uncached(function))
+    cached = os.path.isfile(batch.__code__.co_filename)
+    pointer = cfunc(SIGNATURE, cache=cached, error_model="numpy", **NO_ALLOCATION)(batch)
+    return Backup(function, pointer, compiled=True)
+
+
+def plain(function: Function) -> Backup:
+    """The same without compilation."""
+    return Backup(function, loop_over(function, function), compiled=False)
+
+
+def loop_over(function: Function, row: Function) -> FunctionType:
+    """A copy of `each` that calls `row` and goes by the name and place of `function`.
+
+    It thereby has a cache file of its own, which is out of date when the function's file is.
+    """
+    name = f"{function.__name__}_batch"
+    code = each.__code__.replace(
+        co_name=name,
+        co_filename=function.__code__.co_filename,
+        co_firstlineno=function.__code__.co_firstlineno,
+    )
+    copy = FunctionType(code, {**globals(), "one": row}, name)
+    copy.__module__ = function.__module__
+    copy.__qualname__ = f"{function.__qualname__}_batch"
+    return copy
+
+
+def one(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Stands for a backup."""
+    raise NotImplementedError
+
+
+def each(
+    constants: NDArray[np.float64],
+    stage: Stage,
+    n: NDArray[np.int64],
+    start: NDArray[np.int64],
+    size: NDArray[np.int32],
+    succ: NDArray[np.int32],
+    m: NDArray[np.int64],
+    first: int,
+    actions: int,
+    rewards: NDArray[np.float64],
+    rows: NDArray[np.int32],
+    count: int,
+    out: NDArray[np.float64],
+) -> int:
+    """out[i] = Q of rows[i] for i < count; a row is s * A + a, its counts are at `first` + row."""
+    for i in range(count):
+        at = rows[i]
+        j = first + at
+        s = at // actions
+        lo = start[j]
+        row = Row(s, at - s * actions, n[j], rewards[at], lo, lo + size[j], succ, m)
+        out[i] = one(constants, stage, row)
+    return count
 
 
 def _vector(dtype: Any) -> Any:
     return types.Array(dtype, 1, "C")
 
 
-SIGNATURE = types.float64(
+SIGNATURE = types.int64(
     _vector(types.float64),
     types.NamedTuple(
         [
@@ -76,49 +154,33 @@ SIGNATURE = types.float64(
         ],
         Stage,
     ),
-    types.NamedTuple(
-        [
-            types.int64,
-            types.int64,
-            types.int64,
-            types.float64,
-            types.int64,
-            types.int64,
-            _vector(types.int32),
-            _vector(types.int64),
-        ],
-        Row,
-    ),
+    _vector(types.int64),
+    _vector(types.int64),
+    _vector(types.int32),
+    _vector(types.int32),
+    _vector(types.int64),
+    types.int64,
+    types.int64,
+    _vector(types.float64),
+    _vector(types.int32),
+    types.int64,
+    _vector(types.float64),
 )
 
 
-def backup(function: Backup) -> Backup:
-    """Compile a backup to a function pointer, so that one compiled planner serves every base."""
-    if not JIT:
-        return function
-    cached = inspect.getsourcefile(function) is not None and function.__module__ != "__main__"
-    result: Backup = cfunc(SIGNATURE, cache=cached, error_model="numpy")(function)
-    return result
-
-
-def is_compiled(function: Any) -> bool:
-    """Whether `function` can be handed to a compiled planner."""
-    return not JIT or hasattr(function, "native_name")
-
-
-@compiled
+@inlined
 def cap(stage: Stage) -> float:
     """H - h + 1 in the paper's count: the most that is left to earn, this step included."""
     return float(stage.horizon - stage.h)
 
 
-@compiled
+@inlined
 def rest(stage: Stage) -> float:
     """H' = H - h: the most that is left to earn after this step."""
     return float(stage.horizon - stage.h - 1)
 
 
-@compiled
+@inlined
 def mean(stage: Stage, row: Row) -> float:
     """<P^, V~_{h+1}> of a row that has been seen."""
     total = 0.0
@@ -127,7 +189,7 @@ def mean(stage: Stage, row: Row) -> float:
     return total / row.n
 
 
-@compiled
+@inlined
 def variance(stage: Stage, row: Row, centre: float) -> float:
     """Var_{P^}(V~_{h+1}) of a row that has been seen; `centre` is its mean."""
     total = 0.0
@@ -137,19 +199,19 @@ def variance(stage: Stage, row: Row, centre: float) -> float:
     return total / row.n
 
 
-@compiled
+@inlined
 def clipped(stage: Stage, row: Row, centre: float, beta: float) -> float:
     """Eq. 4: Q = min(H' + 1, R + <P^, V> + min(H', beta))."""
     return min(cap(stage), row.reward + centre + min(rest(stage), beta))
 
 
-@compiled
+@inlined
 def unseen(stage: Stage, row: Row) -> float:
     """A row never seen, value-optimistic: Q = min(H' + 1, R + H')."""
     return min(cap(stage), row.reward + rest(stage))
 
 
-@compiled
+@inlined
 def anywhere(stage: Stage, row: Row) -> float:
     """A row whose confidence set is the whole simplex: Q = min(H' + 1, R + max V)."""
     return min(cap(stage), row.reward + stage.top)

@@ -6,13 +6,15 @@ them depends on who came first. A block holds a power of two of them and moves w
 With pooled counts there is one stage, and every step of an episode counts into it.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import compiled
+from belated.compiled import inlined, kernel
 from belated.episode import Ints, Shape
+
+Number = TypeVar("Number", bound=np.generic)
 
 
 class Counts(NamedTuple):
@@ -27,7 +29,7 @@ class Counts(NamedTuple):
     head: NDArray[np.int32]  # (stages, S) the newest link to a row with this successor, or -1
     link_row: NDArray[np.int32]  # (links) the row
     link_next: NDArray[np.int32]  # (links) the link before it, or -1
-    used: NDArray[np.int64]  # (2) how much of the pool and of the links is taken
+    used: NDArray[np.int64]  # (3) of the pool, of the links, and the most successors of a row
 
 
 def empty(shape: Shape, stages: int) -> Counts:
@@ -44,101 +46,100 @@ def empty(shape: Shape, stages: int) -> Counts:
         head=np.full((stages, S), -1, np.int32),
         link_row=np.zeros(room, np.int32),
         link_next=np.zeros(room, np.int32),
-        used=np.zeros(2, np.int64),
+        used=np.zeros(3, np.int64),
     )
 
 
-@compiled
-def add(counts: Counts, row: int, stage: int, state: int, successor: int, times: int) -> bool:
-    """Count `times` transitions; False, and nothing done, when there is no room: see `grown`."""
-    size = np.int64(counts.size[row])
-    first = counts.start[row]
-    at = first
-    while at < first + size and counts.succ[at] < successor:
+@inlined
+def has_room(counts: Counts, steps: int) -> bool:
+    """Whether so many transitions can be added, whatever they are."""
+    dearest = 2 * (counts.used[2] + steps)
+    return (
+        counts.used[0] + steps * dearest <= counts.succ.size
+        and counts.used[1] + steps <= counts.link_row.size
+    )
+
+
+@inlined
+def add(counts: Counts, row: int, stage: int, state: int, successor: int, times: int) -> None:
+    """Count `times` transitions; there must be room for one, see `has_room`."""
+    at = counts.start[row]
+    end = at + counts.size[row]
+    while at < end and counts.succ[at] < successor:
         at += 1
-    if at == first + size or counts.succ[at] != successor:
-        if counts.used[1] == counts.link_row.size:
-            return False
-        if size & (size - 1) == 0:  # empty, or a block that is full
-            room = max(1, 2 * size)
-            if counts.used[0] + room > counts.succ.size:
-                return False
-            fresh = counts.used[0]
-            counts.used[0] += room
-            for j in range(size):
-                counts.succ[fresh + j] = counts.succ[first + j]
-                counts.m[fresh + j] = counts.m[first + j]
-            at += fresh - first
-            first = fresh
-            counts.start[row] = first
-        for j in range(first + size, at, -1):
-            counts.succ[j] = counts.succ[j - 1]
-            counts.m[j] = counts.m[j - 1]
-        counts.succ[at] = successor
-        counts.m[at] = 0
-        counts.size[row] = size + 1
-        link = counts.used[1]
-        counts.link_row[link] = row
-        counts.link_next[link] = counts.head[stage, successor]
-        counts.head[stage, successor] = link
-        counts.used[1] += 1
+    if at == end or counts.succ[at] != successor:
+        at = insert(counts, row, stage, successor, at)
     counts.m[at] += times
     counts.n[row] += times
     counts.visits[stage, state] += times
-    return True
 
 
-@compiled
-def grown(counts: Counts) -> Counts:
-    """The same counts with twice the room; shares the arrays that do not grow."""
-    room = 2 * counts.succ.size
-    succ = np.zeros(room, np.int32)
-    m = np.zeros(room, np.int64)
-    succ[: counts.succ.size] = counts.succ
-    m[: counts.m.size] = counts.m
-    links = 2 * counts.link_row.size
-    link_row = np.zeros(links, np.int32)
-    link_next = np.zeros(links, np.int32)
-    link_row[: counts.link_row.size] = counts.link_row
-    link_next[: counts.link_next.size] = counts.link_next
-    return Counts(
-        counts.n,
-        counts.visits,
-        counts.start,
-        counts.size,
-        succ,
-        m,
-        counts.head,
-        link_row,
-        link_next,
-        counts.used,
-    )
+@kernel
+def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int:
+    """Open a place for a new successor at `at`; returns where that is now."""
+    size = np.int64(counts.size[row])
+    first = counts.start[row]
+    if size & (size - 1) == 0:  # empty, or a block that is full
+        fresh = counts.used[0]
+        counts.used[0] += max(1, 2 * size)
+        for j in range(size):
+            counts.succ[fresh + j] = counts.succ[first + j]
+            counts.m[fresh + j] = counts.m[first + j]
+        at += fresh - first
+        first = fresh
+        counts.start[row] = first
+    for j in range(first + size, at, -1):
+        counts.succ[j] = counts.succ[j - 1]
+        counts.m[j] = counts.m[j - 1]
+    counts.succ[at] = successor
+    counts.m[at] = 0
+    counts.size[row] = size + 1
+    link = counts.used[1]
+    counts.link_row[link] = row
+    counts.link_next[link] = counts.head[stage, successor]
+    counts.head[stage, successor] = link
+    counts.used[1] += 1
+    counts.used[2] = max(counts.used[2], size + 1)
+    return at
 
 
-@compiled
-def add_episode(counts: Counts, states: Ints, actions: Ints, touched: NDArray[np.int64]) -> Counts:
-    """Count one episode; `touched[h]` becomes the row of step h. Returns the (grown) counts."""
+@kernel
+def add_episode(counts: Counts, states: Ints, actions: Ints, touched: Ints) -> None:
+    """Count one episode, for which there must be room; `touched[h]` becomes the row of step h."""
     stages, S = counts.visits.shape
     A = counts.n.size // (stages * S)
     for h in range(actions.size):
         stage = h if stages > 1 else 0
         row = (stage * S + states[h]) * A + actions[h]
-        while not add(counts, row, stage, states[h], states[h + 1], 1):
-            counts = grown(counts)
+        add(counts, row, stage, states[h], states[h + 1], 1)
         touched[h] = row
+
+
+def roomy(counts: Counts, steps: int) -> Counts:
+    """The same counts with room for so many transitions more, and for as many again as it has."""
+    while not has_room(counts, steps):
+        counts = counts._replace(
+            succ=_doubled(counts.succ),
+            m=_doubled(counts.m),
+            link_row=_doubled(counts.link_row),
+            link_next=_doubled(counts.link_next),
+        )
     return counts
+
+
+def _doubled(array: NDArray[Number]) -> NDArray[Number]:
+    return np.concatenate((array, np.zeros_like(array)))
 
 
 def from_dense(shape: Shape, transitions: Ints) -> Counts:
     """Counts of a dense M', (H, S, A, S), or (S, A, S) for pooled ones."""
     S, A = shape.states, shape.actions
-    stages = 1 if transitions.ndim == 3 else shape.horizon
-    counts = empty(shape, stages)
-    for row, y in np.argwhere(transitions.reshape(-1, S) > 0):
+    counts = empty(shape, 1 if transitions.ndim == 3 else shape.horizon)
+    table = transitions.reshape(-1, S)
+    for row, y in np.argwhere(table > 0):
         stage, state = divmod(int(row) // A, S)
-        times = int(transitions.reshape(-1, S)[row, y])
-        while not add(counts, int(row), stage, state, int(y), times):
-            counts = grown(counts)
+        counts = roomy(counts, 1)
+        add(counts, int(row), stage, state, int(y), int(table[row, y]))
     return counts
 
 

@@ -6,57 +6,30 @@ wave there. What a row reads is what its base declares: its successors' values, 
 smallest value too, or all of them; and perhaps its successors' visit counts.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.buckets import END, Buckets, put, take
-from belated.compiled import compiled
-from belated.episode import Floats, Shape
-from belated.learner.backup import Backup
+from belated.compiled import inlined, kernel
+from belated.episode import Floats
+from belated.learner.backup import Batch
 from belated.learner.counts import Counts
 from belated.learner.planning import (
     BEST,
     EVERYTHING,
     Rules,
+    Scratch,
     Table,
     Ties,
-    choose,
+    back_up,
+    draw_tie,
+    find_extremes,
     order_states,
     peak,
-    row_of,
-    stage_of,
 )
 
 
-class Scratch(NamedTuple):
-    """Working space of one planner; holds nothing between two plans but the last stamp."""
-
-    rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
-    row_stamp: NDArray[np.int64]  # (S * A) the last visit that listed the row
-    states: NDArray[np.int32]  # (S) states of this stage with a Q that moved
-    state_stamp: NDArray[np.int64]  # (S)
-    moved: NDArray[np.int32]  # (S) states of the stage before with a value that moved
-    stamp: NDArray[np.int64]  # (1) counts the visits of a stage
-    nothing: NDArray[np.int64]  # (S) zeros: nobody visits a step after the last
-
-
-def scratch(shape: Shape) -> Scratch:
-    """Working space for a problem of this shape."""
-    S, SA = shape.states, shape.states * shape.actions
-    return Scratch(
-        rows=np.zeros(SA, np.int32),
-        row_stamp=np.zeros(SA, np.int64),
-        states=np.zeros(S, np.int32),
-        state_stamp=np.zeros(S, np.int64),
-        moved=np.zeros(S, np.int32),
-        stamp=np.zeros(1, np.int64),
-        nothing=np.zeros(S, np.int64),
-    )
-
-
-@compiled
+@inlined
 def list_row(work: Scratch, row: int, listed: int) -> int:
     """List a row once; returns how many are listed."""
     if work.row_stamp[row] == work.stamp[0]:
@@ -66,7 +39,7 @@ def list_row(work: Scratch, row: int, listed: int) -> int:
     return listed + 1
 
 
-@compiled
+@inlined
 def list_readers(work: Scratch, counts: Counts, group: int, y: int, listed: int) -> int:
     """List the rows of stage `group` that have y among their successors."""
     first = group * work.rows.size
@@ -77,17 +50,13 @@ def list_readers(work: Scratch, counts: Counts, group: int, y: int, listed: int)
     return listed
 
 
-@compiled
+@inlined
 def list_stale(
-    work: Scratch,
-    rules: Rules,
-    counts: Counts,
-    touched: Buckets,
-    group: int,
-    next_group: int,
-    moved: int,
+    work: Scratch, rules: Rules, counts: Counts, touched: Buckets, h: int, H: int, moved: int
 ) -> int:
-    """List what must be backed up at a stage whose extremes and order stand still."""
+    """List what must be backed up at a step whose extremes and order stand still."""
+    pooled = counts.visits.shape[0] == 1
+    group = 0 if pooled else h
     first = group * work.rows.size
     listed = 0
     row = touched.head[group]
@@ -96,19 +65,19 @@ def list_stale(
         row = touched.after[row]
     for i in range(moved):
         listed = list_readers(work, counts, group, work.moved[i], listed)
-    if rules.reads_visits and next_group != END:
-        A = work.rows.size // work.states.size
-        row = touched.head[next_group]
+    if rules.reads_visits and h < H - 1:
+        group_after = 0 if pooled else h + 1
+        row = touched.head[group_after]
         while row != END:
-            y = (row - next_group * work.rows.size) // A
+            y = work.state_of[row - group_after * work.rows.size]
             listed = list_readers(work, counts, group, y, listed)
             row = touched.after[row]
     return listed
 
 
-@compiled
+@kernel
 def replan(
-    backup: Backup,
+    batch: Batch,
     constants: Floats,
     rules: Rules,
     counts: Counts,
@@ -124,44 +93,39 @@ def replan(
     `touched` holds rows by stage and is left as it was. The cells h * S + s whose action changes
     are put into `changed`, by step.
     """
-    H, S, A = table.q.shape
-    pooled = counts.visits.shape[0] == 1
+    H, S = table.actions.shape
+    A = table.q.shape[1] // S
     moved = 0
     shifted = False
     for h in range(H - 1, -1, -1):
-        group = 0 if pooled else h
-        next_group = END if h == H - 1 else (0 if pooled else h + 1)
-        stage = stage_of(table, counts, work.nothing, h)
         work.stamp[0] += 1
-        listed = S * A
-        if not shifted:
-            listed = list_stale(work, rules, counts, touched, group, next_group, moved)
+        if shifted:
+            listed = S * A
+            back_up(batch, constants, counts, rewards, table, work, h, work.all_rows, listed)
+        else:
+            listed = list_stale(work, rules, counts, touched, h, H, moved)
+            if listed > 0:
+                back_up(batch, constants, counts, rewards, table, work, h, work.rows, listed)
         found = 0
         for i in range(listed):
-            row = i if shifted else int(work.rows[i])
-            s = row // A
-            a = row - s * A
-            x = backup(constants, stage, row_of(counts, group, s, a, rewards[h, s, a]))
-            if rules.monotone:
-                x = min(x, table.q[h, s, a])
-            if x != table.q[h, s, a]:
-                table.q[h, s, a] = x
+            row = i if shifted else np.int64(work.rows[i])
+            x = work.out[i]
+            if x != table.q[h, row] and not (rules.monotone and x > table.q[h, row]):
+                table.q[h, row] = x
+                s = work.state_of[row]
                 if work.state_stamp[s] != work.stamp[0]:
                     work.state_stamp[s] = work.stamp[0]
                     work.states[found] = s
                     found += 1
-        # Every tie is drawn anew by every plan, so with random ties every state is looked at.
-        for i in range(S if ties.random else found):
-            s = i if ties.random else int(work.states[i])
-            a = choose(table.q, h, s, ties)
-            if a != table.actions[h, s]:
-                table.actions[h, s] = a
-                put(changed, h, h * S + s)
         moved = 0
         fell = rose = False
         for i in range(found):
-            s = int(work.states[i])
-            new = table.q[h, s, peak(table.q, h, s)]
+            s = np.int64(work.states[i])
+            best = peak(table.q, h, s, A)
+            if not ties.random and best != table.actions[h, s]:
+                table.actions[h, s] = best
+                put(changed, h, h * S + s)
+            new = table.q[h, s * A + best]
             old = table.v[h, s]
             if new != old:
                 fell = fell or old == table.top[h] or old == table.low[h]
@@ -169,12 +133,24 @@ def replan(
                 table.v[h, s] = new
                 work.moved[moved] = s
                 moved += 1
-        shifted = False
-        if moved > 0 and rules.reads >= BEST:
-            shifted = resurvey(table, h, rules, fell or rose)
+        if ties.random:
+            redraw(ties, table, h, changed)
+        shifted = moved > 0 and rules.reads >= BEST and resurvey(table, h, rules, fell or rose)
 
 
-@compiled
+@kernel
+def redraw(ties: Ties, table: Table, h: int, changed: Buckets) -> None:
+    """Every plan draws every tie anew, whether its values moved or not."""
+    S = table.actions.shape[1]
+    A = table.q.shape[1] // S
+    for s in range(S):
+        a = draw_tie(table.q, h, s, A, peak(table.q, h, s, A), ties)
+        if a != table.actions[h, s]:
+            table.actions[h, s] = a
+            put(changed, h, h * S + s)
+
+
+@kernel
 def resurvey(table: Table, h: int, rules: Rules, extremes: bool) -> bool:
     """Note what V~_h has become, and whether that moves every row of the stage before."""
     if rules.reads == EVERYTHING:
@@ -182,15 +158,12 @@ def resurvey(table: Table, h: int, rules: Rules, extremes: bool) -> bool:
         return True
     if not extremes:
         return False
-    top = table.v[h].max()
-    low = table.v[h].min()
-    shifted = top != table.top[h] or (rules.reads > BEST and low != table.low[h])
-    table.top[h] = top
-    table.low[h] = low
-    return shifted
+    top, low = table.top[h], table.low[h]
+    find_extremes(table, h)
+    return top != table.top[h] or (rules.reads > BEST and low != table.low[h])
 
 
-@compiled
+@kernel
 def begin_epoch(counts: Counts, epoch: NDArray[np.int64], touched: Buckets) -> None:
     """Remember the counts that the plan was made of, and forget what was touched."""
     for group in range(touched.head.size):

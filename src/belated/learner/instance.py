@@ -6,7 +6,7 @@ import numpy as np
 
 from belated.episode import Episode, Ints
 from belated.learner.bases.base import Base
-from belated.learner.counts import Counts, add_episode, empty, to_dense
+from belated.learner.counts import Counts, add_episode, empty, roomy, to_dense
 from belated.learner.planning import Table, Ties, blank, plan_table
 from belated.learner.problem import Problem
 
@@ -34,7 +34,8 @@ class Instance:
         """Count the episodes; returns the rows they touched."""
         touched = np.zeros((len(episodes), self.problem.shape.horizon), np.int64)
         for episode, rows in zip(episodes, touched, strict=True):
-            self.counts = add_episode(self.counts, episode.states, episode.actions, rows)
+            self.counts = roomy(self.counts, rows.size)
+            add_episode(self.counts, episode.states, episode.actions, rows)
         self.since += len(episodes)
         return touched.ravel()
 
@@ -47,7 +48,8 @@ class Instance:
         else:
             n, m = to_dense(problem.shape, self.counts)
             made = base.plan(n, m, problem.rewards, problem.episodes)
-            self.table.q[:], self.table.v[:], self.table.actions[:] = made.q, made.v, made.policy
+            self.table.q[:] = np.reshape(made.q, self.table.q.shape)
+            self.table.v[:], self.table.actions[:] = made.v, made.policy
         self.epoch[:] = self.counts.n
         self.plans += 1
         self.since = 0

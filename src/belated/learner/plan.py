@@ -86,7 +86,7 @@ def plan(
     ties = Ties(base.ties == "random", np.uint64(check_seed(seed)), 0)
     kernel = base.kernel(shape, episodes)
     plan_table(base, kernel, from_dense(shape, m), known, ties, table)
-    return Plan(table.actions, table.q, table.v)
+    return Plan(table.actions, table.q.reshape(shape.table), table.v)
 
 
 def check_rewards(rewards: ArrayLike, shape: Shape) -> Floats:
@@ -101,7 +101,7 @@ def check_rewards(rewards: ArrayLike, shape: Shape) -> Floats:
     if outside.size:
         at = tuple(int(i) for i in outside[0])
         raise ValueError(f"rewards{list(at)} is {values[at]}; rewards lie in [0, 1].")
-    return np.ascontiguousarray(np.broadcast_to(values, shape.table))
+    return np.broadcast_to(values, shape.table).copy()
 
 
 def _counts(name: str, values: ArrayLike) -> Ints:

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import compiled, interpreted
+from belated.compiled import inlined, interpreted, kernel
 from belated.episode import Floats, Shape
-from belated.learner.backup import Backup, Row, Stage, is_compiled
+from belated.learner.backup import Backup, Batch, Stage, plain
 from belated.learner.bases.base import Base, Kernel
 from belated.learner.counts import Counts
 from belated.randomness import TIES, uniform
@@ -38,7 +38,7 @@ class Rules(NamedTuple):
 class Table(NamedTuple):
     """A plan: optimistic values, and the policy that is greedy for them."""
 
-    q: NDArray[np.float64]  # (H, S, A)
+    q: NDArray[np.float64]  # (H, S * A)
     v: NDArray[np.float64]  # (H + 1, S); the last row is zero
     actions: NDArray[np.int32]  # (H, S)
     top: NDArray[np.float64]  # (H + 1) the largest v
@@ -54,6 +54,21 @@ class Ties(NamedTuple):
     plan: int  # the plan's number, from 0, plus the instance's number times 2**32
 
 
+class Scratch(NamedTuple):
+    """Working space of one planner; holds nothing between two plans but the last stamp."""
+
+    rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
+    out: NDArray[np.float64]  # (S * A) and what they come to
+    row_stamp: NDArray[np.int64]  # (S * A) the last visit that listed the row
+    states: NDArray[np.int32]  # (S) states of this stage with a Q that moved
+    state_stamp: NDArray[np.int64]  # (S)
+    moved: NDArray[np.int32]  # (S) states of the stage before with a value that moved
+    stamp: NDArray[np.int64]  # (1) counts the visits of a stage
+    state_of: NDArray[np.int32]  # (S * A) the state of each row
+    all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
+    nothing: NDArray[np.int64]  # (S) zeros: nobody visits a step after the last
+
+
 def rules_of(base: Base, kernel: Kernel) -> Rules:
     """The rules of a base and its kernel."""
     return Rules(
@@ -65,7 +80,7 @@ def blank(shape: Shape) -> Table:
     """A table in which nothing has been planned yet."""
     H, S, A = shape.table
     return Table(
-        q=np.full((H, S, A), np.inf),
+        q=np.full((H, S * A), np.inf),
         v=np.zeros((H + 1, S)),
         actions=np.zeros((H, S), np.int32),
         top=np.zeros(H + 1),
@@ -74,98 +89,163 @@ def blank(shape: Shape) -> Table:
     )
 
 
-@compiled
-def peak(q: Floats, h: int, s: int) -> int:
+def scratch(shape: Shape) -> Scratch:
+    """Working space for a problem of this shape."""
+    S, A = shape.states, shape.actions
+    return Scratch(
+        rows=np.zeros(S * A, np.int32),
+        out=np.zeros(S * A),
+        row_stamp=np.zeros(S * A, np.int64),
+        states=np.zeros(S, np.int32),
+        state_stamp=np.zeros(S, np.int64),
+        moved=np.zeros(S, np.int32),
+        stamp=np.zeros(1, np.int64),
+        state_of=np.repeat(np.arange(S, dtype=np.int32), A),
+        all_rows=np.arange(S * A, dtype=np.int32),
+        nothing=np.zeros(S, np.int64),
+    )
+
+
+@inlined
+def peak(q: Floats, h: int, s: int, A: int) -> int:
     """The lowest action with the largest Q."""
     best = 0
-    for a in range(1, q.shape[2]):
-        if q[h, s, a] > q[h, s, best]:
+    for a in range(1, A):
+        if q[h, s * A + a] > q[h, s * A + best]:
             best = a
     return best
 
 
-@compiled
-def choose(q: Floats, h: int, s: int, ties: Ties) -> int:
-    """The greedy action at (h, s)."""
-    best = peak(q, h, s)
-    if not ties.random:
-        return best
-    least = q[h, s, best] - TOLERANCE
+@kernel
+def draw_tie(q: Floats, h: int, s: int, A: int, best: int, ties: Ties) -> int:
+    """One of the actions that are as good as the best, by the address of (plan, h, s)."""
+    least = q[h, s * A + best] - TOLERANCE
     tied = 0
-    for a in range(q.shape[2]):
-        if q[h, s, a] >= least:
+    for a in range(A):
+        if q[h, s * A + a] >= least:
             tied += 1
     if tied == 1:
         return best
-    skip = int(uniform(ties.seed, TIES, ties.plan, h * q.shape[1] + s) * tied)
-    for a in range(q.shape[2]):
-        if q[h, s, a] >= least:
+    skip = int(uniform(ties.seed, TIES, ties.plan, h * (q.shape[1] // A) + s) * tied)
+    for a in range(A):
+        if q[h, s * A + a] >= least:
             if skip == 0:
                 return a
             skip -= 1
     return best
 
 
-@compiled
+@inlined
+def after(v: Floats, h: int, x: int, y: int) -> bool:
+    """Whether state x comes after y in the order of V~_h."""
+    return v[h, x] < v[h, y] or (v[h, x] == v[h, y] and x > y)
+
+
+@kernel
 def order_states(table: Table, h: int) -> None:
-    """Note the order of V~_h, and so its extremes."""
-    table.order[h] = np.argsort(-table.v[h], kind="mergesort")
+    """Note the order of V~_h, and so its extremes.
+
+    Equal values go by index, so there is one order only; it is close to the last one, for which
+    insertion is quick.
+    """
+    for i in range(1, table.order.shape[1]):
+        y = table.order[h, i]
+        at = i
+        while at > 0 and after(table.v, h, table.order[h, at - 1], y):
+            table.order[h, at] = table.order[h, at - 1]
+            at -= 1
+        table.order[h, at] = y
     table.top[h] = table.v[h, table.order[h, 0]]
     table.low[h] = table.v[h, table.order[h, -1]]
 
 
-@compiled
-def stage_of(table: Table, counts: Counts, nothing: NDArray[np.int64], h: int) -> Stage:
-    """What a backup at step h may read of step h + 1; `nothing` is the visits after the last."""
-    H = table.q.shape[0]
-    group = 0 if counts.visits.shape[0] == 1 else h + 1
-    visits = nothing if h == H - 1 else counts.visits[group]
-    return Stage(
+@kernel
+def find_extremes(table: Table, h: int) -> None:
+    """Note the largest and the smallest V~_h."""
+    top = low = table.v[h, 0]
+    for s in range(1, table.v.shape[1]):
+        top = max(top, table.v[h, s])
+        low = min(low, table.v[h, s])
+    table.top[h] = top
+    table.low[h] = low
+
+
+@inlined
+def back_up(
+    batch: Batch,
+    constants: Floats,
+    counts: Counts,
+    rewards: Floats,
+    table: Table,
+    work: Scratch,
+    h: int,
+    rows: NDArray[np.int32],
+    listed: int,
+) -> None:
+    """work.out[i] = Q_h of rows[i], for the first `listed` rows."""
+    H, S = table.actions.shape
+    pooled = counts.visits.shape[0] == 1
+    visits = work.nothing if h == H - 1 else counts.visits[0 if pooled else h + 1]
+    stage = Stage(
         h, H, table.v[h + 1], visits, table.top[h + 1], table.low[h + 1], table.order[h + 1]
+    )
+    batch(
+        constants,
+        stage,
+        counts.n,
+        counts.start,
+        counts.size,
+        counts.succ,
+        counts.m,
+        0 if pooled else h * rows.size,
+        rows.size // S,
+        rewards[h],
+        rows,
+        listed,
+        work.out,
     )
 
 
-@compiled
-def row_of(counts: Counts, group: int, s: int, a: int, reward: float) -> Row:
-    """What has been observed of (s, a) in stage `group` of the counts."""
-    A = counts.n.size // counts.visits.size
-    i = (group * counts.visits.shape[1] + s) * A + a
-    lo = counts.start[i]
-    return Row(s, a, counts.n[i], reward, lo, lo + counts.size[i], counts.succ, counts.m)
-
-
-@compiled
+@kernel
 def sweep(
-    backup: Backup,
+    batch: Batch,
     constants: Floats,
     rules: Rules,
     counts: Counts,
     rewards: Floats,
     ties: Ties,
     table: Table,
+    work: Scratch,
 ) -> None:
-    """Plan every stage from the last to the first."""
-    H, S, A = table.q.shape
-    nothing = np.zeros(S, np.int64)
+    """Plan every stage from the last to the first; `rewards` is (H, S * A)."""
+    H, S = table.actions.shape
+    A = table.q.shape[1] // S
     for h in range(H - 1, -1, -1):
-        group = 0 if counts.visits.shape[0] == 1 else h
-        stage = stage_of(table, counts, nothing, h)
+        back_up(batch, constants, counts, rewards, table, work, h, work.all_rows, S * A)
+        for row in range(S * A):
+            x = work.out[row]
+            table.q[h, row] = min(x, table.q[h, row]) if rules.monotone else x
         for s in range(S):
-            for a in range(A):
-                x = backup(constants, stage, row_of(counts, group, s, a, rewards[h, s, a]))
-                table.q[h, s, a] = min(x, table.q[h, s, a]) if rules.monotone else x
-            table.actions[h, s] = choose(table.q, h, s, ties)
-            table.v[h, s] = table.q[h, s, peak(table.q, h, s)]
+            best = peak(table.q, h, s, A)
+            table.v[h, s] = table.q[h, s * A + best]
+            table.actions[h, s] = draw_tie(table.q, h, s, A, best, ties) if ties.random else best
         if rules.reads == EVERYTHING:
             order_states(table, h)
         else:
-            table.top[h] = table.v[h].max()
-            table.low[h] = table.v[h].min()
+            find_extremes(table, h)
+
+
+interpreted_sweep = interpreted(sweep, back_up)
 
 
 def plan_table(
     base: Base, kernel: Kernel, counts: Counts, rewards: Floats, ties: Ties, table: Table
 ) -> None:
     """Fill `table`, compiled if the backup is, in Python if it is a plain function."""
-    run: Any = sweep if is_compiled(kernel.backup) else interpreted(sweep)
-    run(kernel.backup, kernel.constants, rules_of(base, kernel), counts, rewards, ties, table)
+    backup = kernel.backup if isinstance(kernel.backup, Backup) else plain(kernel.backup)
+    run: Any = sweep if backup.compiled else interpreted_sweep
+    H, S = table.actions.shape
+    A = table.q.shape[1] // S
+    work = scratch(Shape(S, A, H))
+    flat = rewards.reshape(H, S * A)
+    run(backup.batch, kernel.constants, rules_of(base, kernel), counts, flat, ties, table, work)

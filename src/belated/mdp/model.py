@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.compiled import compiled
+from belated.compiled import kernel
 from belated.episode import Floats, Ints, Shape, check_integer
 
 Draws = Literal["deterministic", "bernoulli"]
@@ -207,7 +207,7 @@ class MDP:
         )
 
 
-@compiled
+@kernel
 def row_of(ptr: Ints, rewards: Floats, h: int, s: int, a: int) -> int:
     """The row of (h, s, a)."""
     _, S, A = rewards.shape
@@ -216,14 +216,14 @@ def row_of(ptr: Ints, rewards: Floats, h: int, s: int, a: int) -> int:
     return row
 
 
-@compiled
+@kernel
 def mean_reward(rewards: Floats, h: int, s: int, a: int) -> float:
     """R_h(s, a)."""
     mean: float = rewards[h if rewards.shape[0] > 1 else 0, s, a]
     return mean
 
 
-@compiled
+@kernel
 def accumulate(ptr: Ints, prob: Floats, cum: Floats, sums: Floats) -> None:
     """Fill `cum` within each row, and `sums` with what its probabilities sum to.
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from belated.compiled import compiled
+from belated.compiled import inlined
 from belated.episode import Episode, Floats, Policy, Shape, check_integer
 from belated.mdp.model import MDP, mean_reward, row_of
 from belated.randomness import EXPLORE, REWARD, START, TRANSITION, check_seed, uniform
 
 
-@compiled
+@inlined
 def draw(cum: Floats, lo: int, hi: int, u: float) -> int:
     """The first j in lo .. hi - 1 with u < cum[j]; `cum` rises there to 1."""
     last = hi - 1

@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from belated.compiled import JIT
 from belated.episode import Floats, Ints
 from belated.exact.incremental import arrays_of
 from belated.exact.values import optimal_table
-from belated.learner.backup import is_compiled
+from belated.learner.backup import Backup, plain
 from belated.learner.bases.base import Base
+from belated.learner.counts import roomy
 from belated.learner.planning import rules_of
 from belated.learner.problem import Problem
 from belated.learner.updaters import Active, ExplicitExploration, Lazy, MultiInstance
@@ -18,6 +20,7 @@ from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
 from belated.simulation import engine
 from belated.simulation.exploring import exploring
+from belated.simulation.ring import full, grown
 from belated.simulation.run import Run, checkpoints
 from belated.theory import missing, owners
 
@@ -33,7 +36,8 @@ def why_not_compiled(problem: Problem, updater: Updater) -> str | None:
     base = problem.base
     if not isinstance(base, Base):
         return f"the base {type(base).__name__} is a Python object"
-    if not is_compiled(base.kernel(problem.shape, problem.episodes).backup):
+    backup = base.kernel(problem.shape, problem.episodes).backup
+    if JIT and not (isinstance(backup, Backup) and backup.compiled):
         return f"the backup of {type(base).__name__} is a plain Python function (see bl.backup)"
     if type(updater) not in (Active, Lazy, ExplicitExploration, MultiInstance):
         return f"the updater {type(updater).__name__} is a Python object"
@@ -64,7 +68,7 @@ def run_compiled(
         owner = owners(delays)
         instances = int(owner.max()) + 1
         gaps = np.zeros(episodes)
-        tally = np.zeros(5, np.int64)
+        tally = np.zeros(engine.TALLIES, np.int64)
         for instance in range(instances):
             mine = np.flatnonzero(owner == instance)
             part = np.zeros((mine.size if trace else 0, *policies.shape[1:]), np.int32)
@@ -120,15 +124,17 @@ class Player:
         scheme = engine.Scheme(self.planning, alpha, self.problem.seed, instance, labels.size)
         counts, mind, flying = engine.fresh(self.problem)
         explore = exploring(self.updater, self.problem.shape)
-        fixed = (self.kernel.backup, self.kernel.constants, self.rules, scheme, self.world)
-        rewards = self.problem.rewards
+        backup = self.kernel.backup
+        batch = (backup if isinstance(backup, Backup) else plain(backup)).batch
+        fixed = (batch, self.kernel.constants, self.rules, scheme, self.world)
+        rewards = self.problem.rewards.reshape(mind.table.q.shape)
         engine.think(*fixed, rewards, counts, mind, explore)
         gaps = np.zeros(labels.size)
         done, stretch = 0, 32
         while done < labels.size:
             part = slice(done, min(done + stretch, labels.size))
             began = time.perf_counter()
-            counts, flying = engine.advance(
+            played = engine.advance(
                 *fixed,
                 self.v_star,
                 rewards,
@@ -143,7 +149,10 @@ class Player:
                 policies[part],
             )
             took = time.perf_counter() - began
-            self.heard(part.stop - part.start)
-            done = part.stop
-            stretch = max(1, min(4 * stretch, int(stretch * STRETCH / max(took, 1e-9))))
+            if played < part.stop - part.start:
+                counts = roomy(counts, self.problem.shape.horizon)
+                flying = grown(flying) if full(flying) else flying
+            self.heard(played)
+            done += played
+            stretch = max(1, min(4 * stretch, int(played * STRETCH / max(took, 1e-9))))
         return gaps, mind.tally

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.buckets import Buckets, buckets, put
-from belated.compiled import compiled
+from belated.compiled import kernel
 from belated.episode import Floats, Ints
 from belated.exact.incremental import World, reevaluate
 from belated.exact.values import evaluate
-from belated.learner.backup import Backup
-from belated.learner.counts import Counts, add, empty
-from belated.learner.counts import grown as grown_counts
-from belated.learner.incremental import Scratch, begin_epoch, replan, scratch
-from belated.learner.planning import Rules, Table, Ties, blank, sweep
+from belated.learner.backup import Batch
+from belated.learner.counts import Counts, add, empty, has_room
+from belated.learner.incremental import begin_epoch, replan
+from belated.learner.planning import Rules, Scratch, Table, Ties, blank, scratch, sweep
 from belated.learner.problem import Problem
 from belated.learner.updaters.lazy import has_grown
 from belated.mdp.play import draw
@@ -26,7 +25,6 @@ from belated.randomness import START, TRANSITION, uniform
 from belated.simulation.exploring import Exploring, drawn, explores, note
 from belated.simulation.reference import ROUNDING
 from belated.simulation.ring import Ring, due, free_slot, full, pop, push, ring
-from belated.simulation.ring import grown as grown_ring
 
 INCREMENTAL: Final = 0
 FULL: Final = 1
@@ -61,6 +59,8 @@ MISSING: Final = 1
 MAX_MISSING: Final = 2
 BROKEN: Final = 3
 LAST_EXPLORED: Final = 4
+PLAN_DUE: Final = 5  # feedback has come that asks for a plan, which is still to be made
+TALLIES: Final = 6
 
 
 def fresh(problem: Problem) -> tuple[Counts, Mind, Ring]:
@@ -74,14 +74,14 @@ def fresh(problem: Problem) -> tuple[Counts, Mind, Ring]:
         changed=buckets(shape.horizon, items=shape.horizon * shape.states),
         work=scratch(shape),
         v_pi=np.zeros((shape.horizon + 1, shape.states)),
-        tally=np.zeros(5, np.int64),
+        tally=np.zeros(TALLIES, np.int64),
     )
     return counts, mind, ring(shape)
 
 
-@compiled
+@kernel
 def think(
-    backup: Backup,
+    batch: Batch,
     constants: Floats,
     rules: Rules,
     scheme: Scheme,
@@ -97,7 +97,7 @@ def think(
     table = mind.table
     if scheme.planning == INCREMENTAL and number > 0:
         replan(
-            backup,
+            batch,
             constants,
             rules,
             counts,
@@ -112,7 +112,7 @@ def think(
             world, table.actions, exploring.explore, mind.changed, mind.v_pi, mind.work.moved
         )
     else:
-        sweep(backup, constants, rules, counts, rewards, ties, table)
+        sweep(batch, constants, rules, counts, rewards, ties, table, mind.work)
         evaluate(
             world.ptr,
             world.succ,
@@ -126,9 +126,9 @@ def think(
     mind.tally[PLANS] += 1
 
 
-@compiled
+@kernel
 def advance(
-    backup: Backup,
+    batch: Batch,
     constants: Floats,
     rules: Rules,
     scheme: Scheme,
@@ -144,40 +144,46 @@ def advance(
     delays: Ints,
     gaps: Floats,
     trace: NDArray[np.int32],
-) -> tuple[Counts, Ring]:
+) -> int:
     """Play episodes first, first + 1, ..., one for each delay; gaps[i] becomes the regret of one.
 
     `labels` address the randomness: an episode's number in the whole run. `trace`, if not empty,
-    takes the policies. Returns what may have been replaced by something larger.
+    takes the policies. Returns how many were played: fewer than asked when the counts or the
+    ring must grow before the next.
     """
-    H, S, A = mind.table.q.shape
+    H, S = mind.table.actions.shape
+    A = mind.table.q.shape[1] // S
     pooled = counts.visits.shape[0] == 1
     homogeneous = world.ptr.size - 1 == S * A
     tally, table = mind.tally, mind.table
     exploratory = exploring.explore.size > 0
     for i in range(delays.size):
         k = first + i
-        plan = False
+        if full(flying):
+            return i
         while due(flying, k):
+            if not has_room(counts, H):
+                return i
             slot = pop(flying)
+            plan = False
             for h in range(H):
                 s = np.int64(flying.states[slot, h])
                 a = np.int64(flying.actions[slot, h])
                 group = 0 if pooled else h
                 row = (group * S + s) * A + a
-                while not add(counts, row, group, s, np.int64(flying.states[slot, h + 1]), 1):
-                    counts = grown_counts(counts)
+                add(counts, row, group, s, np.int64(flying.states[slot, h + 1]), 1)
                 put(mind.touched, group, row)
                 plan = plan or has_grown(counts.n[row], mind.epoch[row], scheme.alpha)
                 if exploratory:
                     note(exploring, h, s, a, mind.changed)
             tally[MISSING] -= 1
-        if plan and scheme.planning != NONE:
-            think(backup, constants, rules, scheme, world, rewards, counts, mind, exploring)
+            if plan:
+                tally[PLAN_DUE] = 1
+        if tally[PLAN_DUE] and scheme.planning != NONE:
+            think(batch, constants, rules, scheme, world, rewards, counts, mind, exploring)
+        tally[PLAN_DUE] = 0
         tally[MAX_MISSING] = max(tally[MAX_MISSING], tally[MISSING])
 
-        if full(flying):
-            flying = grown_ring(flying)
         slot = free_slot(flying)
         label = labels[i]
         s = draw(world.start_cum, 0, S, uniform(scheme.seed, START, label, 0))
@@ -203,4 +209,4 @@ def advance(
         if k + delays[i] < scheme.last:
             push(flying, k, k + delays[i])
         tally[MISSING] += 1
-    return counts, flying
+    return delays.size

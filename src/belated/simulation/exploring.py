@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.buckets import Buckets, put
-from belated.compiled import compiled
+from belated.compiled import inlined, kernel
 from belated.episode import Bools, Shape
 from belated.exact.values import NOWHERE
 from belated.learner.updaters.explicit import ExplicitExploration
@@ -34,7 +34,7 @@ def exploring(updater: Updater, shape: Shape) -> Exploring:
     )
 
 
-@compiled
+@kernel
 def note(state: Exploring, h: int, s: int, a: int, changed: Buckets) -> None:
     """Count a visit; cells whose marks change are put into `changed`."""
     H, S, A = state.explore.shape
@@ -59,7 +59,7 @@ def note(state: Exploring, h: int, s: int, a: int, changed: Buckets) -> None:
                 put(changed, at, at * S + s)
 
 
-@compiled
+@inlined
 def explores(state: Exploring, h: int, s: int) -> bool:
     """Whether the action at (h, s) is drawn."""
     if state.explore.size > 0:
@@ -69,7 +69,7 @@ def explores(state: Exploring, h: int, s: int) -> bool:
     return False
 
 
-@compiled
+@kernel
 def drawn(state: Exploring, h: int, s: int, seed: np.uint64, episode: int) -> int:
     """The action that exploration draws at (h, s)."""
     marked = 0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import compiled
+from belated.compiled import inlined
 from belated.episode import Shape
 
 
@@ -23,9 +23,8 @@ class Ring(NamedTuple):
     size: NDArray[np.int64]  # (1)
 
 
-def ring(shape: Shape) -> Ring:
+def ring(shape: Shape, room: int = 8) -> Ring:
     """Nothing in flight."""
-    room = 8
     return Ring(
         np.zeros(room, np.int64),
         np.zeros(room, np.int64),
@@ -36,36 +35,29 @@ def ring(shape: Shape) -> Ring:
     )
 
 
-@compiled
 def grown(old: Ring) -> Ring:
     """The same with twice the slots."""
     room = old.slot.size
-    arrival = np.zeros(2 * room, np.int64)
-    number = np.zeros(2 * room, np.int64)
-    slot = np.arange(2 * room).astype(np.int32)
-    states = np.zeros((2 * room, old.states.shape[1]), np.int32)
-    actions = np.zeros((2 * room, old.actions.shape[1]), np.int32)
-    arrival[:room] = old.arrival
-    number[:room] = old.number
-    slot[:room] = old.slot
-    states[:room] = old.states
-    actions[:room] = old.actions
-    return Ring(arrival, number, slot, states, actions, old.size)
+    new = ring(Shape(1, 1, old.actions.shape[1]), room=2 * room)
+    for wide, narrow in zip(new[:-1], old[:-1], strict=True):
+        wide[:room] = narrow
+    new.size[:] = old.size
+    return new
 
 
-@compiled
+@inlined
 def full(flying: Ring) -> bool:
     """Whether there is no free slot."""
     return flying.size[0] == flying.slot.size
 
 
-@compiled
+@inlined
 def free_slot(flying: Ring) -> int:
     """The slot that the next push takes."""
     return int(flying.slot[flying.size[0]])
 
 
-@compiled
+@inlined
 def before(flying: Ring, i: int, j: int) -> bool:
     """Whether heap entry i comes back before j."""
     if flying.arrival[i] != flying.arrival[j]:
@@ -73,7 +65,7 @@ def before(flying: Ring, i: int, j: int) -> bool:
     return flying.number[i] < flying.number[j]
 
 
-@compiled
+@inlined
 def swap(flying: Ring, i: int, j: int) -> None:
     """Exchange two heap entries."""
     flying.arrival[i], flying.arrival[j] = flying.arrival[j], flying.arrival[i]
@@ -81,7 +73,7 @@ def swap(flying: Ring, i: int, j: int) -> None:
     flying.slot[i], flying.slot[j] = flying.slot[j], flying.slot[i]
 
 
-@compiled
+@inlined
 def push(flying: Ring, number: int, arrival: int) -> None:
     """Send off the path in the free slot; it comes back after episode `arrival`."""
     at = flying.size[0]
@@ -93,13 +85,13 @@ def push(flying: Ring, number: int, arrival: int) -> None:
         at = (at - 1) // 2
 
 
-@compiled
+@inlined
 def due(flying: Ring, k: int) -> bool:
     """Whether a path is back at the start of episode k."""
     return flying.size[0] > 0 and flying.arrival[0] < k
 
 
-@compiled
+@inlined
 def pop(flying: Ring) -> int:
     """The slot of the earliest path, which is free from now on until the next push."""
     last = flying.size[0] - 1

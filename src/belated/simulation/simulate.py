@@ -16,6 +16,7 @@ from belated.mdp.model import MDP
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import Heard, run_compiled, why_not_compiled
 from belated.simulation.engine import PLANNING
+from belated.simulation.notice import announce_compilation
 from belated.simulation.reference import run_reference
 from belated.simulation.run import Run
 
@@ -109,6 +110,7 @@ class Setting:
             seed=seed,
         )
         if self._compiled(problem, updater):
+            announce_compilation()
             return run_compiled(
                 self.world,
                 problem,

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.episode import Shape
-from belated.learner.backup import Backup
+from belated.learner.backup import Backup, Function
 
 
 class Kernel(NamedTuple):
     """All that a planner needs of a base, fixed before the run."""
 
-    backup: Backup
+    backup: Backup | Function
     constants: NDArray[np.float64]
     reads: Literal["successors", "best", "extremes", "everything"] = "everything"
     """What the backup reads of V~_{h+1}: the row's successors; `stage.top` too; `stage.low` too; or

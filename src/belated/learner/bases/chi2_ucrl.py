@@ -25,13 +25,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import compiled
+from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen
 from belated.learner.bases.base import Base, Kernel, check_choice
 
 
-@compiled
+@kernel
 def budget(constants: NDArray[np.float64], n: int) -> float:
     """eps of a row seen `n` times; infinite where the ball is the whole simplex."""
     factor, log, provable = constants  # factor = scale * S
@@ -44,7 +44,7 @@ def budget(constants: NDArray[np.float64], n: int) -> float:
     return float(factor / n * (root * root))
 
 
-@compiled
+@kernel
 def moments(
     stage: Stage, row: Row, centre: float, cut: float, cut_new: float
 ) -> tuple[float, float, float, float]:
@@ -83,7 +83,7 @@ def moments(
     return total, middle, squares, lowest
 
 
-@compiled
+@kernel
 def reaches_best(stage: Stage, row: Row, eps: float) -> bool:
     """Whether the ball holds a p with all its mass on the best states."""
     best = stage.top
@@ -102,7 +102,7 @@ def reaches_best(stage: Stage, row: Row, eps: float) -> bool:
     return elsewhere * (1.0 + elsewhere / weight) <= eps * row.n
 
 
-@compiled
+@kernel
 def max_chi2(stage: Stage, row: Row, eps: float) -> float:
     """The largest <p, V> over the simplex with sum_y (p(y) - P^(y))^2 / P+(y) <= eps.
 
@@ -116,7 +116,7 @@ def max_chi2(stage: Stage, row: Row, eps: float) -> float:
         return centre
     best = stage.top
     if reaches_best(stage, row, eps):
-        return float(best)
+        return max(centre, best)  # the mean of equal values may be rounded up
     cut = -math.inf
     cut_new = 0.0
     gain = 0.0
@@ -146,7 +146,7 @@ def max_chi2(stage: Stage, row: Row, eps: float) -> float:
     return max(centre, min(best, centre + gain))
 
 
-@compiled
+@kernel
 def bonus(stage: Stage, row: Row, eps: float) -> float:
     """sqrt(eps sum_y P+(y) (V(y) - m)^2)."""
     everything = -math.inf

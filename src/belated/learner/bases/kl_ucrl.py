@@ -27,19 +27,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import compiled
+from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen, variance
 from belated.learner.bases.base import Base, Kernel, check_choice
 
 GAP = 1e-12
-"""The search ends when weak duality leaves at most this much, as a share of max V - <P^, V>."""
+"""The search ends when weak duality leaves at most this much, as a share of max V - <P^, V>
+over the observed states."""
 
 ROUNDS = 100
-"""The most points the search tries; about four are enough, and ten in the worst cases met."""
+"""The most points the search tries; about four are enough, and a dozen in the worst cases met."""
 
 
-@compiled
+@kernel
 def budget(constants: NDArray[np.float64], n: int) -> float:
     """eps of a row seen `n` times."""
     scale, fixed, free = constants
@@ -48,7 +49,7 @@ def budget(constants: NDArray[np.float64], n: int) -> float:
     return float(scale * fixed / n)
 
 
-@compiled
+@kernel
 def tilted(
     stage: Stage, row: Row, top: float, lack: float, y: float
 ) -> tuple[float, float, float, float]:
@@ -75,13 +76,13 @@ def tilted(
     return f, fall, above * first, above
 
 
-@compiled
+@kernel
 def product_root(lack: float, c: float) -> float:
     """The y > 0 with y (y + lack) = c."""
     return 2.0 * c / (lack + math.sqrt(lack * lack + 4.0 * c))
 
 
-@compiled
+@kernel
 def max_kl(stage: Stage, row: Row, eps: float) -> float:
     """The largest <p, V> over the simplex with KL(P^, p) <= eps.
 
@@ -152,7 +153,7 @@ def kl_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> flo
     return clipped(stage, row, centre, gain)
 
 
-@compiled
+@kernel
 def bonus(stage: Stage, row: Row, eps: float) -> float:
     """sqrt(2 eps Var_P^(V)) + eps (max V - min V)."""
     var = variance(stage, row, mean(stage, row))

@@ -23,13 +23,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import compiled
+from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen
 from belated.learner.bases.base import Base, Kernel, check_choice
 
 
-@compiled
+@kernel
 def maximum(stage: Stage, row: Row, eps: float) -> float:
     """The largest <p, V> over the simplex within L1 distance `eps` of P^.
 

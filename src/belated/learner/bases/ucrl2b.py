@@ -19,13 +19,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import compiled
+from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen
 from belated.learner.bases.base import Base, Kernel, check_choice
 
 
-@compiled
+@kernel
 def seen(row: Row, y: int) -> int:
     """M'(h, s, a, y), zero where y has not been observed."""
     lo, hi = row.lo, row.hi
@@ -38,14 +38,14 @@ def seen(row: Row, y: int) -> int:
     return int(row.m[lo]) if lo < row.hi and row.succ[lo] == y else 0
 
 
-@compiled
+@kernel
 def width(row: Row, m: int, scale: float, log: float) -> float:
     """b(y) of a state observed m times; `log` is l."""
     p = m / row.n
     return scale * (2.0 * math.sqrt(p * (1.0 - p) * log / row.n) + 6.0 * log / row.n)
 
 
-@compiled
+@kernel
 def maximum(stage: Stage, row: Row, scale: float, log: float) -> float:
     """The largest <p, V> over the simplex with |p - P^| <= b.
 
@@ -70,7 +70,7 @@ def maximum(stage: Stage, row: Row, scale: float, log: float) -> float:
     return min(top, mean(stage, row) + gain)
 
 
-@compiled
+@kernel
 def deviation(stage: Stage, row: Row, scale: float, log: float) -> float:
     """min_c sum_y b(y) |V(y) - c|."""
     least = width(row, 0, scale, log)  # b of a state never observed

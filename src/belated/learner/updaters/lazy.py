@@ -8,11 +8,11 @@ and so, in effect, is the comparison: for an integer alpha the product is exact.
 import math
 from dataclasses import dataclass
 
-from belated.compiled import compiled
+from belated.compiled import inlined
 from belated.learner.updaters.updater import Sight, Updater
 
 
-@compiled
+@inlined
 def has_grown(n: int, epoch: int, alpha: float) -> bool:
     """Whether a count has grown enough since the epoch began; alpha may be infinite."""
     return n > epoch and alpha * (n - epoch) >= epoch

@@ -1,0 +1,245 @@
+"""chi2-UCRL against known answers, a conic solver, and weak duality."""
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from belated.episode import Floats, Ints, Shape
+from belated.learner.backup import Row, Stage, mean
+from belated.learner.bases.chi2_ucrl import Chi2_UCRL, bonus, budget, max_chi2
+from belated.learner.plan import plan
+from hard_rows import hard_rows
+from learner_rows import make
+
+SHAPE = Shape(4, 2, 5)
+GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
+
+
+def eps_of(base: Chi2_UCRL, n: int, *, shape: Shape = SHAPE) -> float:
+    return budget(base.kernel(shape, 1000).constants, n)
+
+
+def value(base: Chi2_UCRL, stage: Stage, row: Row) -> float:
+    kernel = base.kernel(SHAPE, 1000)
+    function = getattr(kernel.backup, "__wrapped__", kernel.backup)
+    return float(function(kernel.constants, stage, row))
+
+
+def dual(v: Floats, m: Ints, there: Floats, eps: Floats) -> Floats:
+    """min over t > 0 and nu of an upper bound of max <p, V>.
+
+    With a multiplier 1 / (2 t) of the ball and nu of the sum, the best p >= 0 is
+    P^ + P+ t (V - nu), or zero: that is P+ t (b - nu)^+ with b = V, plus 1 / t where observed.
+    All cases at once, one in each row; states that are not there have there = 0.
+    """
+    n = m.sum(axis=1, keepdims=True)
+    p_hat, weight = m / n, np.maximum(m, 1) / n * there
+    best = np.where(there > 0, v, -np.inf).max(axis=1, keepdims=True)
+    centre = (p_hat * v).sum(axis=1, keepdims=True)
+    x = (v - centre) * there
+    span = np.maximum(np.abs(x).max(axis=1, keepdims=True), 1e-100)
+
+    def bound(log: Floats) -> Floats:
+        t = np.exp(log) / span
+        b = x + (m > 0) / t
+        order = np.argsort(np.where(there > 0, -b, np.inf), axis=1)
+        w = np.take_along_axis(weight, order, axis=1)
+        level = np.cumsum(w * np.take_along_axis(b, order, axis=1), axis=1) - 1 / t
+        nu = (level / np.cumsum(w, axis=1)).max(axis=1, keepdims=True)
+        p = weight * t * np.maximum(b - nu, 0.0)
+        move = np.divide((p - p_hat) ** 2, weight, out=np.zeros_like(p), where=weight > 0)
+        lagrangian = p * (x - nu) - move / (2 * t)
+        return nu + eps[:, None] / (2 * t) + lagrangian.sum(axis=1, keepdims=True)
+
+    lo = np.full_like(span, -14.0)
+    hi = np.full_like(span, 45.0)
+    for _ in range(70):
+        a, c = (2 * lo + hi) / 3, (lo + 2 * hi) / 3
+        left = bound(a) <= bound(c)
+        lo, hi = np.where(left, lo, a), np.where(left, c, hi)
+    return np.minimum(best, centre + np.minimum(bound(lo), bound(hi)))[:, 0]
+
+
+class Solver:
+    """max <p, V> over the ball, for one number of states, by an interior-point method."""
+
+    def __init__(self, S: int) -> None:
+        self.p = cp.Variable(S, nonneg=True)
+        self.v = cp.Parameter(S)
+        self.root = cp.Parameter(S, nonneg=True)
+        self.centre = cp.Parameter(S)
+        self.radius = cp.Parameter(nonneg=True)
+        distance = cp.norm(cp.multiply(self.root, self.p) - self.centre)
+        self.problem = cp.Problem(
+            cp.Maximize(self.v @ self.p), [cp.sum(self.p) == 1, distance <= self.radius]
+        )
+
+    def __call__(self, v: Floats, m: Ints, eps: float) -> float:
+        n = m.sum()
+        self.v.value = v
+        self.root.value = np.sqrt(n / np.maximum(m, 1))
+        self.centre.value = self.root.value * m / n
+        self.radius.value = math.sqrt(eps)
+        return float(self.problem.solve(solver=cp.CLARABEL))
+
+
+@pytest.mark.parametrize(("eps", "expected"), [(0.05, 1.5487707321), (2.0, 2.5452023015)])
+def test_the_maximum_matches_known_answers(eps: float, expected: float) -> None:
+    assert max_chi2(*GOLDEN, eps) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_bonus_matches_a_known_answer() -> None:
+    assert bonus(*GOLDEN, 0.05) == pytest.approx(0.1987707321, abs=1e-9)
+
+
+def test_the_radii_match_their_formulas() -> None:
+    log = math.log(4 * 16 * 2 * 5000 / 0.05)
+    root = math.sqrt(2 * log * 50 / 49) + 7 * log * 50 / (3 * 49)
+    assert eps_of(Chi2_UCRL(), 50) == pytest.approx(4 / 50 * root**2, rel=1e-12)
+    assert eps_of(Chi2_UCRL(radius="practical"), 50) == pytest.approx(4 * log / 50, rel=1e-12)
+    assert eps_of(Chi2_UCRL(radius="practical"), 1) == pytest.approx(4 * log, rel=1e-12)
+
+
+@pytest.mark.parametrize("radius", ["provable", "practical"])
+def test_scale_multiplies_the_radius(radius: str) -> None:
+    one = eps_of(Chi2_UCRL(radius=radius), 9)  # type: ignore[arg-type]
+    assert eps_of(Chi2_UCRL(radius=radius, scale=0.3), 9) == pytest.approx(0.3 * one)  # type: ignore[arg-type]
+
+
+def test_an_unobserved_better_state_counts_though_the_observed_ones_are_worth_the_same() -> None:
+    # Two states, P^ = (1, 0), P+ = (1, 1/8): moving r costs r^2 (1 + 8).
+    stage, row = make([1.0, 3.0], [8, 0])
+    assert max_chi2(stage, row, 0.09) == pytest.approx(1 + 2 * 0.1, abs=1e-14)
+    assert bonus(stage, row, 0.09) == pytest.approx(2 * 0.1, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("v", "m"), [([2.0, 2.0, 2.0], [3, 0, 4]), ([0.5, 2.5, 2.5], [0, 3, 4]), ([1.75], [9])]
+)
+def test_where_nothing_better_is_possible_the_maximum_is_the_mean(
+    v: list[float], m: list[int]
+) -> None:
+    stage, row = make(v, m)
+    assert max_chi2(stage, row, 0.5) == mean(stage, row)
+
+
+def test_no_budget_leaves_the_mean() -> None:
+    for v, m in hard_rows(200, 1, sizes=(1, 2, 5, 12)):
+        stage, row = make(v, m)
+        assert max_chi2(stage, row, 0.0) == mean(stage, row)
+
+
+def test_a_huge_budget_reaches_the_best_state() -> None:
+    for v, m in hard_rows(200, 2, sizes=(1, 2, 5, 12)):
+        for eps in (2.0 * m.sum() + 2.0, 1e300):
+            assert max_chi2(*make(v, m), eps) == pytest.approx(v.max(), rel=0, abs=2e-14)
+
+
+def test_the_maximum_does_not_depend_on_how_states_are_numbered() -> None:
+    random = np.random.default_rng(3)
+    for v, m in hard_rows(300, 4, sizes=(4, 8)):
+        eps = 10 ** random.uniform(-4, 1)
+        mixed = random.permutation(v.size)
+        other = max_chi2(*make(v[mixed], m[mixed]), eps)
+        slack = 1e-12 * np.ptp(v) + 1e-14
+        assert max_chi2(*make(v, m), eps) == pytest.approx(other, rel=0, abs=slack)
+
+
+def test_the_maximum_agrees_with_a_conic_solver() -> None:
+    solvers = {S: Solver(S) for S in (2, 4, 7)}
+    random = np.random.default_rng(5)
+    for v, m in hard_rows(600, 6, sizes=tuple(solvers), most=300):
+        eps = 10 ** random.uniform(-5, 1.2)
+        # The solver's tolerance is absolute, so it sees values of about one.
+        unit = np.ptp(v) or 1.0
+        expected = solvers[v.size]((v - v.min()) / unit, m, eps)
+        found = (max_chi2(*make(v, m), eps) - v.min()) / unit
+        assert found == pytest.approx(expected, rel=0, abs=1e-6)
+
+
+def test_the_maximum_agrees_with_weak_duality() -> None:
+    random = np.random.default_rng(7)
+    sizes = (1, 2, 3, 6, 12, 30)
+    rows = list(hard_rows(3000, 8, sizes=sizes))
+    v, m, there = (np.zeros((len(rows), max(sizes))) for _ in range(3))
+    eps = 10 ** random.uniform(-9, 1.5, len(rows))
+    for i, (values, seen) in enumerate(rows):
+        v[i, : seen.size], m[i, : seen.size], there[i, : seen.size] = values, seen, 1.0
+        if i % 3 == 0:  # the radius in use
+            eps[i] = eps_of(Chi2_UCRL(radius="practical"), int(seen.sum()))
+    upper = dual(v, m.astype(np.int64), there, eps)
+    for i, (values, seen) in enumerate(rows):
+        # A value near 10 has no digits below 2e-15.
+        slack = 1e-9 * np.ptp(values) + 1e-14
+        found = max_chi2(*make(values, seen), eps[i])
+        assert found == pytest.approx(upper[i], rel=0, abs=slack), i
+
+
+def test_the_bonus_is_never_below_the_exact_gain() -> None:
+    random = np.random.default_rng(9)
+    for v, m in hard_rows(3000, 10, sizes=(1, 2, 5, 12)):
+        stage, row = make(v, m)
+        eps = 10 ** random.uniform(-9, 1.5)
+        gain = max_chi2(stage, row, eps) - mean(stage, row)
+        assert 0 <= gain <= bonus(stage, row, eps) + 1e-9 * np.ptp(v) + 1e-14
+
+
+def test_an_unseen_row_may_lead_anywhere() -> None:
+    stage, row = make([1, 2.5, 0, 3], [0, 0, 0, 0], reward=0.25)
+    assert value(Chi2_UCRL(), stage, row) == 3.25
+    assert value(Chi2_UCRL(form="bonus"), stage, row) == 4.25
+
+
+def test_one_observation_proves_nothing() -> None:
+    stage, row = make([1, 2.5, 0, 3], [1, 0, 0, 0], reward=0.25)
+    for scale in (1.0, 1e-9):
+        assert value(Chi2_UCRL(scale=scale), stage, row) == 3.25
+        assert value(Chi2_UCRL(scale=scale, form="bonus"), stage, row) == 4.25
+    assert value(Chi2_UCRL(scale=1e-3, radius="practical"), stage, row) < 2
+
+
+@pytest.mark.parametrize("radius", ["provable", "practical"])
+def test_a_row_is_worth_its_reward_and_the_maximum_over_the_ball(radius: str) -> None:
+    stage, row = make([1, 2.5, 0, 3], [300000, 150000, 50000, 0], reward=0.25)
+    exact, loose = Chi2_UCRL(radius=radius), Chi2_UCRL(radius=radius, form="bonus")  # type: ignore[arg-type]
+    eps = eps_of(exact, 500000)
+    maximum, beta = max_chi2(stage, row, eps), bonus(stage, row, eps)
+    assert 1.35 < maximum < 3
+    assert beta < 4
+    assert value(exact, stage, row) == pytest.approx(0.25 + maximum, abs=1e-14)
+    assert value(loose, stage, row) == pytest.approx(0.25 + 1.35 + beta, abs=1e-14)
+
+
+def test_the_bonus_is_cut_at_what_is_left_to_earn() -> None:
+    stage, row = make([1, 2.5, 0, 3], [2, 0, 0, 0], reward=1.0)
+    assert value(Chi2_UCRL(form="bonus"), stage, row) == 5.0
+
+
+@pytest.mark.parametrize("form", ["exact", "bonus"])
+@pytest.mark.parametrize("radius", ["provable", "practical"])
+def test_scale_zero_believes_the_counts(form: str, radius: str) -> None:
+    base = Chi2_UCRL(form=form, radius=radius, scale=0.0)  # type: ignore[arg-type]
+    for m, expected in (([30, 15, 5, 0], 1.85), ([1, 0, 0, 0], 1.5)):
+        assert value(base, *make([1, 2.5, 0, 3], m, reward=0.5)) == expected
+
+
+@pytest.mark.parametrize("form", ["exact", "bonus"])
+def test_a_compiled_plan_backs_up_every_row(form: str) -> None:
+    base = Chi2_UCRL(form=form, radius="practical", scale=0.05)  # type: ignore[arg-type]
+    assert base.kernel(SHAPE, 1000).reads == "everything"
+    random = np.random.default_rng(11)
+    m = random.integers(0, 40, (5, 4, 2, 4)) * random.integers(0, 2, (5, 4, 2, 4))
+    m[3, 1, 1] = 0
+    rewards = random.random((5, 4, 2))
+    planned = plan(base, m.sum(axis=3), m, rewards, episodes=1000)
+    for h, s, a in np.ndindex(5, 4, 2):
+        stage, row = make(planned.v[h + 1], m[h, s, a], h=h, reward=rewards[h, s, a])
+        assert planned.q[h, s, a] == value(base, stage, row)
+
+
+@pytest.mark.parametrize("option", ["form", "radius"])
+def test_an_unknown_option_is_refused(option: str) -> None:
+    with pytest.raises(ValueError, match=f"{option} is 'loose'; it must be one of"):
+        Chi2_UCRL(**{option: "loose"})  # type: ignore[arg-type]
