@@ -19,6 +19,7 @@ everywhere; leave it plain and it runs as Python in the reference loop.
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ import numpy as np
 from numba import cfunc, types
 from numpy.typing import NDArray
 
-from belated.compiled import JIT, NO_ALLOCATION, inlined, uncached
+from belated.compiled import JIT, NO_ALLOCATION, identity, inlined, uncached, view
 
 
 class Stage(NamedTuple):
@@ -63,108 +64,102 @@ Batch = Callable[..., int]
 
 @dataclass(frozen=True)
 class Backup:
-    """A backup and the loop that calls it for many rows of a stage; callable from Python too."""
+    """A backup function, callable from Python, and the loop that planners call."""
 
     function: Function
-    batch: Batch
     compiled: bool
 
     def __call__(self, constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         return self.function(constants, stage, row)
 
+    @cached_property
+    def batch(self) -> Batch:
+        """`each` with this backup inside; as a pointer, so that one planner serves every base."""
+        if not self.compiled:
+            return loop_over(self.function, {"one": self.function, "view": identity})
+        loop = loop_over(self.function, {"one": uncached(self.function)})
+        cached = os.path.isfile(loop.__code__.co_filename)
+        pointer: Batch = cfunc(SIGNATURE, cache=cached, error_model="numpy", **NO_ALLOCATION)(loop)
+        return pointer
+
 
 def backup(function: Function) -> Backup:
-    """Compile a backup, with its loop, to a pointer: one planner then serves every base."""
-    if not JIT:
-        return plain(function)
-    batch = loop_over(function, uncached(function))
-    cached = os.path.isfile(batch.__code__.co_filename)
-    pointer = cfunc(SIGNATURE, cache=cached, error_model="numpy", **NO_ALLOCATION)(batch)
-    return Backup(function, pointer, compiled=True)
+    """Compile a backup, when it is first used."""
+    return Backup(function, compiled=JIT)
 
 
-def plain(function: Function) -> Backup:
-    """The same without compilation."""
-    return Backup(function, loop_over(function, function), compiled=False)
+def as_backup(function: Backup | Function) -> Backup:
+    """A plain function is a backup that runs as Python."""
+    return function if isinstance(function, Backup) else Backup(function, compiled=False)
 
 
-def loop_over(function: Function, row: Function) -> FunctionType:
-    """A copy of `each` that calls `row` and goes by the name and place of `function`.
+def loop_over(function: Function, names: dict[str, Any]) -> FunctionType:
+    """A copy of `each` with these names, which goes by the name and the place of `function`.
 
-    It thereby has a cache file of its own, which is out of date when the function's file is.
+    Compiled, it has a cache file of its own, which is out of date when the function's file is.
     """
-    name = f"{function.__name__}_batch"
+    name = f"{function.__name__}_each"
     code = each.__code__.replace(
         co_name=name,
         co_filename=function.__code__.co_filename,
         co_firstlineno=function.__code__.co_firstlineno,
     )
-    copy = FunctionType(code, {**globals(), "one": row}, name)
+    copy = FunctionType(code, {**globals(), **names}, name)
     copy.__module__ = function.__module__
-    copy.__qualname__ = f"{function.__qualname__}_batch"
+    copy.__qualname__ = f"{function.__qualname__}_each"
     return copy
 
 
 def one(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Stands for a backup."""
-    raise NotImplementedError
+    """Stands for a backup in `each`."""
+    raise TypeError("Give `each` a backup, see loop_over.")
 
 
 def each(
     constants: NDArray[np.float64],
-    stage: Stage,
+    given: int,
+    h: int,
+    horizon: int,
+    states: int,
+    actions: int,
+    v: NDArray[np.float64],
+    visits: NDArray[np.int64],
+    top: float,
+    low: float,
+    order: NDArray[np.int32],
     n: NDArray[np.int64],
     start: NDArray[np.int64],
     size: NDArray[np.int32],
     succ: NDArray[np.int32],
     m: NDArray[np.int64],
-    first: int,
-    actions: int,
     rewards: NDArray[np.float64],
+    first: int,
     rows: NDArray[np.int32],
     count: int,
     out: NDArray[np.float64],
 ) -> int:
-    """out[i] = Q of rows[i] for i < count; a row is s * A + a, its counts are at `first` + row."""
+    """out[i] = Q of rows[i] for i < count; a row is s * A + a, its counts are at `first` + row.
+
+    Arrays come as addresses, `constants` with the number `given` of them.
+    """
+    numbers = view(constants, given)
+    stage = Stage(h, horizon, view(v, states), view(visits, states), top, low, view(order, states))
+    pool = view(succ, 1), view(m, 1)  # their size is not known here and not needed
     for i in range(count):
-        at = rows[i]
+        at = np.int64(rows[i])
         j = first + at
         s = at // actions
         lo = start[j]
-        row = Row(s, at - s * actions, n[j], rewards[at], lo, lo + size[j], succ, m)
-        out[i] = one(constants, stage, row)
+        row = Row(s, at - s * actions, n[j], rewards[at], lo, lo + size[j], pool[0], pool[1])
+        out[i] = one(numbers, stage, row)
     return count
 
 
-def _vector(dtype: Any) -> Any:
-    return types.Array(dtype, 1, "C")
-
-
+_F, _L, _I = (types.CPointer(kind) for kind in (types.float64, types.int64, types.int32))
+_SIZES = (types.int64,) * 5
 SIGNATURE = types.int64(
-    _vector(types.float64),
-    types.NamedTuple(
-        [
-            types.int64,
-            types.int64,
-            _vector(types.float64),
-            _vector(types.int64),
-            types.float64,
-            types.float64,
-            _vector(types.int32),
-        ],
-        Stage,
-    ),
-    _vector(types.int64),
-    _vector(types.int64),
-    _vector(types.int32),
-    _vector(types.int32),
-    _vector(types.int64),
-    types.int64,
-    types.int64,
-    _vector(types.float64),
-    _vector(types.int32),
-    types.int64,
-    _vector(types.float64),
+    *(_F, *_SIZES, _F, _L, types.float64, types.float64, _I, _L, _L, _I, _I, _L, _F),
+    *(types.int64, _I, types.int64, _F),
 )
 
 
@@ -190,13 +185,22 @@ def mean(stage: Stage, row: Row) -> float:
 
 
 @inlined
-def variance(stage: Stage, row: Row, centre: float) -> float:
-    """Var_{P^}(V~_{h+1}) of a row that has been seen; `centre` is its mean."""
+def squares(stage: Stage, row: Row, centre: float) -> float:
+    """N' Var_{P^}(V~_{h+1}) of a row that has been seen; `centre` is its mean.
+
+    With it sqrt(c Var / N') is sqrt(c squares) / N', which divides once.
+    """
     total = 0.0
     for j in range(row.lo, row.hi):
         gap = stage.v[row.succ[j]] - centre
         total += row.m[j] * (gap * gap)
-    return total / row.n
+    return total
+
+
+@inlined
+def variance(stage: Stage, row: Row, centre: float) -> float:
+    """Var_{P^}(V~_{h+1}) of a row that has been seen; `centre` is its mean."""
+    return squares(stage, row, centre) / row.n
 
 
 @inlined

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import inlined, interpreted, kernel
+from belated.compiled import address, inlined, interpreted, kernel
 from belated.episode import Floats, Shape
-from belated.learner.backup import Backup, Batch, Stage, plain
+from belated.learner.backup import Batch
 from belated.learner.bases.base import Base, Kernel
 from belated.learner.counts import Counts
 from belated.randomness import TIES, uniform
@@ -186,23 +186,28 @@ def back_up(
     H, S = table.actions.shape
     pooled = counts.visits.shape[0] == 1
     visits = work.nothing if h == H - 1 else counts.visits[0 if pooled else h + 1]
-    stage = Stage(
-        h, H, table.v[h + 1], visits, table.top[h + 1], table.low[h + 1], table.order[h + 1]
-    )
     batch(
-        constants,
-        stage,
-        counts.n,
-        counts.start,
-        counts.size,
-        counts.succ,
-        counts.m,
-        0 if pooled else h * rows.size,
+        address(constants),
+        constants.size,
+        h,
+        H,
+        S,
         rows.size // S,
-        rewards[h],
-        rows,
+        address(table.v[h + 1]),
+        address(visits),
+        table.top[h + 1],
+        table.low[h + 1],
+        address(table.order[h + 1]),
+        address(counts.n),
+        address(counts.start),
+        address(counts.size),
+        address(counts.succ),
+        address(counts.m),
+        address(rewards[h]),
+        0 if pooled else h * rows.size,
+        address(rows),
         listed,
-        work.out,
+        address(work.out),
     )
 
 
@@ -242,7 +247,7 @@ def plan_table(
     base: Base, kernel: Kernel, counts: Counts, rewards: Floats, ties: Ties, table: Table
 ) -> None:
     """Fill `table`, compiled if the backup is, in Python if it is a plain function."""
-    backup = kernel.backup if isinstance(kernel.backup, Backup) else plain(kernel.backup)
+    backup = as_backup(kernel.backup)
     run: Any = sweep if backup.compiled else interpreted_sweep
     H, S = table.actions.shape
     A = table.q.shape[1] // S

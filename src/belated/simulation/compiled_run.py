@@ -10,7 +10,7 @@ from belated.compiled import JIT
 from belated.episode import Floats, Ints
 from belated.exact.incremental import arrays_of
 from belated.exact.values import optimal_table
-from belated.learner.backup import Backup, plain
+from belated.learner.backup import as_backup
 from belated.learner.bases.base import Base
 from belated.learner.counts import roomy
 from belated.learner.planning import rules_of
@@ -37,7 +37,7 @@ def why_not_compiled(problem: Problem, updater: Updater) -> str | None:
     if not isinstance(base, Base):
         return f"the base {type(base).__name__} is a Python object"
     backup = base.kernel(problem.shape, problem.episodes).backup
-    if JIT and not (isinstance(backup, Backup) and backup.compiled):
+    if JIT and not as_backup(backup).compiled:
         return f"the backup of {type(base).__name__} is a plain Python function (see bl.backup)"
     if type(updater) not in (Active, Lazy, ExplicitExploration, MultiInstance):
         return f"the updater {type(updater).__name__} is a Python object"
@@ -124,8 +124,7 @@ class Player:
         scheme = engine.Scheme(self.planning, alpha, self.problem.seed, instance, labels.size)
         counts, mind, flying = engine.fresh(self.problem)
         explore = exploring(self.updater, self.problem.shape)
-        backup = self.kernel.backup
-        batch = (backup if isinstance(backup, Backup) else plain(backup)).batch
+        batch = as_backup(self.kernel.backup).batch
         fixed = (batch, self.kernel.constants, self.rules, scheme, self.world)
         rewards = self.problem.rewards.reshape(mind.table.q.shape)
         engine.think(*fixed, rewards, counts, mind, explore)

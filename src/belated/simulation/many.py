@@ -95,8 +95,8 @@ def play(jobs: Sequence[Job], *, threads: int | None, progress: bool | None) -> 
     return party.finished()
 
 
-class Stop(Exception):
-    """Ends a run from inside."""
+class Stop(BaseException):
+    """Ends a run from inside; nothing that catches an Exception on the way holds it up."""
 
 
 class Party:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.episode import Shape
-from belated.learner.backup import Row, Stage, backup, cap, clipped, mean, rest, unseen, variance
+from belated.learner.backup import Row, Stage, backup, cap, clipped, mean, rest, squares, unseen
 from belated.learner.bases.base import Base, Kernel, check_choice
 
 Preset = Literal["literal", "no_third", "two_term", "emp_bernstein", "simplified_bernstein"]
@@ -40,12 +40,8 @@ def literal(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     for j in range(row.lo, row.hi):
         visits = stage.visits[row.succ[j]]
         doubt += row.m[j] * (min(numerator / visits, most) if visits > 0 else most)
-    beta = (
-        math.sqrt(spread * variance(stage, row, centre) / row.n)
-        + lower / row.n
-        + math.sqrt(8 * (doubt / row.n) / row.n)
-    )
-    return clipped(stage, row, centre, scale * beta)
+    terms = math.sqrt(spread * squares(stage, row, centre)) + lower + math.sqrt(8 * doubt)
+    return clipped(stage, row, centre, scale * terms / row.n)
 
 
 @backup
@@ -54,8 +50,8 @@ def two_terms(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         return unseen(stage, row)
     scale, spread, lower = constants
     centre = mean(stage, row)
-    beta = math.sqrt(spread * variance(stage, row, centre) / row.n) + lower / row.n
-    return clipped(stage, row, centre, scale * beta)
+    terms = math.sqrt(spread * squares(stage, row, centre)) + lower
+    return clipped(stage, row, centre, scale * terms / row.n)
 
 
 @backup
@@ -64,7 +60,7 @@ def emp_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row) -> flo
         return unseen(stage, row)
     scale, log = constants
     centre = mean(stage, row)
-    beta = math.sqrt(2 * log * variance(stage, row, centre) / row.n)
+    beta = math.sqrt(2 * log * squares(stage, row, centre)) / row.n
     beta += 7 * rest(stage) * log / (3 * max(1, row.n - 1))
     return clipped(stage, row, centre, scale * beta)
 

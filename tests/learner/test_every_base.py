@@ -1,0 +1,402 @@
+"""What every base promises, whatever its options: one suite for all of them."""
+
+import itertools
+import math
+import typing
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.learner.bases import BASES
+from random_problems import random_counts, random_episodes, random_shape, random_world
+
+SHARED = {field.name for field in fields(bl.Base)}
+EPISODES = 500
+
+
+def variants() -> list[bl.Base]:
+    """Every base with every choice of its own options."""
+    made = []
+    for base in BASES.values():
+        hints = typing.get_type_hints(base)
+        own = [field.name for field in fields(base) if field.name not in SHARED]
+        choices = [typing.get_args(hints[name]) for name in own]
+        for words in itertools.product(*choices):
+            made.append(base(**dict(zip(own, words, strict=True))))
+    return made
+
+
+def label(base: bl.Base) -> str:
+    own = [getattr(base, field.name) for field in fields(base) if field.name not in SHARED]
+    return "-".join([base.name, *own])
+
+
+every_variant = pytest.mark.parametrize("base", variants(), ids=label)
+every_base = pytest.mark.parametrize("base", [base() for base in BASES.values()], ids=label)
+every_class = pytest.mark.parametrize("base", BASES.values(), ids=list(BASES))
+
+
+def cases(seed: int, count: int) -> list[tuple[bl.Shape, Any, Any, Any]]:
+    """Shapes with visits, transitions and rewards."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        shape = random_shape(rng, least=1)
+        n, m = random_counts(rng, shape, most=int(rng.choice([5, 60, 5000])))
+        made.append((shape, n, m, rng.random(shape.table)))
+    return made
+
+
+def left(shape: bl.Shape) -> Any:
+    """H - h + 1 for h = 1 .. H, as (H, 1, 1)."""
+    return np.arange(shape.horizon, 0, -1.0)[:, None, None]
+
+
+def learner(base: bl.Base, shape: bl.Shape, rewards: Any, **options: Any) -> bl.Learner:
+    return bl.Learner(
+        shape, base=base, updater=bl.Active(), rewards=rewards, episodes=EPISODES, **options
+    )
+
+
+def table(learner: bl.Learner) -> dict[str, Any]:
+    made: dict[str, Any] = learner.snapshot()["instances"][0]["table"]
+    return made
+
+
+def test_there_are_seven_bases_and_every_option_is_tried() -> None:
+    assert list(BASES) == [
+        "ubev",
+        "ucbvi-ch",
+        "ucbvi-bf",
+        "ucrl2",
+        "ucrl2b",
+        "kl-ucrl",
+        "chi2-ucrl",
+    ]
+    names = {label(base) for base in variants()}
+    assert {"ucbvi-bf-two_term", "ucrl2-bonus-jaksch", "kl-ucrl-exact-uniform"} <= names
+
+
+@every_variant
+def test_a_plan_has_a_policy_a_q_and_a_v_that_belong_together(base: bl.Base) -> None:
+    for shape, n, m, rewards in cases(1, 12):
+        plan = bl.plan(base, n, m, rewards, episodes=EPISODES)
+        H, S, A = shape.table
+        assert (plan.policy.shape, plan.q.shape, plan.v.shape) == ((H, S), (H, S, A), (H + 1, S))
+        assert np.issubdtype(plan.policy.dtype, np.integer)
+        assert (plan.q.dtype, plan.v.dtype) == (np.float64, np.float64)
+        np.testing.assert_array_equal(plan.v[:H], plan.q.max(axis=2))
+        np.testing.assert_array_equal(plan.v[H], np.zeros(S))
+        np.testing.assert_array_equal(plan.policy, plan.q.argmax(axis=2))
+
+
+@every_variant
+def test_a_plan_is_a_pure_function_of_what_it_is_given(base: bl.Base) -> None:
+    (_, *given), (_, *other) = cases(2, 2)
+    before = [array.copy() for array in given]
+    for array in given:
+        array.setflags(write=False)
+    first = bl.plan(base, *given, episodes=EPISODES)
+    bl.plan(base, *other, episodes=EPISODES)
+    again = bl.plan(base, *given, episodes=EPISODES)
+    for name in ("policy", "q", "v"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    for array, copy in zip(given, before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@pytest.mark.plain
+@every_variant
+@pytest.mark.parametrize("scale", [0, 1])
+def test_nothing_observed_is_worth_all_that_could_follow(base: bl.Base, scale: int) -> None:
+    rng = np.random.default_rng(3)
+    shape = bl.Shape(3, 2, 3)
+    rewards = rng.random(shape.table)
+    nothing = np.zeros((3, 3, 2, 3))
+    q = bl.plan(
+        replace(base, scale=scale), nothing.sum(axis=3), nothing, rewards, episodes=EPISODES
+    ).q
+    whole_simplex = getattr(base, "form", "") == "exact" or base.name == "ubev"
+    best = 0.0
+    for h in (2, 1, 0):
+        follows = best if whole_simplex else 2.0 - h
+        np.testing.assert_allclose(q[h], np.minimum(3.0 - h, rewards[h] + follows), rtol=1e-15)
+        best = q[h].max()
+
+
+@every_variant
+def test_values_stay_between_nothing_and_all_that_is_left_to_earn(base: bl.Base) -> None:
+    for scale in (0.0, 0.1, 1.0, 50.0):
+        for shape, n, m, rewards in cases(4, 8):
+            plan = bl.plan(replace(base, scale=scale), n, m, rewards, episodes=EPISODES)
+            assert (plan.q <= left(shape)).all()
+            assert (plan.v >= 0).all()
+            assert np.isfinite(plan.q).all()
+
+
+@every_variant
+def test_certain_rewards_of_one_leave_every_value_at_its_cap(base: bl.Base) -> None:
+    for shape, n, m, _ in cases(5, 6):
+        plan = bl.plan(base, n, m, np.ones(shape.table), episodes=EPISODES)
+        np.testing.assert_allclose(plan.q, np.broadcast_to(left(shape), plan.q.shape), rtol=1e-12)
+
+
+@pytest.mark.plain
+@every_variant
+def test_the_last_step_is_worth_its_reward(base: bl.Base) -> None:
+    for _, n, m, rewards in cases(6, 4):
+        plan = bl.plan(base, n, m, rewards, episodes=EPISODES)
+        np.testing.assert_array_equal(plan.q[-1], rewards[-1])
+
+
+@every_variant
+def test_more_doubt_never_lowers_a_value(base: bl.Base) -> None:
+    for _, n, m, rewards in cases(7, 12):
+        values = [
+            bl.plan(replace(base, scale=scale), n, m, rewards, episodes=EPISODES).q
+            for scale in (0.0, 0.03, 0.3, 1.0)
+        ]
+        for less, more in itertools.pairwise(values):
+            assert (less <= more + 1e-9).all()
+
+
+@every_variant
+def test_without_doubt_a_well_known_world_has_its_true_values(base: bl.Base) -> None:
+    """Counts that are proportional to the truth, and a scale of zero: V~ is V*."""
+    rng = np.random.default_rng(8)
+    shape = bl.Shape(3, 2, 4)
+    m = rng.integers(1, 9, (4, 3, 2, 3))
+    rewards = rng.random(shape.table)
+    world = bl.MDP.dense(m / m.sum(axis=3, keepdims=True), rewards, start=1)
+    plan = bl.plan(replace(base, scale=0), m.sum(axis=3), m, rewards, episodes=EPISODES)
+    assert plan.v[0, 1] == pytest.approx(bl.optimal_value(world), abs=1e-12)
+
+
+@every_variant
+def test_the_order_of_arrivals_never_changes_a_plan(base: bl.Base) -> None:
+    rng = np.random.default_rng(9)
+    shape = bl.Shape(4, 2, 3)
+    rewards = rng.random(shape.table)
+    episodes = random_episodes(rng, shape, 40)
+    tables = []
+    for batches in (1, 1, 4, 40):
+        order = rng.permutation(40)
+        taught = learner(replace(base, scale=0.1), shape, rewards)
+        for part in np.array_split(order, batches):
+            taught.observe([episodes[i] for i in part])
+        tables.append(table(taught))
+    for other in tables[1:]:
+        for name in ("q", "v", "actions"):
+            np.testing.assert_array_equal(tables[0][name], other[name])
+
+
+@every_variant
+def test_a_learner_plans_what_its_dense_counts_plan(base: bl.Base) -> None:
+    rng = np.random.default_rng(10)
+    shape = bl.Shape(3, 3, 3)
+    rewards = rng.random(shape.table)
+    m = np.zeros((3, 3, 3, 3), np.int64)
+    taught = learner(replace(base, scale=0.2), shape, rewards)
+    for episode in random_episodes(rng, shape, 30):
+        np.add.at(m, (np.arange(3), episode.states[:-1], episode.actions, episode.states[1:]), 1)
+        taught.observe([episode])
+    plan = bl.plan(replace(base, scale=0.2), m.sum(axis=3), m, rewards, episodes=EPISODES)
+    np.testing.assert_array_equal(taught.policy.actions, plan.policy)
+    np.testing.assert_array_equal(taught.value, plan.v[0])
+
+
+@every_variant
+def test_pooled_counts_are_the_same_counts_at_every_step(base: bl.Base) -> None:
+    for shape, n, m, rewards in cases(11, 6):
+        H = shape.horizon
+        pooled = bl.plan(base, n[0], m[0], rewards, episodes=EPISODES, horizon=H)
+        spread = bl.plan(
+            base, np.stack([n[0]] * H), np.stack([m[0]] * H), rewards, episodes=EPISODES
+        )
+        np.testing.assert_array_equal(pooled.q, spread.q)
+
+
+@pytest.mark.parametrize(
+    "exact", [base for base in variants() if getattr(base, "form", "") == "exact"], ids=label
+)
+def test_the_exact_form_is_never_above_the_bonus_form(exact: Any) -> None:
+    below = False
+    for _, n, m, rewards in cases(12, 40):
+        for scale in (0.02, 0.3, 1.0):
+            lower, upper = (
+                bl.plan(replace(exact, form=form, scale=scale), n, m, rewards, episodes=EPISODES).q
+                for form in ("exact", "bonus")
+            )
+            assert (lower <= upper + 1e-12).all()
+            below |= bool((lower < upper - 1e-3).any())
+    assert below
+
+
+def unbroken(base: bl.Base, runs: int) -> float:
+    """The share of runs in random worlds in which V~_1 >= V*_1 in every episode."""
+    rng = np.random.default_rng(13)
+    kept = 0
+    for seed in range(runs):
+        world = random_world(rng)
+        delay = bl.delays.geometric(mean=int(rng.integers(0, 6)))
+        run = bl.simulate(
+            world, base=base, updater=bl.Active(), delay=delay, episodes=150, seed=seed
+        )
+        kept += run.optimism_broken == 0
+    return kept / runs
+
+
+@every_variant
+def test_optimism_holds_in_all_but_a_twentieth_of_runs(base: bl.Base) -> None:
+    assert base.delta == 0.05
+    assert unbroken(base, 40) >= 0.95
+
+
+@every_base
+def test_without_a_bonus_optimism_breaks(base: bl.Base) -> None:
+    assert unbroken(replace(base, scale=0), 40) < 0.95
+
+
+@pytest.mark.plain
+@every_base
+def test_random_ties_are_drawn_by_seed_and_plan_and_always_among_the_best(base: bl.Base) -> None:
+    shape = bl.Shape(4, 3, 3)
+    rewards = np.full(shape.table, 0.5)
+    rewards[:, 0, 0] = 0.25
+    tied = replace(base, ties="random")
+    n, m = random_counts(np.random.default_rng(14), shape, most=3)
+    one, same, two = (
+        bl.plan(tied, n, m, rewards, episodes=EPISODES, seed=seed) for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one.policy, same.policy)
+    assert (one.policy != two.policy).any()
+    for plan in (one, two):
+        chosen = np.take_along_axis(plan.q, plan.policy[:, :, None], axis=2)[:, :, 0]
+        np.testing.assert_allclose(chosen, plan.q.max(axis=2), rtol=0, atol=1e-11)
+    np.testing.assert_array_equal(one.q, bl.plan(base, n, m, rewards, episodes=EPISODES, seed=1).q)
+
+
+@pytest.mark.plain
+@every_base
+def test_random_ties_are_drawn_anew_by_every_plan(base: bl.Base) -> None:
+    shape = bl.Shape(4, 3, 2)
+    rewards = np.full(shape.table, 0.5)
+    policies = []
+    for _ in range(2):
+        taught = learner(replace(base, ties="random"), shape, rewards, seed=5)
+        policies.append([taught.policy.actions])
+        for episode in random_episodes(np.random.default_rng(15), shape, 6):
+            taught.observe([episode])
+            policies[-1].append(taught.policy.actions)
+            taught.observe([])
+            np.testing.assert_array_equal(taught.policy.actions, policies[-1][-1])
+    for first, second in zip(*policies, strict=True):
+        np.testing.assert_array_equal(first, second)
+    for before, after in itertools.pairwise(policies[0]):
+        assert (before[1] != after[1]).any()  # Q_H = R is tied for ever
+
+
+@every_base
+def test_random_ties_take_each_of_the_best_actions_equally_often(base: bl.Base) -> None:
+    rewards = np.array([[[0.5, 0.1, 0.5, 0.5]]])
+    nothing = np.zeros((1, 1, 4, 1))
+    tied = replace(base, ties="random")
+    drawn = [
+        bl.plan(tied, nothing[..., 0], nothing, rewards, episodes=9, seed=seed).policy[0, 0]
+        for seed in range(300)
+    ]
+    counts = np.bincount(drawn, minlength=4)
+    assert counts[1] == 0
+    assert (counts[[0, 2, 3]] > 70).all()
+
+
+@every_base
+def test_a_monotone_q_never_grows(base: bl.Base) -> None:
+    rng = np.random.default_rng(16)
+    shape = bl.Shape(3, 2, 4)
+    rewards = rng.random(shape.table)
+    episodes = random_episodes(rng, shape, 80)
+    grew = {}
+    for monotone in (True, False):
+        taught = learner(replace(base, scale=0.05, monotone=monotone), shape, rewards)
+        grew[monotone] = False
+        before = table(taught)["q"]
+        for episode in episodes:
+            taught.observe([episode])
+            after = table(taught)
+            grew[monotone] |= bool((after["q"] > before).any())
+            np.testing.assert_array_equal(after["v"][:-1], after["q"].max(axis=2))
+            before = after["q"]
+    assert grew == {True: False, False: True}
+
+
+@every_class
+@pytest.mark.parametrize("delta", [0, 1, -0.1, 1.5, math.nan])
+def test_a_delta_outside_zero_and_one_is_refused(base: type[bl.Base], delta: float) -> None:
+    with pytest.raises(ValueError, match=rf"^delta is {delta}; it must lie strictly .*\.$"):
+        base(delta=delta)
+
+
+@every_class
+@pytest.mark.parametrize("scale", [-1, math.inf, math.nan])
+def test_a_scale_that_is_not_a_size_is_refused(base: type[bl.Base], scale: float) -> None:
+    with pytest.raises(ValueError, match=rf"^scale is {scale}; it must be a finite .*\.$"):
+        base(scale=scale)
+
+
+@every_class
+def test_an_unknown_way_to_break_ties_is_refused(base: Any) -> None:
+    with pytest.raises(ValueError, match=r"^ties is 'last'; it must be one of 'first', 'random'"):
+        base(ties="last")
+
+
+@every_class
+def test_a_monotone_that_is_neither_yes_nor_no_is_refused(base: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^monotone .*'no'.*\.$"):
+        base(monotone="no")
+
+
+@every_class
+def test_an_unknown_word_for_an_own_option_is_refused(base: Any) -> None:
+    for field in fields(base):
+        if field.name not in SHARED:
+            with pytest.raises(ValueError, match=rf"^{field.name} is 'other'; it must be one of"):
+                base(**{field.name: "other"})
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"visits": np.zeros((2, 2, 2))}, r"^visits has shape \(2, 2, 2\); transitions ask for"),
+        ({"transitions": np.zeros((2, 2))}, r"^transitions has shape \(2, 2\); it must be"),
+        ({"transitions": np.full((2, 3, 2, 3), 0.5)}, r"^transitions must hold whole numbers"),
+        ({"transitions": np.full((2, 3, 2, 3), np.nan)}, r"^transitions must hold whole numbers"),
+        ({"visits": np.full((2, 3, 2), -1)}, r"^visits must hold whole numbers of at least 0\.$"),
+        ({"visits": np.ones((2, 3, 2))}, r"^visits\[0, 0, 0\] is 1, but .* add up to 0\.$"),
+        ({"rewards": np.full((2, 3, 2), np.nan)}, r"^rewards\[0, 0, 0\] is nan; rewards lie in"),
+        ({"rewards": np.full((3, 2), 1.5)}, r"^rewards\[0, 0\] is 1\.5; rewards lie in \[0, 1\]"),
+        ({"rewards": np.zeros((3, 3))}, r"^rewards has shape \(3, 3\); it must be"),
+        ({"episodes": 0}, r"^episodes is 0; it must be at least 1\.$"),
+        ({"horizon": 3}, r"^horizon is 3; transitions have 2 stages\.$"),
+        ({"visits": np.zeros((3, 2)), "transitions": np.zeros((3, 2, 3))}, r"^horizon is missing;"),
+        (
+            {"visits": np.zeros((3, 2)), "transitions": np.zeros((3, 2, 3)), "horizon": 0},
+            r"^horizon is 0; it must be at least 1\.$",
+        ),
+        ({"base": "ucrl2"}, r"^base is 'ucrl2'; it must be a Base, or"),
+    ],
+)
+def test_a_plan_refuses_what_are_no_counts(change: dict[str, Any], sentence: str) -> None:
+    given: dict[str, Any] = {
+        "base": bl.UCRL2(),
+        "visits": np.zeros((2, 3, 2)),
+        "transitions": np.zeros((2, 3, 2, 3)),
+        "rewards": np.zeros((2, 3, 2)),
+        "episodes": 10,
+    }
+    bl.plan(**given)
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        bl.plan(**{**given, **change})
