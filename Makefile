@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup reproduce test lint types layers unit plain bench clean
+.PHONY: help setup reproduce test lint types layers unit plain bench forget clean
 
 help:
 	@echo "make reproduce   run the experiments, leave figures in out/"
@@ -46,6 +46,10 @@ plain: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python benchmarks/run.py
+
+# Numba's cache does not notice changes in the functions that a cached one calls.
+forget:
+	find src tests benchmarks -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf .venv out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -36,7 +36,7 @@ def label(base: bl.Base) -> str:
 
 every_variant = pytest.mark.parametrize("base", variants(), ids=label)
 every_base = pytest.mark.parametrize("base", [base() for base in BASES.values()], ids=label)
-every_class = pytest.mark.parametrize("base", BASES.values(), ids=list(BASES))
+every_class = pytest.mark.parametrize("base", list(BASES.values()), ids=list(BASES))
 
 
 def cases(seed: int, count: int) -> list[tuple[bl.Shape, Any, Any, Any]]:
@@ -63,7 +63,7 @@ def learner(base: bl.Base, shape: bl.Shape, rewards: Any, **options: Any) -> bl.
 
 def table(learner: bl.Learner) -> dict[str, Any]:
     made: dict[str, Any] = learner.snapshot()["instances"][0]["table"]
-    return made
+    return {**made, "q": made["q"].reshape(learner.shape.table)}
 
 
 def test_there_are_seven_bases_and_every_option_is_tried() -> None:
@@ -152,8 +152,17 @@ def test_the_last_step_is_worth_its_reward(base: bl.Base) -> None:
         np.testing.assert_array_equal(plan.q[-1], rewards[-1])
 
 
-@every_variant
+@pytest.mark.parametrize(
+    "base",
+    [
+        base
+        for base in variants()
+        if getattr(base, "form", "") == "exact" or label(base) in ("ucbvi-ch-H", "ubev-H-h")
+    ],
+    ids=label,
+)
 def test_more_doubt_never_lowers_a_value(base: bl.Base) -> None:
+    """A larger set has a larger maximum; a bonus made of V's variance or span may well fall."""
     for _, n, m, rewards in cases(7, 12):
         values = [
             bl.plan(replace(base, scale=scale), n, m, rewards, episodes=EPISODES).q
@@ -383,7 +392,12 @@ def test_an_unknown_word_for_an_own_option_is_refused(base: Any) -> None:
         ({"horizon": 3}, r"^horizon is 3; transitions have 2 stages\.$"),
         ({"visits": np.zeros((3, 2)), "transitions": np.zeros((3, 2, 3))}, r"^horizon is missing;"),
         (
-            {"visits": np.zeros((3, 2)), "transitions": np.zeros((3, 2, 3)), "horizon": 0},
+            {
+                "visits": np.zeros((3, 2)),
+                "transitions": np.zeros((3, 2, 3)),
+                "rewards": np.zeros((3, 2)),
+                "horizon": 0,
+            },
             r"^horizon is 0; it must be at least 1\.$",
         ),
         ({"base": "ucrl2"}, r"^base is 'ucrl2'; it must be a Base, or"),

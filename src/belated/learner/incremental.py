@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from belated.buckets import END, Buckets, put, take
 from belated.compiled import inlined, kernel
 from belated.episode import Floats
-from belated.learner.backup import Batch
+from belated.learner.backup import Batch, as_backup
+from belated.learner.bases.base import Base, Kernel
 from belated.learner.counts import Counts
 from belated.learner.planning import (
     BEST,
@@ -26,6 +27,7 @@ from belated.learner.planning import (
     find_extremes,
     order_states,
     peak,
+    rules_of,
 )
 
 
@@ -171,3 +173,21 @@ def begin_epoch(counts: Counts, epoch: NDArray[np.int64], touched: Buckets) -> N
         while row != END:
             epoch[row] = counts.n[row]
             row = take(touched, group)
+
+
+def plan_changes(
+    base: Base,
+    kernel: Kernel,
+    counts: Counts,
+    touched: Buckets,
+    rewards: Floats,
+    ties: Ties,
+    table: Table,
+    changed: Buckets,
+    work: Scratch,
+) -> None:
+    """Bring `table` up to date; the backup must be compiled, or nothing is."""
+    batch = as_backup(kernel.backup).batch
+    rules = rules_of(base, kernel)
+    flat = rewards.reshape(table.q.shape)
+    replan(batch, kernel.constants, rules, counts, touched, flat, ties, table, changed, work)

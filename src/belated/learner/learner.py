@@ -18,7 +18,7 @@ from belated.learner.bases.base import Base
 from belated.learner.ids import IdSet
 from belated.learner.instance import Instance
 from belated.learner.plan import Planner
-from belated.learner.problem import Problem, Stages
+from belated.learner.problem import Planning, Problem, Stages
 from belated.learner.updaters import UPDATERS
 from belated.learner.updaters.explicit import Tally
 from belated.learner.updaters.multi import MultiInstance
@@ -35,6 +35,7 @@ class Learner:
     - `episodes`: K, how many will be played; the bases' log terms need it beforehand.
     - `stages`: "each" step has counts of its own, or they are "pooled" where a world is the same
       at every step.
+    - `planning`: plan only what changed, "incremental", or everything, "full"; the same to the bit.
     - `seed`: for ties="random".
 
     >>> from belated.learner.bases import UCRL2
@@ -56,12 +57,13 @@ class Learner:
         rewards: ArrayLike,
         episodes: int,
         stages: Stages = "each",
+        planning: Planning = "incremental",
         seed: int = 0,
     ) -> None:
         if not isinstance(updater, Updater):
             raise TypeError(f"updater is {updater!r}; it must be an Updater such as Active().")
         self._problem = Problem.of(
-            shape, base, rewards, episodes=episodes, stages=stages, seed=seed
+            shape, base, rewards, episodes=episodes, stages=stages, planning=planning, seed=seed
         )
         self._updater = updater
         self._explorer = updater.explorer(shape)
@@ -199,6 +201,7 @@ class Learner:
             "rewards": problem.rewards.copy(),
             "episodes": problem.episodes,
             "stages": problem.stages,
+            "planning": problem.planning,
             "seed": int(problem.seed),
             "tally": self._explorer.seen.copy() if isinstance(self._explorer, Tally) else None,
             "seen": self._seen.snapshot(),
@@ -226,6 +229,7 @@ class Learner:
             state["rewards"],
             episodes=state["episodes"],
             stages=state["stages"],
+            planning=state["planning"],
             seed=state["seed"],
         )
         self._explorer = self._updater.explorer(self._problem.shape)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from belated.episode import Floats, Ints, Shape, check_integer
 from belated.learner.bases.base import Base
 from belated.learner.counts import from_dense
-from belated.learner.planning import Ties, blank, plan_table
+from belated.learner.planning import Ties, blank, plan_all, scratch
 from belated.randomness import check_seed
 
 
@@ -85,7 +85,7 @@ def plan(
     table = blank(shape)
     ties = Ties(base.ties == "random", np.uint64(check_seed(seed)), 0)
     kernel = base.kernel(shape, episodes)
-    plan_table(base, kernel, from_dense(shape, m), known, ties, table)
+    plan_all(base, kernel, from_dense(shape, m), known, ties, table, scratch(shape))
     return Plan(table.actions, table.q.reshape(shape.table), table.v)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from belated.compiled import address, inlined, interpreted, kernel
 from belated.episode import Floats, Shape
-from belated.learner.backup import Batch
+from belated.learner.backup import Batch, as_backup
 from belated.learner.bases.base import Base, Kernel
 from belated.learner.counts import Counts
 from belated.randomness import TIES, uniform
@@ -243,14 +243,18 @@ def sweep(
 interpreted_sweep = interpreted(sweep, back_up)
 
 
-def plan_table(
-    base: Base, kernel: Kernel, counts: Counts, rewards: Floats, ties: Ties, table: Table
+def plan_all(
+    base: Base,
+    kernel: Kernel,
+    counts: Counts,
+    rewards: Floats,
+    ties: Ties,
+    table: Table,
+    work: Scratch,
 ) -> None:
     """Fill `table`, compiled if the backup is, in Python if it is a plain function."""
     backup = as_backup(kernel.backup)
     run: Any = sweep if backup.compiled else interpreted_sweep
-    H, S = table.actions.shape
-    A = table.q.shape[1] // S
-    work = scratch(Shape(S, A, H))
-    flat = rewards.reshape(H, S * A)
-    run(backup.batch, kernel.constants, rules_of(base, kernel), counts, flat, ties, table, work)
+    rules = rules_of(base, kernel)
+    flat = rewards.reshape(table.q.shape)
+    run(backup.batch, kernel.constants, rules, counts, flat, ties, table, work)

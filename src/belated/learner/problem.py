@@ -12,17 +12,19 @@ from belated.learner.plan import Planner, check_rewards
 from belated.randomness import check_seed
 
 Stages = Literal["each", "pooled"]
+Planning = Literal["incremental", "full"]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A shape, known rewards, a base to plan with, and how counts are kept."""
+    """A shape, known rewards, a base to plan with, and how to count and plan."""
 
     shape: Shape
     base: Base | Planner
     rewards: Floats
     episodes: int
     stages: Stages
+    planning: Planning
     seed: np.uint64
 
     @classmethod
@@ -34,6 +36,7 @@ class Problem:
         *,
         episodes: int,
         stages: Stages,
+        planning: Planning,
         seed: int,
     ) -> "Problem":
         """Check everything, once."""
@@ -42,12 +45,14 @@ class Problem:
                 f"base is {base!r}; it must be a Base, or an object with a plan method."
             )
         check_choice("stages", stages, ("each", "pooled"))
+        check_choice("planning", planning, ("incremental", "full"))
         return cls(
             shape,
             base,
             check_rewards(rewards, shape),
             check_integer("episodes", episodes, 1),
             stages,
+            planning,
             np.uint64(check_seed(seed)),
         )
 

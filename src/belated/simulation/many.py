@@ -57,41 +57,38 @@ def simulate_many(
     setting = Setting(world, base, updater, delay, episodes, every, stages, engine, planning, trace)
     if not isinstance(seeds, Iterable):
         raise TypeError(f"seeds is {seeds!r}; it must be a sequence of seeds such as range(30).")
-    jobs = [(setting, check_seed(seed)) for seed in seeds]
-    return play(jobs, threads=threads, progress=progress)
-
-
-Job = tuple[Setting, int]
-"""A setting and a seed."""
+    seeds = [check_seed(seed) for seed in seeds]
+    threads = check_integer("threads", (os.cpu_count() or 1) if threads is None else threads, 1)
+    return play(setting, seeds, threads=threads, progress=progress) if seeds else []
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C while runs were played; `runs` are the finished ones, in the order asked for."""
+    """Ctrl-C while runs were played; `runs` are the finished ones, in the order of the seeds."""
 
     def __init__(self, runs: Sequence[Run], asked: int) -> None:
         super().__init__(f"Interrupted: {len(runs)} of {asked} runs were finished.")
         self.runs = list(runs)
 
 
-def play(jobs: Sequence[Job], *, threads: int | None, progress: bool | None) -> list[Run]:
-    """The runs of all jobs, in their order."""
-    threads = check_integer("threads", (os.cpu_count() or 1) if threads is None else threads, 1)
-    if not jobs:
-        return []
-    total = sum(setting.episodes for setting, _ in jobs)
-    party = Party(jobs)
+def play(
+    setting: Setting, seeds: Sequence[int], *, threads: int, progress: bool | None
+) -> list[Run]:
+    """The runs under each seed, in their order."""
+    party = Party(setting, seeds)
+    title = f"Simulating {setting.updater.name}"
     try:
         try:
             party.rehearse()
-            with Progress("Simulating", total=total, shown=progress) as shown:
+            total = setting.episodes * len(seeds)
+            with Progress(title, total=total, shown=progress) as shown:
                 party.begin(threads)
                 while not party.over(LOOK):
                     shown.update(sum(party.played))
-                shown.update(sum(party.played))
+                shown.update(total)
         finally:
             party.end()
     except KeyboardInterrupt:
-        raise Interrupted(party.finished(), len(jobs)) from None
+        raise Interrupted(party.finished(), len(seeds)) from None
     return party.finished()
 
 
@@ -100,46 +97,45 @@ class Stop(BaseException):
 
 
 class Party:
-    """Jobs shared out among threads, which can all be told to stop."""
+    """Runs shared out among threads, which can all be told to stop."""
 
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self.jobs = jobs
-        self.played = [0] * len(jobs)
+    def __init__(self, setting: Setting, seeds: Sequence[int]) -> None:
+        self.setting = setting
+        self.seeds = seeds
+        self.played = [0] * len(seeds)
         self.futures: list[Future[Run]] = []
         self.pool: ThreadPoolExecutor | None = None
         self.stopped = threading.Event()
 
     def rehearse(self) -> None:
-        """Play a little of each setting here: a thread that compiles could not be stopped."""
+        """Play a little in this thread: one that compiles could not be stopped in the pool."""
 
         def enough(episodes: int) -> None:
             raise Stop
 
-        for setting, seed in {id(job[0]): job for job in self.jobs}.values():
-            with warnings.catch_warnings(), suppress(Stop):
-                # Whoever plays for real says so, and once is enough.
-                warnings.filterwarnings("ignore", "Running the slower reference loop")
-                setting.run(seed, enough)
+        with warnings.catch_warnings(), suppress(Stop):
+            # The runs themselves say so, and once is enough.
+            warnings.filterwarnings("ignore", "Running the slower reference loop")
+            self.setting.run(self.seeds[0], enough)
 
     def begin(self, threads: int) -> None:
         """Start to play."""
         self.pool = ThreadPoolExecutor(threads, thread_name_prefix="belated")
-        for job in range(len(self.jobs)):
-            self.futures.append(self.pool.submit(self.run, job))
+        for i in range(len(self.seeds)):
+            self.futures.append(self.pool.submit(self.run, i))
 
-    def run(self, job: int) -> Run:
-        """Play one job, in a thread."""
-        setting, seed = self.jobs[job]
+    def run(self, i: int) -> Run:
+        """Play one run, in a thread."""
 
         def heard(episodes: int) -> None:
             if self.stopped.is_set():
                 raise Stop
-            self.played[job] += episodes
+            self.played[i] += episodes
 
-        return setting.run(seed, heard)
+        return self.setting.run(self.seeds[i], heard)
 
     def over(self, seconds: float) -> bool:
-        """Wait that long at most for everything to be finished, or for an error, and raise that."""
+        """Wait that long at most for all runs, or for the error of one, which is raised."""
         done, pending = wait(self.futures, timeout=seconds, return_when=FIRST_EXCEPTION)
         for future in done:
             future.result()

@@ -45,8 +45,8 @@ def simulate(
     - `stages`: count "each" step apart, or "pooled".
     - `engine`: "compiled" code, the "reference" loop in Python, which takes any object for a base
       or an updater, or "auto", the first of them that can. They agree to the bit.
-    - `planning`: in compiled code, plan only what changed, "incremental", or everything, "full";
-      they agree to the bit too. "none" keeps the first policy for ever, to measure the rest.
+    - `planning`: plan only what changed, "incremental", or everything, "full"; they agree to the
+      bit too. "none" keeps the first policy for ever, to measure what else a run costs.
     - `trace`: keep the policy of every episode too.
 
     Everything random is addressed by `seed`, episode and step, so learners compared under one
@@ -107,6 +107,7 @@ class Setting:
             self.world.reward_table(),
             episodes=self.episodes,
             stages=self.stages,
+            planning="full" if self.planning == "full" else "incremental",
             seed=seed,
         )
         if self._compiled(problem, updater):
@@ -129,6 +130,7 @@ class Setting:
             rewards=problem.rewards,
             episodes=problem.episodes,
             stages=problem.stages,
+            planning=problem.planning,
             seed=seed,
         )
         return run_reference(
@@ -137,12 +139,16 @@ class Setting:
 
     def _compiled(self, problem: Problem, updater: Updater) -> bool:
         if self.engine == "reference":
+            if self.planning == "none":
+                raise ValueError("planning is 'none', which the reference loop does not offer.")
             return False
         reason = why_not_compiled(problem, updater)
         if reason is None:
             return True
         if self.engine == "compiled":
             raise ValueError(f"engine is 'compiled', but {reason}; use 'auto' or 'reference'.")
+        if self.planning == "none":
+            raise ValueError(f"planning is 'none', which needs compiled code, but {reason}.")
         warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
         return False
 

@@ -98,4 +98,4 @@ class Tally(Explorer):
         if self.rule.draw == "all":
             few = few.any(axis=2, keepdims=True)
         H = self.horizon
-        return np.ascontiguousarray(np.broadcast_to(few, (H, *self.seen.shape[1:])))
+        return np.broadcast_to(few, (H, *self.seen.shape[1:])).copy()

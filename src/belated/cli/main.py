@@ -1,0 +1,45 @@
+"""`belated`: the command line.
+
+Exit codes: 0 done, 2 wrong usage, 130 stopped by Ctrl-C. Commands import what they need when
+they run, so that `belated --help` is quick.
+"""
+
+from typing import Annotated
+
+import typer
+
+import belated
+from belated.cli.reproduce import reproduce
+
+app = typer.Typer(
+    name="belated",
+    help="Episodic reinforcement learning when feedback comes back late.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # half the time, and it does not say that --version takes a value
+    pretty_exceptions_enable=False,
+)
+app.command()(reproduce)
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"belated {belated.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Options of `belated` itself; the help above stands for this text."""
+
+
+def main() -> None:
+    """The entry point."""
+    app()

@@ -1,0 +1,212 @@
+"""One truth, three ways: the reference loop, compiled code, and planning only what changed."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.compiled import JIT
+from belated.delays.laws import Law
+from belated.learner.bases import Base, Kernel
+from belated.learner.updaters import Updater
+from belated.simulation.run import Run
+from worlds import laws, random_world, worlds
+
+BASES = {
+    "ubev": bl.UBEV(scale=0.1),
+    "ubev span": bl.UBEV(scale=0.1, range="span"),
+    "ucbvi-ch": bl.UCBVI_CH(scale=0.01),
+    "ucbvi-ch H-h": bl.UCBVI_CH(scale=0.01, range="H-h", monotone=True),
+    "ucbvi-bf": bl.UCBVI_BF(scale=0.03),
+    "ucbvi-bf pooled ties": bl.UCBVI_BF(scale=0.03, ties="random"),
+    "ucbvi-bf no_third": bl.UCBVI_BF(preset="no_third", scale=0.03),
+    "ucbvi-bf two_term": bl.UCBVI_BF(preset="two_term", scale=0.03, monotone=True),
+    "ucbvi-bf emp_bernstein": bl.UCBVI_BF(preset="emp_bernstein", scale=0.03),
+    "ucbvi-bf simplified": bl.UCBVI_BF(preset="simplified_bernstein", scale=0.1),
+    "ucrl2": bl.UCRL2(scale=0.1),
+    "ucrl2 bonus": bl.UCRL2(scale=0.1, form="bonus", ties="random"),
+    "ucrl2b": bl.UCRL2B(scale=0.03),
+    "ucrl2b bonus": bl.UCRL2B(scale=0.03, form="bonus"),
+    "kl-ucrl": bl.KL_UCRL(scale=0.1),
+    "kl-ucrl bonus": bl.KL_UCRL(scale=0.1, form="bonus"),
+    "chi2-ucrl": bl.Chi2_UCRL(scale=0.01),
+    "chi2-ucrl bonus": bl.Chi2_UCRL(scale=0.01, form="bonus", ties="random"),
+}
+UPDATERS = {
+    "active": bl.Active(),
+    "lazy 1": bl.Lazy(1),
+    "lazy 3": bl.Lazy(3),
+    "explicit": bl.ExplicitExploration(threshold=7),
+    "explicit by state": bl.ExplicitExploration(threshold=7, unit="sh", pooled=False),
+    "explicit rare": bl.ExplicitExploration(threshold=3, draw="rare", pooled=False),
+    "multi": bl.MultiInstance(),
+}
+EPISODES = 60 if JIT else 12
+EXAMPLES = 8 if JIT else 1
+
+
+def difference(one: Run, other: Run) -> str | None:
+    """The first field in which two runs are not the same bits."""
+    for field in dataclasses.fields(Run):
+        if not np.array_equal(getattr(one, field.name), getattr(other, field.name)):
+            return field.name
+    return None
+
+
+def four_ways(
+    world: bl.MDP, base: Base, updater: Updater, law: Law, *, stages: str, seed: int
+) -> dict[str, Run]:
+    """The same run by both engines, each with both ways of planning."""
+    return {
+        f"{engine} {planning}": bl.simulate(
+            world,
+            base=base,
+            updater=updater,
+            delay=law,
+            episodes=EPISODES,
+            seed=seed,
+            every=1,
+            stages=stages,  # type: ignore[arg-type]
+            engine=engine,  # type: ignore[arg-type]
+            planning=planning,  # type: ignore[arg-type]
+            trace=True,
+        )
+        for engine in ("reference", "compiled")
+        for planning in ("full", "incremental")
+    }
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("updater", UPDATERS.values(), ids=UPDATERS.keys())
+@pytest.mark.parametrize("base", BASES.values(), ids=BASES.keys())
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    world=worlds(), law=laws(), stages=st.sampled_from(["each", "pooled"]), seed=st.integers(0, 99)
+)
+def test_every_way_to_run_gives_the_same_bits(
+    base: Base, updater: Updater, world: bl.MDP, law: Law, stages: str, seed: int
+) -> None:
+    runs = four_ways(world, base, updater, law, stages=stages, seed=seed)
+    plain = runs.pop("reference full")
+    for way, run in runs.items():
+        assert difference(plain, run) is None, way
+
+
+@pytest.mark.parametrize("stages", ["each", "pooled"])
+@pytest.mark.parametrize("updater", [bl.Active(), bl.Lazy(10)], ids=["active", "lazy"])
+@pytest.mark.parametrize(
+    "base", [bl.UCBVI_BF(preset="two_term", scale=0.03), bl.UCRL2(scale=0.03)], ids=["bf", "ucrl2"]
+)
+def test_a_longer_run_on_the_chain_gives_the_same_bits(
+    base: Base, updater: Updater, stages: str
+) -> None:
+    runs = [
+        bl.simulate(
+            bl.chain(12),
+            base=base,
+            updater=updater,
+            delay=bl.delays.geometric(20),
+            episodes=2000,
+            seed=5,
+            every=1,
+            stages=stages,  # type: ignore[arg-type]
+            planning=planning,  # type: ignore[arg-type]
+            trace=True,
+        )
+        for planning in ("full", "incremental")
+    ]
+    assert difference(*runs) is None
+    assert runs[0].updates > 20
+
+
+def test_regret_is_the_sum_of_the_exact_gaps_of_the_policies_played() -> None:
+    world = random_world(
+        np.random.default_rng(1), states=4, actions=3, horizon=4, homogeneous=False
+    )
+    world = bl.MDP.dense(world.transition_table(), world.reward_table(), start=2)
+    run = bl.simulate(
+        world,
+        base=bl.UCRL2(scale=0.1),
+        updater=bl.Active(),
+        delay=bl.delays.poisson(3),
+        episodes=200,
+        every=1,
+        trace=True,
+    )
+    assert run.policies is not None
+    best = bl.optimal_value(world)
+    gaps = [best - bl.policy_value(world, policy) for policy in run.policies]
+    assert run.regret == pytest.approx(np.cumsum(gaps), abs=1e-12)
+    assert run.total_regret > 0
+
+
+def test_the_comparison_notices_a_base_that_reads_more_than_it_declares() -> None:
+    class Secretive(bl.UCRL2):
+        def kernel(self, shape: bl.Shape, episodes: int) -> Kernel:
+            return super().kernel(shape, episodes)._replace(reads="successors")
+
+    found = set()
+    for seed in range(20):
+        world = random_world(
+            np.random.default_rng(seed), states=5, actions=3, horizon=5, homogeneous=True
+        )
+        runs = four_ways(
+            world,
+            Secretive(scale=0.3),
+            bl.Active(),
+            bl.delays.constant(0),
+            stages="each",
+            seed=seed,
+        )
+        found.add(difference(runs["compiled full"], runs["compiled incremental"]))
+    assert found - {None}
+
+
+def test_threads_and_stretches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import belated.simulation.compiled_run as driver
+
+    def run() -> Run:
+        return bl.simulate(
+            bl.chain(6),
+            base=bl.UBEV(scale=0.1),
+            updater=bl.Lazy(2),
+            delay=bl.delays.geometric(10),
+            episodes=500,
+            every=1,
+            trace=True,
+        )
+
+    usual = run()
+    monkeypatch.setattr(driver, "STRETCH", 0.0)  # one episode at a time
+    assert difference(usual, run()) is None
+
+
+SHORT = """
+import belated as bl
+from belated.learner.bases import BASES
+for base in BASES.values():
+    run = bl.simulate(bl.chain(4), base=base(scale=0.1, ties="random"), updater=bl.Lazy(2),
+                      delay=bl.delays.geometric(3), episodes=40, every=1)
+    print(base.name, run.regret.tobytes().hex(), run.updates)
+"""
+
+
+def test_compiled_code_and_plain_python_agree_to_the_bit() -> None:
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", SHORT],
+            env={**os.environ, "NUMBA_DISABLE_JIT": disable},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for disable in "01"
+    }
+    assert len(printed) == 1
+    assert printed.pop().count("\n") == 7
