@@ -3,6 +3,9 @@
 The same learner as `bl.simulate` with `UCBVI_BF(preset="two_term")`, active and without delay, in
 the same random world: the regret must agree. Only planning is dense. The world is played, and the
 policy valued, along lists of successors, so that the comparison is about planning alone.
+
+A row never seen has N = 1 and M = 0 here, as is usual: its bonus is then clipped to all that is
+left to earn, which is what it is worth. `seen_only` skips its sums instead, with the same result.
 """
 
 import math
@@ -14,14 +17,14 @@ from belated.compiled import kernel
 from belated.exact.values import optimal_table
 from belated.randomness import TRANSITION, uniform
 
+DELTA = bl.UCBVI_BF().delta
 
-def regret(world: bl.MDP, *, episodes: int, seed: int = 0, delta: float = 0.05) -> float:
+
+def regret(world: bl.MDP, *, episodes: int, seed: int = 0, seen_only: bool = False) -> float:
     """The regret of a run in a homogeneous world whose first state is 0."""
     H, S, A = world.shape.table
-    log = math.log(5 * S * A * episodes * H / delta)
-    v_pi = np.zeros((H + 1, S))
-    total = 0.0
-    gaps = np.zeros(episodes)
+    log = math.log(5 * S * A * episodes * H / DELTA)
+    values = np.zeros(episodes)
     play(
         world.ptr,
         world.succ,
@@ -31,25 +34,25 @@ def regret(world: bl.MDP, *, episodes: int, seed: int = 0, delta: float = 0.05) 
         np.uint64(seed),
         2 * log,
         H * log,
+        seen_only,
         np.zeros((H, S, A)),
         np.zeros((H, S, A, S)),
         np.zeros((H + 1, S)),
         np.zeros((H, S), np.int64),
-        v_pi,
-        gaps,
+        np.zeros((H + 1, S)),
+        values,
     )
-    best = optimal_table(world)[0, 0]
-    for value in gaps:
-        total += best - value
-    return total
+    return float(np.add.accumulate(optimal_table(world)[0, 0] - values)[-1])
 
 
 @kernel
-def play(ptr, succ, prob, cum, rewards, seed, spread, lower, n, m, v, actions, v_pi, values):
+def play(
+    ptr, succ, prob, cum, rewards, seed, spread, lower, seen_only, n, m, v, actions, v_pi, values
+):
     """Play one episode for each of `values`, which become V^pi_1 of the policies played."""
     H, S, A = n.shape
     for k in range(values.size):
-        plan(rewards, spread, lower, n, m, v, actions)
+        plan(rewards, spread, lower, seen_only, n, m, v, actions)
         evaluate(ptr, succ, prob, rewards, actions, v_pi)
         values[k] = v_pi[0, 0]
         s = 0
@@ -65,7 +68,7 @@ def play(ptr, succ, prob, cum, rewards, seed, spread, lower, n, m, v, actions, v
 
 
 @kernel
-def plan(rewards, spread, lower, n, m, v, actions):
+def plan(rewards, spread, lower, seen_only, n, m, v, actions):
     """Backward induction with the bonus sqrt(2 L Var / N) + H L / N."""
     H, S, A = n.shape
     for h in range(H - 1, -1, -1):
@@ -73,20 +76,19 @@ def plan(rewards, spread, lower, n, m, v, actions):
         for s in range(S):
             top = -1.0
             for a in range(A):
-                q = rewards[h, s, a] + rest
-                if n[h, s, a] > 0:
-                    mean = 0.0
+                visits = max(1.0, n[h, s, a])
+                mean = 0.0
+                variance = 0.0
+                if n[h, s, a] > 0 or not seen_only:
                     for y in range(S):
                         mean += m[h, s, a, y] * v[h + 1, y]
-                    mean /= n[h, s, a]
-                    variance = 0.0
+                    mean /= visits
                     for y in range(S):
                         gap = v[h + 1, y] - mean
                         variance += m[h, s, a, y] * (gap * gap)
-                    variance /= n[h, s, a]
-                    bonus = math.sqrt(spread * variance / n[h, s, a]) + lower / n[h, s, a]
-                    q = rewards[h, s, a] + mean + min(rest, bonus)
-                q = min(rest + 1.0, q)
+                    variance /= visits
+                bonus = math.sqrt(spread * variance / visits) + lower / visits
+                q = min(rest + 1.0, rewards[h, s, a] + mean + min(rest, bonus))
                 if q > top:
                     top = q
                     actions[h, s] = a

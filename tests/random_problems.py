@@ -21,6 +21,14 @@ def random_world(rng: np.random.Generator, shape: bl.Shape | None = None) -> bl.
     )
 
 
+def puzzling_world(rng: np.random.Generator, shape: bl.Shape | None = None) -> bl.MDP:
+    """A random world in which most is earned at the end, so that the way there must be learnt."""
+    H, S, A = (shape or random_shape(rng)).table
+    rewards = rng.random((H, S, A))
+    rewards[:-1] *= 0.1
+    return bl.MDP.dense(rng.dirichlet(np.full(S, 0.3), (H, S, A)), rewards)
+
+
 def random_counts(rng: np.random.Generator, shape: bl.Shape, *, most: int = 60) -> tuple[Any, Any]:
     """N' and M', with unseen rows, rows seen once and successors never seen among them."""
     H, S, A = shape.table

@@ -9,10 +9,14 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from numba import njit, types
-from numba.core import cgutils
+import numba.core.cgutils
+from numba import njit
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
+
+# numba is typed in part; these parts are not, or not as they are used here
+cgutils: Any = numba.core.cgutils
+types: Any = numba.types
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,40 +60,38 @@ def identity(array: Any, shape: Any = None) -> Any:
     return array
 
 
-if JIT:
+def _address(context: Any, array: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return make_array(signature.args[0])(context, builder, arguments[0]).data
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def address(context: Any, array: Any) -> Any:
-        """Where an array's data begins: one word to hand over instead of seven."""
+    return types.CPointer(array.dtype)(array), generate
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return make_array(signature.args[0])(context, builder, arguments[0]).data
 
-        return types.CPointer(array.dtype)(array), generate
+def _view(context: Any, address: Any, size: Any) -> Any:
+    array_type = types.Array(address.dtype, 1, "C")
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def view(context: Any, address: Any, size: Any) -> Any:
-        """The array of so many numbers that begins at an address."""
-        array_type = types.Array(address.dtype, 1, "C")
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = make_array(array_type)(context, builder)
+        item = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+        itemsize = context.get_constant(types.intp, item)
+        populate_array(
+            array,
+            data=arguments[0],
+            shape=cgutils.pack_array(builder, [arguments[1]]),
+            strides=cgutils.pack_array(builder, [itemsize]),
+            itemsize=itemsize,
+            meminfo=None,
+        )
+        return array._getvalue()
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = make_array(array_type)(context, builder)
-            item = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
-            itemsize = context.get_constant(types.intp, item)
-            populate_array(
-                array,
-                data=arguments[0],
-                shape=cgutils.pack_array(builder, [arguments[1]]),
-                strides=cgutils.pack_array(builder, [itemsize]),
-                itemsize=itemsize,
-                meminfo=None,
-            )
-            return array._getvalue()
+    return array_type(address, types.int64), generate
 
-        return array_type(address, types.int64), generate
 
-else:
-    address = view = identity
+address: Any = intrinsic(_address) if JIT else identity
+"""address(array): where an array's data begins, one word to hand over instead of seven."""
+
+view: Any = intrinsic(_view) if JIT else identity
+"""view(address, size): the array of so many numbers that begins there."""
 
 
 def interpreted(function: F, *callees: Callable[..., Any]) -> F:
@@ -97,9 +99,10 @@ def interpreted(function: F, *callees: Callable[..., Any]) -> F:
     if not JIT:
         return function
     plain: dict[str, Any] = {"address": identity}
-    for callee in (*callees, function):
-        code = cast(Any, callee).py_func
-        plain[callee.__name__] = FunctionType(
-            code.__code__, {**code.__globals__, **plain}, callee.__name__
-        )
-    return cast(F, plain[function.__name__])
+    copy: Any = function
+    for compiled_one in (*callees, function):
+        source: Any = compiled_one
+        names = {**source.py_func.__globals__, **plain}
+        copy = FunctionType(source.py_func.__code__, names, source.__name__)
+        plain[source.__name__] = copy
+    return cast(F, copy)

@@ -13,7 +13,7 @@ import belated as bl
 from belated.delays import NEVER
 from belated.learner.updaters import Sight
 from belated.mdp.play import play
-from random_problems import dense_counts, random_shape, random_world
+from random_problems import dense_counts, puzzling_world, random_shape
 
 SEEDS = range(6)
 ONE = bl.MDP.dense([[[1.0]]], [[0.5]], horizon=1)
@@ -70,7 +70,7 @@ class Definition:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_active_plays_the_plan_of_all_that_has_arrived(engine: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    world, algorithm, delay = random_world(rng), base(rng), law(rng)
+    world, algorithm, delay = puzzling_world(rng), base(rng), law(rng)
     run = bl.simulate(
         world,
         base=algorithm,
@@ -97,7 +97,7 @@ def test_active_plays_the_plan_of_all_that_has_arrived(engine: Any, seed: int) -
 @pytest.mark.parametrize("seed", SEEDS)
 def test_lazy_with_infinite_alpha_is_active_policy_for_policy(engine: Any, seed: int) -> None:
     rng = np.random.default_rng(100 + seed)
-    world, algorithm, delay = random_world(rng), base(rng), law(rng)
+    world, algorithm, delay = puzzling_world(rng, bl.Shape(4, 3, 4)), base(rng), law(rng)
     active, lazy, eager = (
         bl.simulate(
             world,
@@ -124,7 +124,7 @@ def test_lazy_with_infinite_alpha_is_active_policy_for_policy(engine: Any, seed:
 def test_lazy_plays_the_plan_of_its_epochs_first_moment(engine: Any, alpha: float) -> None:
     rng = np.random.default_rng(200)
     for seed in SEEDS:
-        world, algorithm, delay = random_world(rng), base(rng), law(rng)
+        world, algorithm, delay = puzzling_world(rng), base(rng), law(rng)
         run = bl.simulate(
             world,
             base=algorithm,
@@ -205,10 +205,10 @@ def test_the_trigger_of_a_binary_fraction_is_exact(
     assert due(bl.Lazy(float(alpha)), n, epoch) == (n > epoch and alpha * (n - epoch) >= epoch)
 
 
-@pytest.mark.parametrize("alpha", [1, 7, math.inf])
+@pytest.mark.parametrize("alpha", [1, 7, 1e9])
 def test_only_new_data_triggers_and_a_first_observation_always_does(alpha: float) -> None:
     assert not due(bl.Lazy(alpha), 0, 0)
-    assert not due(bl.Lazy(alpha), 5, 5) or alpha == math.inf
+    assert not due(bl.Lazy(alpha), 5, 5)
     assert due(bl.Lazy(alpha), 1, 0)
 
 
@@ -235,7 +235,7 @@ def test_no_run_has_more_epochs_than_the_corrected_bound(alpha: float) -> None:
         shape = random_shape(rng, least=1)
         K = int(rng.integers(1, 300))
         run = bl.simulate(
-            random_world(rng, shape),
+            puzzling_world(rng, shape),
             base=base(rng),
             updater=bl.Lazy(alpha),
             delay=law(rng),
@@ -289,7 +289,7 @@ def test_exploration_is_where_the_observed_history_says(engine: Any, options: An
     rng = np.random.default_rng(400)
     ended = False
     for seed, log in enumerate(["SH", "SHA", "none", "SH"]):
-        world, algorithm = random_world(rng, random_shape(rng, most=3)), base(rng)
+        world, algorithm = puzzling_world(rng, random_shape(rng, most=3)), base(rng)
         delay = bl.delays.uniform(mean=2)
         delays = delay.draw(seed=seed, episodes=50)
         given_to_run = bl.ExplicitExploration(log=log, c=0.5, delta=0.3, **options)
@@ -361,7 +361,7 @@ def test_the_threshold_has_its_formula(options: Any, m: float) -> None:
 @pytest.mark.parametrize("options", VARIANTS, ids=lambda x: "-".join(map(str, x.values())))
 def test_without_delay_explicit_exploration_is_the_plain_base(engine: Any, options: Any) -> None:
     rng = np.random.default_rng(402)
-    world, algorithm = random_world(rng), base(rng)
+    world, algorithm = puzzling_world(rng), base(rng)
     plain, told, untold = (
         bl.simulate(
             world,
@@ -432,7 +432,7 @@ def test_as_many_copies_are_made_as_the_most_missing_and_one(engine: Any, seed: 
         delay = bl.delays.never(0.05, otherwise=delay)
     K = int(rng.integers(1, 80))
     run = bl.simulate(
-        random_world(rng),
+        puzzling_world(rng),
         base=bl.UCRL2(),
         updater=bl.MultiInstance(),
         delay=delay,
@@ -464,7 +464,7 @@ def test_a_constant_delay_needs_one_copy_more(engine: Any, m: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_copy_is_a_lone_active_learner_of_its_own_episodes(engine: Any, seed: int) -> None:
     rng = np.random.default_rng(600 + seed)
-    world, algorithm, delay = random_world(rng), base(rng), law(rng)
+    world, algorithm, delay = puzzling_world(rng), base(rng), law(rng)
     run = bl.simulate(
         world,
         base=algorithm,
@@ -508,7 +508,7 @@ def test_each_copy_is_a_lone_active_learner_of_its_own_episodes(engine: Any, see
 @engines
 def test_without_delay_there_is_one_copy_and_it_is_active(engine: Any) -> None:
     rng = np.random.default_rng(700)
-    world, algorithm = random_world(rng), base(rng)
+    world, algorithm = puzzling_world(rng), base(rng)
     multi, active = (
         bl.simulate(world, base=algorithm, updater=x, episodes=60, trace=True, engine=engine)
         for x in (bl.MultiInstance(), bl.Active())

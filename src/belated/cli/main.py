@@ -42,4 +42,4 @@ def options(
 
 def main() -> None:
     """The entry point."""
-    app()
+    app(prog_name="belated")

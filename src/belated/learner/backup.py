@@ -23,11 +23,14 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
-from numba import cfunc, types
+from numba import cfunc
 from numpy.typing import NDArray
 
 from belated.compiled import JIT, NO_ALLOCATION, identity, inlined, uncached, view
+
+types: Any = numba.types
 
 
 class Stage(NamedTuple):
@@ -146,7 +149,7 @@ def each(
     stage = Stage(h, horizon, view(v, states), view(visits, states), top, low, view(order, states))
     pool = view(succ, 1), view(m, 1)  # their size is not known here and not needed
     for i in range(count):
-        at = np.int64(rows[i])
+        at = int(rows[i])
         j = first + at
         s = at // actions
         lo = start[j]

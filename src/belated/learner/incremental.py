@@ -23,7 +23,7 @@ from belated.learner.planning import (
     Table,
     Ties,
     back_up,
-    draw_tie,
+    choose,
     find_extremes,
     order_states,
     peak,
@@ -110,7 +110,7 @@ def replan(
                 back_up(batch, constants, counts, rewards, table, work, h, work.rows, listed)
         found = 0
         for i in range(listed):
-            row = i if shifted else np.int64(work.rows[i])
+            row = i if shifted else int(work.rows[i])
             x = work.out[i]
             if x != table.q[h, row] and not (rules.monotone and x > table.q[h, row]):
                 table.q[h, row] = x
@@ -122,7 +122,7 @@ def replan(
         moved = 0
         fell = rose = False
         for i in range(found):
-            s = np.int64(work.states[i])
+            s = int(work.states[i])
             best = peak(table.q, h, s, A)
             if not ties.random and best != table.actions[h, s]:
                 table.actions[h, s] = best
@@ -146,7 +146,7 @@ def redraw(ties: Ties, table: Table, h: int, changed: Buckets) -> None:
     S = table.actions.shape[1]
     A = table.q.shape[1] // S
     for s in range(S):
-        a = draw_tie(table.q, h, s, A, peak(table.q, h, s, A), ties)
+        a = choose(table.q, h, s, A, peak(table.q, h, s, A), ties)
         if a != table.actions[h, s]:
             table.actions[h, s] = a
             put(changed, h, h * S + s)

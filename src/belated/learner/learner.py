@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.episode import Episode, Policy, Shape, check_integer
+from belated.episode import Episode, Floats, Policy, Shape, check_integer
 from belated.learner.bases import BASES
 from belated.learner.bases.base import Base
 from belated.learner.ids import IdSet
@@ -85,7 +85,7 @@ class Learner:
         return self._policy
 
     @property
-    def value(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def value(self) -> Floats:
         """V~_1(s), the optimistic value of each state at the first step, of the policy above."""
         return self._next().table.v[0].copy()
 

@@ -116,23 +116,29 @@ def peak(q: Floats, h: int, s: int, A: int) -> int:
     return best
 
 
-@kernel
-def draw_tie(q: Floats, h: int, s: int, A: int, best: int, ties: Ties) -> int:
-    """One of the actions that are as good as the best, by the address of (plan, h, s)."""
+@inlined
+def choose(q: Floats, h: int, s: int, A: int, best: int, ties: Ties) -> int:
+    """The greedy action at (h, s), of which `best` is the first."""
+    if not ties.random:
+        return best
     least = q[h, s * A + best] - TOLERANCE
     tied = 0
     for a in range(A):
-        if q[h, s * A + a] >= least:
-            tied += 1
-    if tied == 1:
-        return best
+        tied += q[h, s * A + a] >= least
+    return draw_tie(q, h, s, A, least, tied, ties) if tied > 1 else best
+
+
+@kernel
+def draw_tie(q: Floats, h: int, s: int, A: int, least: float, tied: int, ties: Ties) -> int:
+    """One of the `tied` actions worth at least `least`, by the address of (plan, h, s)."""
     skip = int(uniform(ties.seed, TIES, ties.plan, h * (q.shape[1] // A) + s) * tied)
+    action = 0
     for a in range(A):
         if q[h, s * A + a] >= least:
             if skip == 0:
-                return a
+                action = a
             skip -= 1
-    return best
+    return action
 
 
 @inlined
@@ -233,7 +239,7 @@ def sweep(
         for s in range(S):
             best = peak(table.q, h, s, A)
             table.v[h, s] = table.q[h, s * A + best]
-            table.actions[h, s] = draw_tie(table.q, h, s, A, best, ties) if ties.random else best
+            table.actions[h, s] = choose(table.q, h, s, A, best, ties)
         if rules.reads == EVERYTHING:
             order_states(table, h)
         else:

@@ -167,11 +167,11 @@ def advance(
             slot = pop(flying)
             plan = False
             for h in range(H):
-                s = np.int64(flying.states[slot, h])
-                a = np.int64(flying.actions[slot, h])
+                s = int(flying.states[slot, h])
+                a = int(flying.actions[slot, h])
                 group = 0 if pooled else h
                 row = (group * S + s) * A + a
-                add(counts, row, group, s, np.int64(flying.states[slot, h + 1]), 1)
+                add(counts, row, group, s, int(flying.states[slot, h + 1]), 1)
                 put(mind.touched, group, row)
                 plan = plan or has_grown(counts.n[row], mind.epoch[row], scheme.alpha)
                 if exploratory:
@@ -192,13 +192,13 @@ def advance(
             tally[BROKEN] += 1
         flying.states[slot, 0] = s
         for h in range(H):
-            a = np.int64(table.actions[h, s])
+            a = int(table.actions[h, s])
             if exploratory and explores(exploring, h, s):
                 a = drawn(exploring, h, s, scheme.seed, label)
                 tally[LAST_EXPLORED] = label
             row = ((0 if homogeneous else h) * S + s) * A + a
             u = uniform(scheme.seed, TRANSITION, label, h)
-            s = np.int64(world.succ[draw(world.cum, world.ptr[row], world.ptr[row + 1], u)])
+            s = int(world.succ[draw(world.cum, world.ptr[row], world.ptr[row + 1], u)])
             flying.actions[slot, h] = a
             flying.states[slot, h + 1] = s
         if trace.size > 0:

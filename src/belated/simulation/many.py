@@ -103,7 +103,8 @@ class Party:
         self.setting = setting
         self.seeds = seeds
         self.played = [0] * len(seeds)
-        self.futures: list[Future[Run]] = []
+        self.runs: list[Run | None] = [None] * len(seeds)
+        self.futures: list[Future[None]] = []
         self.pool: ThreadPoolExecutor | None = None
         self.stopped = threading.Event()
 
@@ -124,7 +125,7 @@ class Party:
         for i in range(len(self.seeds)):
             self.futures.append(self.pool.submit(self.run, i))
 
-    def run(self, i: int) -> Run:
+    def run(self, i: int) -> None:
         """Play one run, in a thread."""
 
         def heard(episodes: int) -> None:
@@ -132,7 +133,7 @@ class Party:
                 raise Stop
             self.played[i] += episodes
 
-        return self.setting.run(self.seeds[i], heard)
+        self.runs[i] = self.setting.run(self.seeds[i], heard)
 
     def over(self, seconds: float) -> bool:
         """Wait that long at most for all runs, or for the error of one, which is raised."""
@@ -149,8 +150,4 @@ class Party:
 
     def finished(self) -> list[Run]:
         """The runs that were played to the end."""
-        return [
-            future.result()
-            for future in self.futures
-            if future.done() and not future.cancelled() and future.exception() is None
-        ]
+        return [run for run in self.runs if run is not None]

@@ -17,18 +17,19 @@ def announce_compilation() -> None:
     The compiler itself tells: it finds out whether the disk has what it needs, and is never
     asked where there is nothing to compile.
     """
-    event.register("numba:compile", Notice())
+    event.register("numba:compile", Notice(ENGINE))
 
 
-class Notice(event.Listener):  # type: ignore[misc]
-    """Hears of everything that numba compiles, and speaks of the engine alone."""
+class Notice(event.Listener):
+    """Hears of everything that numba compiles, and speaks of one module alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str) -> None:
+        self.module = module
         self.given = False
 
     def on_start(self, event: Any) -> None:
         function = event.data["dispatcher"].py_func
-        if function.__module__ == ENGINE and not self.given:
+        if function.__module__ == self.module and not self.given:
             self.given = True
             print(SENTENCE, file=sys.stderr, flush=True)
 

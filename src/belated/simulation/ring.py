@@ -39,8 +39,11 @@ def grown(old: Ring) -> Ring:
     """The same with twice the slots."""
     room = old.slot.size
     new = ring(Shape(1, 1, old.actions.shape[1]), room=2 * room)
-    for wide, narrow in zip(new[:-1], old[:-1], strict=True):
-        wide[:room] = narrow
+    new.arrival[:room] = old.arrival
+    new.number[:room] = old.number
+    new.slot[:room] = old.slot
+    new.states[:room] = old.states
+    new.actions[:room] = old.actions
     new.size[:] = old.size
     return new
 

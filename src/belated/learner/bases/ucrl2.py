@@ -108,5 +108,5 @@ class UCRL2(Base):
         else:
             c = 6 * S * math.log(A * T * math.pi / (6 * self.delta / 5))
         function = ucrl2_exact if self.form == "exact" else ucrl2_bonus
-        reads = "best" if self.form == "exact" else "extremes"
-        return Kernel(function, np.array([self.scale, c]), reads)
+        constants = np.array([self.scale, c])
+        return Kernel(function, constants, "best" if self.form == "exact" else "extremes")

@@ -87,8 +87,10 @@ class Tally(Explorer):
         self.seen = np.zeros((1 if rule.pooled else H, S, A), np.int64)
 
     def see(self, states: Ints, actions: Ints) -> None:
-        steps = 0 if self.rule.pooled else np.arange(actions.size)
-        np.add.at(self.seen, (steps, states[:-1], actions), 1)
+        H, S, A = self.seen.shape
+        steps = np.zeros_like(actions) if self.rule.pooled else np.arange(actions.size)
+        cells = np.ravel_multi_index((steps, states[:-1], actions), (H, S, A))
+        self.seen += np.bincount(cells, minlength=H * S * A).reshape(H, S, A)
 
     def marks(self) -> Bools:
         if self.rule.unit == "sh":

@@ -1,0 +1,683 @@
+"""The learner: feedback in any order, each episode once, nothing half done, nothing forgotten."""
+
+import copy
+import io
+import itertools
+import json
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.learner.backup import Row, Stage, clipped, mean, unseen
+from belated.learner.bases import Kernel
+from belated.learner.plan import Plan
+from belated.learner.updaters import Explorer, Sight, Updater
+from belated.mdp.play import play
+from random_problems import dense_counts, puzzling_world, random_episodes
+
+SHAPE = bl.Shape(3, 2, 3)
+REWARDS = np.random.default_rng(0).random(SHAPE.table) * [[[0.1]], [[0.1]], [[1.0]]]
+
+UPDATERS = {
+    "active": bl.Active(),
+    "lazy": bl.Lazy(2),
+    "explicit": bl.ExplicitExploration(threshold=6),
+    "explicit-apart": bl.ExplicitExploration(threshold=3, draw="rare", pooled=False),
+    "multi": bl.MultiInstance(),
+}
+every_updater = pytest.mark.parametrize("updater", list(UPDATERS.values()), ids=list(UPDATERS))
+
+
+def make(updater: Updater | None = None, base: Any = None, **options: Any) -> bl.Learner:
+    return bl.Learner(
+        SHAPE,
+        base=base or bl.UCRL2(scale=0.1),
+        updater=updater or bl.Active(),
+        **{"rewards": REWARDS, "episodes": 200, **options},
+    )
+
+
+def episode(id: int, states: Any = (0, 1, 2, 0), actions: Any = (0, 1, 0), **more: Any) -> Any:
+    return bl.Episode(id, states, actions, **more)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two snapshots are equal to the bit, types included."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, np.ndarray):
+        alike = one.dtype == other.dtype and one.shape == other.shape
+        return alike and one.tobytes() == other.tobytes()
+    return bool(one == other)
+
+
+Feedback = list[tuple[list[int], list[bl.Episode]]]
+
+
+def feedback(seed: int, rounds: int, *, first: int = 1) -> Feedback:
+    """Rounds of episodes to begin and of episodes that return, some very late or not at all."""
+    rng = np.random.default_rng(seed)
+    script: Feedback = []
+    away: list[bl.Episode] = []
+    for _ in range(rounds):
+        begun = random_episodes(rng, SHAPE, int(rng.integers(0, 4)), first=first)
+        first += len(begun)
+        away += begun
+        back = [e for e in away if rng.random() < 0.4]
+        away = [e for e in away if e not in back]
+        script.append(([e.id for e in begun], back))
+    return script
+
+
+def live(learner: bl.Learner, script: Feedback) -> list[Any]:
+    """Everything a learner shows while it lives through the script."""
+    shown: list[Any] = []
+    for begun, back in script:
+        for id in begun:
+            policy = learner.start(id)
+            shown += [policy.actions, policy.explore]
+        shown += [learner.observe(back), learner.value, learner.observed, learner.missing]
+        shown += [learner.epochs, learner.updates, learner.instances]
+        shown += [learner.policy.actions, learner.policy.explore]
+    return shown
+
+
+# Order
+
+
+@every_updater
+def test_the_order_within_a_batch_changes_nothing(updater: Updater) -> None:
+    rng = np.random.default_rng(1)
+    script = feedback(2, 25)
+    shuffled = [(begun, [back[i] for i in rng.permutation(len(back))]) for begun, back in script]
+    assert any(len(back) > 1 for _, back in script)
+    assert same(live(make(updater), script), live(make(updater), shuffled))
+
+
+def test_feedback_may_come_in_any_order_from_episodes_never_announced() -> None:
+    episodes = random_episodes(np.random.default_rng(3), SHAPE, 12)
+    learner = make()
+    for e in reversed(episodes):
+        learner.observe([e])
+    n, m = dense_counts(SHAPE, episodes)
+    plan = bl.plan(bl.UCRL2(scale=0.1), n, m, REWARDS, episodes=200)
+    np.testing.assert_array_equal(learner.policy.actions, plan.policy)
+    np.testing.assert_array_equal(learner.value, plan.v[0])
+    assert (learner.observed, learner.missing) == (12, 0)
+
+
+def test_any_iterable_of_episodes_is_feedback() -> None:
+    learner = make()
+    learner.observe(episode(id) for id in (5, 3))
+    learner.observe((episode(4),))
+    assert learner.observed == 3
+    assert learner.observe([]) is False
+    assert learner.observed == 3
+
+
+@pytest.mark.plain
+@every_updater
+def test_observe_tells_whether_the_policy_changed(updater: Updater) -> None:
+    learner = make(updater)
+    told = []
+    for begun, back in feedback(4, 40):
+        for id in begun:
+            learner.start(id)
+        before = copy.deepcopy(learner.policy)
+        told.append(learner.observe(back))
+        assert told[-1] is (learner.policy != before)
+    assert {True, False} == set(told)
+
+
+def test_a_policy_once_given_does_not_change_under_its_player() -> None:
+    learner = make(bl.ExplicitExploration(threshold=4))
+    given = []
+    for begun, back in feedback(5, 40):
+        given += [(learner.start(id)) for id in begun]
+        given.append(learner.policy)
+        before = copy.deepcopy(given)
+        learner.observe(back)
+        assert given == before
+    assert len({policy.actions.tobytes() for policy in given}) > 1
+
+
+# What is refused
+
+
+BAD_EPISODES: list[tuple[Callable[[], Any], str]] = [
+    (lambda: episode(1), r"^Episode 1 has come back already; it counts once\.$"),
+    (
+        lambda: episode(9, states=[0, 1, 3, 0]),
+        r"^Episode 9 has states\[2\] = 3; allowed are 0 \.\. 2\.$",
+    ),
+    (
+        lambda: episode(9, states=[0, 1, 2, -1]),
+        r"^Episode 9 has states\[3\] = -1; allowed are 0 \.\. 2\.$",
+    ),
+    (
+        lambda: episode(9, actions=[0, 2, 0]),
+        r"^Episode 9 has actions\[1\] = 2; allowed are 0 \.\. 1\.$",
+    ),
+    (lambda: episode(9, states=[0, 1, 2]), r"^Episode 9 has 3 states; horizon 3 needs 4 \(.*\)\.$"),
+    (lambda: episode(9, actions=[0] * 4), r"^Episode 9 has 4 actions; horizon 3 needs 3 \(.*\)\.$"),
+    (
+        lambda: episode(9, rewards=[0, math.nan, 1]),
+        r"^Episode 9 has rewards\[1\] = nan; rewards lie in \[0, 1\]\.$",
+    ),
+    (
+        lambda: episode(9, rewards=[0, 0, 1.5]),
+        r"^Episode 9 has rewards\[2\] = 1\.5; rewards lie in \[0, 1\]\.$",
+    ),
+    (lambda: episode(9, rewards=[0, 1]), r"^Episode 9 has 2 rewards; horizon 3 needs as many\.$"),
+    (lambda: (9, [0, 1, 2, 0], [0, 1, 0]), r"^observe takes episodes, not \(9, .*\)\.$"),
+]
+
+
+@every_updater
+@pytest.mark.parametrize(("bad", "sentence"), BAD_EPISODES, ids=range(len(BAD_EPISODES)))
+def test_a_bad_episode_leaves_the_learner_as_it_was(
+    updater: Updater, bad: Callable[[], Any], sentence: str
+) -> None:
+    learner = make(updater)
+    for id in (1, 2, 3, 9):
+        learner.start(id)
+    learner.observe([episode(1)])
+    before, policy = learner.snapshot(), learner.policy
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        learner.observe([episode(2), bad(), episode(3)])
+    assert same(learner.snapshot(), before)
+    assert learner.policy is policy
+    learner.observe([episode(2), episode(3), episode(9)])
+    assert (learner.observed, learner.missing) == (4, 0)
+
+
+@every_updater
+def test_the_same_id_twice_in_one_batch_is_refused(updater: Updater) -> None:
+    learner = make(updater)
+    for id in (1, 2):
+        learner.start(id)
+    before = learner.snapshot()
+    with pytest.raises(ValueError, match=r"^Episode 2 .* already; it counts once\.$"):
+        learner.observe([episode(1), episode(2), episode(2, actions=[1, 1, 1])])
+    assert same(learner.snapshot(), before)
+    assert learner.observed == 0
+
+
+@every_updater
+def test_an_episode_begins_once(updater: Updater) -> None:
+    learner = make(updater)
+    learner.start(1)
+    learner.start(2)
+    learner.observe([episode(2)])
+    before = learner.snapshot()
+    for id in (1, 2):
+        with pytest.raises(ValueError, match=rf"^id {id} has begun already; give every .*\.$"):
+            learner.start(id)
+    with pytest.raises(ValueError, match=r"^id is -1; it must be at least 0\.$"):
+        learner.start(-1)
+    assert same(learner.snapshot(), before)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"episodes": 0}, r"^episodes is 0; it must be at least 1\.$"),
+        ({"episodes": -5}, r"^episodes is -5; it must be at least 1\.$"),
+        ({"episodes": 10.0}, r"^episodes must be an integer, not 10\.0\.$"),
+        ({"rewards": REWARDS * np.nan}, r"^rewards\[0, 0, 0\] is nan; rewards lie in \[0, 1\]\.$"),
+        ({"rewards": REWARDS - 1}, r"^rewards\[0, 0, 0\] is -0\.\d+; rewards lie in \[0, 1\]\.$"),
+        ({"rewards": REWARDS[0].T}, r"^rewards has shape \(2, 3\); it must be .*\.$"),
+        ({"updater": bl.Lazy}, r"^updater is <class .*>; it must be an Updater such as .*\.$"),
+        ({"updater": "lazy"}, r"^updater is 'lazy'; it must be an Updater such as Active\(\)\.$"),
+        ({"base": "ucrl2"}, r"^base is 'ucrl2'; it must be a Base, or an object with a plan"),
+        ({"base": bl.UCRL2}, r"^base is <class .*>; it must be a Base, or an object"),
+        ({"stages": "all"}, r"^stages is 'all'; it must be one of 'each', 'pooled'\.$"),
+        ({"planning": "none"}, r"^planning is 'none'; it must be one of 'incremental', 'full'"),
+        ({"seed": -1}, r"^seed is -1; it must lie in 0 \.\. 2\*\*64 - 1\.$"),
+        ({"seed": 0.5}, r"^seed must be an integer, not 0\.5\.$"),
+    ],
+)
+def test_a_bad_option_is_refused_in_one_sentence(options: Any, sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        make(**options)
+
+
+def test_what_is_no_shape_is_refused_in_one_sentence() -> None:
+    with pytest.raises(TypeError, match=r"^shape .*\(3, 2, 3\).*\.$"):
+        bl.Learner(
+            (3, 2, 3),  # type: ignore[arg-type]
+            base=bl.UCRL2(),
+            updater=bl.Active(),
+            rewards=REWARDS,
+            episodes=9,
+        )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda: bl.Lazy(alpha=0.5), r"^alpha is 0\.5; it must be at least 1 .*\.$"),
+        (lambda: bl.UCRL2(delta=0), r"^delta is 0; it must lie strictly between 0 and 1\.$"),
+        (lambda: bl.UCRL2(delta=1.0), r"^delta is 1\.0; it must lie strictly between 0 and 1\.$"),
+    ],
+)
+def test_a_bad_part_is_refused_before_there_is_a_learner(wrong: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        wrong()
+
+
+# Snapshots
+
+
+def packed(state: dict[str, Any]) -> bytes:
+    """Through np.savez: arrays as they are, the rest as text, which holds numbers and words."""
+    arrays: dict[str, Any] = {}
+
+    def without_arrays(part: Any) -> Any:
+        if isinstance(part, np.ndarray):
+            arrays[f"array{len(arrays)}"] = part
+            return {"array": len(arrays) - 1}
+        if isinstance(part, dict):
+            return {key: without_arrays(value) for key, value in part.items()}
+        return [without_arrays(value) for value in part] if isinstance(part, list) else part
+
+    text = json.dumps(without_arrays(state))
+    file = io.BytesIO()
+    np.savez(file, text=np.array(text), **arrays)
+    return file.getvalue()
+
+
+def unpacked(data: bytes) -> dict[str, Any]:
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+
+        def with_arrays(part: Any) -> Any:
+            if isinstance(part, dict):
+                if part.keys() == {"array"}:
+                    return arrays[f"array{part['array']}"]
+                return {key: with_arrays(value) for key, value in part.items()}
+            return [with_arrays(value) for value in part] if isinstance(part, list) else part
+
+        state: dict[str, Any] = with_arrays(json.loads(str(arrays["text"])))
+        return state
+
+
+ROUTES: dict[str, Callable[[Any], Any]] = {
+    "memory": lambda state: state,
+    "pickle": lambda state: pickle.loads(pickle.dumps(state)),
+    "savez": lambda state: unpacked(packed(state)),
+}
+
+
+@every_updater
+@pytest.mark.parametrize("route", list(ROUTES.values()), ids=list(ROUTES))
+@pytest.mark.parametrize(
+    "base",
+    [
+        bl.UCBVI_BF(scale=0.02),
+        bl.UCRL2(scale=0.1, ties="random"),
+        bl.KL_UCRL(scale=0.1, monotone=True),
+        bl.UCRL2B(scale=0.05, form="bonus", delta=0.2),
+    ],
+    ids=lambda base: base.name,
+)
+def test_a_restored_learner_goes_on_bit_for_bit(
+    updater: Updater, route: Callable[[Any], Any], base: bl.Base
+) -> None:
+    script = feedback(6, 40)
+    learner = make(updater, base, seed=11)
+    live(learner, script[:25])
+    state = learner.snapshot()
+    kept = copy.deepcopy(state)
+    restored = bl.Learner.restore(route(state))
+    assert same(restored.snapshot(), state)
+    assert restored.policy == learner.policy
+    assert same(live(learner, script[25:]), live(restored, script[25:]))
+    assert same(restored.snapshot(), learner.snapshot())
+    # What was saved is still what was saved, and serves again.
+    assert same(state, kept)
+    again = bl.Learner.restore(state)
+    live(again, script[25:])
+    assert same(again.snapshot(), learner.snapshot())
+
+
+@pytest.mark.parametrize("stages", ["each", "pooled"])
+def test_a_restored_learner_keeps_its_problem(stages: Any) -> None:
+    learner = make(bl.Lazy(math.inf), bl.UCBVI_BF(preset="two_term"), stages=stages, seed=2**64 - 1)
+    learner.observe([episode(8)])
+    restored = bl.Learner.restore(unpacked(packed(learner.snapshot())))
+    assert restored.shape == SHAPE
+    assert same(restored.snapshot(), learner.snapshot())
+    with pytest.raises(ValueError, match=r"^Episode 8 has come back already"):
+        restored.observe([episode(8)])
+
+
+def test_ids_of_any_size_survive_a_snapshot() -> None:
+    learner = make()
+    ids = [0, 1, 4095, 4096, 10**9, 2**62, 2**63, 2**70]
+    for id in ids:
+        learner.start(id)
+        learner.start(id + 2)
+    learner.observe([episode(id) for id in ids])
+    restored = bl.Learner.restore(learner.snapshot())
+    assert (restored.observed, restored.missing) == (len(ids), len(ids))
+    for id in ids:
+        with pytest.raises(ValueError, match=f"^id {id} has begun already"):
+            restored.start(id)
+        with pytest.raises(ValueError, match=f"^id {id + 2} has begun already"):
+            restored.start(id + 2)
+
+
+def test_another_format_is_refused() -> None:
+    state = {**make().snapshot(), "format": 7}
+    with pytest.raises(ValueError, match=r"^state has format 7; this version reads 1\.$"):
+        bl.Learner.restore(state)
+
+
+# A user's own base
+
+
+def plain_backup(constants: Any, stage: Stage, row: Row) -> float:
+    if row.n == 0:
+        return unseen(stage, row)
+    return clipped(stage, row, mean(stage, row), constants[0] * constants[1] / math.sqrt(row.n))
+
+
+compiled_backup = bl.backup(plain_backup)
+
+
+@dataclass(frozen=True)
+class Simple(bl.Base):
+    """A bonus of size / sqrt(N')."""
+
+    size: float = 0.3
+    compiled: bool = False
+
+    name = "simple"
+
+    def kernel(self, shape: bl.Shape, episodes: int) -> Kernel:
+        function = compiled_backup if self.compiled else plain_backup
+        return Kernel(function, np.array([self.size, 1.0]), "successors")
+
+
+class Dense:
+    """The same as `Simple`, as an object that plans dense counts, with no help from the library."""
+
+    def plan(self, visits: Any, transitions: Any, rewards: Any, episodes: int) -> Plan:
+        H, S, A = rewards.shape
+        q, v = np.zeros((H, S, A)), np.zeros((H + 1, S))
+        for h in reversed(range(H)):
+            stage = h if len(visits) > 1 else 0
+            for s, a in np.ndindex(S, A):
+                n = visits[stage, s, a]
+                rest = H - h - 1.0
+                follows = rest
+                if n > 0:
+                    total = 0.0
+                    for y in range(S):
+                        total += transitions[stage, s, a, y] * v[h + 1, y]
+                    follows = total / n
+                bonus = min(rest, 0.3 / math.sqrt(n)) if n > 0 else 0.0
+                q[h, s, a] = min(rest + 1, rewards[h, s, a] + follows + bonus)
+            v[h] = q[h].max(axis=1)
+        return Plan(q.argmax(axis=2).astype(np.int32), q, v)
+
+
+@pytest.mark.plain
+@every_updater
+@pytest.mark.parametrize("stages", ["each", "pooled"])
+def test_a_users_base_may_be_compiled_plain_or_any_object(updater: Updater, stages: Any) -> None:
+    script = feedback(7, 20)
+    shown = [
+        live(make(updater, base, stages=stages), script)
+        for base in (Simple(compiled=True), Simple(compiled=False), Dense())
+    ]
+    assert same(shown[0], shown[1])
+    assert same(shown[0], shown[2])
+
+
+@pytest.mark.parametrize("base", [Simple(), Dense()], ids=["plain function", "plain object"])
+@every_updater
+def test_a_users_base_runs_in_the_reference_loop(updater: Updater, base: Any) -> None:
+    world = puzzling_world(np.random.default_rng(8), SHAPE)
+    given: dict[str, Any] = {
+        "updater": updater,
+        "delay": bl.delays.geometric(mean=2),
+        "episodes": 60,
+        "seed": 5,
+        "trace": True,
+    }
+    own = bl.simulate(world, base=base, engine="reference", **given)
+    quick = bl.simulate(world, base=Simple(compiled=True), engine="compiled", **given)
+    np.testing.assert_array_equal(own.policies, quick.policies)
+    assert own.total_regret == quick.total_regret
+    assert own.optimism_broken == quick.optimism_broken
+
+
+def test_a_users_base_is_planned_by_plan() -> None:
+    n, m = dense_counts(SHAPE, random_episodes(np.random.default_rng(9), SHAPE, 20))
+    plans = [
+        bl.plan(x, n, m, REWARDS, episodes=9) for x in (Simple(), Simple(compiled=True), Dense())
+    ]
+    for plan in plans[1:]:
+        np.testing.assert_array_equal(plan.q, plans[0].q)
+        np.testing.assert_array_equal(plan.policy, plans[0].policy)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize(
+    "constants",
+    [np.array([1, 1]), np.array([1, 1], np.float32), np.array([1.0, 9.0, 1.0, 9.0])[::2]],
+    ids=["whole", "short", "strided"],
+)
+def test_constants_of_another_kind_mean_the_same_numbers(constants: Any, compiled: bool) -> None:
+    class Rough(Simple):
+        def kernel(self, shape: bl.Shape, episodes: int) -> Kernel:
+            return super().kernel(shape, episodes)._replace(constants=constants)
+
+    n, m = dense_counts(SHAPE, random_episodes(np.random.default_rng(9), SHAPE, 20))
+    exact, rough = (
+        bl.plan(base, n, m, REWARDS, episodes=9)
+        for base in (Simple(size=1.0, compiled=compiled), Rough(compiled=compiled))
+    )
+    np.testing.assert_array_equal(exact.q, rough.q)
+
+
+def test_a_base_without_a_kernel_says_so() -> None:
+    with pytest.raises(TypeError, match=r"^Base needs a method kernel\(shape, episodes\)\.$"):
+        make(base=bl.Base())
+
+
+# A user's own updater
+
+
+@dataclass(frozen=True)
+class EveryFifth(Updater):
+    """Plans when so many episodes have come since the last plan."""
+
+    count: int = 5
+    seen: list[Sight] = field(default_factory=list, compare=False)
+
+    name = "every-fifth"
+
+    def due(self, sight: Sight) -> bool:
+        self.seen.append(sight._replace(n=sight.n.copy(), epoch=sight.epoch.copy()))
+        return sight.since >= self.count
+
+
+def test_a_users_updater_sees_what_arrived_and_decides() -> None:
+    updater = EveryFifth()
+    learner = make(updater)
+    H, S, A = SHAPE.table
+    n = np.zeros(H * S * A, np.int64)
+    epoch = n.copy()
+    since, planned = 0, []
+    episodes = iter(random_episodes(np.random.default_rng(10), SHAPE, 14))
+    for size in (1, 3, 2, 4, 1, 3):
+        batch = list(itertools.islice(episodes, size))
+        before = learner.updates
+        learner.observe(batch)
+        planned.append(learner.updates > before)
+        rows = [(h * S + e.states[h]) * A + e.actions[h] for e in batch for h in range(H)]
+        np.add.at(n, rows, 1)
+        since += size
+        sight = updater.seen[-1]
+        assert (sight.arrived, sight.since) == (size, since)
+        assert sorted(sight.touched.tolist()) == sorted(rows)
+        np.testing.assert_array_equal(sight.n, n)
+        np.testing.assert_array_equal(sight.epoch, epoch)
+        if planned[-1]:
+            since, epoch = 0, n.copy()
+    assert planned == [False, False, True, False, True, False]
+    learner.observe([])
+    assert len(updater.seen) == 6  # nothing came, nothing is asked
+
+
+def test_a_users_updater_runs_in_the_reference_loop() -> None:
+    world = puzzling_world(np.random.default_rng(11), SHAPE)
+    run = bl.simulate(world, base=bl.UCRL2(), updater=EveryFifth(), episodes=52, engine="reference")
+    assert run.updates == 10
+
+
+def test_a_users_explorer_marks_the_policy() -> None:
+    class Always(Explorer):
+        def marks(self) -> Any:
+            return np.ones(SHAPE.table, np.bool_)
+
+    class Curious(bl.Active):
+        def explorer(self, shape: bl.Shape) -> Explorer:
+            return Always()
+
+    run = bl.simulate(
+        puzzling_world(np.random.default_rng(12), SHAPE),
+        base=bl.UCRL2(),
+        updater=Curious(),
+        episodes=5,
+        engine="reference",
+        trace=True,
+    )
+    assert (run.policies == -1).all()
+    assert run.last_explored == 5
+
+
+def test_an_updater_without_a_rule_says_so() -> None:
+    class Idle(Updater):
+        pass
+
+    with pytest.raises(TypeError, match=r"^Idle needs a method due\(sight\)\.$"):
+        make(Idle()).observe([episode(1)])
+
+
+def test_auto_warns_once_where_the_reference_loop_must_run() -> None:
+    world = puzzling_world(np.random.default_rng(13), SHAPE)
+    for base, updater, reason in (
+        (Simple(), bl.Active(), "the backup of Simple is a plain Python function"),
+        (Dense(), bl.Active(), "the base Dense is a Python object"),
+        (bl.UCRL2(), EveryFifth(), "the updater EveryFifth is a Python object"),
+    ):
+        with pytest.warns(UserWarning, match=reason) as warned:
+            run = bl.simulate(world, base=base, updater=updater, episodes=20)
+        assert [warning.filename for warning in warned] == [__file__]
+        slow = bl.simulate(world, base=base, updater=updater, episodes=20, engine="reference")
+        assert run.total_regret == slow.total_regret
+        with pytest.raises(ValueError, match=f"^engine is 'compiled', but {reason}"):
+            bl.simulate(world, base=base, updater=updater, episodes=20, engine="compiled")
+    bl.simulate(world, base=Simple(compiled=True), updater=bl.Active(), episodes=20)
+
+
+@pytest.mark.parametrize("base", [Simple(size=0.2), Dense()], ids=["a base", "an object"])
+def test_a_users_base_is_passed_again_to_restore(base: Any) -> None:
+    learner = make(base=base)
+    live(learner, feedback(14, 10))
+    state = learner.snapshot()
+    with pytest.raises(ValueError, match=r"^The base .* is not built in; pass it as .*base=\)\.$"):
+        bl.Learner.restore(state)
+    assert same(bl.Learner.restore(state, base=base).snapshot(), state)
+
+
+def test_a_users_updater_is_passed_again_to_restore() -> None:
+    @dataclass(frozen=True)
+    class Second(Updater):
+        name = "second"
+
+        def due(self, sight: Sight) -> bool:
+            return sight.since >= 2
+
+    learner = make(Second())
+    live(learner, feedback(15, 11))
+    state = learner.snapshot()
+    with pytest.raises(ValueError, match=r"^The updater 'second' is not built in; pass it as "):
+        bl.Learner.restore(state)
+    restored = bl.Learner.restore(state, updater=Second())
+    script = feedback(16, 10, first=100)
+    assert same(live(restored, script), live(learner, script))
+
+
+def test_what_is_made_from_a_built_in_is_not_mistaken_for_it() -> None:
+    class Mine(bl.UCRL2):
+        def kernel(self, shape: bl.Shape, episodes: int) -> Kernel:
+            return replace(self, scale=0.5).kernel(shape, episodes)
+
+    class Never(bl.Active):
+        def due(self, sight: Sight) -> bool:
+            return False
+
+    with pytest.raises(ValueError, match=r"^The updater .* is not built in; pass it as "):
+        bl.Learner.restore(make(Never()).snapshot())
+    with pytest.raises(ValueError, match=r"^The base .* is not built in; pass it as "):
+        bl.Learner.restore(make(base=Mine(scale=1.0)).snapshot())
+
+
+# What never returns
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("name", ["active", "lazy", "explicit", "multi"])
+def test_an_infinite_delay_loses_its_own_episode_and_nothing_else(engine: Any, name: str) -> None:
+    """Against a learner to which that feedback is simply never given."""
+    world = puzzling_world(np.random.default_rng(17), SHAPE)
+    law = bl.delays.never(0.3, otherwise=bl.delays.uniform(mean=2))
+    run = bl.simulate(
+        world,
+        base=bl.UCRL2(scale=0.1),
+        updater=UPDATERS[name],
+        delay=law,
+        episodes=80,
+        seed=3,
+        trace=True,
+        engine=engine,
+    )
+    delays = law.draw(seed=3, episodes=80)
+    lost = {k for k, delay in enumerate(delays, start=1) if delay >= bl.delays.NEVER}
+    assert 10 < len(lost) < 40
+    learner = bl.Learner(
+        SHAPE,
+        base=bl.UCRL2(scale=0.1),
+        updater=UPDATERS[name],
+        rewards=world.reward_table(),
+        episodes=80,
+        seed=3,
+    )
+    away: dict[int, list[bl.Episode]] = {}
+    for k, shown in enumerate(run.policies, start=1):
+        learner.observe(away.pop(k, []))
+        policy = learner.start(k)
+        marked = policy.actions.copy()
+        if policy.explore is not None:
+            marked[policy.explore.any(axis=2)] = -1
+        np.testing.assert_array_equal(marked, shown)
+        if k not in lost:
+            back = away.setdefault(k + int(delays[k - 1]) + 1, [])
+            back.append(play(world, policy, seed=3, episode=k))
+    assert learner.updates == run.updates
+    assert learner.missing == len(lost) + sum(map(len, away.values()))
+    assert len(np.unique(run.policies, axis=0)) > 1

@@ -1,0 +1,171 @@
+import signal
+import threading
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.simulation.many import Interrupted, play
+from belated.simulation.run import Run
+
+LEARNER = {"base": bl.UCRL2(scale=0.1), "updater": bl.Lazy(2), "delay": bl.delays.geometric(5)}
+
+
+def a_run(seed):
+    return Run(
+        seed=seed,
+        episodes=1,
+        episode=np.array([1]),
+        regret=np.array([0.5]),
+        updates=0,
+        epochs=1,
+        max_missing=0,
+        optimism_broken=0,
+    )
+
+
+class Scripted:
+    """A setting whose runs do what a script says."""
+
+    episodes = 1
+    updater = bl.Active()
+
+    def __init__(self, script):
+        self.script = script
+
+    def run(self, seed, heard):
+        heard(0)
+        return self.script(seed, heard)
+
+
+def until_stopped(heard):
+    while True:
+        heard(0)
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2, 5])
+def test_runs_are_those_of_simulate_in_the_order_of_the_seeds(threads):
+    seeds = [5, 0, 2**64 - 1, 5]
+    options = {**LEARNER, "episodes": 300, "every": 7, "trace": True}
+    together = bl.simulate_many(bl.chain(4), seeds=iter(seeds), threads=threads, **options)
+    apart = [bl.simulate(bl.chain(4), seed=seed, **options) for seed in seeds]
+    assert len(together) == len(apart)
+    for one, other in zip(together, apart, strict=True):
+        for field in fields(Run):
+            np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
+
+
+def test_every_keyword_of_simulate_reaches_the_runs():
+    options = {**LEARNER, "episodes": 40, "seeds": [1], "stages": "pooled", "planning": "none"}
+    [run] = bl.simulate_many(bl.chain(3), **options)
+    assert run.updates == 0
+    with pytest.raises(ValueError, match=r"^engine is 'fast'; it must be "):
+        bl.simulate_many(bl.chain(3), **options, engine="fast")
+
+
+def test_no_seeds_give_no_runs():
+    assert bl.simulate_many(bl.chain(3), **LEARNER, episodes=10, seeds=[], progress=True) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "sentence"),
+    [
+        ({"seeds": 30}, TypeError, r"^seeds is 30; it must be a sequence of seeds such as "),
+        ({"seeds": [1, -1]}, ValueError, r"^seed is -1; it must lie in 0 \.\. "),
+        ({"seeds": [0.5]}, TypeError, r"^seed must be an integer, not 0\.5\.$"),
+        ({"seeds": [1], "threads": 0}, ValueError, r"^threads is 0; it must be at least 1\.$"),
+        ({"seeds": [1], "episodes": 0}, ValueError, r"^episodes is 0; it must be at least 1\.$"),
+    ],
+)
+def test_wrong_arguments_get_one_sentence(wrong, error, sentence):
+    with pytest.raises(error, match=sentence):
+        bl.simulate_many(bl.chain(3), **{**LEARNER, "episodes": 10, **wrong})
+
+
+def test_ctrl_c_stops_every_run_and_keeps_the_finished_ones_in_the_order_of_the_seeds():
+    finishing = threading.Semaphore(0)
+
+    def script(seed, heard):
+        if seed in (7, 9):
+            finishing.release()
+            return a_run(seed)
+        if seed == 1:
+            finishing.acquire()
+            finishing.acquire()
+            signal.raise_signal(signal.SIGINT)
+        return until_stopped(heard)
+
+    with pytest.raises(Interrupted, match=r"^Interrupted: 2 of 5 runs were finished\.$") as caught:
+        play(Scripted(script), [9, 1, 2, 7, 3], threads=5, progress=None)
+    assert [run.seed for run in caught.value.runs] == [9, 7]
+    assert isinstance(caught.value, KeyboardInterrupt)
+
+
+def test_after_ctrl_c_no_run_is_started():
+    started = []
+
+    def script(seed, heard):
+        started.append(seed)
+        signal.raise_signal(signal.SIGINT)
+        return until_stopped(heard)
+
+    with pytest.raises(Interrupted) as caught:
+        play(Scripted(script), [4, 5, 6], threads=1, progress=None)
+    assert caught.value.runs == []
+    assert started == [4]
+
+
+def test_ctrl_c_during_compilation_leaves_no_runs():
+    class Compiling(Scripted):
+        def run(self, seed, heard):
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match=r"^Interrupted: 0 of 2 "):
+        play(Compiling(None), [0, 1], threads=2, progress=None)
+
+
+def test_a_real_run_stops_when_it_is_told_to(monkeypatch):
+    def interrupted(futures, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("belated.simulation.many.wait", interrupted)
+    with pytest.raises(Interrupted) as caught:
+        bl.simulate_many(bl.chain(4), **LEARNER, episodes=300_000, seeds=range(3), threads=2)
+    assert caught.value.runs == []
+
+
+def test_an_error_in_one_run_stops_the_others_and_is_raised():
+    def script(seed, heard):
+        if seed == 1:
+            raise ValueError("Seed 1 is unlucky.")
+        return until_stopped(heard)
+
+    with pytest.raises(ValueError, match=r"^Seed 1 is unlucky\.$"):
+        play(Scripted(script), [0, 1, 2], threads=2, progress=None)
+
+
+def test_a_fallback_to_the_reference_loop_is_told_by_the_run_and_not_by_its_rehearsal():
+    class Patient(bl.Active):
+        def due(self, sight):
+            return sight.since >= 3
+
+    options = {**LEARNER, "updater": Patient(), "episodes": 30}
+    with pytest.warns(UserWarning, match="Running the slower reference loop") as told:
+        [run] = bl.simulate_many(bl.chain(3), **options, seeds=[3])
+    assert len(told) == 1
+    alone = bl.simulate(bl.chain(3), **options, seed=3, engine="reference")
+    np.testing.assert_array_equal(run.regret, alone.regret)
+
+
+def test_progress_is_told_in_lines_where_there_is_no_terminal(capsys):
+    bl.simulate_many(bl.chain(3), **LEARNER, episodes=50, seeds=range(4), progress=True)
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("Simulating lazy: 0 of 200 episodes, 0%, ")
+    assert last.startswith("Simulating lazy: 200 episodes in 0:0")
+
+
+@pytest.mark.parametrize("progress", [None, False])
+def test_short_work_is_silent(progress, capsys):
+    bl.simulate_many(bl.chain(3), **LEARNER, episodes=50, seeds=range(4), progress=progress)
+    assert capsys.readouterr() == ("", "")
