@@ -50,7 +50,7 @@ def play(
     ptr, succ, prob, cum, rewards, seed, spread, lower, seen_only, n, m, v, actions, v_pi, values
 ):
     """Play one episode for each of `values`, which become V^pi_1 of the policies played."""
-    H, S, A = n.shape
+    H, _, A = n.shape
     for k in range(values.size):
         plan(rewards, spread, lower, seen_only, n, m, v, actions)
         evaluate(ptr, succ, prob, rewards, actions, v_pi)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 from rich import box
 from rich.console import Console
@@ -43,8 +44,8 @@ class Report:
 
     def verdicts(self) -> Section:
         """The promises as a section."""
-        rows = [(p.text, p.measured, "ok" if p.kept else "not ok") for p in self.promises]
-        return Section("Promises", ("promise", "measured", ""), rows)
+        rows = [("ok" if p.kept else "not ok", p.text, p.measured) for p in self.promises]
+        return Section("Promises", ("", "promise", "measured"), rows)
 
 
 def number(value: float) -> str:
@@ -61,28 +62,35 @@ def times(value: float) -> str:
     return f"{number(value)} ×"
 
 
-def show(sections: Sequence[Section], heading: str) -> None:
-    """Print one table; plain when not to a terminal."""
+def spread(ratios: Sequence[float]) -> str:
+    """The median of some ratios, and how far apart they lie."""
+    return f"{times(median(ratios))} ({number(min(ratios))} to {number(max(ratios))})"
+
+
+def show(report: Report, heading: str) -> None:
+    """Print one table, plain when not to a terminal, and the promises below it."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDE)
     shape = box.SIMPLE_HEAD if console.is_terminal else None
     table = Table(title=escape(heading), box=shape, show_header=False, title_justify="left")
-    for _ in range(max(len(section.columns) for section in sections)):
+    for _ in range(max(len(section.columns) for section in report.sections)):
         table.add_column(overflow="fold")
-    for section in sections:
+    for section in report.sections:
         table.add_row(f"[bold]{escape(section.title)}[/bold]")
         table.add_row(*(f"[italic]{escape(name)}[/italic]" for name in section.columns))
         for row in section.rows:
             table.add_row(*(escape(cell) for cell in row))
         table.add_section()
     console.print(table)
+    for verdict, text, measured in report.verdicts().rows:
+        console.print(escape(f"{verdict:>6}  {text}: {measured}"), highlight=False)
 
 
-def markdown(sections: Sequence[Section], heading: str) -> str:
+def markdown(report: Report, heading: str) -> str:
     """The same for a page."""
     parts = [heading]
-    for section in sections:
+    for section in (*report.sections, report.verdicts()):
         lines = [section.columns, ["---"] * len(section.columns), *section.rows]
         grid = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         note = f"{section.note}\n\n" if section.note else ""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from belated.compiled import JIT
+from belated.delays.laws import longest
 from belated.episode import Floats, Ints
 from belated.exact.incremental import arrays_of
 from belated.exact.values import optimal_table
@@ -95,6 +96,7 @@ def run_compiled(
         optimism_broken=int(tally[engine.BROKEN]),
         instances=instances,
         last_explored=int(tally[engine.LAST_EXPLORED]),
+        longest_delay=float(longest(delays)),
         policies=policies if trace else None,
     )
 

@@ -112,7 +112,8 @@ class Party:
         """Play a little in this thread: one that compiles could not be stopped in the pool."""
 
         def enough(episodes: int) -> None:
-            raise Stop
+            if episodes > 0:
+                raise Stop
 
         with warnings.catch_warnings(), suppress(Stop):
             # The runs themselves say so, and once is enough.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from belated.delays.laws import longest
 from belated.delays.queue import Queue
 from belated.episode import Ints, Policy
 from belated.exact.values import optimal_table, policy_table
@@ -71,6 +72,7 @@ def run_reference(
         optimism_broken=optimism_broken,
         instances=learner.instances,
         last_explored=last_explored,
+        longest_delay=float(longest(delays)),
         policies=np.array([marked(policy) for policy in policies]) if trace else None,
     )
 

@@ -30,6 +30,8 @@ class Run:
     """Copies of the base: one, except with MultiInstance."""
     last_explored: int = 0
     """The last episode with a step that explicit exploration drew; 0 for none."""
+    longest_delay: float = 0.0
+    """The largest delay that was drawn; inf if an episode never comes back."""
     policies: NDArray[np.int32] | None = field(default=None, repr=False)
     """(K, H, S) the policy of every episode, -1 where it explores; only if it was asked for."""
 

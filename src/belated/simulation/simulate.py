@@ -4,6 +4,8 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from belated.delays.laws import Law, constant, longest
 from belated.episode import Ints, check_integer
 from belated.learner.bases.base import Base, check_choice
@@ -22,6 +24,9 @@ from belated.simulation.run import Run
 
 Engine = Literal["auto", "compiled", "reference"]
 Planning = Literal["incremental", "full", "none"]
+
+PART = 2**18
+"""Delays that are drawn at once."""
 
 
 def simulate(
@@ -99,7 +104,7 @@ class Setting:
         """One run; `heard` is told of the episodes played, now and then."""
         seed = check_seed(seed)
         every = max(1, self.episodes // 1000) if self.every is None else self.every
-        delays = (self.delay or constant(0)).draw(seed=seed, episodes=self.episodes)
+        delays = draw_delays(self.delay or constant(0), seed, self.episodes, heard)
         updater = told(self.updater, delays)
         problem = Problem.of(
             self.world.shape,
@@ -151,6 +156,16 @@ class Setting:
             raise ValueError(f"planning is 'none', which needs compiled code, but {reason}.")
         warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
         return False
+
+
+def draw_delays(law: Law, seed: int, episodes: int, heard: Heard) -> Ints:
+    """All delays of a run, in parts, so that whoever listens can stop a long one."""
+    parts = []
+    for first in range(1, episodes + 1, PART):
+        parts.append(law.draw(seed=seed, episodes=min(PART, episodes + 1 - first), first=first))
+        if first + PART <= episodes:
+            heard(0)
+    return np.concatenate(parts)
 
 
 def told(updater: Updater, delays: Ints) -> Updater:

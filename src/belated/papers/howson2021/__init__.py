@@ -1,0 +1,1 @@
+"""Howson, Pike-Burke, Filippi: Optimism and Delays in Episodic Reinforcement Learning."""

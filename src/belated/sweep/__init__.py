@@ -1,0 +1,1 @@
+"""Many runs: planned up front, resumable, kept as plain Parquet."""

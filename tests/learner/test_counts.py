@@ -1,0 +1,224 @@
+"""Counts: sparse, growable, in order, and never an S x S block."""
+
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.learner.counts import (
+    Counts,
+    add_episode,
+    empty,
+    from_dense,
+    has_room,
+    roomy,
+    to_dense,
+)
+from random_problems import dense_counts, random_counts, random_episodes, random_shape
+
+ICU = bl.Shape(states=716, actions=25, horizon=20)
+LIMIT = 500e6
+
+
+def counted(shape: bl.Shape, episodes: list[bl.Episode], stages: int) -> tuple[Counts, list[Any]]:
+    """Counts of the episodes, and the rows that each touched."""
+    counts = empty(shape, stages)
+    touched = []
+    for episode in episodes:
+        rows = np.zeros(shape.horizon, np.int64)
+        counts = roomy(counts, shape.horizon)
+        add_episode(counts, episode.states, episode.actions, rows)
+        touched.append(rows.tolist())
+    return counts, touched
+
+
+def successors(counts: Counts, row: int) -> tuple[list[int], list[int]]:
+    block = slice(counts.start[row], counts.start[row] + counts.size[row])
+    return counts.succ[block].tolist(), counts.m[block].tolist()
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> tuple[bl.Shape, list[bl.Episode]]:
+    shape = bl.Shape(draw(st.integers(1, 12)), draw(st.integers(1, 3)), draw(st.integers(1, 4)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return shape, random_episodes(rng, shape, draw(st.integers(0, 60)))
+
+
+@pytest.mark.plain
+@settings(max_examples=60, deadline=None)
+@given(stories())
+def test_counts_are_what_a_dense_array_would_hold(story: Any) -> None:
+    shape, episodes = story
+    H, S, A = shape.table
+    n, m = dense_counts(shape, episodes)
+    counts, touched = counted(shape, episodes, H)
+    for mine, expected in zip(to_dense(shape, counts), (n, m), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+    np.testing.assert_array_equal(counts.visits, n.sum(axis=2))
+    for episode, rows in zip(episodes, touched, strict=True):
+        assert rows == [(h * S + episode.states[h]) * A + episode.actions[h] for h in range(H)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(stories())
+def test_pooled_counts_are_the_sum_over_the_steps(story: Any) -> None:
+    shape, episodes = story
+    _, S, A = shape.table
+    n, m = (x.sum(axis=0) for x in dense_counts(shape, episodes))
+    counts, touched = counted(shape, episodes, 1)
+    for mine, expected in zip(to_dense(shape, counts), (n, m), strict=True):
+        assert mine.shape == (1, *expected.shape)
+        np.testing.assert_array_equal(mine[0], expected)
+    np.testing.assert_array_equal(counts.visits, n.sum(axis=1)[None])
+    for episode, rows in zip(episodes, touched, strict=True):
+        assert rows == [s * A + a for s, a in zip(episode.states, episode.actions, strict=False)]
+    assert counts.n.size == S * A
+
+
+@settings(max_examples=60, deadline=None)
+@given(stories(), st.booleans())
+def test_successors_stand_in_the_order_of_their_index(story: Any, pooled: bool) -> None:
+    shape, episodes = story
+    counts, _ = counted(shape, episodes, 1 if pooled else shape.horizon)
+    for row in range(counts.n.size):
+        states, times = successors(counts, row)
+        assert states == sorted(set(states))
+        assert all(time > 0 for time in times)
+        assert sum(times) == counts.n[row]
+
+
+@settings(max_examples=40, deadline=None)
+@given(stories(), st.randoms(use_true_random=False))
+def test_who_came_first_leaves_no_trace_in_a_row(story: Any, random: Any) -> None:
+    shape, episodes = story
+    shuffled = list(episodes)
+    random.shuffle(shuffled)
+    one, _ = counted(shape, episodes, shape.horizon)
+    other, _ = counted(shape, shuffled, shape.horizon)
+    for row in range(one.n.size):
+        assert successors(one, row) == successors(other, row)
+
+
+@settings(max_examples=40, deadline=None)
+@given(stories())
+def test_every_row_is_linked_once_from_each_of_its_successors(story: Any) -> None:
+    shape, episodes = story
+    H, S, A = shape.table
+    counts, _ = counted(shape, episodes, H)
+    for h, y in np.ndindex(H, S):
+        linked = []
+        link = counts.head[h, y]
+        while link != -1:
+            linked.append(int(counts.link_row[link]))
+            link = counts.link_next[link]
+        rows = range(h * S * A, (h + 1) * S * A)
+        assert sorted(linked) == [row for row in rows if y in successors(counts, row)[0]]
+
+
+@pytest.mark.plain
+def test_one_row_may_grow_to_every_successor() -> None:
+    shape = bl.Shape(300, 1, 1)
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(300), 3))
+    episodes = [bl.Episode(i, states=[7, y], actions=[0]) for i, y in enumerate(order)]
+    counts, _ = counted(shape, episodes, 1)
+    assert successors(counts, 7) == (list(range(300)), [3] * 300)
+    assert counts.n[7] == counts.visits[0, 7] == 900
+
+
+def test_growing_keeps_what_was_counted_and_makes_room() -> None:
+    shape = bl.Shape(50, 2, 4)
+    counts = empty(shape, 4)
+    grown = 0
+    episodes = random_episodes(np.random.default_rng(2), shape, 300)
+    for episode in episodes:
+        before = counts
+        counts = roomy(counts, 4)
+        grown += counts is not before
+        assert has_room(counts, 4)
+        assert counts.succ.size == counts.m.size
+        add_episode(counts, episode.states, episode.actions, np.zeros(4, np.int64))
+    assert grown > 2
+    np.testing.assert_array_equal(to_dense(shape, counts)[1], dense_counts(shape, episodes)[1])
+
+
+def test_room_for_many_steps_at_once_is_room_enough() -> None:
+    shape = bl.Shape(64, 1, 64)
+    counts = roomy(empty(shape, 1), 64)
+    size = counts.succ.size
+    states = np.concatenate((np.zeros(64, np.int64), [63]))
+    states[1::2] = np.arange(1, 64, 2)  # 0, 1, 0, 3, 0, 5, ...: one row meets ever new states
+    add_episode(counts, states, np.zeros(64, np.int64), np.zeros(64, np.int64))
+    assert counts.used[0] <= size
+    assert successors(counts, 0)[0] == list(range(1, 64, 2))
+
+
+def test_from_dense_and_back_again_is_nothing_new() -> None:
+    rng = np.random.default_rng(3)
+    for i in range(30):
+        shape = random_shape(rng, least=1, most=6)
+        n, m = random_counts(rng, shape, most=10**6)
+        if i % 2:
+            n, m = n[0], m[0]
+        counts = from_dense(shape, m)
+        again, and_again = to_dense(shape, counts)
+        np.testing.assert_array_equal(again.reshape(n.shape), n)
+        np.testing.assert_array_equal(and_again.reshape(m.shape), m)
+        np.testing.assert_array_equal(counts.visits, again.sum(axis=2))
+
+
+def test_counting_and_from_dense_agree_row_by_row() -> None:
+    shape = bl.Shape(6, 2, 3)
+    episodes = random_episodes(np.random.default_rng(4), shape, 100)
+    counts, _ = counted(shape, episodes, 3)
+    dense = from_dense(shape, dense_counts(shape, episodes)[1])
+    for row in range(counts.n.size):
+        assert successors(counts, row) == successors(dense, row)
+
+
+def random_steps(rng: np.random.Generator, count: int) -> tuple[Any, Any]:
+    H, S, A = ICU.table
+    return rng.integers(0, S, (count, H + 1)), rng.integers(0, A, (count, H))
+
+
+@contextmanager
+def traced() -> Iterator[list[int]]:
+    """Fills in the most memory that was ever held inside."""
+    peak: list[int] = []
+    tracemalloc.start()
+    try:
+        yield peak
+        peak.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+
+
+def test_counts_of_a_hospital_stay_small() -> None:
+    """A dense M' would take 2 GB; these hold what has been visited."""
+    states, actions = random_steps(np.random.default_rng(5), 20_000)
+    rows = np.zeros(ICU.horizon, np.int64)
+    with traced() as peak:
+        counts = empty(ICU, ICU.horizon)
+        for s, a in zip(states, actions, strict=True):
+            counts = roomy(counts, ICU.horizon)
+            add_episode(counts, s, a, rows)
+    assert counts.n.sum() == counts.visits.sum() == 20_000 * ICU.horizon
+    assert sum(array.nbytes for array in counts) < peak[0] < LIMIT
+
+
+def test_a_learner_of_a_hospital_stays_small() -> None:
+    rewards = np.random.default_rng(6).random(ICU.table)
+    states, actions = random_steps(np.random.default_rng(7), 20_000)
+    with traced() as peak:
+        learner = bl.Learner(
+            ICU, base=bl.UCBVI_BF(), updater=bl.Lazy(1), rewards=rewards, episodes=20_000
+        )
+        for ids in np.array_split(np.arange(20_000), 10):
+            learner.observe([bl.Episode(int(i), states[i], actions[i]) for i in ids])
+    assert (learner.observed, learner.updates) == (20_000, 10)
+    assert 20e6 < peak[0] < LIMIT

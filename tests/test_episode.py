@@ -1,0 +1,122 @@
+"""Shape, Episode and Policy: what crosses every boundary."""
+
+import math
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+
+def test_a_shape_is_three_whole_numbers() -> None:
+    shape = bl.Shape(states=3, actions=2, horizon=5)
+    assert shape.table == (5, 3, 2)
+    assert shape == bl.Shape(np.int64(3), np.int32(2), 5)
+    assert hash(shape) == hash(bl.Shape(3, 2, 5))
+    assert type(bl.Shape(np.int64(3), 2, 5).states) is int
+    with pytest.raises(FrozenInstanceError):
+        shape.states = 4  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["states", "actions", "horizon"])
+def test_a_shape_without_size_is_refused(name: str) -> None:
+    sizes: dict[str, Any] = {"states": 3, "actions": 2, "horizon": 5}
+    with pytest.raises(ValueError, match=rf"^{name} is 0; it must be at least 1\.$"):
+        bl.Shape(**{**sizes, name: 0})
+    for wrong in (2.0, "2", None, True):
+        with pytest.raises(TypeError, match=rf"^{name} must be an integer, not {wrong!r}\.$"):
+            bl.Shape(**{**sizes, name: wrong})
+
+
+def test_an_episode_keeps_copies_of_what_it_is_given() -> None:
+    states, actions = np.array([0, 1, 1]), np.array([1, 0], np.int8)
+    rewards = np.array([0.0, 0.5])
+    episode = bl.Episode(np.int64(7), states, actions, rewards)
+    states[:], actions[:], rewards[:] = 9, 9, 9
+    assert (type(episode.id), episode.id) == (int, 7)
+    assert episode.states.tolist() == [0, 1, 1]
+    assert episode.actions.tolist() == [1, 0]
+    assert episode.rewards is not None
+    assert episode.rewards.tolist() == [0.0, 0.5]
+    assert (episode.states.dtype, episode.actions.dtype) == (np.int64, np.int64)
+    assert bl.Episode(0, [0, 0], [0]).rewards is None
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "sentence"),
+    [
+        ({"id": -1}, ValueError, r"^Episode id is -1; it must be at least 0\.$"),
+        ({"id": "a"}, TypeError, r"^Episode id must be an integer, not 'a'\.$"),
+        ({"states": [0.0, 1.0]}, TypeError, r"^states of episode 3 must be a flat sequence of int"),
+        ({"states": [[0, 1]]}, TypeError, r"^states of episode 3 must be a flat sequence of int"),
+        ({"actions": "right"}, TypeError, r"^actions of episode 3 must be a flat sequence of int"),
+        ({"actions": [True]}, TypeError, r"^actions of episode 3 must be a flat sequence of int"),
+        ({"states": [0, None]}, TypeError, r"^states of episode 3 must be a flat sequence of int"),
+    ],
+)
+def test_what_cannot_be_an_episode_is_refused(given: Any, error: Any, sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        bl.Episode(**{"id": 3, "states": [0, 1], "actions": [0], **given})
+
+
+@pytest.mark.parametrize("rewards", ["high", [[0.5], [0.5, 1.0]]])
+def test_rewards_that_are_no_numbers_are_refused(rewards: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^rewards of episode 3 .*\.$"):
+        bl.Episode(3, [0, 1], [0], rewards)
+
+
+def test_an_episode_is_checked_against_a_shape() -> None:
+    shape = bl.Shape(2, 3, 2)
+    bl.Episode(1, [0, 1, 1], [2, 0]).check(shape)
+    bl.Episode(1, [0, 1, 1], [2, 0], [0, 1]).check(shape)
+    for episode, sentence in (
+        (bl.Episode(1, [0, 1], [2, 0]), r"^Episode 1 has 2 states; horizon 2 needs 3 \("),
+        (bl.Episode(1, [0, 1, 1], [2]), r"^Episode 1 has 1 actions; horizon 2 needs 2 \("),
+        (bl.Episode(1, [0, 2, 1], [2, 0]), r"^Episode 1 has states\[1\] = 2; allowed are 0 \.\. 1"),
+        (
+            bl.Episode(1, [0, 1, 1], [3, 0]),
+            r"^Episode 1 has actions\[0\] = 3; allowed are 0 \.\. 2",
+        ),
+        (bl.Episode(1, [0, 1, 1], [-1, 0]), r"^Episode 1 has actions\[0\] = -1; allowed are"),
+        (bl.Episode(1, [0, 1, 1], [2, 0], [0.5]), r"^Episode 1 has 1 rewards; horizon 2 needs as"),
+        (bl.Episode(1, [0, 1, 1], [2, 0], [0, math.nan]), r"^Episode 1 has rewards\[1\] = nan;"),
+        (bl.Episode(1, [0, 1, 1], [2, 0], [-0.1, 0]), r"^Episode 1 has rewards\[0\] = -0\.1;"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            episode.check(shape)
+
+
+ACTIONS = np.array([[0, 2], [1, 0]], np.int32)
+MARKS = np.zeros((2, 2, 3), np.bool_)
+MARKS[0, 1] = [True, False, True]
+
+
+def test_a_policy_plays_its_action() -> None:
+    policy = bl.Policy(ACTIONS)
+    assert not policy.mixed
+    assert [policy.action(h, s, u=0.99) for h in (0, 1) for s in (0, 1)] == [0, 2, 1, 0]
+    assert policy.choices(0, 1).tolist() == [2]
+    np.testing.assert_array_equal(policy.probabilities(3), np.eye(3)[ACTIONS])
+
+
+def test_a_policy_draws_from_the_marked_actions_where_it_explores() -> None:
+    policy = bl.Policy(ACTIONS, MARKS)
+    assert policy.mixed
+    assert policy.choices(0, 1).tolist() == [0, 2]
+    assert [policy.action(0, 1, u) for u in (0.0, 0.49, 0.5, 1 - 2**-53)] == [0, 0, 2, 2]
+    assert policy.action(1, 0, 0.99) == 1
+    expected = np.eye(3)[ACTIONS]
+    expected[0, 1] = [0.5, 0, 0.5]
+    np.testing.assert_array_equal(policy.probabilities(3), expected)
+
+
+def test_policies_are_equal_when_they_play_alike() -> None:
+    assert bl.Policy(ACTIONS) == bl.Policy(ACTIONS.copy())
+    assert bl.Policy(ACTIONS) == bl.Policy(ACTIONS, np.zeros_like(MARKS))
+    assert bl.Policy(ACTIONS) != bl.Policy(1 - ACTIONS)
+    assert bl.Policy(ACTIONS) != bl.Policy(ACTIONS, MARKS)
+    assert bl.Policy(ACTIONS, MARKS) == bl.Policy(ACTIONS, MARKS.copy())
+    assert bl.Policy(ACTIONS, MARKS) != bl.Policy(ACTIONS, ~MARKS)
+    assert bl.Policy(ACTIONS) != ACTIONS.tolist()
