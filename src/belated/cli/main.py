@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 import belated
+from belated.cli.calibrate import calibrate
 from belated.cli.reproduce import reproduce
+from belated.cli.run import run
 
 app = typer.Typer(
     name="belated",
@@ -20,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(reproduce)
+app.command()(run)
+app.command()(calibrate)
 
 
 def _tell_version(asked: bool) -> None:

@@ -54,7 +54,7 @@ def plays(actions: NDArray[np.int32], explore: Bools, h: int, s: int, a: int) ->
     return explore.size > 0 and explore[h, s, a]
 
 
-@kernel
+@inlined
 def refresh(
     world: World,
     actions: NDArray[np.int32],

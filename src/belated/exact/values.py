@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.compiled import kernel
+from belated.compiled import inlined, kernel
 from belated.episode import Bools, Floats, Ints, Policy, Shape
 from belated.mdp.model import MDP, TOLERANCE, mean_reward, row_of
 from belated.mdp.play import check_policy
@@ -22,7 +22,7 @@ NOWHERE: Bools = np.zeros((0, 0, 0), np.bool_)
 """The `explore` marks of a policy that never draws its action."""
 
 
-@kernel
+@inlined
 def q_value(
     ptr: Ints,
     succ: Successors,
@@ -41,7 +41,7 @@ def q_value(
     return mean_reward(rewards, h, s, a) + total
 
 
-@kernel
+@inlined
 def cell_value(
     ptr: Ints,
     succ: Successors,

@@ -42,7 +42,7 @@ class Stage(NamedTuple):
     visits: NDArray[np.int64]  # N'_{h+1}(y); all zero after the last step
     top: float  # the largest v; needs reads="best"
     low: float  # the smallest v; needs reads="extremes"
-    order: NDArray[np.int32]  # states by v, largest first; needs reads="everything"
+    order: NDArray[np.int32]  # states by v, largest first; needs reads="order"
 
 
 class Row(NamedTuple):

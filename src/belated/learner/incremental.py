@@ -18,6 +18,7 @@ from belated.learner.counts import Counts
 from belated.learner.planning import (
     BEST,
     EVERYTHING,
+    ORDER,
     Rules,
     Scratch,
     Table,
@@ -115,7 +116,10 @@ def replan(
             if x != table.q[h, row] and not (rules.monotone and x > table.q[h, row]):
                 table.q[h, row] = x
                 s = work.state_of[row]
-                if work.state_stamp[s] != work.stamp[0]:
+                # rows of a whole stage come state by state
+                if (found == 0 or work.states[found - 1] != s) and (
+                    shifted or work.state_stamp[s] != work.stamp[0]
+                ):
                     work.state_stamp[s] = work.stamp[0]
                     work.states[found] = s
                     found += 1
@@ -155,14 +159,14 @@ def redraw(ties: Ties, table: Table, h: int, changed: Buckets) -> None:
 @kernel
 def resurvey(table: Table, h: int, rules: Rules, extremes: bool) -> bool:
     """Note what V~_h has become, and whether that moves every row of the stage before."""
-    if rules.reads == EVERYTHING:
+    if rules.reads == ORDER:
         order_states(table, h)
-        return True
-    if not extremes:
-        return False
-    top, low = table.top[h], table.low[h]
-    find_extremes(table, h)
-    return top != table.top[h] or (rules.reads > BEST and low != table.low[h])
+    elif extremes:
+        top, low = table.top[h], table.low[h]
+        find_extremes(table, h)
+        if rules.reads < EVERYTHING:
+            return top != table.top[h] or (rules.reads > BEST and low != table.low[h])
+    return rules.reads >= EVERYTHING
 
 
 @kernel

@@ -23,7 +23,8 @@ SUCCESSORS: Final = 0
 BEST: Final = 1
 EXTREMES: Final = 2
 EVERYTHING: Final = 3
-READS: Final = ("successors", "best", "extremes", "everything")
+ORDER: Final = 4
+READS: Final = ("successors", "best", "extremes", "everything", "order")
 
 
 class Rules(NamedTuple):
@@ -240,7 +241,7 @@ def sweep(
             best = peak(table.q, h, s, A)
             table.v[h, s] = table.q[h, s * A + best]
             table.actions[h, s] = choose(table.q, h, s, A, best, ties)
-        if rules.reads == EVERYTHING:
+        if rules.reads == ORDER:
             order_states(table, h)
         else:
             find_extremes(table, h)

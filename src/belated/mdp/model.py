@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.compiled import kernel
+from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape, check_integer
 
 Draws = Literal["deterministic", "bernoulli"]
@@ -207,7 +207,7 @@ class MDP:
         )
 
 
-@kernel
+@inlined
 def row_of(ptr: Ints, rewards: Floats, h: int, s: int, a: int) -> int:
     """The row of (h, s, a)."""
     _, S, A = rewards.shape
@@ -216,7 +216,7 @@ def row_of(ptr: Ints, rewards: Floats, h: int, s: int, a: int) -> int:
     return row
 
 
-@kernel
+@inlined
 def mean_reward(rewards: Floats, h: int, s: int, a: int) -> float:
     """R_h(s, a)."""
     mean: float = rewards[h if rewards.shape[0] > 1 else 0, s, a]

@@ -82,7 +82,7 @@ def calibrate(
     Found by bisection of log(scale) between `lowest` and 1, or more where 1 is not enough, until
     the scale that is enough and the one that is not differ by a factor below `tolerance`. All
     scales meet the same seeds. Bisection takes it that more scale never means less optimism,
-    which is true of a base's plans, though not of every single run.
+    which holds of shares of many runs, and need not of every single one.
 
     The base keeps its other options. `tell` is called with each trial.
 

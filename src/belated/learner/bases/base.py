@@ -16,9 +16,9 @@ class Kernel(NamedTuple):
 
     backup: Backup | Function
     constants: NDArray[np.float64]
-    reads: Literal["successors", "best", "extremes", "everything"] = "everything"
-    """What the backup reads of V~_{h+1}: the row's successors; `stage.top` too; `stage.low` too; or
-    any state, and `stage.order`. The less it reads, the less is planned anew."""
+    reads: Literal["successors", "best", "extremes", "everything", "order"] = "order"
+    """What the backup reads of V~_{h+1}: the row's successors; `stage.top` too; `stage.low` too;
+    any state; `stage.order` too. The less it reads, the less is planned anew."""
     reads_visits: bool = False
     """Whether it reads the next stage's visit counts at the row's successors."""
 

@@ -130,4 +130,4 @@ class UCRL2B(Base):
         H, S, A = shape.table
         function = ucrl2b_exact if self.form == "exact" else ucrl2b_bonus
         constants = np.array([self.scale, 6 * S * A * H / self.delta])
-        return Kernel(function, constants, reads="everything")
+        return Kernel(function, constants, reads="order")

@@ -1,0 +1,313 @@
+"""Report: one HTML file that holds charts, tables and all they need, and asks nothing of a network.
+
+write_report(
+    "report.html",
+    title="Optimism and delays, reproduced",
+    sections=[
+        Section("Figures", charts=charts),
+        Section("Claims", tables=[claims]),
+        provenance({"belated": "0.1.0", "Command": "belated reproduce howson2021"}),
+        citation(),
+    ],
+)
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Final
+
+import belated
+from belated.figures.bands import band
+from belated.figures.charts import Chart, altair, regret_chart
+from belated.figures.page import PAGE, SCRIPT, STYLE
+from belated.simulation.run import Run
+
+Value = str | int | float | None
+
+MISSING: Final = "–"
+
+PAPER: Final = """\
+@inproceedings{howson2023optimism,
+  title     = {Optimism and Delays in Episodic Reinforcement Learning},
+  author    = {Howson, Benjamin and Pike-Burke, Ciara and Filippi, Sarah},
+  booktitle = {Proceedings of the 26th International Conference on Artificial Intelligence
+               and Statistics},
+  series    = {Proceedings of Machine Learning Research},
+  volume    = {206},
+  year      = {2023}
+}"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of words and numbers.
+
+    A number is written by its column's entry in `formats`, such as "+.1%", or with three digits
+    or all before the point. None stands for what is not known.
+    """
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+    formats: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"A row of table {self.caption!r} has {len(row)} values; "
+                    f"it must have {len(self.columns)}, one for each column."
+                )
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report; all of it is plain text, written as it stands."""
+
+    title: str
+    text: str = ""
+    charts: Sequence[Chart] = ()
+    tables: Sequence[Table] = ()
+    facts: Mapping[str, Value] = field(default_factory=dict)
+    code: str = ""
+
+
+def write_report(
+    path: str | Path, *, title: str, sections: Sequence[Section], text: str = ""
+) -> Path:
+    """Write the report; the same sections give the same bytes."""
+    names = [chart.name for section in sections for chart in section.charts]
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9-]+", name):
+            raise ValueError(
+                f"A chart's name is {name!r}; it must be made of letters, digits and hyphens."
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"Two charts have the name {name!r}; names must differ.")
+    page = Template(PAGE).substitute(
+        title=escape(title),
+        style=STYLE,
+        text=paragraphs(text),
+        contents="".join(
+            f'<li><a href="#section-{i}">{escape(section.title)}</a></li>'
+            for i, section in enumerate(sections)
+        ),
+        sections="\n".join(section_html(i, section) for i, section in enumerate(sections)),
+        version=escape(belated.__version__),
+        scripts=scripts() if names else "",
+    )
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8", newline="\n")
+    return path
+
+
+def provenance(facts: Mapping[str, Value]) -> Section:
+    """Where the numbers come from."""
+    return Section("Provenance", facts=facts)
+
+
+def citation() -> Section:
+    """How to cite the software and the paper."""
+    software = (
+        "@software{belated,\n"
+        "  title   = {belated: episodic reinforcement learning when feedback comes back late},\n"
+        "  author  = {{The belated authors}},\n"
+        f"  version = {{{belated.__version__}}}\n"
+        "}"
+    )
+    text = "If you use these numbers, please cite the software and the paper it implements."
+    return Section("How to cite", text=text, code=f"{software}\n\n{PAPER}")
+
+
+def compared(
+    caption: str,
+    published: Mapping[tuple[str, str, float], float],
+    ours: Mapping[tuple[str, str, float], float],
+) -> Table:
+    """Published values beside ours, by learner, law and expected delay, with relative errors.
+
+    A cell reads "ours / published (relative error)"; what was not published has ours alone.
+    """
+    means = sorted({mean for _, _, mean in published} | {mean for _, _, mean in ours})
+    lines = dict.fromkeys((learner, law) for learner, law, _ in ours)
+    rows: list[list[Value]] = []
+    for learner, law in lines:
+        row: list[Value] = [learner, law]
+        for mean in means:
+            mine, theirs = ours.get((learner, law, mean)), published.get((learner, law, mean))
+            if mine is None or theirs is None:
+                row.append(mine)
+            else:
+                row.append(f"{mine:,.0f} / {theirs:,.0f} ({error(mine, theirs):+.1%})")
+        rows.append(row)
+    return Table(caption, ("Learner", "Delays", *(f"E[τ] = {mean:g}" for mean in means)), rows)
+
+
+def errors(
+    caption: str,
+    published: Mapping[str, Mapping[tuple[str, str, float], float]],
+    ours: Mapping[str, Mapping[tuple[str, str, float], float]],
+) -> Table:
+    """How far ours are from the published values: for each group, such as a chain, and overall."""
+    groups = {
+        group: [
+            error(ours[group][key], value)
+            for key, value in values.items()
+            if key in ours.get(group, {})
+        ]
+        for group, values in published.items()
+    }
+    groups["All"] = [one for found in groups.values() for one in found]
+    rows = [
+        (group, len(found), sum(map(abs, found)) / len(found), sum(found) / len(found),
+         max(found, key=abs))
+        for group, found in groups.items()
+        if found
+    ]  # fmt: skip
+    columns = ("", "Values", "Mean absolute error", "Mean error", "Largest error")
+    return Table(caption, columns, rows, dict.fromkeys(columns[3:], "+.1%") | {columns[2]: ".1%"})
+
+
+def error(ours: float, published: float) -> float:
+    """The relative error."""
+    return (ours - published) / published
+
+
+def comparison(
+    groups: Mapping[str, Sequence[Run]], *, title: str, command: str
+) -> tuple[Section, Section]:
+    """The figure and the table of one comparison, from the runs of each learner."""
+    lines = {name: band(runs) for name, runs in groups.items()}
+    chart = regret_chart({title: lines}, "regret", title=title, command=command)
+    rows = [
+        (
+            name,
+            len(runs),
+            lines[name].mean[-1],
+            lines[name].low[-1],
+            lines[name].high[-1],
+            sum(run.updates for run in runs) / len(runs),
+        )
+        for name, runs in groups.items()
+    ]
+    columns = ("Learner", "Runs", "Mean final regret", "2.5%", "97.5%", "Mean updates")
+    table = Table("Final regret: the mean and the central 95% of runs.", columns, rows)
+    return Section("Figure", charts=[chart]), Section("Final regret", tables=[table])
+
+
+def section_html(place: int, section: Section) -> str:
+    """One section."""
+    parts = [
+        f'<section id="section-{place}">',
+        f"<h2>{escape(section.title)}</h2>",
+        paragraphs(section.text),
+        *(chart_html(chart) for chart in section.charts),
+        *(table_html(table) for table in section.tables),
+    ]
+    if section.facts:
+        facts = (
+            f"<dt>{escape(name)}</dt><dd>{escape(written(value))}</dd>"
+            for name, value in section.facts.items()
+        )
+        parts.append(f"<dl>{''.join(facts)}</dl>")
+    if section.code:
+        parts.append(f"<pre>{escape(section.code)}</pre>")
+    return "\n".join(part for part in [*parts, "</section>"] if part)
+
+
+def chart_html(chart: Chart) -> str:
+    """A place for a chart and what to draw there."""
+    # In a script element "<" could end it; JSON may spell it otherwise.
+    spec = json.dumps(chart.spec, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c")
+    caption = [f"<strong>{escape(chart.title)}</strong>", escape(chart.note)]
+    if chart.command:
+        caption.append(f"<code>{escape(chart.command)}</code>")
+    return (
+        f'<figure id="{chart.name}">\n'
+        f'<div class="chart" role="img" aria-label="{escape(chart.title)}"></div>\n'
+        f"<figcaption>{' '.join(part for part in caption if part)}</figcaption>\n"
+        f'<script type="application/json">{spec}</script>\n'
+        "</figure>"
+    )
+
+
+def table_html(table: Table) -> str:
+    """A table; a column of nothing but numbers stands to the right."""
+    right = [
+        all(numeric(row[i]) for row in table.rows) and bool(table.rows)
+        for i in range(len(table.columns))
+    ]
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        return "".join(
+            f'<{tag} class="number">{cell}</{tag}>' if number else f"<{tag}>{cell}</{tag}>"
+            for cell, number in zip(cells, right, strict=True)
+        )
+
+    head = line("th", [escape(column) for column in table.columns])
+    body = "\n".join(
+        "<tr>"
+        + line(
+            "td",
+            [
+                escape(written(value, table.formats.get(column, "")))
+                for column, value in zip(table.columns, row, strict=True)
+            ],
+        )
+        + "</tr>"
+        for row in table.rows
+    )
+    return (
+        f'<div class="table"><table>\n<caption>{escape(table.caption)}</caption>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>"
+    )
+
+
+def numeric(value: Value) -> bool:
+    """Whether a value reads as a number, or would if it were known."""
+    return not isinstance(value, str) or bool(re.match(r"[+-]?\d", value))
+
+
+def written(value: Value, form: str = "") -> str:
+    """A value as it stands in the page.
+
+    >>> [written(value) for value in (35829.76, 1.23456, 12000, None, "words")]
+    ['35,830', '1.23', '12,000', '–', 'words']
+    """
+    if value is None:
+        return MISSING
+    if isinstance(value, str):
+        return value
+    if form:
+        return format(value, form)
+    if not math.isfinite(value):
+        return str(value)
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:.3g}"
+
+
+def paragraphs(text: str) -> str:
+    """Plain text with empty lines between paragraphs."""
+    blocks = re.split(r"\n\s*\n", text.strip())
+    return "\n".join(f"<p>{escape(block)}</p>" for block in blocks if block)
+
+
+def scripts() -> str:
+    """Vega, Vega-Lite and Vega-Embed, once, and what draws the charts."""
+    version = altair().SCHEMA_VERSION
+    import vl_convert
+
+    wanted = ".".join(version.lstrip("v").split(".")[:2])
+    known = vl_convert.get_vegalite_versions()
+    bundle = vl_convert.javascript_bundle(
+        "window.vegaEmbed = vegaEmbed;", wanted if wanted in known else None
+    )
+    safe = bundle.replace("</script", r"<\/script")
+    # In a function of its own, so that its names are not the page's.
+    return f"<script>(() => {{\n{safe}\n}})();</script>\n<script>{SCRIPT}</script>"

@@ -1,0 +1,238 @@
+"""The numbers of the published figures, and how ours compare.
+
+The paper prints no table; these were read off its figures. Curves and markers told apart by colour
+are right to about 1%; what was partly read by eye (constant delays, and the first uniform ones) to
+about 2%. Markers hidden behind others are left out.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final, Literal
+
+import numpy as np
+
+from belated.episode import Floats
+from belated.papers.howson2021.evidence import Curves, Evidence, Key, level_at, place_of
+from belated.papers.howson2021.grid import MEANS, PRESETS
+from belated.sweep.store import Columns
+
+EPISODES: Final = PRESETS["paper"].episodes
+"""K of the published figures, for each chain."""
+
+READINGS: Final = """
+ S  learner   law           0   100   200   300   400   500
+ 5  active    constant    139     -     -     -     -   545
+ 5  active    uniform       -   170   190   199   201   221
+ 5  active    poisson       -   207   303   360   420   520
+ 5  active    geometric     -   161   171   185   193   204
+ 5  lazy:100  constant    142     -     -     -     -   531
+ 5  lazy:100  uniform       -     -   185   199   210   223
+ 5  lazy:100  poisson       -   207   290   352   433   506
+ 5  lazy:100  geometric     -   159   169   185   196   202
+ 5  lazy:10   constant    145     -     -     -     -   516
+ 5  lazy:10   uniform       -     -   204   214   230   252
+ 5  lazy:10   poisson       -   207   288   337   431   535
+ 5  lazy:10   geometric     -   171   189   199   215   220
+ 5  lazy:1    constant    205     -     -     -     -   566
+ 5  lazy:1    poisson       -     -     -     -     -   540
+ 5  lazy:1    geometric     -   232   261   275   317   326
+10  active    constant    442     -     -     -     -   915
+10  active    uniform       -     -   523   558   584   612
+10  active    poisson       -   538   656   730   885   957
+10  active    geometric     -   479   492   510   525   536
+10  lazy:100  constant    442     -     -     -     -   927
+10  lazy:100  uniform       -     -   530   567   604   613
+10  lazy:100  poisson       -   546   650   756   875   947
+10  lazy:100  geometric     -   480   500   523   534   548
+10  lazy:10   constant    464     -     -     -     -   965
+10  lazy:10   uniform       -     -   575   627   654   669
+10  lazy:10   poisson       -   569   677   748   909   923
+10  lazy:10   geometric     -   514   551   565   580   610
+10  lazy:1    constant    669     -     -     -     -  1090
+10  lazy:1    poisson       -     -     -     -     -  1058
+10  lazy:1    geometric     -   709   782   800   842   836
+20  active    constant   1520     -     -     -     -  2520
+20  active    uniform       -  1612  1650  1710  1754  1767
+20  active    poisson       -  1695  1869  2080  2269  2516
+20  active    geometric     -  1567  1605  1631  1661  1678
+20  lazy:100  constant   1517     -     -     -     -  2465
+20  lazy:100  uniform       -     -  1679  1714  1770  1793
+20  lazy:100  poisson       -  1695  1892  2078  2287  2500
+20  lazy:100  geometric     -  1592  1627  1663  1679  1698
+20  lazy:10   constant   1593     -     -     -     -  2580
+20  lazy:10   uniform       -     -  1789  1845  1921  1976
+20  lazy:10   poisson       -  1795  1951  2186  2346  2556
+20  lazy:10   geometric     -  1681  1744  1774  1816  1833
+20  lazy:1    constant   2235     -     -     -     -  3065
+20  lazy:1    poisson       -     -     -     -     -  3147
+20  lazy:1    geometric     -  2356  2476  2518  2537  2549
+30  active    constant   3104     -     -     -     -  4695
+30  active    uniform       -  3256  3310  3383  3425  3504
+30  active    poisson       -  3389  3674  3995  4292  4650
+30  active    geometric     -  3201  3244  3280  3322  3341
+30  lazy:100  constant   3116     -     -     -     -  4665
+30  lazy:100  uniform       -     -  3356  3449  3490  3554
+30  lazy:100  poisson       -  3414  3706  3999  4303  4636
+30  lazy:100  geometric     -  3242  3274  3338  3385  3414
+30  lazy:10   constant   3305     -     -     -     -  4790
+30  lazy:10   uniform       -     -  3571  3649  3740  3838
+30  lazy:10   poisson       -  3578  3857  4117  4448  4825
+30  lazy:10   geometric     -  3412  3487  3545  3656  3714
+30  lazy:1    constant   4744     -     -     -     -  6634
+30  lazy:1    uniform       -     -     -     -     -  5451
+30  lazy:1    poisson       -     -     -     -     -  6451
+30  lazy:1    geometric     -  4732  5134  4890  5146  5159
+"""
+"""Mean regret after K episodes by E[tau]. Without delay the laws are one, kept as "constant"."""
+
+
+def _read(text: str) -> dict[tuple[int, str, str, int], float]:
+    _, *rows = (line.split() for line in text.strip().splitlines())
+    return {
+        (int(states), learner, law, mean): float(value)
+        for states, learner, law, *values in rows
+        for mean, value in zip(MEANS, values, strict=True)
+        if value != "-"
+    }
+
+
+PUBLISHED: Final = _read(READINGS)
+"""Every legible final regret, by states, updater, law and E[tau]."""
+
+
+def reading_error(law: str, mean: float) -> float:
+    """How far off, relatively, a published number may have been read."""
+    by_eye = (law == "constant" and mean > 0) or (law == "uniform" and mean <= 200)
+    return 0.02 if by_eye else 0.01
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """The level at which the regret of explicit exploration stops, or where it is at an episode."""
+
+    states: int
+    law: str
+    mean: int
+    episode: int | None  # None: the level after exploration
+    value: float
+
+
+PLATEAUS: Final = (
+    Plateau(10, "constant", 100, 5_000, 1770),
+    Plateau(20, "constant", 100, None, 4245),
+    Plateau(30, "constant", 100, None, 5171),
+    Plateau(30, "uniform", 100, None, 10045),
+    Plateau(30, "poisson", 100, None, 7449),
+)
+"""Explicit exploration. Under geometric delays it still explores when the figure ends."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A published number and ours."""
+
+    kind: Literal["final", "plateau"]
+    states: int
+    updater: str
+    law: str
+    mean: float
+    published: float
+    ours: float  # the mean over seeds
+    low: float  # the central 95% of runs, as in the paper's figures
+    high: float
+    seeds: int
+    comparable: bool  # whether ours has as many episodes as the paper's
+
+    @property
+    def error(self) -> float:
+        """Relative to the published number; positive if ours is larger."""
+        return self.ours / self.published - 1
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean absolute relative errors of the comparable numbers; nan where there are none."""
+
+    cells: int
+    overall: float
+    by_chain: dict[int, float]
+    by_learner: dict[str, float]
+    plateaus: int
+    plateau: float
+    worst_plateau: float  # the largest absolute relative error
+
+
+def compare(runs: Columns, curves: Curves) -> list[Comparison]:
+    """Every published number that `runs` speak to, final regrets first."""
+    evidence = Evidence(runs, curves)
+    found = []
+    for (states, updater, law, mean), value in PUBLISHED.items():
+        key = place_of(states, law, mean), updater
+        if key in evidence.groups:
+            regrets = evidence.groups[key]["total_regret"]
+            found.append(_beside("final", evidence, key, value, regrets))
+    for plateau in PLATEAUS:
+        key = place_of(plateau.states, plateau.law, plateau.mean), "explicit"
+        if key in evidence.groups:
+            levels = plateau_levels(evidence, key, plateau.episode)
+            if levels.size:
+                found.append(_beside("plateau", evidence, key, plateau.value, levels))
+    return found
+
+
+def _beside(
+    kind: Literal["final", "plateau"], evidence: Evidence, key: Key, value: float, ours: Floats
+) -> Comparison:
+    place, updater = key
+    low, high = np.quantile(ours, [0.025, 0.975])
+    return Comparison(
+        kind,
+        *(place.states, updater, place.law, place.mean, value),
+        *(float(ours.mean()), float(low), float(high), ours.size),
+        comparable=evidence.groups[key].episodes == EPISODES[place.states],
+    )
+
+
+def plateau_levels(evidence: Evidence, key: Key, episode: int | None) -> Floats:
+    """The regret of each run at an episode; without one, its level after exploration.
+
+    That is the median of the checkpoints from the last explored episode on. Runs that end
+    before, or while they still explore, have none: then there are no levels at all, since those
+    of the runs that were quickest would mislead.
+    """
+    group = evidence.groups[key]
+    ends = dict(zip(group.seeds.tolist(), group["last_explored"].tolist(), strict=True))
+    levels = []
+    for seed, at, regret in evidence.curves(key):
+        if episode is not None and at[-1] >= episode:
+            levels.append(level_at(at, regret, episode))
+        elif episode is None and at[-1] > ends[seed]:
+            levels.append(float(np.median(regret[at >= ends[seed]])))
+    return np.array(levels if len(levels) == len(ends) else [])
+
+
+def summary(comparisons: Iterable[Comparison]) -> Summary:
+    """How far ours are from the published numbers, where they can be compared."""
+    fair = [one for one in comparisons if one.comparable]
+    cells = [one for one in fair if one.kind == "final"]
+    plateaus = [abs(one.error) for one in fair if one.kind == "plateau"]
+    by_chain: dict[int, list[float]] = {}
+    by_learner: dict[str, list[float]] = {}
+    for one in cells:
+        by_chain.setdefault(one.states, []).append(abs(one.error))
+        by_learner.setdefault(one.updater, []).append(abs(one.error))
+    return Summary(
+        cells=len(cells),
+        overall=_mean([abs(one.error) for one in cells]),
+        by_chain={states: fmean(errors) for states, errors in by_chain.items()},
+        by_learner={updater: fmean(errors) for updater, errors in by_learner.items()},
+        plateaus=len(plateaus),
+        plateau=_mean(plateaus),
+        worst_plateau=max(plateaus, default=math.nan),
+    )
+
+
+def _mean(values: list[float]) -> float:
+    return fmean(values) if values else math.nan

@@ -1,0 +1,176 @@
+"""A study of your own, from a small TOML file.
+
+    name = "my-study"
+    episodes = 20000                      # or a table: { chain-10 = 10000, chain-20 = 40000 }
+    seeds = 10                            # 0 .. 9, or a list
+    worlds = ["chain-10", "chain-20"]
+    updaters = ["active", "lazy:10"]
+    delays = ["constant:0", "geometric:100"]
+
+    [[bases]]
+    name = "ucbvi-bf"                     # or your own, "module:Class"
+    preset = "two_term"                   # whatever else is here is an option of the base
+    scale = 0.03
+
+The cells are the cross product, each once. Wrong files are refused with the file, the key, the
+value and what is allowed.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from belated.sweep.cell import Cell, blocks, plain_delay
+from belated.sweep.names import parse_base, parse_updater, parse_world
+
+
+class BaseEntry(BaseModel):
+    """A base and its options; `label` is what ids call it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+    label: str = ""
+
+    @property
+    def options(self) -> tuple[tuple[str, Any], ...]:
+        """What the base is made with."""
+        return tuple(sorted((self.model_extra or {}).items()))
+
+    @property
+    def shown(self) -> str:
+        """The label, or the name and the options."""
+        name = self.name.rpartition(":")[2]
+        return self.label or "-".join([name, *(str(value) for _, value in self.options)])
+
+
+class Study(BaseModel):
+    """What a study file says, checked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    episodes: int | dict[str, int]
+    seeds: int | list[int]
+    worlds: list[str] = Field(min_length=1)
+    bases: list[BaseEntry] = Field(min_length=1)
+    updaters: list[str] = Field(min_length=1)
+    delays: list[str] = Field(min_length=1)
+    stages: Literal["each", "pooled"] = "each"
+    checkpoints: int = Field(default=200, ge=1)
+
+    @field_validator("bases", mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        """A bare name is a base without options."""
+        if not isinstance(value, list):
+            return value
+        return [{"name": entry} if isinstance(entry, str) else entry for entry in value]
+
+    @field_validator("worlds")
+    @classmethod
+    def _worlds(cls, value: list[str]) -> list[str]:
+        for text in value:
+            parse_world(text)
+        return value
+
+    @field_validator("bases")
+    @classmethod
+    def _bases(cls, value: list[BaseEntry]) -> list[BaseEntry]:
+        for entry in value:
+            parse_base(entry.name, dict(entry.options))
+        labels = [entry.shown for entry in value]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise ValueError(f"two bases would be called {label!r}; give one a label.")
+        return value
+
+    @field_validator("updaters")
+    @classmethod
+    def _updaters(cls, value: list[str]) -> list[str]:
+        for text in value:
+            parse_updater(text)
+        return value
+
+    @field_validator("delays")
+    @classmethod
+    def _delays(cls, value: list[str]) -> list[str]:
+        return [plain_delay(text) for text in value]
+
+    @field_validator("episodes")
+    @classmethod
+    def _episodes(cls, value: int | dict[str, int]) -> int | dict[str, int]:
+        for number in value.values() if isinstance(value, dict) else [value]:
+            if number < 1:
+                raise ValueError(f"a run has at least 1 episode, not {number}.")
+        return value
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds(cls, value: int | list[int]) -> int | list[int]:
+        if value == [] or (isinstance(value, int) and value < 1):
+            raise ValueError("at least one seed is needed.")
+        return value
+
+    def cells(self) -> list[Cell]:
+        """The cross product, each cell once."""
+        seeds = range(self.seeds) if isinstance(self.seeds, int) else self.seeds
+        found: dict[str, Cell] = {}
+        for world in self.worlds:
+            for entry in self.bases:
+                for delay in self.delays:
+                    for updater in self.updaters:
+                        for block in blocks(seeds):
+                            cell = self.cell(world, entry, delay, updater, block)
+                            found.setdefault(cell.id, cell)
+        return list(found.values())
+
+    def cell(
+        self, world: str, entry: BaseEntry, delay: str, updater: str, seeds: tuple[int, ...]
+    ) -> Cell:
+        """One cell of the product."""
+        if isinstance(self.episodes, dict) and world not in self.episodes:
+            raise ValueError(f"episodes has no entry for {world!r}.")
+        episodes = self.episodes if isinstance(self.episodes, int) else self.episodes[world]
+        return Cell(
+            world=world,
+            base=entry.name,
+            delay=delay,
+            updater=updater,
+            episodes=episodes,
+            seeds=seeds,
+            base_options=entry.options,
+            stages=self.stages,
+            points=self.checkpoints,
+            label=entry.shown,
+        )
+
+
+def read_study(path: Path | str) -> Study:
+    """The study in a file, or a ValueError with a sentence for everything that is wrong in it."""
+    file = Path(path)
+    try:
+        facts = tomllib.loads(file.read_text())
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror}.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{file} is not TOML: {error}.") from None
+    try:
+        return Study(**facts)
+    except ValidationError as error:
+        sentences = [sentence(problem) for problem in error.errors()]
+        raise ValueError("\n".join(f"{file}: {text}" for text in sentences)) from None
+
+
+def sentence(problem: Any) -> str:
+    """What is wrong, with the key and the value."""
+    key = ".".join(str(part) for part in problem["loc"])
+    allowed = ", ".join(Study.model_fields)
+    if problem["type"] == "extra_forbidden":
+        return f"key '{key}' is not known; allowed are {allowed}."
+    if problem["type"] == "missing":
+        return f"key '{key}' is missing."
+    reason = problem["msg"].removeprefix("Value error, ").rstrip(".")
+    return f"key '{key}' is {problem['input']!r}: {reason}."

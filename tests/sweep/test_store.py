@@ -1,0 +1,176 @@
+"""Results on disk: whole or not believed, and the same bytes however they were made."""
+
+import hashlib
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.sweep.cell import Cell
+from belated.sweep.results import Results
+from belated.sweep.store import Store
+from belated.sweep.study import Study
+from belated.sweep.sweep import sweep
+
+STUDY = Study(
+    name="small",
+    episodes=300,
+    seeds=7,
+    worlds=["chain-3", "chain-4"],
+    bases=["ucrl2"],
+    updaters=["active", "lazy:2"],
+    delays=["constant:0", "geometric:5"],
+)
+
+
+def bytes_of(folder: Path) -> dict[str, str]:
+    """The checksum of every file of numbers."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for table in ("runs", "curves")
+        for path in sorted((folder / table).rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a sweep that was left alone."""
+    folder = tmp_path_factory.mktemp("whole")
+    sweep(STUDY.cells(), Store(folder), threads=2)
+    return folder
+
+
+def test_a_sweep_reads_back_as_the_runs_it_played(whole: Path) -> None:
+    results = Results(whole)
+    runs = results.runs()
+    assert runs["seed"].size == 8 * 7
+    at = (runs["setting"] == "chain-4/ucrl2/geometric-5/lazy-2") & (runs["seed"] == 3)
+    run = bl.simulate(
+        bl.chain(4),
+        base=bl.UCRL2(),
+        updater=bl.Lazy(2),
+        delay=bl.delays.geometric(5),
+        episodes=300,
+        seed=3,
+        every=1,
+    )
+    for name in ("total_regret", "updates", "epochs", "max_missing", "longest_delay"):
+        assert runs[name][at].tolist() == [getattr(run, name)]
+    curve = results.curves("chain-4/ucrl2/geometric-5/lazy-2")
+    mine = curve["seed"] == 3
+    np.testing.assert_array_equal(curve["regret"][mine], run.regret[curve["episode"][mine] - 1])
+    assert results.sql("SELECT count(*) AS n FROM curves WHERE seed = ?", [3])["n"][0] == 8 * 300
+
+
+def test_a_second_call_plays_nothing_and_more_seeds_play_only_the_new_ones(
+    whole: Path, tmp_path: Path
+) -> None:
+    store = Store(tmp_path)
+    few = STUDY.model_copy(update={"seeds": 5}).cells()
+    assert sweep(few, store).played == len(few)
+    outcome = sweep(STUDY.cells(), store)
+    assert (outcome.played, outcome.kept) == (8, 8)
+    assert sweep(STUDY.cells(), store).played == 0
+    assert bytes_of(tmp_path) == bytes_of(whole)
+
+
+def test_threads_change_no_byte(whole: Path, tmp_path: Path) -> None:
+    sweep(STUDY.cells(), Store(tmp_path), threads=1)
+    assert bytes_of(tmp_path) == bytes_of(whole)
+
+
+@pytest.mark.parametrize("table", ["runs", "curves"])
+def test_a_torn_file_is_named_not_believed_and_made_again(
+    whole: Path, tmp_path: Path, table: str
+) -> None:
+    store = Store(tmp_path)
+    cells = STUDY.cells()
+    sweep(cells, store)
+    path = store.path(table, cells[3].id)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.warns(UserWarning, match="torn or changed"):
+        assert len(Results(tmp_path).provenance) == len(cells) - 1
+    assert sweep(cells, store).played == 1
+    assert bytes_of(tmp_path) == bytes_of(whole)
+
+
+def test_a_foreign_file_is_named_and_left_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    sweep(STUDY.cells()[:1], store)
+    foreign = tmp_path / "runs" / "holiday.parquet"
+    foreign.write_bytes(b"not mine")
+    with pytest.warns(UserWarning, match=r"holiday.parquet has no provenance"):
+        Results(tmp_path)
+    sweep(STUDY.cells()[:1], store)
+    assert foreign.read_bytes() == b"not mine"
+
+
+def test_a_file_of_another_cell_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    cell = STUDY.cells()[0]
+    sweep([cell], store)
+    other = Cell(**{**cell.__dict__, "episodes": 301})
+    assert other.id == cell.id
+    assert store.finished(cell)
+    assert not store.finished(other)
+
+
+def test_a_full_disk_keeps_what_was_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import belated.sweep.store as module
+
+    store = Store(tmp_path)
+    cells = STUDY.cells()[:4]
+    usual, saved = module.write, []
+
+    def write(path: Path, data: bytes) -> None:
+        if len(saved) == 2:
+            raise OSError(28, "No space left on device")
+        saved.append(path)
+        usual(path, data)
+
+    monkeypatch.setattr(module, "write", write)
+    with pytest.raises(OSError, match="No space left"):
+        sweep(cells, store, threads=1)
+    monkeypatch.undo()
+    assert sum(store.finished(cell) for cell in cells) == 2
+    assert sweep(cells, store).played == 2
+
+
+def test_provenance_tells_versions_and_cell_and_stays_apart(whole: Path) -> None:
+    facts = json.loads(next((whole / "provenance").rglob("*.json")).read_text())
+    assert facts["versions"]["belated"] == bl.__version__
+    assert facts["cell"]["id"] in Results(whole).provenance
+    assert facts["seconds"] > 0
+
+
+KILLED = """
+import sys
+from belated.sweep.store import Store
+from belated.sweep.study import Study
+from belated.sweep.sweep import sweep
+sweep(Study.model_validate_json(sys.argv[1]).cells(), Store(sys.argv[2]), threads=2)
+"""
+
+
+@pytest.mark.parametrize("part", [0.15, 0.4, 0.7])
+def test_a_sweep_killed_at_any_moment_resumes_to_the_same_bytes(
+    whole: Path, tmp_path: Path, part: float
+) -> None:
+    cells = STUDY.cells()
+    command = [sys.executable, "-c", KILLED, STUDY.model_dump_json(), str(tmp_path)]
+    store = Store(tmp_path)
+    with subprocess.Popen(command) as process:
+        while sum(1 for _ in store.ids()) < part * len(cells) and process.poll() is None:
+            time.sleep(0)
+        process.kill()
+    finished = sum(store.finished(cell) for cell in cells)
+    assert sweep(cells, store).kept == finished
+    assert bytes_of(tmp_path) == bytes_of(whole)
