@@ -31,13 +31,20 @@ def long(episodes: str) -> dict[str, float]:
     return measured(run, int(episodes))
 
 
-def large(base: str, episodes: str) -> dict[str, float]:
-    """A world of the size of ICU-Sepsis."""
+def large(base: str, scale: str, episodes: str) -> dict[str, float]:
+    """A world of the size of ICU-Sepsis; also whether another policy than the first was played."""
     world = random_world(716, 25, 20, successors=85, paying=0.02)
-    learner = getattr(bl, base)()
-    return measured(
-        lambda K: bl.simulate(world, base=learner, updater=bl.Active(), episodes=K), int(episodes)
-    )
+    learner = getattr(bl, base)(scale=float(scale))
+    regret = {}
+
+    def run(K: int, planning: str = "incremental") -> None:
+        regret[planning] = bl.simulate(
+            world, base=learner, updater=bl.Active(), episodes=K, planning=planning
+        ).total_regret
+
+    report = measured(run, int(episodes))
+    run(int(episodes), "none")
+    return report | {"moved": regret["incremental"] != regret["none"]}
 
 
 def measured(run: Callable[[int], object], episodes: int) -> dict[str, float]:

@@ -4,8 +4,8 @@ The same learner as `bl.simulate` with `UCBVI_BF(preset="two_term")`, active and
 the same random world: the regret must agree. Only planning is dense. The world is played, and the
 policy valued, along lists of successors, so that the comparison is about planning alone.
 
-A row never seen has N = 1 and M = 0 here, as is usual: its bonus is then clipped to all that is
-left to earn, which is what it is worth. `seen_only` skips its sums instead, with the same result.
+The sums are over every state for every row, as is usual. `seen_only` skips them for rows never
+seen, with the same result.
 """
 
 import math
@@ -20,7 +20,9 @@ from belated.randomness import TRANSITION, uniform
 DELTA = bl.UCBVI_BF().delta
 
 
-def regret(world: bl.MDP, *, episodes: int, seed: int = 0, seen_only: bool = False) -> float:
+def regret(
+    world: bl.MDP, *, episodes: int, scale: float = 1.0, seed: int = 0, seen_only: bool = False
+) -> float:
     """The regret of a run in a homogeneous world whose first state is 0."""
     H, S, A = world.shape.table
     log = math.log(5 * S * A * episodes * H / DELTA)
@@ -32,6 +34,7 @@ def regret(world: bl.MDP, *, episodes: int, seed: int = 0, seen_only: bool = Fal
         world.cum,
         world.reward_table(),
         np.uint64(seed),
+        scale,
         2 * log,
         H * log,
         seen_only,
@@ -47,12 +50,27 @@ def regret(world: bl.MDP, *, episodes: int, seed: int = 0, seen_only: bool = Fal
 
 @kernel
 def play(
-    ptr, succ, prob, cum, rewards, seed, spread, lower, seen_only, n, m, v, actions, v_pi, values
+    ptr,
+    succ,
+    prob,
+    cum,
+    rewards,
+    seed,
+    scale,
+    spread,
+    lower,
+    seen_only,
+    n,
+    m,
+    v,
+    actions,
+    v_pi,
+    values,
 ):
     """Play one episode for each of `values`, which become V^pi_1 of the policies played."""
     H, _, A = n.shape
     for k in range(values.size):
-        plan(rewards, spread, lower, seen_only, n, m, v, actions)
+        plan(rewards, scale, spread, lower, seen_only, n, m, v, actions)
         evaluate(ptr, succ, prob, rewards, actions, v_pi)
         values[k] = v_pi[0, 0]
         s = 0
@@ -68,8 +86,8 @@ def play(
 
 
 @kernel
-def plan(rewards, spread, lower, seen_only, n, m, v, actions):
-    """Backward induction with the bonus sqrt(2 L Var / N) + H L / N."""
+def plan(rewards, scale, spread, lower, seen_only, n, m, v, actions):
+    """Backward induction with the bonus sqrt(2 L Var / N) + H L / N, or all that is left."""
     H, S, A = n.shape
     for h in range(H - 1, -1, -1):
         rest = float(H - h - 1)
@@ -78,16 +96,18 @@ def plan(rewards, spread, lower, seen_only, n, m, v, actions):
             for a in range(A):
                 visits = max(1.0, n[h, s, a])
                 mean = 0.0
-                variance = 0.0
+                squares = 0.0
                 if n[h, s, a] > 0 or not seen_only:
                     for y in range(S):
                         mean += m[h, s, a, y] * v[h + 1, y]
                     mean /= visits
                     for y in range(S):
                         gap = v[h + 1, y] - mean
-                        variance += m[h, s, a, y] * (gap * gap)
-                    variance /= visits
-                bonus = math.sqrt(spread * variance / visits) + lower / visits
+                        squares += m[h, s, a, y] * (gap * gap)
+                bonus = rest
+                if n[h, s, a] > 0:
+                    # Rounded as the library does, or actions that are all but tied part ways.
+                    bonus = scale * (math.sqrt(spread * squares) + lower) / visits
                 q = min(rest + 1.0, rewards[h, s, a] + mean + min(rest, bonus))
                 if q > top:
                     top = q

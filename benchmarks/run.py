@@ -31,7 +31,7 @@ PARTS = {
 def main() -> None:
     """Measure what was asked for; only a whole run changes the page."""
     asked = arguments()
-    where = machine()
+    where = ("Quick and rough. " if asked.quick else "") + machine()
     report = Report()
     for letter in asked.only:
         name, measure = PARTS[letter]

@@ -131,6 +131,19 @@ def test_one_row_may_grow_to_every_successor() -> None:
     assert counts.n[7] == counts.visits[0, 7] == 900
 
 
+def test_there_is_always_room_for_the_largest_row() -> None:
+    """It is full, and the next of its successors moves it to a place of twice the size."""
+    shape = bl.Shape(500, 1, 1)
+    large = [(0, y) for y in range(64)]
+    small = [(s, 0) for s in range(1, 500)]
+    counts = empty(shape, 1)
+    for state, successor in large + small:
+        counts = roomy(counts, 1)
+        assert counts.succ.size - counts.used[0] >= 2 * counts.size.max()
+        add_episode(counts, np.array([state, successor]), np.array([0]), np.zeros(1, np.int64))
+    assert successors(counts, 0) == (list(range(64)), [1] * 64)
+
+
 def test_growing_keeps_what_was_counted_and_makes_room() -> None:
     shape = bl.Shape(50, 2, 4)
     counts = empty(shape, 4)

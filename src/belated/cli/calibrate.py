@@ -1,9 +1,10 @@
 """`belated calibrate`: the smallest scale at which a base is still optimistic."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,97 +44,157 @@ def calibrate(
     Optimism holds in a run if V~_1 is at least V*_1 in every episode. With its published
     constants (scale 1) a base is more optimistic than it needs to be, and learns slowly.
     """
-    from belated.cli import study_text
-    from belated.delays import parse as parse_delay
-    from belated.learner.bases.base import check_choice
-    from belated.simulation import calibrate as simulation
-    from belated.simulation.many import Interrupted
-    from belated.sweep.names import parse_base, parse_updater, parse_world
-    from belated.sweep.store import write as write_file
+    asked = Asked(
+        world=world,
+        base=base,
+        options=wanted(base, preset, option or []),
+        updater=updater,
+        delay=delay,
+        stages=stages,
+        episodes=episodes,
+        seeds=seeds,
+    )
+    parts = asked.parts()
+    if write is not None:
+        check_place(write, asked)
+    found = search(parts, level=level, lowest=lowest, threads=threads)
+    show(table(found.tried, found.scale))
+    typer.echo(verdict(found, level))
+    if write is None:
+        typer.echo(advice(asked, found.scale))
+    else:
+        keep(write, asked, found.scale)
 
+
+@dataclass(frozen=True)
+class Asked:
+    """What to calibrate, in the words of the command line."""
+
+    world: str
+    base: str
+    options: Options
+    updater: str
+    delay: str
+    stages: str
+    episodes: int
+    seeds: int
+
+    def parts(self) -> dict[str, Any]:
+        """What the words stand for, as arguments."""
+        from belated.delays import parse as parse_delay
+        from belated.learner.bases.base import check_choice
+        from belated.sweep.names import parse_base, parse_updater, parse_world
+
+        with sentence("--world"):
+            world = parse_world(self.world)
+        with sentence("--base"):
+            base = parse_base(self.base, self.options)
+        with sentence("--updater"):
+            updater = parse_updater(self.updater)
+        with sentence("--delay"):
+            delay = parse_delay(self.delay)
+        with sentence("--stages"):
+            check_choice("stages", self.stages, ("each", "pooled"))
+        return {
+            "world": world,
+            "base": base,
+            "updater": updater,
+            "delay": delay,
+            "stages": self.stages,
+            "episodes": self.episodes,
+            "seeds": range(self.seeds),
+        }
+
+    def scaled(self, scale: float) -> Options:
+        """The base's options with this scale."""
+        return {**self.options, "scale": scale}
+
+
+def wanted(base: str, preset: str | None, texts: Sequence[str]) -> Options:
+    """The options of the base, without a scale."""
     with sentence("--option"):
-        options = options_of(option or [], [base])[base]
-        if preset is not None:
-            options = {"preset": preset, **options}
+        options = options_of(texts, [base])[base]
         if "scale" in options:
             raise ValueError("option scale is what this command looks for; leave it out.")
-    with sentence("--world"):
-        the_world = parse_world(world)
-    with sentence("--base"):
-        the_base = parse_base(base, options)
-    with sentence("--updater"):
-        the_updater = parse_updater(updater)
-    with sentence("--delay"):
-        the_delay = parse_delay(delay)
-    with sentence("--stages"):
-        check_choice("stages", stages, ("each", "pooled"))
-    with sentence("--write"):
-        if write is not None and write.exists():
-            # better to hear now than after the runs that it does not fit
-            study_text.with_scale(write.read_bytes().decode(), base, options, 1.0)
-        elif write is not None:
-            write.parent.mkdir(parents=True, exist_ok=True)
+    return options if preset is None else {"preset": preset, **options}
+
+
+def search(
+    parts: Mapping[str, Any], *, level: float, lowest: float, threads: int | None
+) -> "Calibration":
+    """Calibrate; if that ends early, show how far it came and leave."""
+    from belated.simulation.calibrate import calibrate as find
+    from belated.simulation.many import Interrupted
 
     tried: list[Trial] = []
     try:
-        found = simulation.calibrate(
-            the_world,
-            base=the_base,
-            updater=the_updater,
-            delay=the_delay,
-            episodes=episodes,
-            seeds=range(seeds),
-            stages=stages,  # type: ignore[arg-type]
-            level=level,
-            lowest=lowest,
-            threads=threads,
-            tell=tried.append,
-        )
-    except (Interrupted, ValueError) as error:
-        if not tried and isinstance(error, ValueError):
+        return find(**parts, level=level, lowest=lowest, threads=threads, tell=tried.append)
+    except Interrupted:
+        code, said = 130, f"Interrupted: {len(tried)} scales were tried, none is chosen."
+    except ValueError as error:
+        if not tried:
             raise typer.BadParameter(str(error)) from None
-        if tried:
-            show(table(tried))
-        typer.echo(str(error), err=True)
-        raise typer.Exit(130 if isinstance(error, Interrupted) else 1) from None
-    show(table(tried, found.scale))
-    typer.echo(verdict(found, level))
-    scaled = {**options, "scale": found.scale}
-    if write is None:
-        typer.echo(f"\nTo use it:\n  {command(world, base, scaled, updater, delay, episodes)}")
-        typer.echo(f"or in a study file:\n{indented(study_text.snippet(base, scaled))}")
-        return
+        code, said = 1, str(error)
+    if tried:
+        show(table(tried))
+    typer.echo(said, err=True)
+    raise typer.Exit(code)
+
+
+def check_place(path: Path, asked: Asked) -> None:
+    """Refuse a study file that the scale does not fit into, before anything is run."""
+    from belated.cli.study_text import with_scale
+
     with sentence("--write"):
-        if write.exists():
-            text = study_text.with_scale(write.read_bytes().decode(), base, options, found.scale)
+        if path.exists():
+            with_scale(path.read_bytes().decode(), asked.base, asked.options, 1.0)
         else:
-            text = study_text.minimal(
-                write.stem,
-                world=world,
-                base=base,
-                options=scaled,
-                updater=updater,
-                delay=delay,
-                episodes=episodes,
-                seeds=seeds,
-                stages=stages,
-            )
+            path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def keep(path: Path, asked: Asked, scale: float) -> None:
+    """Put the scale into a study file, or begin one."""
+    from belated.cli.study_text import minimal, with_scale
+    from belated.sweep.store import write
+
+    with sentence("--write"):
+        if path.exists():
+            text = with_scale(path.read_bytes().decode(), asked.base, asked.options, scale)
+        else:
+            text = minimal(path.stem, **asdict(replace(asked, options=asked.scaled(scale))))
             typer.echo(f"\n{indented(text.rstrip())}")
-        write_file(write, text.encode())
-    typer.echo(f"\nWrote scale = {found.scale} to {write}.")
+        write(path, text.encode())
+    typer.echo(f"\nWrote scale = {scale} to {path}.")
+
+
+def advice(asked: Asked, scale: float) -> str:
+    """How to use the scale."""
+    from belated.cli.study_text import snippet
+
+    options = asked.scaled(scale)
+    words = ["belated", "run", "--world", asked.world, "--base", asked.base]
+    for key, value in options.items():
+        words += ["--option", f"{key}={text_of(value)}"]
+    words += ["--updater", asked.updater, "--delay", asked.delay]
+    if asked.stages != "each":
+        words += ["--stages", asked.stages]
+    words += ["--episodes", str(asked.episodes)]
+    section = indented(snippet(asked.base, options))
+    return f"\nTo use it:\n  {shlex.join(words)}\nor in a study file:\n{section}"
 
 
 def table(tried: "Sequence[Trial]", chosen: float | None = None) -> "Table":
     """One row for each scale, the smallest first."""
     rows = numbers("Scale", ("Optimism held", "95% interval", "Mean final regret"))
-    rows.add_column()
+    if chosen is not None:
+        rows.add_column()
     for trial in sorted(tried, key=lambda trial: trial.scale):
         rows.add_row(
             f"{trial.scale:g}",
             f"{trial.held} of {trial.runs}",
             percents(trial.interval),
             f"{trial.mean_regret:,.1f}",
-            "chosen" if trial.scale == chosen else "",
+            *(["chosen" if trial.scale == chosen else ""] if chosen is not None else []),
         )
     return rows
 
@@ -159,17 +220,6 @@ def percents(interval: tuple[float, float]) -> str:
     """An interval of probabilities."""
     low, high = interval
     return f"{100 * low:.1f}% to {100 * high:.1f}%"
-
-
-def command(
-    world: str, base: str, options: Options, updater: str, delay: str, episodes: int
-) -> str:
-    """The command that runs what was calibrated."""
-    words = ["belated", "run", "--world", world, "--base", base]
-    for key, value in options.items():
-        words += ["--option", f"{key}={text_of(value)}"]
-    words += ["--updater", updater, "--delay", delay, "--episodes", str(episodes)]
-    return shlex.join(words)
 
 
 def indented(text: str) -> str:

@@ -65,3 +65,13 @@ def text_of(value: object) -> str:
     ('true', '0.1', 'two_term')
     """
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def with_options(base: str, options: Options) -> str:
+    """A base as a person reads it.
+
+    >>> with_options("ucbvi-bf", {"preset": "two_term", "scale": 0.1}), with_options("ucrl2", {})
+    ('ucbvi-bf (preset=two_term, scale=0.1)', 'ucrl2')
+    """
+    listed = ", ".join(f"{key}={text_of(value)}" for key, value in options.items())
+    return f"{base} ({listed})" if listed else base

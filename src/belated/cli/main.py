@@ -10,8 +10,10 @@ import typer
 
 import belated
 from belated.cli.calibrate import calibrate
+from belated.cli.figures import figures
 from belated.cli.reproduce import reproduce
 from belated.cli.run import run
+from belated.cli.sweep import sweep
 
 app = typer.Typer(
     name="belated",
@@ -21,9 +23,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # half the time, and it does not say that --version takes a value
     pretty_exceptions_enable=False,
 )
-app.command()(reproduce)
-app.command()(run)
-app.command()(calibrate)
+for command in (reproduce, run, sweep, figures, calibrate):
+    app.command()(command)
 
 
 def _tell_version(asked: bool) -> None:

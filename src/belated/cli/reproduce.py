@@ -1,91 +1,79 @@
-"""`belated reproduce`: run the experiments and draw their figures."""
+"""`belated reproduce`: a paper's experiments, figures, numbers and claims in one command."""
 
-from collections.abc import Mapping, Sequence
+import json
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.table import Table
 
-    from belated.simulation.run import Run
+class PaperName(StrEnum):
+    """Papers that can be reproduced."""
+
+    howson2021 = "howson2021"
+
+
+class PresetName(StrEnum):
+    """How much to run."""
+
+    quick = "quick"
+    paper = "paper"
+
+
+class VariantName(StrEnum):
+    """How the base is read."""
+
+    figures = "figures"
+    calibrated = "calibrated"
+    literal = "literal"
 
 
 def reproduce(
-    out: Annotated[Path, typer.Option(help="The folder for the figures.", file_okay=False)] = Path(
-        "out"
-    ),
-    seeds: Annotated[int, typer.Option(help="Runs of each learner.", min=1)] = 10,
-    episodes: Annotated[int, typer.Option(help="Episodes of each run.", min=1)] = 5000,
+    paper: Annotated[PaperName, typer.Argument(help="Which paper.")] = PaperName.howson2021,
+    preset: Annotated[
+        PresetName,
+        typer.Option(help="quick: a few seeds, shorter runs, minutes; paper: all of it, an hour."),
+    ] = PresetName.quick,
+    variant: Annotated[
+        VariantName,
+        typer.Option(
+            help="figures: the reading that fits the published curves; calibrated: scaled until "
+            "optimism just holds; literal: the published constants."
+        ),
+    ] = VariantName.figures,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder; by default out/PAPER-VARIANT-PRESET.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Runs of each setting, instead of the preset's.", min=1)
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Runs at a time.", min=1)] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="'local:N' for N processes, or the address of a Dask scheduler."),
+    ] = None,
 ) -> None:
-    """Run the experiments and draw their figures.
+    """Reproduce a paper: run its experiments, draw its figures, check its numbers and claims.
 
-    Active and lazy updating on a chain of 10 states whose feedback comes 100 episodes late on
-    average.
+    Leaves the figures as PDF and PNG, report.html with all of it, and the numbers as Parquet.
+    Stop it and give the same command again: it goes on where it was.
     """
-    from rich.console import Console
+    from dataclasses import replace
 
-    from belated.figures.curves import regret_curves
-    from belated.simulation.many import Interrupted
+    from belated.cli.figures import finish_paper
+    from belated.cli.sweep import play
+    from belated.papers.howson2021.grid import PRESETS, cells
+    from belated.sweep.store import Store, write
 
-    try:
-        groups = study(seeds=seeds, episodes=episodes)
-    except Interrupted as interrupted:
-        typer.echo(str(interrupted), err=True)
-        raise typer.Exit(130) from None
-    paths = regret_curves(
-        groups,
-        out / "chain-10-geometric-100",
-        title="Chain of 10 states, geometric delays of mean 100",
-        command=f"belated reproduce --seeds {seeds} --episodes {episodes}",
-    )
-    Console().print(summary(groups))
-    for path in paths:
-        typer.echo(path)
-
-
-def study(*, seeds: int, episodes: int) -> "dict[str, list[Run]]":
-    """The runs of each learner."""
-    import belated as bl
-
-    learners = {
-        "Active": bl.Active(),
-        "Lazy, α = 100": bl.Lazy(100),
-        "Lazy, α = 10": bl.Lazy(10),
-        "Lazy, α = 1": bl.Lazy(1),
-    }
-    return {
-        name: bl.simulate_many(
-            bl.chain(10),
-            base=bl.UCBVI_BF(preset="two_term", scale=0.03),
-            updater=updater,
-            delay=bl.delays.geometric(100),
-            episodes=episodes,
-            seeds=range(seeds),
-        )
-        for name, updater in learners.items()
-    }
-
-
-def summary(groups: "Mapping[str, Sequence[Run]]") -> "Table":
-    """One row for each learner: its final regret, and how often it planned."""
-    from rich import box
-    from rich.table import Table
-
-    from belated.figures.bands import band
-
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("Learner")
-    for title in ("Mean final regret", "Central 95% of runs", "Mean updates"):
-        table.add_column(title, justify="right")
-    for name, runs in groups.items():
-        final = band(runs)
-        updates = sum(run.updates for run in runs) / len(runs)
-        table.add_row(
-            name,
-            f"{final.mean[-1]:,.1f}",
-            f"{final.low[-1]:,.1f} to {final.high[-1]:,.1f}",
-            f"{updates:,.0f}",
-        )
-    return table
+    chosen = PRESETS[preset.value]
+    command = f"belated reproduce {paper} --preset {preset} --variant {variant}"
+    if seeds is not None:
+        chosen = replace(chosen, seeds=seeds)
+        command += f" --seeds {seeds}"
+    store = Store(out or Path("out") / f"{paper}-{variant}-{preset}")
+    facts = {"paper": paper.value, "variant": variant.value, "command": command}
+    write(store.folder / "study.json", json.dumps(facts, indent=1).encode())
+    outcome = play(cells(chosen, variant.value), store, threads=threads, scheduler=scheduler)
+    typer.echo(f"{outcome.played} cells played, {outcome.kept} kept from before.")
+    finish_paper(store.folder, variant.value, command)

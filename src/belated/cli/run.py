@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from belated.cli.inputs import Options, options_of, sentence
+from belated.cli.inputs import Options, options_of, sentence, with_options
 from belated.cli.tables import numbers, show
 
 if TYPE_CHECKING:
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from belated.sweep.cell import Cell
 
 COLUMNS = (
-    "Mean final\nregret",
+    "Mean\nregret",
     "Central 95%\nof runs",
-    "Lost of\nV*K",
+    "V*K\nlost",
     "Updates",
     "Epochs",
-    "Most\nmissing",
-    "ψ",
+    "Missing\n(ψ)",
     "Optimism\nheld",
 )
-"""Of the table, after the setting; updates and epochs are means over runs."""
+"""Of the table, after the setting; regret is the final one, updates and epochs are means."""
+
+LINE = 60
+"""Characters of a figure's title on a line."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,7 @@ class Summary:
             f"{100 * self.lost:.1f}%",
             f"{self.updates:,.0f}",
             f"{self.epochs:,.0f}",
-            f"{self.max_missing:,}",
-            "∞" if self.psi is None else rounded(self.psi),
+            f"{self.max_missing:,} ({'∞' if self.psi is None else rounded(self.psi)})",
             f"{self.optimism_held} of {self.runs}",
         ]
 
@@ -202,7 +203,10 @@ def compare(
             base_options=tuple(sorted(options[base].items())),
             stages=stages,  # type: ignore[arg-type]
         )
+    axes["Base"] = [with_options(*pair) for pair in options.items()]
     common = [world, *(values[0] for axis, values in axes.items() if axis not in several)]
+    if stages == "pooled":
+        common.append("pooled counts")
     words = ["belated", "run", "--world", world]
     for name, values in (("--base", options), ("--option", given), ("--updater", updaters)):
         words += [word for value in values for word in (name, value)]
@@ -333,9 +337,12 @@ def table(asked: Comparison, found: Mapping[str, Summary]) -> "Table":
 
 def draw(asked: Comparison, groups: "Mapping[str, Sequence[Run]]", path: Path) -> list[Path]:
     """The regret curves."""
+    import textwrap
+
     from belated.figures.curves import regret_curves
 
-    return regret_curves(groups, path, title=asked.title, command=asked.command)
+    title = textwrap.fill(asked.title, LINE)
+    return regret_curves(groups, path, title=title, command=asked.command)
 
 
 def publish(
@@ -358,8 +365,9 @@ def publish(
     figure, _ = comparison(groups, title=asked.title, command=asked.command)
     rows = [[name, *one.row()] for name, one in found.items()]
     summaries = Table(
-        "Updates and epochs are means over runs. ψ bounds the episodes in flight with high "
-        "probability (Howson, Pike-Burke and Filippi 2023, Lemma 1).",
+        "Regret is that at the end; updates and epochs are means over runs. Missing is the most "
+        "episodes ever in flight, and ψ its bound with high probability (Howson, Pike-Burke and "
+        "Filippi 2023, Lemma 1).",
         [asked.column, *(title.replace("\n", " ") for title in COLUMNS)],
         rows,
     )

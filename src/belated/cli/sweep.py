@@ -1,5 +1,6 @@
 """`belated sweep`: run a study from a file."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    study: Annotated[
-        Path, typer.Argument(help="A TOML file, see docs/studies.md.")
-    ],
+    study: Annotated[Path, typer.Argument(help="A TOML file, see docs/studies.md.")],
     out: Annotated[
         Path | None, typer.Option(help="The folder for results; by default results/NAME.")
     ] = None,
@@ -38,7 +37,7 @@ def sweep(
     from rich.console import Console
 
     from belated.sweep.results import Results
-    from belated.sweep.store import Store
+    from belated.sweep.store import Store, write
     from belated.sweep.study import read_study
 
     try:
@@ -48,6 +47,8 @@ def sweep(
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
     store = Store(out or Path("results") / plan.name)
+    facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
+    write(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     outcome = play(cells, store, threads=threads, scheduler=scheduler)
     Console().print(summary(Results(store.folder)))
     typer.echo(f"{outcome.played} cells played, {outcome.kept} kept from before: {store.folder}")

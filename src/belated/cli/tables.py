@@ -1,4 +1,4 @@
-"""Tables on a terminal, in a pipe or in a log: numbers are never cut off."""
+"""Tables on a terminal, in a pipe or in a log: nothing in them is ever cut off."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,24 +11,21 @@ WIDE = 10_000
 
 
 def numbers(first: str, titles: Sequence[str]) -> "Table":
-    """An empty table: a column of names, which may be broken, and columns of numbers."""
+    """An empty table: a column of names and columns of numbers."""
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column(first, overflow="fold", vertical="bottom")
+    table.add_column(first)
     for title in titles:
-        table.add_column(title, justify="right", no_wrap=True, vertical="bottom")
+        table.add_column(title, justify="right")
     return table
 
 
 def show(table: "Table") -> None:
-    """Print a table as wide as the terminal, or as its numbers need; in a pipe, as it likes."""
+    """Print a table as wide as it is, whatever the width of the terminal."""
     from rich.console import Console
     from rich.measure import Measurement
 
-    console = Console()
     free = Console(width=WIDE)
-    needed = Measurement.get(free, free.options, table)
-    wanted = max(console.width, needed.minimum) if console.is_terminal else needed.maximum
-    Console(width=wanted).print(table)
+    Console(width=Measurement.get(free, free.options, table).maximum).print(table)

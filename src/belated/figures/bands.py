@@ -12,7 +12,7 @@ from belated.simulation.run import Run
 TAIL = 0.025
 """What is left out at either end."""
 
-FAR, ROOM = 3.0, 1.6
+FAR, ROOM = 2.0, 1.6
 """A line is far above the others from FAR times the next one on; ROOM is left above those."""
 
 

@@ -29,8 +29,9 @@ CONFIG: Final[dict[str, Any]] = {
     "font": FONT,
     "view": {"stroke": None},
     "axis": {"gridColor": "#e6e6e6", "labelFontSize": 11, "titleFontWeight": "normal"},
+    "axisY": {"minExtent": 40},
     "header": {"labelFontSize": 13, "labelFontWeight": "bold", "labelAnchor": "start"},
-    "legend": {"orient": "bottom", "labelFontSize": 12, "symbolSize": 200, "labelLimit": 240},
+    "legend": {"orient": "bottom", "labelFontSize": 12, "labelLimit": 240},
 }
 
 
@@ -76,7 +77,7 @@ def regret_chart(
     chart = layered(
         rows(panels, thinned=True),
         shown,
-        x=alt.X("x:Q", title="Episode", axis=alt.Axis(tickCount=4, format="~s")),
+        x=alt.X("x:Q", title="Episode", axis=alt.Axis(tickCount=3, format=",d")),
         y=y,
         x_name="Episode",
     )
@@ -187,30 +188,30 @@ def layered(
     hovered = alt.selection_point(
         name="hovered", on="pointerover", clear="pointerout", nearest=True, empty=False
     )
-    colour = alt.Color(
-        "line:N",
-        title=None,
-        sort=None,
-        scale=alt.Scale(domain=domain, range=[look.colour for look in drawn]),
-    )
-    dash = alt.StrokeDash(
-        "line:N",
-        title=None,
-        sort=None,
-        scale=alt.Scale(domain=domain, range=[[2 * part for part in d.dashes] for d in drawn]),
-    )
-    shape = alt.Shape(
-        "line:N",
-        legend=None,
-        sort=None,
-        scale=alt.Scale(domain=domain, range=[look.shape for look in drawn]),
-    )
+
+    def told(channel: Any, looks: list[Any]) -> Any:
+        """A channel that tells the lines apart, all of them in one legend."""
+        return channel(
+            "line:N",
+            title=None,
+            legend=alt.Legend(
+                symbolType="stroke",
+                symbolOpacity=1,
+                symbolStrokeWidth=2,
+                symbolSize=90 if marked else 500,
+            ),
+            scale=alt.Scale(domain=domain, range=looks),
+        )
+
+    colour = told(alt.Color, [look.colour for look in drawn])
+    dash = told(alt.StrokeDash, [[2 * part for part in look.dashes] for look in drawn])
+    shape = told(alt.Shape, [look.shape for look in drawn])
 
     def strong(front: float, back: float) -> Any:
         return alt.condition(picked, alt.value(front), alt.value(back))
 
     tooltip = [
-        alt.Tooltip("line:N", title=" "),
+        alt.Tooltip("line:N", title="title"),  # what heads a tooltip goes by this name
         alt.Tooltip("x:Q", title=x_name, format=","),
         alt.Tooltip("mean:Q", title="Mean regret", format=",.4~r"),
         alt.Tooltip("low:Q", title="2.5%", format=",.4~r"),

@@ -34,7 +34,7 @@ $scripts
 STYLE: Final = """\
 :root { color-scheme: light; }
 body {
-  margin: 0 auto; padding: 1rem; max-width: 66rem;
+  margin: 0 auto; padding: 1rem; max-width: 72rem;
   font: 1rem/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff;
 }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 1rem 0; }
@@ -52,12 +52,13 @@ pre { overflow-x: auto; padding: .75rem; background: #f6f6f6; }
 .chart.vega-embed { display: block; padding-right: 0; }
 .vega-bindings { font-size: .875rem; }
 .table { overflow-x: auto; margin-bottom: 2rem; }
-table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; font-size: .8125rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding-bottom: .5rem; color: #444; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; }
 th { border-bottom: 2px solid #999; }
 td { border-bottom: 1px solid #e2e2e2; }
-.number { text-align: right; white-space: nowrap; }
+.number { text-align: right; }
+.number, .short { white-space: nowrap; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.5rem; }
 dt, dd { font-size: .875rem; }
 dt { color: #555; }
@@ -79,22 +80,35 @@ footer { margin-top: 3rem; font-size: .875rem; color: #666; }
 """
 
 SCRIPT: Final = """\
-const PANEL = 270;  // pixels of a panel and its axis
-const options = {actions: {export: true, source: false, compiled: false, editor: false}};
-const charts = [...document.querySelectorAll("figure")].map(figure => {
+const actions = {export: true, source: false, compiled: false, editor: false};
+const views = [];
+async function draw(figure) {
   const place = figure.querySelector(".chart");
   const spec = JSON.parse(figure.querySelector("script").textContent);
-  if (spec.columns) {
-    const room = Math.max(1, Math.floor(place.clientWidth / PANEL));
+  const width = place.clientWidth;
+  spec.config.legend.columns = Math.max(1, Math.floor(width / 160));
+  if (spec.columns) {  // of panels: as many as fit, or two by two
+    const room = Math.max(1, Math.floor((width - 60) / 232));
     spec.columns = spec.columns > room && room > 2 ? 2 : Math.min(spec.columns, room);
   } else {
-    spec.width = Math.max(200, Math.min(spec.width, place.clientWidth - 80));
+    spec.width = Math.max(200, Math.min(spec.width, width - 80));
   }
-  return vegaEmbed(place, spec, {...options, downloadFileName: figure.id});
-});
-const redraw = renderer => Promise.all(charts).then(
-  made => made.forEach(chart => chart.view.renderer(renderer).run()));
+  try {
+    views.push((await vegaEmbed(place, spec, {actions, downloadFileName: figure.id})).view);
+  } catch (error) {
+    place.textContent = `This chart could not be drawn: ${error.message}`;
+    console.error(error);
+  }
+}
+async function drawAll() {
+  for (const figure of document.querySelectorAll("figure")) {
+    await draw(figure);
+    await new Promise(next => setTimeout(next));  // show it before the next one
+  }
+  document.body.dataset.drawn = views.length;
+}
+drawAll();
 // Paper deserves lines, not pixels.
-addEventListener("beforeprint", () => redraw("svg"));
-addEventListener("afterprint", () => redraw("canvas"));
+addEventListener("beforeprint", () => views.forEach(view => view.renderer("svg").run()));
+addEventListener("afterprint", () => views.forEach(view => view.renderer("canvas").run()));
 """

@@ -217,4 +217,5 @@ def point_out(axes: Axes, leaving: dict[str, float], shown: dict[str, Look]) -> 
             va="top",
             fontsize=7,
             color=shown[name].colour,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},  # a line may pass below
         )

@@ -31,6 +31,8 @@ from belated.simulation.run import Run
 Value = str | int | float | None
 
 MISSING: Final = "–"
+SHORT: Final = 30
+"""Letters of a cell that need not wrap."""
 
 PAPER: Final = """\
 @inproceedings{howson2023optimism,
@@ -145,7 +147,8 @@ def compared(
             if mine is None or theirs is None:
                 row.append(mine)
             else:
-                row.append(f"{mine:,.0f} / {theirs:,.0f} ({error(mine, theirs):+.1%})")
+                relative = written(error(mine, theirs), "+.1%")
+                row.append(f"{mine:,.0f} / {theirs:,.0f} ({relative})")
         rows.append(row)
     return Table(caption, ("Learner", "Delays", *(f"E[τ] = {mean:g}" for mean in means)), rows)
 
@@ -239,40 +242,31 @@ def chart_html(chart: Chart) -> str:
 
 
 def table_html(table: Table) -> str:
-    """A table; a column of nothing but numbers stands to the right."""
-    right = [
-        all(numeric(row[i]) for row in table.rows) and bool(table.rows)
-        for i in range(len(table.columns))
+    """A table; columns of numbers stand to the right, and those of short words do not wrap."""
+    forms = [table.formats.get(column, "") for column in table.columns]
+    body = [
+        [written(value, form) for value, form in zip(row, forms, strict=True)] for row in table.rows
     ]
+    kinds = [kind(column) for column in zip(*body, strict=True)] or [""] * len(table.columns)
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        return "".join(
-            f'<{tag} class="number">{cell}</{tag}>' if number else f"<{tag}>{cell}</{tag}>"
-            for cell, number in zip(cells, right, strict=True)
+        inside = (
+            f"<{tag}{kind}>{escape(cell)}</{tag}>" for cell, kind in zip(cells, kinds, strict=True)
         )
+        return f"<tr>{''.join(inside)}</tr>"
 
-    head = line("th", [escape(column) for column in table.columns])
-    body = "\n".join(
-        "<tr>"
-        + line(
-            "td",
-            [
-                escape(written(value, table.formats.get(column, "")))
-                for column, value in zip(table.columns, row, strict=True)
-            ],
-        )
-        + "</tr>"
-        for row in table.rows
-    )
+    lines = "\n".join(line("td", row) for row in body)
     return (
         f'<div class="table"><table>\n<caption>{escape(table.caption)}</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>"
+        f"<thead>{line('th', table.columns)}</thead>\n<tbody>\n{lines}\n</tbody>\n</table></div>"
     )
 
 
-def numeric(value: Value) -> bool:
-    """Whether a value reads as a number, or would if it were known."""
-    return not isinstance(value, str) or bool(re.match(r"[+-]?\d", value))
+def kind(column: Sequence[str]) -> str:
+    """The class of a column's cells."""
+    if all(cell == MISSING or re.match(r"[+−]?\d", cell) for cell in column):
+        return ' class="number"'
+    return ' class="short"' if all(len(cell) <= SHORT for cell in column) else ""
 
 
 def written(value: Value, form: str = "") -> str:
@@ -285,11 +279,10 @@ def written(value: Value, form: str = "") -> str:
         return MISSING
     if isinstance(value, str):
         return value
-    if form:
-        return format(value, form)
-    if not math.isfinite(value):
-        return str(value)
-    return f"{value:,.0f}" if value == int(value) or abs(value) >= 100 else f"{value:.3g}"
+    if not form:
+        whole = not math.isfinite(value) or value == int(value) or abs(value) >= 100
+        form = ",.0f" if whole else ".3g"
+    return format(value, form).replace("-", "−")
 
 
 def paragraphs(text: str) -> str:

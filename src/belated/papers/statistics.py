@@ -17,6 +17,9 @@ from belated.episode import Floats
 RESAMPLES: Final = 10_000
 LEVEL: Final = 0.95
 
+FEWEST: Final = 5
+"""Seeds below which an interval says little: that of three seeds covers three times in four."""
+
 
 class Interval(NamedTuple):
     """An estimate, and where it lies with 95% confidence.
@@ -54,8 +57,8 @@ class Line(NamedTuple):
 @lru_cache(maxsize=8)
 def shares(seeds: int) -> Floats:
     """(RESAMPLES, seeds) how much of each resample every seed is; always the same numbers."""
-    if seeds < 2:
-        raise ValueError(f"seeds is {seeds}; an interval needs at least 2.")
+    if seeds < FEWEST:
+        raise ValueError(f"seeds is {seeds}; an interval needs at least {FEWEST}.")
     rng = np.random.default_rng((1, seeds))
     drawn = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=RESAMPLES) / seeds
     drawn.flags.writeable = False

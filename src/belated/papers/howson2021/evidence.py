@@ -8,7 +8,7 @@ import numpy as np
 
 from belated.episode import Floats, Ints
 from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS
-from belated.papers.statistics import Interval, mean_interval
+from belated.papers.statistics import FEWEST, Interval, mean_interval
 from belated.sweep.store import Columns
 
 Curves = Callable[[str], Columns]
@@ -90,7 +90,7 @@ class Evidence:
     def table(self, keys: Sequence[Key]) -> Floats | None:
         """Final regrets, one column for each key and one row for each seed that all of them have.
 
-        None when a key has no runs, or when they share fewer than two seeds.
+        None when a key has no runs, or when they share too few seeds for an interval.
         """
         if not all(key in self.groups for key in keys):
             return None
@@ -98,7 +98,7 @@ class Evidence:
         shared = groups[0].seeds
         for group in groups[1:]:
             shared = np.intersect1d(shared, group.seeds)
-        if shared.size < 2:
+        if shared.size < FEWEST:
             return None
         return np.column_stack(
             [group["total_regret"][np.searchsorted(group.seeds, shared)] for group in groups]

@@ -98,7 +98,7 @@ class Figure:
 
 def figures() -> list[Figure]:
     """The sixteen figures, by chain: three of cumulative regret and one of delay dependence."""
-    made = []
+    made: list[Figure] = []
     for states in CHAINS:
         for mean in REGRET_MEANS:
             name = f"chain-{states}-regret-{mean}"

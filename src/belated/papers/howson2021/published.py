@@ -188,9 +188,16 @@ def _beside(
     place, updater = key
     low, high = np.quantile(ours, [0.025, 0.975])
     return Comparison(
-        kind,
-        *(place.states, updater, place.law, place.mean, value),
-        *(float(ours.mean()), float(low), float(high), ours.size),
+        kind=kind,
+        states=place.states,
+        updater=updater,
+        law=place.law,
+        mean=place.mean,
+        published=value,
+        ours=float(ours.mean()),
+        low=float(low),
+        high=float(high),
+        seeds=ours.size,
         comparable=evidence.groups[key].episodes == EPISODES[place.states],
     )
 
@@ -198,9 +205,9 @@ def _beside(
 def plateau_levels(evidence: Evidence, key: Key, episode: int | None) -> Floats:
     """The regret of each run at an episode; without one, its level after exploration.
 
-    That is the median of the checkpoints from the last explored episode on. Runs that end
-    before, or while they still explore, have none: then there are no levels at all, since those
-    of the runs that were quickest would mislead.
+    That is the median of the checkpoints after the last explored episode, if exploration is over
+    after nine tenths of the run. If it is not in some run, or if one ends before the episode,
+    there are no levels at all: those of the quickest runs would mislead.
     """
     group = evidence.groups[key]
     ends = dict(zip(group.seeds.tolist(), group["last_explored"].tolist(), strict=True))
@@ -208,8 +215,8 @@ def plateau_levels(evidence: Evidence, key: Key, episode: int | None) -> Floats:
     for seed, at, regret in evidence.curves(key):
         if episode is not None and at[-1] >= episode:
             levels.append(level_at(at, regret, episode))
-        elif episode is None and at[-1] > ends[seed]:
-            levels.append(float(np.median(regret[at >= ends[seed]])))
+        elif episode is None and ends[seed] <= 0.9 * at[-1]:
+            levels.append(float(np.median(regret[at > ends[seed]])))
     return np.array(levels if len(levels) == len(ends) else [])
 
 

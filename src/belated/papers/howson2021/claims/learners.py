@@ -2,8 +2,8 @@
 
 Learners under one seed meet the same world and the same delays, so differences are taken seed by
 seed. "Beyond the interval" means that zero lies outside the 95% paired bootstrap interval of the
-mean difference. A place counts only if every learner that a claim speaks of was run there with at
-least two common seeds.
+mean difference. A place counts only if every learner that a claim speaks of was run there, with at
+least five seeds in common.
 """
 
 from typing import Final

@@ -1,0 +1,127 @@
+"""A made-up reproduction of Howson et al., in which every claim of the paper holds.
+
+Regret is a level for each learner, plus a slope times E[tau], plus noise that all runs of a seed
+share, plus a little of its own.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from belated.papers.howson2021.grid import LAWS, LEARNERS
+from belated.theory import psi
+
+Columns = dict[str, np.ndarray]
+Curves = Callable[[str], Columns]
+
+LEVEL = {"active": 1000.0, "lazy:100": 1010.0, "lazy:10": 1050.0, "lazy:1": 1500.0}
+SLOPE = {"active": 1.0, "lazy:100": 1.02, "lazy:10": 1.05, "lazy:1": 1.1}
+COST = {"constant": 1.0, "poisson": 1.0, "uniform": 0.4, "geometric": 0.3}
+EXPLICIT = {"constant": 5.0, "poisson": 5.0, "uniform": 8.0, "geometric": 10.0}
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """What to make up; every field has a value with which all claims hold."""
+
+    level: Mapping[str, float] = field(default_factory=lambda: LEVEL)
+    slope: Mapping[str, float] = field(default_factory=lambda: SLOPE)
+    cost: Mapping[str, float] = field(default_factory=lambda: COST)  # of the slope, by law
+    explicit: Mapping[str, float] = field(default_factory=lambda: EXPLICIT)  # its slope, by law
+    explicit_level: float = 2000.0  # with any delay; without, it is active
+    bump: float = 0.0  # more regret at E[tau] = 100 and 300
+    regret: Callable[[int, str, str, float], float] | None = None  # instead of all these
+    noise: float = 20.0  # shared by the runs of a seed
+    own_noise: float = 0.5
+    chains: Sequence[int] = (5, 10)
+    means: Sequence[int] = (0, 100, 200, 300, 400, 500)
+    learners: Sequence[str] = tuple(LEARNERS)
+    seeds: int = 8
+    episodes: int = 10_000
+    epochs: int = 20
+    missing: float = 0.5  # share of psi
+    explored: float = 0.5  # share of the episodes
+    flat: float = 0.3  # share of the episodes after which regret stands still
+
+    def mean_regret(self, states: int, learner: str, law: str, mean: float) -> float:
+        """What noise is added to."""
+        if self.regret is not None:
+            return self.regret(states, learner, law, mean)
+        if learner == "explicit":
+            start = self.explicit_level if mean > 0 else self.level["active"]
+            return start + self.explicit[law] * mean
+        bump = self.bump if mean in (100, 300) else 0.0
+        return self.level[learner] + self.slope[learner] * self.cost[law] * mean + bump
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One for each run."""
+        rng = np.random.default_rng(5)
+        shared = rng.normal(0, self.noise, self.seeds)
+        rows = []
+        for states in self.chains:
+            for learner in self.learners:
+                for law in LAWS:
+                    for mean in self.means:
+                        if mean == 0 and law != "constant":
+                            continue
+                        level = self.mean_regret(states, learner, law, mean)
+                        for seed in range(self.seeds):
+                            total = level + shared[seed] + rng.normal(0, self.own_noise)
+                            rows.append(self.row(states, learner, law, mean, seed, total))
+        return rows
+
+    def row(
+        self, states: int, learner: str, law: str, mean: int, seed: int, total: float
+    ) -> dict[str, Any]:
+        """One run."""
+        explores = learner == "explicit" and mean > 0
+        return {
+            "setting": f"chain-{states}/figures/{law}-{mean}/{learner.replace(':', '-')}",
+            "world": f"chain-{states}",
+            "base": "figures",
+            "delay": f"{law}:{mean}",
+            "law": law,
+            "mean_delay": float(mean),
+            "updater": learner,
+            "states": states,
+            "actions": 2,
+            "horizon": states,
+            "episodes": self.episodes,
+            "stages": "pooled",
+            "seed": seed,
+            "total_regret": total,
+            "updates": self.epochs - 1,
+            "epochs": self.epochs,
+            "max_missing": int(self.missing * psi(mean, self.episodes, 0.05)),
+            "optimism_broken": 0,
+            "instances": 1,
+            "last_explored": int(self.explored * self.episodes) if explores else 0,
+            "longest_delay": 2.0 * mean,
+        }
+
+    def make(self) -> tuple[Columns, Curves]:
+        """Runs and curves, as results give them."""
+        runs = columns(self.rows())
+
+        def curves(setting: str) -> Columns:
+            episode = np.arange(1, 201) * (self.episodes // 200)
+            mine = runs["setting"] == setting
+            rise = np.minimum(1, episode / (self.flat * self.episodes))
+            return {
+                "seed": np.repeat(runs["seed"][mine], episode.size),
+                "episode": np.tile(episode, int(mine.sum())),
+                "regret": np.outer(runs["total_regret"][mine], rise).ravel(),
+            }
+
+        return runs, curves
+
+
+def columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
+    """Columns of rows, with strings as objects."""
+    found = {}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        found[name] = np.array(values, dtype=object if isinstance(values[0], str) else None)
+    return found

@@ -1,0 +1,182 @@
+"""The published numbers, and ours beside them."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, MEANS
+from belated.papers.howson2021.published import (
+    EPISODES,
+    PLATEAUS,
+    PUBLISHED,
+    compare,
+    reading_error,
+    summary,
+)
+from made_up_runs import MadeUp
+
+
+def near_published(factor):
+    """A made-up regret: a factor times the published one, 1 where nothing was legible."""
+
+    def regret(states, learner, law, mean):
+        return factor * PUBLISHED.get((states, learner, law, mean), 1 / factor)
+
+    return regret
+
+
+EXACT = MadeUp(regret=near_published(1.0), noise=0.0, own_noise=0.0, seeds=3)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ((30, "active", "geometric", 500), 3341),
+        ((5, "lazy:1", "constant", 0), 205),
+        ((5, "active", "uniform", 100), 170),
+        ((10, "lazy:100", "uniform", 200), 530),
+        ((20, "lazy:10", "poisson", 300), 2186),
+        ((30, "lazy:1", "uniform", 500), 5451),
+        ((30, "lazy:1", "poisson", 500), 6451),
+        ((30, "lazy:1", "constant", 500), 6634),
+        ((20, "lazy:1", "geometric", 100), 2356),
+    ],
+)
+def test_published_number(key, value):
+    assert PUBLISHED[key] == value
+
+
+def test_what_is_hidden_in_the_figures_is_left_out():
+    assert len(PUBLISHED) == 228
+    for hidden in (
+        (5, "lazy:100", "uniform", 100),
+        (5, "lazy:1", "poisson", 100),
+        (10, "lazy:1", "uniform", 500),
+        (30, "active", "constant", 400),
+    ):
+        assert hidden not in PUBLISHED
+
+
+def test_every_published_number_belongs_to_the_grid():
+    for states, learner, law, mean in PUBLISHED:
+        assert states in CHAINS
+        assert learner in LEARNERS
+        assert law in LAWS
+        assert mean in MEANS
+        assert mean > 0 or law == "constant"
+
+
+def test_published_regret_grows_with_the_delay_but_for_misreadings():
+    for (states, learner, law, mean), value in PUBLISHED.items():
+        start = PUBLISHED[states, learner, "constant", 0]
+        slack = reading_error(law, mean) + reading_error("constant", 0)
+        assert value >= start * (1 - slack), (states, learner, law, mean)
+
+
+def test_equal_numbers_have_no_error():
+    found = compare(*EXACT.make())
+    assert len(found) == sum(states in (5, 10) for states, *_ in PUBLISHED) + 1
+    cells = [one for one in found if one.kind == "final"]
+    assert all(one.error == 0 and one.seeds == 3 and one.comparable for one in cells)
+    told = summary(cells)
+    assert told.cells == len(cells)
+    assert told.overall == 0
+    assert told.by_chain == {5: 0, 10: 0}
+    assert told.by_learner == dict.fromkeys(("active", "lazy:100", "lazy:10", "lazy:1"), 0)
+    assert told.plateaus == 0
+    assert math.isnan(told.worst_plateau)
+
+
+def test_errors_are_relative_to_the_published_number_and_averaged_without_their_sign():
+    def regret(states, learner, law, mean):
+        return near_published(1.1 if learner == "active" else 0.8)(states, learner, law, mean)
+
+    found = compare(*replace(EXACT, regret=regret, chains=(5,)).make())
+    for one in found:
+        assert one.error == pytest.approx(0.1 if one.updater == "active" else -0.2)
+    told = summary(found)
+    expected = {"active": 0.1, "lazy:100": 0.2, "lazy:10": 0.2, "lazy:1": 0.2}
+    assert told.by_learner == pytest.approx(expected)
+    count = sum(one.updater == "active" for one in found)
+    assert told.overall == pytest.approx(0.2 - 0.1 * count / len(found))
+    assert told.by_chain == pytest.approx({5: told.overall})
+
+
+def test_the_band_is_the_central_95_percent_of_runs():
+    runs, curves = replace(EXACT, noise=20.0, seeds=41).make()
+    [one] = [
+        one
+        for one in compare(runs, curves)
+        if (one.states, one.updater, one.law, one.mean) == (10, "lazy:10", "geometric", 200)
+    ]
+    mine = runs["total_regret"][runs["setting"] == "chain-10/figures/geometric-200/lazy-10"]
+    assert one.ours == pytest.approx(mine.mean())
+    assert one.low == pytest.approx(np.sort(mine)[1])
+    assert one.high == pytest.approx(np.sort(mine)[-2])
+    assert one.published == 551
+
+
+def test_runs_of_another_length_are_shown_but_not_summed_up():
+    runs, curves = replace(EXACT, chains=(5, 20), episodes=10_000).make()
+    found = compare(runs, curves)
+    assert {one.states: one.comparable for one in found} == {5: True, 20: False}
+    assert set(summary(found).by_chain) == {5}
+    assert EPISODES == {5: 10_000, 10: 10_000, 20: 100_000, 30: 100_000}
+
+
+def test_nothing_to_compare_has_no_mean():
+    told = summary([])
+    assert told.cells == 0
+    assert math.isnan(told.overall)
+
+
+def exploring(**changes):
+    """Explicit exploration that ends at the published plateaus, times 1.05."""
+    levels = {(one.states, one.law, one.mean): 1.05 * one.value for one in PLATEAUS}
+
+    def regret(states, learner, law, mean):
+        return levels.get((states, law, mean), 1.0)
+
+    return MadeUp(
+        regret=regret,
+        noise=0.0,
+        own_noise=0.0,
+        seeds=3,
+        learners=("explicit",),
+        means=(100,),
+        flat=0.4,
+        explored=0.45,
+        **{"chains": (20, 30), "episodes": 100_000, **changes},
+    )
+
+
+def test_plateaus_are_compared_after_exploration():
+    found = compare(*exploring().make())
+    assert [(one.kind, one.updater) for one in found] == [("plateau", "explicit")] * 4
+    assert {(one.states, one.law) for one in found} == {
+        (20, "constant"),
+        (30, "constant"),
+        (30, "uniform"),
+        (30, "poisson"),
+    }
+    for one in found:
+        assert one.error == pytest.approx(0.05)
+        assert one.comparable
+    told = summary(found)
+    assert (told.cells, told.plateaus) == (0, 4)
+    assert told.plateau == told.worst_plateau == pytest.approx(0.05)
+
+
+def test_a_plateau_at_an_episode_is_read_there():
+    still_rising = exploring(chains=(10,), episodes=10_000)
+    [one] = compare(*replace(still_rising, flat=1.0).make())
+    assert one.ours == pytest.approx(1.05 * 1770 / 2)
+    [one] = compare(*still_rising.make())
+    assert one.ours == pytest.approx(1.05 * 1770)
+    assert compare(*replace(still_rising, episodes=4_000).make()) == []
+
+
+def test_runs_that_still_explore_have_no_plateau():
+    assert compare(*replace(exploring(), explored=0.95).make()) == []

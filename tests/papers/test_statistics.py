@@ -1,0 +1,123 @@
+"""Intervals and lines against scipy's and numpy's."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from belated.papers.statistics import (
+    Interval,
+    bend_of,
+    excess,
+    line,
+    mean_interval,
+    resampled,
+    shares,
+    slope_of,
+    tail,
+)
+
+
+def test_a_line_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        x = rng.uniform(-5, 500, 6)
+        y = 3 * x + rng.normal(0, 200, 6)
+        known = stats.linregress(x, y)
+        found = line(x, y)
+        assert found.slope == pytest.approx(known.slope)
+        assert found.intercept == pytest.approx(known.intercept)
+        assert found.r2 == pytest.approx(known.rvalue**2)
+
+
+def test_a_level_line_explains_nothing():
+    found = line([0, 100, 200], [7, 7, 7])
+    assert (found.slope, found.intercept) == pytest.approx((0, 7))
+    assert math.isnan(found.r2)
+
+
+def test_slope_and_bend_are_those_of_polynomial_fits():
+    rng = np.random.default_rng(1)
+    x = np.array([0, 100, 200, 300, 400, 500])
+    for y in rng.normal(0, 100, (20, 6)):
+        assert y @ slope_of(x) == pytest.approx(np.polyfit(x, y, 1)[0])
+        assert y @ bend_of(x) == pytest.approx(np.polyfit(x, y, 2)[0])
+    assert (2 + 3 * x - 0.004 * x**2) @ bend_of(x) == pytest.approx(-0.004)
+
+
+@pytest.mark.parametrize(("weights", "points"), [(slope_of, [3, 3]), (bend_of, [1, 2, 2])])
+def test_too_few_different_points_are_refused(weights, points):
+    with pytest.raises(ValueError, match=r"^x is .*; a (line|parabola) needs at least [23] diff"):
+        weights(points)
+
+
+def test_resamples_are_shares_of_seeds_and_always_the_same():
+    first = shares(7).copy()
+    shares.cache_clear()
+    np.testing.assert_array_equal(first, shares(7))
+    np.testing.assert_allclose(first.sum(axis=1), 1)
+    np.testing.assert_allclose(first * 7, np.round(first * 7), atol=1e-12)
+    # a mean of n has the n-th part of the variance of one
+    np.testing.assert_allclose(first.var(axis=0), (1 / 7) * (6 / 7) / 7, rtol=0.1)
+
+
+def test_resamples_take_whole_rows():
+    table = np.random.default_rng(2).normal(size=(9, 1))
+    draws = resampled(np.hstack([table, -2 * table]))
+    np.testing.assert_allclose(draws[:, 1], -2 * draws[:, 0])
+
+
+def test_few_seeds_have_no_interval():
+    with pytest.raises(ValueError, match=r"^seeds is 4; an interval needs at least 5\.$"):
+        mean_interval(np.arange(4.0))
+
+
+def test_the_interval_of_a_mean_is_that_of_scipys_bootstrap_at_the_same_level():
+    values = np.random.default_rng(3).gamma(2, 50, 30)
+    known = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=20_000,
+        confidence_level=1 - 2 * tail(30),
+        method="percentile",
+        rng=np.random.default_rng(4),
+    ).confidence_interval
+    found = mean_interval(values)
+    assert found.estimate == values.mean()
+    width = known.high - known.low
+    assert found.low == pytest.approx(known.low, abs=0.03 * width)
+    assert found.high == pytest.approx(known.high, abs=0.03 * width)
+
+
+@pytest.mark.parametrize("seeds", [5, 30])
+def test_the_interval_covers_the_mean_about_as_often_as_it_says(seeds):
+    samples = np.random.default_rng(5).normal(1, 1, (1000, seeds))
+    covered = np.mean([low <= 1 <= high for _, low, high in map(mean_interval, samples)])
+    assert 0.9 <= covered <= 0.97
+
+
+def test_with_few_seeds_the_interval_is_wider_than_plain_percentiles():
+    values = np.random.default_rng(6).normal(size=5)
+    plain = np.quantile(resampled(values), [0.025, 0.975])
+    found = mean_interval(values)
+    assert found.high - found.low > 1.2 * np.ptp(plain)
+
+
+def test_a_ratio_has_the_interval_of_paired_means():
+    rng = np.random.default_rng(6)
+    reference = rng.uniform(50, 150, 30)
+    exact = excess(1.2 * reference, reference)
+    assert exact == pytest.approx((0.2, 0.2, 0.2))
+    loose = excess(1.2 * rng.permutation(reference), reference)
+    assert loose.estimate == pytest.approx(0.2)
+    assert loose.high - loose.low > 0.1
+
+
+def test_an_interval_tells_its_side_of_zero():
+    assert Interval(2, 1, 3).above
+    assert not Interval(2, 1, 3).below
+    assert Interval(-2, -3, -1).below
+    inside = Interval(0.5, -0.1, 1)
+    assert not inside.above
+    assert not inside.below

@@ -1,0 +1,172 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from threshold_base import Threshold
+
+import belated as bl
+from belated.simulation import calibrate as module
+from belated.simulation.calibrate import Trial, calibrate, clopper_pearson
+from belated.simulation.many import Interrupted
+from belated.simulation.run import Run
+
+SHORT = {"episodes": 20, "seeds": range(4)}
+
+
+def a_run(seed, *, broken, regret=1.0):
+    return Run(
+        seed=seed,
+        episodes=1,
+        episode=np.array([1]),
+        regret=np.array([regret]),
+        updates=0,
+        epochs=1,
+        max_missing=0,
+        optimism_broken=broken,
+    )
+
+
+@pytest.fixture
+def needs_by_seed(monkeypatch):
+    """Runs whose optimism breaks below a scale that depends on the seed."""
+
+    def install(needs):
+        def simulate_many(world, *, base, seeds, **options):
+            return [a_run(seed, broken=int(base.scale < needs(seed))) for seed in seeds]
+
+        monkeypatch.setattr(module, "simulate_many", simulate_many)
+
+    return install
+
+
+@pytest.mark.parametrize("tolerance", [1.2, 1.05])
+@pytest.mark.parametrize("needs", [0.00037, 0.02, 0.5, 1.0, 3.0, 700.0])
+def test_the_scale_is_enough_and_a_little_less_is_not(needs, tolerance):
+    found = calibrate(bl.chain(3), base=Threshold(needs), tolerance=tolerance, **SHORT)
+    assert needs <= found.scale
+    failed = [trial.scale for trial in found.tried if trial.held == 0]
+    assert found.scale < tolerance * max(failed)
+    assert not found.at_floor
+    assert (found.held, found.runs) == (4, 4)
+
+
+def test_a_scale_has_three_digits_however_small_the_tolerance():
+    found = calibrate(bl.chain(3), base=Threshold(0.0371), tolerance=1 + 1e-9, **SHORT)
+    assert found.scale == 0.0371
+
+
+def test_it_says_so_if_the_lowest_scale_is_enough():
+    found = calibrate(bl.chain(3), base=Threshold(0.0), lowest=0.003, **SHORT)
+    assert found.at_floor
+    assert found.scale == 0.003
+    assert [trial.scale for trial in found.tried] == [1.0, 0.003]
+
+
+def test_a_base_that_is_never_optimistic_is_given_up_with_a_sentence():
+    tried = []
+    with pytest.raises(ValueError, match=r"^Optimism held in only 0 of 4 runs at scale 1024, "):
+        calibrate(bl.chain(3), base=Threshold(math.inf), tell=tried.append, **SHORT)
+    assert [trial.scale for trial in tried] == [2.0**i for i in range(11)]
+
+
+@pytest.mark.parametrize(
+    ("level", "needs"), [(0.95, 0.038), (1.0, 0.040), (0.5, 0.020), (0.951, 0.039), (0.001, 0.001)]
+)
+def test_optimism_must_hold_in_that_share_of_runs(level, needs, needs_by_seed):
+    needs_by_seed(lambda seed: (seed + 1) / 1000)
+    found = calibrate(bl.chain(3), base=bl.UCRL2(), episodes=1, level=level, tolerance=1.0001)
+    assert found.scale == needs
+    assert (found.held, found.runs) == (round(1000 * needs), 40)
+
+
+def test_a_share_that_is_met_exactly_is_enough_in_spite_of_rounding(needs_by_seed):
+    assert 0.07 * 100 > 7
+    needs_by_seed(lambda seed: 0.01 if seed < 7 else 2000)
+    found = calibrate(
+        bl.chain(3), base=bl.UCRL2(), episodes=1, seeds=range(100), level=0.07, tolerance=1.01
+    )
+    assert found.scale == 0.01
+
+
+def test_the_result_does_not_depend_on_threads_and_is_the_same_again():
+    def found(threads):
+        base = bl.UCBVI_BF(preset="two_term")
+        return calibrate(bl.chain(4), base=base, episodes=300, seeds=range(10), threads=threads)
+
+    assert found(1) == found(3) == found(None)
+
+
+def test_a_trial_is_what_simulate_many_finds_with_all_other_options():
+    options = {
+        "updater": bl.Lazy(3),
+        "delay": bl.delays.poisson(5),
+        "stages": "pooled",
+        "episodes": 200,
+        "seeds": [3, 1, 4, 15, 9],
+    }
+    base = bl.UCBVI_BF(preset="two_term", delta=0.2, ties="random", scale=17.0)
+    found = calibrate(bl.chain(4), base=base, **options)
+    for trial in found.tried:
+        runs = bl.simulate_many(bl.chain(4), base=replace(base, scale=trial.scale), **options)
+        assert trial.held == sum(run.optimism_broken == 0 for run in runs)
+        assert trial.mean_regret == pytest.approx(np.mean([run.total_regret for run in runs]))
+    chosen = next(trial for trial in found.tried if trial.scale == found.scale)
+    assert (found.held, found.runs) == (chosen.held, chosen.runs)
+    assert (found.mean_regret, found.interval) == (chosen.mean_regret, chosen.interval)
+
+
+def test_every_trial_is_told_as_it_is_made_and_ctrl_c_goes_through(monkeypatch):
+    def simulate_many(world, *, base, seeds, **options):
+        if base.scale < 1:
+            raise Interrupted([], 40)
+        return [a_run(seed, broken=0, regret=2.0) for seed in seeds]
+
+    monkeypatch.setattr(module, "simulate_many", simulate_many)
+    told = []
+    with pytest.raises(Interrupted):
+        calibrate(bl.chain(3), base=bl.UCRL2(), episodes=1, tell=told.append)
+    assert told == [Trial(scale=1.0, held=40, runs=40, mean_regret=2.0)]
+
+
+@pytest.mark.parametrize(
+    ("held", "runs", "low", "high"),
+    [
+        (0, 10, 0.0, 1 - 0.025 ** (1 / 10)),
+        (10, 10, 0.025 ** (1 / 10), 1.0),
+        (1, 1, 0.025, 1.0),
+        (38, 40, 0.830803, 0.993886),
+        (5, 10, 0.187086, 0.812914),
+    ],
+)
+def test_the_interval_has_known_answers(held, runs, low, high):
+    assert clopper_pearson(held, runs) == pytest.approx((low, high), abs=1e-6)
+    assert Trial(0.1, held, runs, 0.0).interval == clopper_pearson(held, runs)
+
+
+def test_the_interval_leaves_two_and_a_half_percent_at_either_end():
+    for held in range(1, 20):
+        low, high = clopper_pearson(held, 20)
+        assert stats.binom.sf(held - 1, 20, low) == pytest.approx(0.025)
+        assert stats.binom.cdf(held, 20, high) == pytest.approx(0.025)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "sentence"),
+    [
+        ({"base": object()}, TypeError, r"^base is <object .*; it must be a Base, which has a "),
+        ({"level": 0}, ValueError, r"^level is 0; it must be above 0 and at most 1\.$"),
+        ({"level": 1.5}, ValueError, r"^level is 1\.5; "),
+        ({"level": math.nan}, ValueError, r"^level is nan; "),
+        ({"lowest": 0.0}, ValueError, r"^lowest is 0\.0; it must lie strictly between 0 and 1\.$"),
+        ({"lowest": 1.0}, ValueError, r"^lowest is 1\.0; "),
+        ({"tolerance": 1.0}, ValueError, r"^tolerance is 1\.0; it must be above 1\.$"),
+        ({"seeds": []}, ValueError, r"^seeds is empty; calibration needs at least one run\.$"),
+        ({"episodes": 0}, ValueError, r"^episodes is 0; "),
+        ({"stages": "some"}, ValueError, r"^stages is 'some'; "),
+    ],
+)
+def test_wrong_arguments_get_one_sentence(wrong, error, sentence):
+    with pytest.raises(error, match=sentence):
+        calibrate(bl.chain(3), **{"base": bl.UCRL2(), **SHORT, **wrong})

@@ -1,0 +1,25 @@
+"""A base that is optimistic from a known scale on, and hopeless below it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import belated as bl
+from belated.learner.backup import cap
+from belated.learner.bases import Kernel
+
+
+@bl.backup
+def all_or_nothing(constants, stage, row):
+    return cap(stage) if constants[0] > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Threshold(bl.Base):
+    needs: float = 0.02
+
+    name = "threshold"
+
+    def kernel(self, shape, episodes):
+        enough = float(self.scale >= self.needs)
+        return Kernel(all_or_nothing, np.array([enough]), reads="successors")
