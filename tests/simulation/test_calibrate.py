@@ -4,13 +4,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from threshold_base import Threshold
 
 import belated as bl
 from belated.simulation import calibrate as module
 from belated.simulation.calibrate import Trial, calibrate, clopper_pearson
 from belated.simulation.many import Interrupted
 from belated.simulation.run import Run
+from threshold_base import Threshold
 
 SHORT = {"episodes": 20, "seeds": range(4)}
 
@@ -163,6 +163,7 @@ def test_the_interval_leaves_two_and_a_half_percent_at_either_end():
         ({"lowest": 1.0}, ValueError, r"^lowest is 1\.0; "),
         ({"tolerance": 1.0}, ValueError, r"^tolerance is 1\.0; it must be above 1\.$"),
         ({"seeds": []}, ValueError, r"^seeds is empty; calibration needs at least one run\.$"),
+        ({"seeds": 40}, TypeError, r"^seeds is 40; it must be a sequence of seeds such as "),
         ({"episodes": 0}, ValueError, r"^episodes is 0; "),
         ({"stages": "some"}, ValueError, r"^stages is 'some'; "),
     ],

@@ -1,6 +1,5 @@
 """Results on disk: whole or not believed, and the same bytes however they were made."""
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -14,28 +13,8 @@ import belated as bl
 from belated.sweep.cell import Cell
 from belated.sweep.results import Results
 from belated.sweep.store import Store
-from belated.sweep.study import Study
 from belated.sweep.sweep import sweep
-
-STUDY = Study(
-    name="small",
-    episodes=300,
-    seeds=7,
-    worlds=["chain-3", "chain-4"],
-    bases=["ucrl2"],
-    updaters=["active", "lazy:2"],
-    delays=["constant:0", "geometric:5"],
-)
-
-
-def bytes_of(folder: Path) -> dict[str, str]:
-    """The checksum of every file of numbers."""
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for table in ("runs", "curves")
-        for path in sorted((folder / table).rglob("*"))
-        if path.is_file()
-    }
+from small_study import STUDY, bytes_of
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +133,6 @@ def test_provenance_tells_versions_and_cell_and_stays_apart(whole: Path) -> None
 KILLED = """
 import sys
 from belated.sweep.store import Store
-from belated.sweep.study import Study
 from belated.sweep.sweep import sweep
 sweep(Study.model_validate_json(sys.argv[1]).cells(), Store(sys.argv[2]), threads=2)
 """

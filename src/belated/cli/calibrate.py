@@ -130,7 +130,7 @@ def search(
     try:
         return find(**parts, level=level, lowest=lowest, threads=threads, tell=tried.append)
     except Interrupted:
-        code, said = 130, f"Interrupted: {len(tried)} scales were tried, none is chosen."
+        code, said = 130, "Interrupted before a scale was found."
     except ValueError as error:
         if not tried:
             raise typer.BadParameter(str(error)) from None

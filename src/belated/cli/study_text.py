@@ -52,7 +52,7 @@ def with_scale(text: str, name: str, options: Options, scale: float) -> str:
             lines[i] = f"{found[1]}{scale}{found[2]}"
             break
     else:
-        last = max(i for i in range(begin, end) if KEY.match(lines[i]))
+        last = max((i for i in range(begin, end) if KEY.match(lines[i])), default=begin - 1)
         ending = "\r\n" if lines[begin - 1].endswith("\r\n") else "\n"
         lines[last] = lines[last].rstrip("\r\n") + ending
         lines.insert(last + 1, f"scale = {scale}{ending}")

@@ -1,6 +1,6 @@
 """Charts: the same panels for the browser, as Vega-Lite made by Altair.
 
-A chart answers to the pointer (the nearest value of all lines) and to clicks on its legend, which
+A chart answers to the pointer, which shows the values of a line, and to clicks on its legend, which
 bring one line forward; it is a plain dictionary, so that a report can be written from many.
 """
 
@@ -185,9 +185,8 @@ def layered(
     domain = [name for name in shown if name in present]
     drawn = [shown[name] for name in domain]
     picked = alt.selection_point(name="picked", fields=["line"], bind="legend")
-    hovered = alt.selection_point(
-        name="hovered", on="pointerover", clear="pointerout", nearest=True, empty=False
-    )
+    # Not nearest=True, with which Vega-Lite (6.4) loses words from tooltips.
+    hovered = alt.selection_point(name="hovered", on="pointerover", clear="pointerout", empty=False)
 
     def told(channel: Any, looks: list[Any]) -> Any:
         """A channel that tells the lines apart, all of them in one legend."""
@@ -237,7 +236,7 @@ def layered(
             .encode(y=alt.Y("published:Q"), shape=shape, opacity=strong(0.9, 0.08))
         )
     layers.append(
-        base.mark_point(clip=True, filled=True, size=70)
+        base.mark_point(clip=True, filled=True, size=120)
         .encode(y=y, tooltip=tooltip, opacity=alt.condition(hovered, alt.value(1), alt.value(0)))
         .add_params(hovered, picked)
         .properties(name="values")

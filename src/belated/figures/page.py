@@ -75,7 +75,8 @@ footer { margin-top: 3rem; font-size: .875rem; color: #666; }
   h2 { break-after: avoid; }
   .chart, .table { overflow: visible; }
   .chart svg { max-width: 100%; height: auto; }
-  table { font-size: 8pt; }
+  table { font-size: 7pt; }
+  th, td { padding-right: .4rem; }
 }
 """
 

@@ -100,6 +100,8 @@ def calibrate(
         raise ValueError(f"lowest is {lowest}; it must lie strictly between 0 and 1.")
     if not tolerance > 1:
         raise ValueError(f"tolerance is {tolerance}; it must be above 1.")
+    if not isinstance(seeds, Iterable):
+        raise TypeError(f"seeds is {seeds!r}; it must be a sequence of seeds such as range(40).")
     listed = list(seeds)
     if not listed:
         raise ValueError("seeds is empty; calibration needs at least one run.")

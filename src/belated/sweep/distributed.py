@@ -12,6 +12,7 @@ from belated.sweep.cell import Cell
 from belated.sweep.sweep import Played, Pool, play
 
 RETRIES = 5
+PATIENCE = "10s"
 
 
 class DaskPool:
@@ -50,7 +51,7 @@ def dask_pool(scheduler: str) -> Iterator[Pool]:
             yield DaskPool(client)
         return
     try:
-        client = Client(scheduler, timeout="10s")
+        client = Client(scheduler, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"scheduler is {scheduler!r}; no Dask scheduler answers there ({error})."

@@ -19,7 +19,7 @@ from belated.papers.howson2021.claims.learners import (
     decreasing,
     descent,
 )
-from belated.papers.howson2021.claims.verdict import Detail, Finding, averages, stated
+from belated.papers.howson2021.claims.verdict import Detail, Finding, Number, averages, stated
 from belated.papers.howson2021.evidence import Evidence, Place, place_of
 from belated.papers.howson2021.grid import LAWS, LEARNERS
 from belated.papers.statistics import (
@@ -160,21 +160,18 @@ def lazy_1_most_robust(evidence: Evidence) -> Finding:
         shape = (-1, len(OURS), len(places))
         wide = spread(table.mean(axis=0).reshape(shape))
         draws = spread(resampled(table).reshape(shape)).relative
-        gaps = [
-            interval(
-                wide.relative[0, i] - wide.relative[0, mine],
-                draws[:, i] - draws[:, mine],
-                len(table),
-            )
-            for i in range(len(OURS))
-            if i != mine
-        ]
-        numbers = []
+        rivals = np.delete(wide.relative[0], mine), np.delete(draws, mine, axis=1)
+        lead = interval(
+            rivals[0].min() - wide.relative[0, mine],
+            rivals[1].min(axis=1) - draws[:, mine],
+            len(table),
+        )
+        numbers: list[tuple[str, Number]] = [("lead in relative spread", lead)]
         for kind, (values,) in wide._asdict().items():
             least[OURS[int(np.argmin(values))], kind] += 1
             for learner, value in zip(OURS, values, strict=True):
                 numbers.append((f"{kind} spread, {LEARNERS[learner]}", float(value)))
-        details.append(Detail(f"S = {states}", all(gap.above for gap in gaps), tuple(numbers)))
+        details.append(Detail(f"S = {states}", lead.estimate > 0, tuple(numbers)))
     counts = [
         (f"chains on which {LEARNERS[learner]} has the least {kind} spread", least[learner, kind])
         for kind in Spread._fields

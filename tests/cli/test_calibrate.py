@@ -1,0 +1,148 @@
+import shlex
+
+import pytest
+from typer.testing import CliRunner
+
+import belated as bl
+from belated.cli.main import app
+from belated.simulation.calibrate import calibrate
+from belated.simulation.many import Interrupted
+from belated.sweep.study import read_study
+
+TINY = ["--world", "chain-3", "--episodes", 150, "--seeds", 10]
+TWO_TERM = ["--base", "ucbvi-bf", "--preset", "two_term"]
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, ["calibrate", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def expected():
+    base = bl.UCBVI_BF(preset="two_term")
+    return calibrate(bl.chain(3), base=base, episodes=150, seeds=range(10))
+
+
+def test_the_table_has_every_scale_tried_and_marks_the_chosen_one(expected):
+    done = call(*TINY, *TWO_TERM)
+    assert done.exit_code == 0
+    rows = [line.split() for line in done.stdout.splitlines() if "%" in line and "of 10 " in line]
+    table = [row for row in rows if row[0] != "Scale"]
+    assert [float(row[0]) for row in table] == sorted(trial.scale for trial in expected.tried)
+    for row in table:
+        trial = next(trial for trial in expected.tried if f"{trial.scale:g}" == row[0])
+        low, high = (f"{100 * end:.1f}%" for end in trial.interval)
+        regret = f"{trial.mean_regret:,.1f}"
+        mark = ["chosen"] if trial.scale == expected.scale else []
+        assert row[1:] == [f"{trial.held}", "of", "10", low, "to", high, regret, *mark]
+
+
+def test_the_chosen_scale_is_said_in_a_sentence(expected):
+    done = call(*TINY, *TWO_TERM)
+    assert f"Scale {expected.scale:g} is the smallest found at which optimism holds" in done.stdout
+    assert (
+        f"at least 95% of runs: it did in {expected.held} of 10 runs (95% interval" in done.stdout
+    )
+
+
+def test_the_command_it_advises_runs_at_the_chosen_scale(expected):
+    done = call(*TINY, "--base", "ucbvi-bf", "--option", "preset=two_term", "--stages", "pooled")
+    line = next(line for line in done.stdout.splitlines() if line.startswith("  belated run "))
+    again = CliRunner().invoke(app, [*shlex.split(line)[1:], "--seeds", "10"])
+    assert again.exit_code == 0
+    chosen = next(row for row in done.stdout.splitlines() if row.endswith("chosen "))
+    held = " ".join(chosen.split()[1:4])
+    assert again.stdout.rstrip().endswith(held)
+    assert "pooled counts" in again.stdout
+
+
+def test_a_new_study_file_is_one_that_a_sweep_reads(tmp_path, expected):
+    file = tmp_path / "deep" / "new.toml"
+    done = call(*TINY, *TWO_TERM, "--write", file)
+    assert done.exit_code == 0
+    assert f"Wrote scale = {expected.scale} to {file}." in done.stdout
+    study = read_study(file)
+    assert (study.name, study.worlds, study.episodes) == ("new", ["chain-3"], 150)
+    assert dict(study.bases[0].options) == {"preset": "two_term", "scale": expected.scale}
+    for line in file.read_text().splitlines():
+        assert line in done.stdout
+
+
+def test_an_existing_study_file_keeps_its_text(tmp_path, expected):
+    file = tmp_path / "old.toml"
+    before = '# mine\n[[bases]]\nname = "ucbvi-bf"\npreset = "two_term"\nscale = 7 # look\n'
+    file.write_text(before)
+    assert call(*TINY, *TWO_TERM, "--write", file).exit_code == 0
+    assert file.read_text() == before.replace("7", str(expected.scale))
+
+
+def test_a_study_file_without_that_base_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    def never(*arguments, **options):
+        raise AssertionError("It ran.")
+
+    monkeypatch.setattr("belated.simulation.calibrate.calibrate", never)
+    file = tmp_path / "old.toml"
+    file.write_text('[[bases]]\nname = "ucrl2"\n')
+    done = call(*TINY, *TWO_TERM, "--write", file)
+    assert done.exit_code == 2
+    assert "'--write': the study file holds no base like this one" in done.stderr
+    assert file.read_text() == '[[bases]]\nname = "ucrl2"\n'
+
+
+def test_it_says_so_if_the_lowest_scale_is_enough():
+    done = call(*TINY, "--base", "threshold_base:Threshold", "--option", "needs=0")
+    assert done.exit_code == 0
+    assert (
+        "Even at scale 0.0001, the lowest tried, optimism held throughout in 10 of" in done.stdout
+    )
+
+
+def test_a_base_that_is_never_optimistic_leaves_with_1_and_what_was_tried():
+    done = call(*TINY, "--base", "threshold_base:Threshold", "--option", "needs=inf")
+    assert done.exit_code == 1
+    assert done.stdout.count("0 of 10") == 11
+    assert done.stderr.startswith("Optimism held in only 0 of 10 runs at scale 1024, ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--base", "fly"], "'--base': base is 'fly'; it must be one of "),
+        (["--base", "ucrl2", "--preset", "x"], "'--base': base 'ucrl2' does not take these"),
+        (["--base", "ucrl2", "--option", "scale=1"], "'--option': option scale is what this"),
+        (["--base", "ucrl2", "--option", "scale"], "'--option': option is 'scale'; it must be "),
+        (["--base", "ucrl2", "--world", "x"], "'--world': world is 'x'; it must be "),
+        (["--base", "ucrl2", "--updater", "x"], "'--updater': updater is 'x'; it must be "),
+        (["--base", "ucrl2", "--delay", "x"], "'--delay': delay 'x' is not understood; "),
+        (["--base", "ucrl2", "--stages", "x"], "'--stages': stages is 'x'; it must be "),
+        (["--base", "ucrl2", "--level", "2"], "level is 2.0; it must be above 0 and at most 1."),
+        (["--base", "ucrl2", "--lowest", "2"], "lowest is 2.0; it must lie "),
+        (["--base", "ucrl2", "--seeds", "0"], "'--seeds'"),
+        ([], "Missing option '--base'"),
+    ],
+)
+def test_wrong_usage_leaves_with_2_and_a_sentence(arguments, sentence):
+    done = call(*TINY, *arguments)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert sentence in done.stderr
+
+
+def test_ctrl_c_leaves_with_130_and_shows_the_scales_tried(monkeypatch):
+    from belated.simulation import calibrate as module
+
+    real = module.simulate_many
+
+    def simulate_many(world, *, base, **options):
+        if base.scale < 0.1:
+            raise Interrupted([], 10)
+        return real(world, base=base, **options)
+
+    monkeypatch.setattr(module, "simulate_many", simulate_many)
+    done = call(*TINY, *TWO_TERM, "--lowest", "0.5")
+    assert done.exit_code == 0
+    done = call(*TINY, *TWO_TERM)
+    assert done.exit_code == 130
+    assert "10 of 10" in done.stdout
+    assert "chosen" not in done.stdout
+    assert done.stderr == "Interrupted before a scale was found.\n"

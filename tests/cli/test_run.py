@@ -1,0 +1,264 @@
+import json
+import shlex
+from math import inf
+
+import pytest
+from typer.testing import CliRunner
+
+import belated as bl
+from belated.cli.inputs import options_of, text_of, value_of
+from belated.cli.main import app
+from belated.simulation import many
+from belated.simulation.many import Interrupted
+
+TINY = ["--world", "chain-4", "--episodes", 120, "--seeds", 3]
+
+
+def call(*arguments, env=None):
+    return CliRunner().invoke(app, ["run", *map(str, arguments)], env=env)
+
+
+def settings(*arguments):
+    """The settings of the JSON."""
+    done = call(*arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)["settings"]
+
+
+def runs_of(base, updater, delay, **options):
+    return bl.simulate_many(
+        bl.chain(4),
+        base=base,
+        updater=updater,
+        delay=delay,
+        episodes=120,
+        seeds=range(3),
+        **options,
+    )
+
+
+def test_the_table_has_the_numbers_of_the_runs():
+    done = call(*TINY, "--base", "ucrl2", "--updater", "lazy:10", "--delay", "geometric:20")
+    assert done.exit_code == 0
+    runs = runs_of(bl.UCRL2(), bl.Lazy(10), bl.delays.geometric(20))
+    first, *_, row = [line for line in done.stdout.splitlines() if line.strip()]
+    assert first == "chain-4, ucrl2, geometric:20: 3 runs of 120 episodes"
+    regret = [run.total_regret for run in runs]
+    mean = sum(regret) / 3
+    cells = row.split()
+    assert cells[:2] == ["lazy:10", f"{mean:.1f}"]
+    assert cells[5] == f"{100 * mean / (120 * bl.optimal_value(bl.chain(4))):.1f}%"
+    assert cells[6] == f"{sum(run.updates for run in runs) / 3:.0f}"
+    assert cells[7] == f"{sum(run.epochs for run in runs) / 3:.0f}"
+    most = max(run.max_missing for run in runs)
+    assert cells[8:10] == [f"{most}", f"({bl.theory.psi(20, 120, 0.05):.1f})"]
+    held = sum(run.optimism_broken == 0 for run in runs)
+    assert cells[10:] == [f"{held}", "of", "3"]
+
+
+def test_json_has_every_setting_of_the_cross_product_with_its_numbers():
+    found = settings(
+        *TINY,
+        *("--base", "ucrl2", "--base", "ucbvi-bf", "--updater", "active", "--updater", "lazy:2"),
+        *("--delay", "constant:0", "--delay", "poisson:9"),
+        *("--option", "scale=0.1", "--option", "ucbvi-bf.preset=two_term"),
+    )
+    bases = {
+        "ucrl2": bl.UCRL2(scale=0.1),
+        "ucbvi-bf": bl.UCBVI_BF(preset="two_term", scale=0.1),
+    }
+    updaters = {"active": bl.Active(), "lazy:2": bl.Lazy(2)}
+    assert len(found) == 8
+    assert len({one["setting"] for one in found}) == 8
+    for one in found:
+        law = bl.delays.parse(one["delay"])
+        runs = runs_of(bases[one["base"]], updaters[one["updater"]], law)
+        assert one["total_regret"] == pytest.approx([run.total_regret for run in runs])
+        assert one["mean_regret"] == pytest.approx(sum(one["total_regret"]) / 3)
+        assert one["low"] <= one["mean_regret"] <= one["high"]
+        assert one["max_missing"] == max(run.max_missing for run in runs)
+        assert one["optimism_held"] == sum(run.optimism_broken == 0 for run in runs)
+        assert one["seeds"] == [0, 1, 2]
+
+
+def test_the_command_in_the_json_gives_the_same_json_again():
+    done = call(
+        *TINY,
+        *("--base", "belated.papers.howson2021.base:Published", "--option", "ties=random"),
+        *("--stages", "pooled", "--updater", "explicit", "--delay", "uniform:2.5", "--json"),
+    )
+    command = json.loads(done.stdout)["command"]
+    again = CliRunner().invoke(app, [*shlex.split(command)[1:], "--json"])
+    assert again.stdout == done.stdout
+
+
+def test_stages_reach_the_runs():
+    [one] = settings(*TINY, "--base", "ucbvi-ch", "--option", "scale=0.02", "--stages", "pooled")
+    base = bl.UCBVI_CH(scale=0.02)
+    pooled = runs_of(base, bl.Active(), None, stages="pooled")
+    assert one["total_regret"] == pytest.approx([run.total_regret for run in pooled])
+    each = runs_of(base, bl.Active(), None)
+    assert one["total_regret"] != pytest.approx([run.total_regret for run in each])
+
+
+def test_settings_that_are_the_same_are_run_once():
+    found = settings(
+        *TINY,
+        *("--base", "ucrl2", "--base", "ucrl2", "--updater", "active", "--updater", "active"),
+        *("--delay", "geometric:0", "--delay", "constant:0"),
+    )
+    assert [one["setting"] for one in found] == ["chain-4/ucrl2/constant-0/active"]
+
+
+def test_no_bound_on_what_is_missing_is_null_in_json_and_infinite_in_the_table():
+    arguments = [*TINY, "--base", "ucrl2", "--delay", "never:0.2:constant:3"]
+    assert settings(*arguments)[0]["psi"] is None
+    assert " (∞) " in call(*arguments).stdout
+
+
+def test_no_number_is_cut_off_on_a_narrow_terminal():
+    arguments = [*TINY, "--base", "ucrl2", "--updater", "active", "--updater", "lazy:10"]
+    wide, narrow = (call(*arguments, env={"COLUMNS": width}).stdout for width in ("200", "30"))
+    assert narrow == wide
+    assert "…" not in narrow
+
+
+@pytest.mark.parametrize("name", ["plot", "plot.png"])
+def test_the_figure_comes_as_pdf_and_png(name, tmp_path):
+    done = call(*TINY, "--base", "ucrl2", "--figure", tmp_path / "new" / name)
+    assert done.exit_code == 0
+    for kind, magic in (("pdf", b"%PDF"), ("png", b"\x89PNG")):
+        path = tmp_path / "new" / f"plot.{kind}"
+        assert path.read_bytes().startswith(magic)
+        assert str(path) in done.stdout
+
+
+def test_the_report_holds_the_table_and_the_command(tmp_path):
+    file = tmp_path / "new" / "report.html"
+    arguments = [*TINY, "--base", "ucrl2", "--updater", "active", "--updater", "lazy:3"]
+    done = call(*arguments, "--report", file)
+    assert done.exit_code == 0
+    assert str(file) in done.stdout
+    page = file.read_text()
+    command = "belated run --world chain-4 --base ucrl2 --updater active --updater lazy:3"
+    assert f"{command} --delay constant:0 --episodes 120 --seeds 3" in page
+    for one in settings(*arguments):
+        assert f'<td class="number">{one["mean_regret"]:.1f}</td>' in page
+        assert f">{one['updater']}</t" in page
+
+
+def test_json_alone_is_on_stdout_when_files_are_written_too(tmp_path):
+    done = call(*TINY, "--base", "ucrl2", "--json", "--figure", tmp_path / "plot")
+    assert json.loads(done.stdout)["world"] == "chain-4"
+    assert str(tmp_path / "plot.pdf") in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--base", "fly"], "'--base': base is 'fly'; it must be one of "),
+        (["--base", "nowhere:Base"], "'--base': base is 'nowhere:Base', which cannot be imported"),
+        (["--base", "ucrl2", "--world", "x"], "'--world': world is 'x'; it must be "),
+        (["--base", "ucrl2", "--updater", "lazy"], "'--updater': updater is 'lazy'; it must be "),
+        (["--base", "ucrl2", "--updater", "lazy:0"], "'--updater': alpha is 0.0; it must be "),
+        (["--base", "ucrl2", "--delay", "x"], "'--delay': delay 'x' is not understood; "),
+        (["--base", "ucrl2", "--stages", "x"], "'--stages': stages is 'x'; it must be "),
+        (["--base", "ucrl2", "--option", "scale=-1"], "'--base': scale is -1; it must be "),
+        (["--base", "ucrl2", "--option", "=1"], "'--option': option is '=1'; it must be "),
+        (["--base", "ucrl2", "--option", "ubev.scale=1"], "'ubev' is not a base here; allowed are"),
+        (["--base", "ucrl2", "--figure", "x.svg"], "'--figure': figure is 'x.svg'; it must end "),
+        (["--base", "ucrl2", "--seeds", "0"], "'--seeds'"),
+        ([], "Missing option '--base'"),
+    ],
+)
+def test_wrong_usage_leaves_with_2_and_a_sentence(arguments, sentence, monkeypatch):
+    def never(*arguments, **options):
+        raise AssertionError("It ran.")
+
+    monkeypatch.setattr(many, "play", never)
+    done = call(*TINY, *arguments)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert sentence in done.stderr
+
+
+def test_a_file_where_a_folder_should_be_is_wrong_usage(tmp_path):
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    for option in ("--figure", "--report"):
+        done = call(
+            *TINY,
+            "--base",
+            "ucrl2",
+            option,
+            taken / "file.html" if option == "--report" else taken / "file",
+        )
+        assert done.exit_code == 2
+        assert f"'{option}': {taken} cannot be used: " in done.stderr
+
+
+def test_a_report_without_altair_is_refused_before_anything_runs(monkeypatch, tmp_path):
+    def missing():
+        raise ImportError("A report needs Altair: pip install 'belated[report]'.")
+
+    monkeypatch.setattr("belated.figures.charts.altair", missing)
+    done = call(*TINY, "--base", "ucrl2", "--report", tmp_path / "report.html")
+    assert done.exit_code == 2
+    assert "'--report': A report needs Altair: pip install 'belated[report]'." in done.stderr
+
+
+def test_what_cannot_run_is_said_after_what_could():
+    done = call(
+        *TINY,
+        *("--base", "ucrl2", "--updater", "active", "--updater", "explicit"),
+        *("--delay", "never:0.5:constant:1"),
+    )
+    assert done.exit_code == 2
+    assert "\n active" in done.stdout
+    assert "\n explicit" not in done.stdout
+    assert done.stderr.startswith("explicit: An episode never comes back, ")
+
+
+def test_ctrl_c_leaves_with_130_and_shows_and_draws_what_finished(monkeypatch, tmp_path):
+    real = many.play
+
+    def play(setting, seeds, **options):
+        runs = real(setting, seeds, **options)
+        if isinstance(setting.updater, bl.Lazy):
+            raise Interrupted(runs[:2], 3)
+        return runs
+
+    monkeypatch.setattr(many, "play", play)
+    updaters = ("--updater", "active", "--updater", "lazy:2", "--updater", "multi")
+    done = call(*TINY, "--base", "ucrl2", *updaters, "--figure", tmp_path / "plot")
+    assert done.exit_code == 130
+    rows = {line.split()[0]: line for line in done.stdout.splitlines() if " of " in line[20:]}
+    assert rows["active"].rstrip().endswith("of 3")
+    assert rows["lazy:2"].rstrip().endswith("of 2")
+    assert "multi" not in rows
+    assert (tmp_path / "plot.png").exists()
+    assert done.stderr == "Interrupted: 5 of 9 runs were finished.\n"
+
+
+def test_ctrl_c_before_anything_finished_prints_nothing(monkeypatch):
+    def play(setting, seeds, **options):
+        raise Interrupted([], 3)
+
+    monkeypatch.setattr(many, "play", play)
+    done = call(*TINY, "--base", "ucrl2", "--json")
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert done.stderr == "Interrupted: 0 of 3 runs were finished.\n"
+
+
+@pytest.mark.parametrize("value", [3, -1, 0.001, inf, True, False, "two_term", "H-h"])
+def test_an_option_reads_back_as_it_was(value):
+    read = value_of(text_of(value))
+    assert (type(read), read) == (type(value), value)
+
+
+def test_a_later_option_wins_and_a_module_may_have_dots():
+    texts = ["scale=1", "a.b:C.scale=2", "note=x=y"]
+    assert options_of(texts, ["a.b:C", "ucrl2"]) == {
+        "a.b:C": {"scale": 2, "note": "x=y"},
+        "ucrl2": {"scale": 1, "note": "x=y"},
+    }
