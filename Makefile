@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup reproduce test lint types layers unit plain bench forget clean
+.PHONY: help setup reproduce test lint types layers unit plain test-browser bench forget clean
 
 help:
 	@echo "make reproduce   run the experiments, leave figures in out/"
 	@echo "make test        lint, types, layers and tests"
+	@echo "make test-browser  the report in headless Chromium, if that is installed"
 	@echo "make bench       measure speed side by side, write docs/performance.md"
 	@echo "make clean       remove what the others made"
 
@@ -43,6 +44,9 @@ unit: .venv/.dev
 # The same kernels as plain Python: a subset, since this is slow.
 plain: .venv/.dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m plain --override-ini addopts="--import-mode=importlib" tests
+
+test-browser: .venv/.dev
+	BELATED_BROWSER=1 $(BIN)/pytest tests/browser
 
 bench: .venv/.dev
 	$(BIN)/python benchmarks/run.py

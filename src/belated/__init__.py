@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from belated.learner.updaters import ExplicitExploration as ExplicitExploration
     from belated.learner.updaters import Lazy as Lazy
     from belated.learner.updaters import MultiInstance as MultiInstance
+    from belated.learner.updaters import Updater as Updater
     from belated.mdp.chain import chain as chain
     from belated.mdp.model import MDP as MDP
     from belated.simulation.many import simulate_many as simulate_many
     from belated.simulation.simulate import simulate as simulate
+    from belated.sweep.results import results as results
 
 __version__ = "0.1.0"
 
@@ -54,9 +56,11 @@ _HOME = {
     "ExplicitExploration": "belated.learner.updaters",
     "Lazy": "belated.learner.updaters",
     "MultiInstance": "belated.learner.updaters",
+    "Updater": "belated.learner.updaters",
     "chain": "belated.mdp.chain",
     "MDP": "belated.mdp.model",
     "simulate": "belated.simulation.simulate",
+    "results": "belated.sweep.results",
     "simulate_many": "belated.simulation.many",
 }
 _MODULES = ("delays", "theory")

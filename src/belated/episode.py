@@ -20,6 +20,14 @@ def check_integer(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+def check_id(name: str, value: object) -> int:
+    """`value` as the id of an episode."""
+    id = check_integer(name, value, 0)
+    if id >= 2**63:
+        raise ValueError(f"{name} is {id}; it must be below 2**63.")
+    return id
+
+
 @dataclass(frozen=True)
 class Shape:
     """The size of a problem: S states, A actions, H steps in an episode.
@@ -65,11 +73,10 @@ class Episode:
         actions: Sequence[int] | Ints,
         rewards: ArrayLike | None = None,
     ) -> None:
-        object.__setattr__(self, "id", check_integer("Episode id", id, 0))
+        object.__setattr__(self, "id", check_id("Episode id", id))
         object.__setattr__(self, "states", _integers(f"states of episode {id}", states))
         object.__setattr__(self, "actions", _integers(f"actions of episode {id}", actions))
-        values = None if rewards is None else np.asarray(rewards, dtype=np.float64)
-        object.__setattr__(self, "rewards", values)
+        object.__setattr__(self, "rewards", _numbers(f"rewards of episode {id}", rewards))
 
     def check(self, shape: Shape) -> None:
         """Refuse an episode that `shape` could not have produced."""
@@ -109,6 +116,15 @@ def _integers(name: str, values: Sequence[int] | Ints) -> Ints:
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise TypeError(f"{name} must be a flat sequence of integers, not {values!r}.")
     return array.astype(np.int64)
+
+
+def _numbers(name: str, values: ArrayLike | None) -> Floats | None:
+    if values is None:
+        return None
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a flat sequence of numbers, not {values!r}.") from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from belated.figures.bands import band
+from belated.figures.bands import Band, band, ceiling
 from belated.simulation.run import Run
 
 
@@ -21,7 +21,7 @@ def run_with(seed, episode, regret):
 def test_the_band_leaves_out_a_fortieth_of_the_runs_at_either_end():
     runs = [run_with(i, [10, 20], [i, 3 * i]) for i in reversed(range(41))]
     found = band(runs)
-    np.testing.assert_array_equal(found.episode, [10, 20])
+    np.testing.assert_array_equal(found.x, [10, 20])
     np.testing.assert_allclose(found.low, [1, 3])
     np.testing.assert_allclose(found.high, [39, 117])
     np.testing.assert_allclose(found.mean, [20, 60])
@@ -51,3 +51,32 @@ def test_runs_with_other_checkpoints_are_refused():
 def test_no_runs_have_no_band():
     with pytest.raises(ValueError, match=r"^runs is empty; a band needs at least one run\.$"):
         band([])
+
+
+def flat(*highs):
+    return Band(np.array([1, 2]), np.array(highs), np.array(highs), np.array(highs))
+
+
+def test_an_axis_is_cut_above_the_lines_that_one_is_far_above():
+    lines = {"Active": flat(5, 10), "Lazy": flat(5, 20), "Explicit": flat(50, 100)}
+    assert ceiling({"Constant": lines}) == pytest.approx(1.6 * 20)
+
+
+def test_the_axis_is_cut_by_the_highest_value_of_a_line_in_any_panel():
+    low = {"Active": flat(5, 10), "Lazy": flat(5, 20), "Explicit": flat(5, 15)}
+    high = {"Active": flat(5, 10), "Lazy": flat(5, 30), "Explicit": flat(50, 100)}
+    assert ceiling({"Constant": low, "Geometric": high}) == pytest.approx(1.6 * 30)
+
+
+def test_an_axis_is_whole_when_no_line_is_far_above_the_rest():
+    lines = {"Active": flat(5, 10), "Lazy": flat(5, 19), "Explicit": flat(20, 37)}
+    assert ceiling({"Constant": lines}) is None
+
+
+def test_an_axis_is_not_cut_where_half_of_the_lines_would_leave():
+    assert ceiling({"Constant": {"Active": flat(5, 10), "Lazy": flat(5, 100)}}) is None
+
+
+def test_lines_without_regret_do_not_cut_the_axis_to_nothing():
+    lines = {"Active": flat(0, 0), "Lazy": flat(0, 0), "Explicit": flat(50, 100)}
+    assert ceiling({"Constant": lines}) is None

@@ -47,7 +47,7 @@ def test_each_learner_has_a_line_of_means_and_edges_of_its_band(groups):
     lines = {line.get_label(): line for line in axes.get_lines()}
     for name, runs in groups.items():
         found = band(runs)
-        np.testing.assert_array_equal(lines[name].get_xdata(), found.episode)
+        np.testing.assert_array_equal(lines[name].get_xdata(), found.x)
         np.testing.assert_array_equal(lines[name].get_ydata(), found.mean)
         same = [line for line in axes.get_lines() if line.get_color() == lines[name].get_color()]
         np.testing.assert_array_equal(

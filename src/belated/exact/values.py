@@ -143,8 +143,8 @@ def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
             return v
         policy = Policy(table)
     check_policy(world.shape, policy)
-    actions = np.ascontiguousarray(policy.actions, np.int32)
-    explore = NOWHERE if policy.explore is None else np.ascontiguousarray(policy.explore, np.bool_)
+    actions = np.array(policy.actions, np.int32)  # a copy: kernels want arrays they may write to
+    explore = NOWHERE if policy.explore is None else np.array(policy.explore, np.bool_)
     evaluate(*arrays, actions, explore, v)
     return v
 

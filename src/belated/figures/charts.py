@@ -24,6 +24,9 @@ POINTS: Final = 100
 DIGITS: Final = 5
 """Of a number in a chart."""
 
+TOLD: Final = "isValid(datum.published) ? format(datum.published, ',.0f') : '–'"
+"""The published value in a tooltip, which would write NaN where there is none."""
+
 FONT: Final = "system-ui, sans-serif"
 CONFIG: Final[dict[str, Any]] = {
     "font": FONT,
@@ -164,9 +167,9 @@ def rounded(value: float) -> float | int:
     (123456, 0.12346)
     """
     number = float(value)
-    if abs(number) >= 10**DIGITS or number == int(number):
-        return round(number)
-    return float(f"{number:.{DIGITS}g}")
+    if abs(number) < 10**DIGITS:
+        number = float(f"{number:.{DIGITS}g}")
+    return round(number) if abs(number) >= 10**DIGITS or number.is_integer() else number
 
 
 def layered(
@@ -217,7 +220,7 @@ def layered(
         alt.Tooltip("high:Q", title="97.5%", format=",.4~r"),
     ]
     if hollow:
-        tooltip.append(alt.Tooltip("published:Q", title="Published", format=",.4~r"))
+        tooltip.append(alt.Tooltip("told:N", title="Published"))
     base = alt.Chart().encode(x=x, color=colour)
     layers = [
         base.mark_area(clip=True).encode(y=alt.Y("low:Q"), y2="high:Q", opacity=strong(0.15, 0.02)),
@@ -236,7 +239,8 @@ def layered(
             .encode(y=alt.Y("published:Q"), shape=shape, opacity=strong(0.9, 0.08))
         )
     layers.append(
-        base.mark_point(clip=True, filled=True, size=120)
+        base.transform_calculate(told=TOLD)
+        .mark_point(clip=True, filled=True, size=120)
         .encode(y=y, tooltip=tooltip, opacity=alt.condition(hovered, alt.value(1), alt.value(0)))
         .add_params(hovered, picked)
         .properties(name="values")
@@ -258,6 +262,7 @@ def finished(
         top = chart.properties(width=560, height=320)
     if whole is not None:
         top = top.add_params(whole)
-    spec: dict[str, Any] = top.to_dict()
-    spec["config"] = CONFIG  # whatever theme the user has on
+    with alt.theme.enable("none"):  # whatever the user has on
+        spec: dict[str, Any] = top.to_dict()
+    spec["config"] = CONFIG
     return spec

@@ -81,7 +81,10 @@ footer { margin-top: 3rem; font-size: .875rem; color: #666; }
 """
 
 SCRIPT: Final = """\
-const actions = {export: true, source: false, compiled: false, editor: false};
+const options = {
+  renderer: "canvas",  // thousands of points are too many elements
+  actions: {export: true, source: false, compiled: false, editor: false},
+};
 const views = [];
 async function draw(figure) {
   const place = figure.querySelector(".chart");
@@ -95,7 +98,8 @@ async function draw(figure) {
     spec.width = Math.max(200, Math.min(spec.width, width - 80));
   }
   try {
-    views.push((await vegaEmbed(place, spec, {actions, downloadFileName: figure.id})).view);
+    const made = await vegaEmbed(place, spec, {...options, downloadFileName: figure.id});
+    views.push(made.view);
   } catch (error) {
     place.textContent = `This chart could not be drawn: ${error.message}`;
     console.error(error);

@@ -128,61 +128,6 @@ def citation() -> Section:
     return Section("How to cite", text=text, code=f"{software}\n\n{PAPER}")
 
 
-def compared(
-    caption: str,
-    published: Mapping[tuple[str, str, float], float],
-    ours: Mapping[tuple[str, str, float], float],
-) -> Table:
-    """Published values beside ours, by learner, law and expected delay, with relative errors.
-
-    A cell reads "ours / published (relative error)"; what was not published has ours alone.
-    """
-    means = sorted({mean for _, _, mean in published} | {mean for _, _, mean in ours})
-    lines = dict.fromkeys((learner, law) for learner, law, _ in ours)
-    rows: list[list[Value]] = []
-    for learner, law in lines:
-        row: list[Value] = [learner, law]
-        for mean in means:
-            mine, theirs = ours.get((learner, law, mean)), published.get((learner, law, mean))
-            if mine is None or theirs is None:
-                row.append(mine)
-            else:
-                relative = written(error(mine, theirs), "+.1%")
-                row.append(f"{mine:,.0f} / {theirs:,.0f} ({relative})")
-        rows.append(row)
-    return Table(caption, ("Learner", "Delays", *(f"E[τ] = {mean:g}" for mean in means)), rows)
-
-
-def errors(
-    caption: str,
-    published: Mapping[str, Mapping[tuple[str, str, float], float]],
-    ours: Mapping[str, Mapping[tuple[str, str, float], float]],
-) -> Table:
-    """How far ours are from the published values: for each group, such as a chain, and overall."""
-    groups = {
-        group: [
-            error(ours[group][key], value)
-            for key, value in values.items()
-            if key in ours.get(group, {})
-        ]
-        for group, values in published.items()
-    }
-    groups["All"] = [one for found in groups.values() for one in found]
-    rows = [
-        (group, len(found), sum(map(abs, found)) / len(found), sum(found) / len(found),
-         max(found, key=abs))
-        for group, found in groups.items()
-        if found
-    ]  # fmt: skip
-    columns = ("", "Values", "Mean absolute error", "Mean error", "Largest error")
-    return Table(caption, columns, rows, dict.fromkeys(columns[3:], "+.1%") | {columns[2]: ".1%"})
-
-
-def error(ours: float, published: float) -> float:
-    """The relative error."""
-    return (ours - published) / published
-
-
 def comparison(
     groups: Mapping[str, Sequence[Run]], *, title: str, command: str
 ) -> tuple[Section, Section]:

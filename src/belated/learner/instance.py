@@ -8,7 +8,7 @@ from belated.buckets import buckets, clear, put
 from belated.compiled import JIT
 from belated.episode import Episode, Ints
 from belated.learner.backup import as_backup
-from belated.learner.bases.base import Base
+from belated.learner.bases.base import Base, kernel_of
 from belated.learner.counts import Counts, add_episode, empty, roomy, to_dense
 from belated.learner.incremental import begin_epoch, plan_changes
 from belated.learner.planning import Table, Ties, blank, plan_all, scratch
@@ -47,7 +47,7 @@ class Instance:
         self._touch(np.flatnonzero(counts.n != epoch))
         self._incremental = False
         if isinstance(base, Base):
-            self._kernel = base.kernel(shape, problem.episodes)
+            self._kernel = kernel_of(base, shape, problem.episodes)
             quick = as_backup(self._kernel.backup).compiled or not JIT
             self._incremental = quick and problem.planning == "incremental"
 

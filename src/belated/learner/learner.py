@@ -5,14 +5,14 @@ truth or the delays, only of what has been observed.
 """
 
 import heapq
-from collections.abc import Iterable
-from dataclasses import asdict, is_dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.episode import Episode, Floats, Policy, Shape, check_integer
+from belated.episode import Episode, Floats, Policy, Shape, check_id
 from belated.learner.bases import BASES
 from belated.learner.bases.base import Base
 from belated.learner.ids import IdSet
@@ -66,7 +66,7 @@ class Learner:
             shape, base, rewards, episodes=episodes, stages=stages, planning=planning, seed=seed
         )
         self._updater = updater
-        self._explorer = updater.explorer(shape)
+        self._explorer = updater.explorer(self._problem.shape)
         self._instances = [Instance(self._problem, 0)]
         self._seen = IdSet()
         self._owner: dict[int, int] = {}  # episodes begun and not yet returned -> their instance
@@ -120,7 +120,7 @@ class Learner:
         Only MultiInstance must be told, since it has to know which copy played what; for the
         others this keeps count of what is missing.
         """
-        id = check_integer("id", id, 0)
+        id = check_id("id", id)
         if id in self._seen or id in self._owner:
             raise ValueError(f"id {id} has begun already; give every episode an id of its own.")
         policy = self._policy
@@ -188,7 +188,9 @@ class Learner:
 
     def _current(self) -> Policy:
         marks = None if self._explorer is None else self._explorer.marks()
-        return Policy(self._next().table.actions.copy(), marks)
+        actions = self._next().table.actions.copy()
+        actions.setflags(write=False)
+        return Policy(actions, marks)
 
     def snapshot(self) -> dict[str, Any]:
         """The whole learner as plain arrays and numbers; `restore` goes on bit for bit."""
@@ -196,8 +198,8 @@ class Learner:
         return {
             "format": 1,
             "shape": [self.shape.states, self.shape.actions, self.shape.horizon],
-            "base": _describe(problem.base),
-            "updater": _describe(self._updater),
+            "base": _describe(problem.base, BASES),
+            "updater": _describe(self._updater, UPDATERS),
             "rewards": problem.rewards.copy(),
             "episodes": problem.episodes,
             "stages": problem.stages,
@@ -249,13 +251,15 @@ class Learner:
         return self
 
 
-def _describe(part: object) -> dict[str, Any]:
-    options = asdict(part) if is_dataclass(part) and not isinstance(part, type) else {}
-    return {"name": getattr(part, "name", type(part).__name__), "options": options}
+def _describe(part: object, known: Mapping[str, type]) -> dict[str, Any]:
+    name = getattr(part, "name", type(part).__name__)
+    if known.get(name) is not type(part):
+        return {"name": type(part).__name__, "options": None}
+    return {"name": name, "options": asdict(part)}  # type: ignore[call-overload]
 
 
-def _rebuild(what: str, described: dict[str, Any], known: dict[str, Any]) -> object:
-    name = described["name"]
-    if name not in known:
+def _rebuild(what: str, described: dict[str, Any], known: Mapping[str, Any]) -> object:
+    name, options = described["name"], described["options"]
+    if options is None:
         raise ValueError(f"The {what} {name!r} is not built in; pass it as restore(..., {what}=).")
-    return known[name](**described["options"])
+    return known[name](**options)

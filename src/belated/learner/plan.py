@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.episode import Floats, Ints, Shape, check_integer
-from belated.learner.bases.base import Base
+from belated.learner.bases.base import Base, kernel_of
 from belated.learner.counts import from_dense
 from belated.learner.planning import Ties, blank, plan_all, scratch
 from belated.randomness import check_seed
@@ -58,6 +58,8 @@ def plan(
     >>> nothing.v.tolist()
     [[2.0, 2.0, 2.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     """
+    if not isinstance(base, Base | Planner):
+        raise TypeError(f"base is {base!r}; it must be a Base, or have a method plan.")
     m = _counts("transitions", transitions)
     n = _counts("visits", visits)
     if m.ndim not in (3, 4) or m.shape[-1] != m.shape[-3]:
@@ -66,7 +68,9 @@ def plan(
         )
     if n.shape != m.shape[:-1]:
         raise ValueError(f"visits has shape {n.shape}; transitions ask for {m.shape[:-1]}.")
-    if m.ndim == 3 and horizon is None:
+    if horizon is not None:
+        check_integer("horizon", horizon, 1)
+    elif m.ndim == 3:
         raise ValueError("horizon is missing; counts pooled over the stages do not tell it.")
     if m.ndim == 4 and horizon not in (None, m.shape[0]):
         raise ValueError(f"horizon is {horizon}; transitions have {m.shape[0]} stages.")
@@ -84,14 +88,17 @@ def plan(
         return base.plan(n[None] if lead else n, m[None] if lead else m, known, episodes)
     table = blank(shape)
     ties = Ties(base.ties == "random", np.uint64(check_seed(seed)), 0)
-    kernel = base.kernel(shape, episodes)
+    kernel = kernel_of(base, shape, episodes)
     plan_all(base, kernel, from_dense(shape, m), known, ties, table, scratch(shape))
     return Plan(table.actions, table.q.reshape(shape.table), table.v)
 
 
 def check_rewards(rewards: ArrayLike, shape: Shape) -> Floats:
     """Known rewards as (H, S, A), or a sentence that says what is wrong."""
-    values = np.asarray(rewards, dtype=np.float64)
+    try:
+        values = np.asarray(rewards, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError("rewards must be a rectangular array of numbers.") from None
     if values.shape not in (shape.table, shape.table[1:]):
         raise ValueError(
             f"rewards has shape {values.shape}; it must be (H, S, A) = {shape.table} "

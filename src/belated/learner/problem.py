@@ -44,6 +44,8 @@ class Problem:
             raise TypeError(
                 f"base is {base!r}; it must be a Base, or an object with a plan method."
             )
+        if not isinstance(shape, Shape):
+            raise TypeError(f"shape is {shape!r}; it must be a Shape(states, actions, horizon).")
         check_choice("stages", stages, ("each", "pooled"))
         check_choice("planning", planning, ("incremental", "full"))
         return cls(

@@ -12,7 +12,7 @@ from belated.episode import Floats, Ints
 from belated.exact.incremental import arrays_of
 from belated.exact.values import optimal_table
 from belated.learner.backup import as_backup
-from belated.learner.bases.base import Base
+from belated.learner.bases.base import Base, kernel_of
 from belated.learner.counts import roomy
 from belated.learner.planning import rules_of
 from belated.learner.problem import Problem
@@ -112,7 +112,7 @@ class Player:
         self.problem = problem
         self.updater = updater
         self.heard = heard
-        self.kernel = base.kernel(problem.shape, problem.episodes)
+        self.kernel = kernel_of(base, problem.shape, problem.episodes)
         self.rules = rules_of(base, self.kernel)
         self.planning = engine.PLANNING.index(planning)
         self.world = arrays_of(world)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.episode import Shape
-from belated.learner.backup import Backup, Function
+from belated.learner.backup import Backup, Function, as_backup
 
 
 class Kernel(NamedTuple):
@@ -47,15 +47,32 @@ class Base:
     name: ClassVar[str] = "base"
 
     def __post_init__(self) -> None:
+        check_number("delta", self.delta)
+        check_number("scale", self.scale)
         if not 0 < self.delta < 1:
             raise ValueError(f"delta is {self.delta}; it must lie strictly between 0 and 1.")
         if not (self.scale >= 0 and math.isfinite(self.scale)):
             raise ValueError(f"scale is {self.scale}; it must be a finite number of at least 0.")
         check_choice("ties", self.ties, ("first", "random"))
+        if not isinstance(self.monotone, bool):
+            raise TypeError(f"monotone must be True or False, not {self.monotone!r}.")
 
     def kernel(self, shape: Shape, episodes: int) -> Kernel:
         """The backup and its constants for `episodes` episodes of a problem of this shape."""
         raise TypeError(f"{type(self).__name__} needs a method kernel(shape, episodes).")
+
+
+def kernel_of(base: Base, shape: Shape, episodes: int) -> Kernel:
+    """A base's kernel, its constants as the contiguous floats that compiled code takes."""
+    kernel = base.kernel(shape, episodes)
+    constants = np.ascontiguousarray(kernel.constants, np.float64)
+    return kernel._replace(constants=constants, backup=as_backup(kernel.backup))
+
+
+def check_number(name: str, value: object) -> None:
+    """Refuse what is not a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, not {value!r}.")
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:

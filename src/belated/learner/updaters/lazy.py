@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 from belated.compiled import inlined
+from belated.learner.bases.base import check_number
 from belated.learner.updaters.updater import Sight, Updater
 
 
@@ -27,8 +28,7 @@ class Lazy(Updater):
     name = "lazy"
 
     def __post_init__(self) -> None:
-        if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float):
-            raise TypeError(f"alpha must be a number, not {self.alpha!r}.")
+        check_number("alpha", self.alpha)
         if not self.alpha >= 1:
             raise ValueError(f"alpha is {self.alpha}; it must be at least 1 (math.inf is active).")
         object.__setattr__(self, "alpha", float(self.alpha))

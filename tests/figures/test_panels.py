@@ -1,0 +1,231 @@
+import matplotlib
+import numpy as np
+import pytest
+
+from belated.figures.bands import Band, ceiling
+from belated.figures.columns import delay_bands, regret_bands
+from belated.figures.looks import PALETTE, looks
+from belated.figures.panels import (
+    BAND_NOTE,
+    CUT_NOTE,
+    delay_panels,
+    drawn_delay,
+    drawn_regret,
+    regret_panels,
+)
+from made_up_runs import MadeUp
+
+LAWS = ("constant", "uniform", "poisson", "geometric")
+LEARNERS = {
+    "active": "Active",
+    "lazy:100": "Lazy, α = 100",
+    "lazy:10": "Lazy, α = 10",
+    "lazy:1": "Lazy, α = 1",
+    "explicit": "Explicit exploration",
+}
+FOUR = {updater: name for updater, name in LEARNERS.items() if updater != "explicit"}
+NOTES = {"title": "A title", "command": "belated reproduce --seeds 3"}
+WHERE = {"world": "chain-5", "base": "figures", "laws": LAWS}
+
+
+@pytest.fixture(scope="module")
+def results():
+    return MadeUp(chains=(5,), seeds=4).make()
+
+
+@pytest.fixture(scope="module")
+def regret(results):
+    return regret_bands(*results, mean=500, learners=LEARNERS, **WHERE)
+
+
+@pytest.fixture(scope="module")
+def delay(results):
+    return delay_bands(results[0], learners=FOUR, **WHERE)
+
+
+def means(axes):
+    """The lines of means, which have names that are no underscores."""
+    lines = {line.get_label(): line for line in axes.get_lines()}
+    return {name: line for name, line in lines.items() if not name.startswith("_")}
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def small_print(figure):
+    return figure.texts[-1].get_text()
+
+
+@pytest.mark.parametrize("draw", [regret_panels, delay_panels])
+def test_a_pdf_and_a_png_appear_in_a_new_folder(draw, regret, delay, tmp_path):
+    panels = regret if draw is regret_panels else delay
+    paths = draw(panels, tmp_path / "new" / "v1.5", **NOTES)
+    assert paths == [tmp_path / "new" / "v1.5.pdf", tmp_path / "new" / "v1.5.png"]
+    assert paths[0].read_bytes().startswith(b"%PDF")
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("draw", [regret_panels, delay_panels])
+def test_the_same_numbers_give_the_same_bytes_whatever_the_users_settings(
+    draw, regret, delay, tmp_path
+):
+    panels = regret if draw is regret_panels else delay
+    first = draw(panels, tmp_path / "first", **NOTES)
+    with matplotlib.rc_context({"lines.linewidth": 9, "font.size": 20, "savefig.dpi": 50}):
+        second = draw(panels, tmp_path / "second", **NOTES)
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert b"CreationDate" not in first[0].read_bytes()
+
+
+def test_every_panel_has_its_law_and_a_line_of_means_for_each_learner(regret):
+    figure = drawn_regret(regret, **NOTES)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == list(regret)
+    for axes, lines in zip(figure.axes, regret.values(), strict=True):
+        found = means(axes)
+        assert list(found) == list(LEARNERS.values())
+        for name, line in lines.items():
+            np.testing.assert_array_equal(found[name].get_xdata(), line.x)
+            np.testing.assert_array_equal(found[name].get_ydata(), line.mean)
+
+
+def test_one_legend_names_all_learners(regret):
+    figure = drawn_regret(regret, **NOTES)
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(LEARNERS.values())
+    assert all(axes.get_legend() is None for axes in figure.axes)
+
+
+def test_the_axes_are_named_once_and_shared(regret):
+    figure = drawn_regret(regret, **NOTES)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["Cumulative regret", "", "", ""]
+    assert {axes.get_xlabel() for axes in figure.axes} == {"Episode"}
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    assert len({axes.get_xlim() for axes in figure.axes}) == 1
+
+
+def test_a_learner_far_above_the_others_leaves_the_panel_and_a_note_says_where_to(regret):
+    figure = drawn_regret(regret, **NOTES)
+    limit = ceiling(regret)
+    assert figure.axes[0].get_ylim() == (0, limit)
+    for axes, lines in zip(figure.axes, regret.values(), strict=True):
+        end = lines["Explicit exploration"].mean[-1]
+        assert end > limit
+        assert texts(axes) == [f"Explicit exploration ↑ {end:,.0f}"]
+    assert small_print(figure) == f"{BAND_NOTE} {CUT_NOTE}\n{NOTES['command']}"
+
+
+def test_only_the_panels_that_a_line_leaves_have_a_note():
+    runs, curves = MadeUp(
+        chains=(5,), seeds=2, explicit={**dict.fromkeys(LAWS, 0.0), "geometric": 50.0}
+    ).make()
+    panels = regret_bands(runs, curves, mean=500, learners=LEARNERS, **WHERE)
+    figure = drawn_regret(panels, **NOTES)
+    assert [len(axes.texts) for axes in figure.axes] == [0, 0, 0, 1]
+    assert CUT_NOTE in small_print(figure)
+
+
+def test_all_bands_lie_in_the_panels_where_none_is_far_above(results):
+    panels = regret_bands(*results, mean=500, learners=FOUR, **WHERE)
+    figure = drawn_regret(panels, **NOTES)
+    top = max(line.high.max() for lines in panels.values() for line in lines.values())
+    bottom, above = figure.axes[0].get_ylim()
+    assert bottom == 0
+    assert above >= top
+    assert not any(axes.texts for axes in figure.axes)
+    assert small_print(figure) == f"{BAND_NOTE}\n{NOTES['command']}"
+
+
+def test_a_learner_keeps_its_colour_where_others_are_missing(results, regret):
+    names = list(LEARNERS.values())
+    some = regret_bands(
+        *results, mean=500, learners={"lazy:1": "Lazy, α = 1", "lazy:10": "Lazy, α = 10"}, **WHERE
+    )
+    whole, part = (
+        means(drawn_regret(panels, order=names, **NOTES).axes[0]) for panels in (regret, some)
+    )
+    assert list(part) == ["Lazy, α = 10", "Lazy, α = 1"]
+    for name, line in part.items():
+        assert line.get_color() == whole[name].get_color() == looks(names)[name].colour
+
+
+def test_lines_look_different_in_colour_and_in_grey():
+    found = looks(LEARNERS.values()).values()
+    for part in ("colour", "dashes", "marker", "shape"):
+        assert len({getattr(look, part) for look in found}) == len(LEARNERS)
+
+
+def test_delay_dependence_shows_final_regret_at_each_expected_delay(delay):
+    figure = drawn_delay(delay, **NOTES)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == list(FOUR.values())
+    assert figure.axes[0].get_ylabel() == "Final regret"
+    assert figure.axes[0].get_xlabel() == "Expected delay E[τ]"
+    for axes, lines in zip(figure.axes, delay.values(), strict=True):
+        found = means(axes)
+        assert list(found) == ["Constant", "Uniform", "Poisson", "Geometric"]
+        for name, line in lines.items():
+            np.testing.assert_array_equal(found[name].get_xdata(), [0, 100, 200, 300, 400, 500])
+            np.testing.assert_array_equal(found[name].get_ydata(), line.mean)
+        assert axes.get_ylim()[1] >= max(line.high.max() for line in lines.values())
+        assert axes.get_xlim()[0] < 0 < 500 < axes.get_xlim()[1]
+
+
+def test_no_law_has_the_colour_of_a_learner(delay):
+    colours = {line.get_color() for line in means(drawn_delay(delay, **NOTES).axes[0]).values()}
+    assert len(colours) == 4
+    assert colours.isdisjoint(set(PALETTE[: len(LEARNERS)]))
+
+
+def test_published_values_are_hollow_markers_of_their_lines_colour(delay):
+    published = {"Active": {"Poisson": {0: 900.0, 500: 1600.0}}}
+    figure = drawn_delay(delay, published=published, **NOTES)
+    hollow = [
+        line
+        for line in figure.axes[0].get_lines()
+        if line.get_markerfacecolor() == "none" and line.get_xdata().size
+    ]
+    [marks] = hollow
+    np.testing.assert_array_equal(marks.get_xdata(), [0, 500])
+    np.testing.assert_array_equal(marks.get_ydata(), [900, 1600])
+    assert marks.get_markeredgecolor() == means(figure.axes[0])["Poisson"].get_color()
+    assert figure.legends[0].get_texts()[-1].get_text() == "Published"
+
+
+def test_figures_without_published_values_do_not_speak_of_them(delay):
+    names = [text.get_text() for text in drawn_delay(delay, **NOTES).legends[0].get_texts()]
+    assert names == ["Constant", "Uniform", "Poisson", "Geometric"]
+
+
+def test_more_than_four_panels_go_below_and_each_column_names_its_axis():
+    line = Band(np.array([1, 2]), np.ones(2), np.ones(2), np.ones(2))
+    figure = drawn_regret({str(i): {"Active": line} for i in range(6)}, **NOTES)
+    assert [bool(axes.get_xlabel()) for axes in figure.axes] == [False] * 2 + [True] * 4
+    assert [bool(axes.get_ylabel()) for axes in figure.axes] == [True] + [False] * 3 + [True, False]
+
+
+def test_a_long_command_is_broken_into_lines_and_kept_whole(regret):
+    command = "belated reproduce " + " ".join(f"--option-{i} {i}" for i in range(30))
+    lines = small_print(drawn_regret(regret, title="A title", command=command)).split("\n")
+    assert len(lines) > 3
+    assert " ".join(lines[1:]).split() == command.split()
+
+
+def test_the_legend_and_the_small_print_stay_clear_of_each_other_and_of_the_panels(regret):
+    command = "belated reproduce " + " ".join(f"--option-{i} {i}" for i in range(30))
+    figure = drawn_regret(regret, title="A title", command=command)
+    figure.canvas.draw()
+    note = figure.texts[-1].get_window_extent()
+    legend = figure.legends[0].get_window_extent()
+    lowest = min(axes.get_tightbbox().y0 for axes in figure.axes)
+    assert 0 <= note.y0 < note.y1 <= legend.y0 < legend.y1 <= lowest
+    assert figure.bbox.x0 <= legend.x0 < legend.x1 <= figure.bbox.x1
+    assert note.x1 <= figure.bbox.x1
+
+
+@pytest.mark.parametrize("panels", [{}, {"Constant": {}, "Uniform": {}}])
+@pytest.mark.parametrize("draw", [regret_panels, delay_panels])
+def test_no_lines_make_no_figure(draw, panels, tmp_path):
+    with pytest.raises(ValueError, match=r"^panels is empty; a figure needs at least one line\.$"):
+        draw(panels, tmp_path / "empty", **NOTES)
+    assert list(tmp_path.iterdir()) == []
