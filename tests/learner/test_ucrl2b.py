@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+import belated as bl
 from belated.compiled import interpreted
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage
 from belated.learner.bases.base import Kernel
 from belated.learner.bases.ucrl2b import UCRL2B, deviation, maximum, seen, width
-from belated.learner.counts import from_dense
-from belated.learner.planning import Ties, blank, sweep
 from learner_rows import make
 
 SHAPE, EPISODES = Shape(4, 2, 5), 1000
@@ -166,13 +165,12 @@ def test_a_compiled_plan_is_the_backup_of_every_row(form: str) -> None:
     m = rng.integers(0, 90, (5, 4, 2, 4)) * rng.integers(0, 2, (5, 4, 2, 4))
     rewards = rng.random((5, 4, 2))
     kernel = UCRL2B(form=form, scale=0.1).kernel(SHAPE, EPISODES)  # type: ignore[arg-type]
-    ties, table = Ties(False, np.uint64(0), 0), blank(SHAPE)
-    counts = from_dense(SHAPE, m)
-    sweep(kernel.backup, kernel.constants, True, False, counts, rewards, ties, table)
+    base = UCRL2B(form=form, scale=0.3)  # type: ignore[arg-type]
+    plan = bl.plan(base, m.sum(axis=-1), m, rewards, episodes=EPISODES)
     for h, s, a in np.ndindex(5, 4, 2):
-        stage, row = make(table.v[h + 1], m[h, s, a], h=h, reward=rewards[h, s, a])
-        assert table.q[h, s, a] == value(kernel, stage, row)
-    assert (table.q[0] < 5).any()
+        stage, row = make(plan.v[h + 1], m[h, s, a], h=h, reward=rewards[h, s, a])
+        assert plan.q[h, s, a] == value(kernel, stage, row)
+    assert (plan.q[0] < 5).any()
 
 
 def test_compiled_and_interpreted_maxima_are_equal_to_the_bit() -> None:

@@ -254,7 +254,7 @@ class Learner:
 def _describe(part: object, known: Mapping[str, type]) -> dict[str, Any]:
     name = getattr(part, "name", type(part).__name__)
     if known.get(name) is not type(part):
-        return {"name": type(part).__name__, "options": None}
+        return {"name": type(part).__name__ if name in known else name, "options": None}
     return {"name": name, "options": asdict(part)}  # type: ignore[call-overload]
 
 
