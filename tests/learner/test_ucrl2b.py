@@ -165,7 +165,7 @@ def test_a_compiled_plan_is_the_backup_of_every_row(form: str) -> None:
     m = rng.integers(0, 90, (5, 4, 2, 4)) * rng.integers(0, 2, (5, 4, 2, 4))
     rewards = rng.random((5, 4, 2))
     kernel = UCRL2B(form=form, scale=0.1).kernel(SHAPE, EPISODES)  # type: ignore[arg-type]
-    base = UCRL2B(form=form, scale=0.3)  # type: ignore[arg-type]
+    base = UCRL2B(form=form, scale=0.1)  # type: ignore[arg-type]
     plan = bl.plan(base, m.sum(axis=-1), m, rewards, episodes=EPISODES)
     for h, s, a in np.ndindex(5, 4, 2):
         stage, row = make(plan.v[h + 1], m[h, s, a], h=h, reward=rewards[h, s, a])

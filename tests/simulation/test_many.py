@@ -35,13 +35,13 @@ class Scripted:
         self.script = script
 
     def run(self, seed, heard):
-        heard(0)
+        heard(1)
         return self.script(seed, heard)
 
 
 def until_stopped(heard):
     while True:
-        heard(0)
+        heard(1)
 
 
 @pytest.mark.parametrize("threads", [None, 1, 2, 5])

@@ -34,8 +34,7 @@ def sweep(
     results are plain Parquet files; `belated.results(FOLDER)` reads them, `belated figures FOLDER`
     draws them.
     """
-    from rich.console import Console
-
+    from belated.cli.tables import show
     from belated.sweep.results import Results
     from belated.sweep.store import Store, write
     from belated.sweep.study import read_study
@@ -50,7 +49,7 @@ def sweep(
     facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
     write(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     outcome = play(cells, store, threads=threads, scheduler=scheduler)
-    Console().print(summary(Results(store.folder)))
+    show(summary(Results(store.folder)))
     typer.echo(f"{outcome.played} cells played, {outcome.kept} kept from before: {store.folder}")
 
 
@@ -84,19 +83,10 @@ def play(
 
 def summary(results: "Results") -> "Table":
     """One row for each setting."""
-    from rich import box
-    from rich.table import Table
+    from belated.cli.tables import numbers
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for title, justify in (
-        ("Setting", "left"),
-        ("Seeds", "right"),
-        ("Mean final regret", "right"),
-        ("Central 95% of runs", "right"),
-        ("Mean updates", "right"),
-        ("Optimism held", "right"),
-    ):
-        table.add_column(title, justify=justify)  # type: ignore[arg-type]
+    titles = ("Seeds", "Mean final regret", "Central 95% of runs", "Mean updates", "Optimism held")
+    table = numbers("Setting", titles)
     rows = results.sql(
         """
         SELECT setting, count(*) AS seeds, avg(total_regret) AS mean,

@@ -1,0 +1,119 @@
+"""`belated reproduce`, `sweep` and `figures`, end to end on something small."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from belated.cli.main import main
+from belated.papers.howson2021 import grid
+from belated.sweep.store import Store
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """The exit code of a command."""
+    monkeypatch.setattr(sys, "argv", ["belated", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return int(left.value.code or 0)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One short chain in place of four long ones."""
+    monkeypatch.setattr(grid, "CHAINS", (5,))
+    preset = grid.Preset(seeds=5, episodes={5: 300})
+    monkeypatch.setitem(grid.PRESETS, "quick", preset)
+
+
+@pytest.mark.usefixtures("small")
+def test_one_command_leaves_figures_numbers_claims_and_a_report(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "reproduce", "howson2021", "--out", tmp_path) == 0
+    printed = capsys.readouterr().out
+    assert "105 cells played, 0 kept from before." in printed
+    assert "Active updating gives the best performance" in printed
+    assert "No run is as long as the paper's" in printed
+    drawn = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert drawn == [
+        f"{name}.{kind}"
+        for name in (
+            "01-chain-5-regret-100",
+            "02-chain-5-regret-300",
+            "03-chain-5-regret-500",
+            "04-chain-5-delay",
+        )
+        for kind in ("pdf", "png")
+    ]
+    page = (tmp_path / "report.html").read_text()
+    assert "Claims" in page
+    assert "belated reproduce howson2021 --preset quick --variant figures" in page
+
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.p*") if path.is_file()}
+    assert call(monkeypatch, "figures", tmp_path) == 0
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.usefixtures("small")
+def test_ctrl_c_leaves_with_130_and_keeps_what_was_finished(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual, saved = Store.save, []
+
+    def save(self: Store, *facts: Any) -> None:
+        if len(saved) == 3:
+            raise KeyboardInterrupt
+        saved.append(facts)
+        usual(self, *facts)
+
+    monkeypatch.setattr(Store, "save", save)
+    assert call(monkeypatch, "reproduce", "--out", tmp_path) == 130
+    assert "Stopped: 3 of 105 cells are finished and kept" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert sum(1 for _ in Store(tmp_path).ids()) == 3
+
+
+def test_a_full_disk_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def save(self: Store, *facts: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Store, "save", save)
+    assert call(monkeypatch, "sweep", study_file(tmp_path), "--out", tmp_path / "out") == 1
+    assert "is full. What was finished is kept" in capsys.readouterr().err
+
+
+def test_a_study_is_played_summed_up_and_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert call(monkeypatch, "sweep", study_file(tmp_path), "--out", out) == 0
+    printed = capsys.readouterr().out
+    assert "chain-3/ucrl2/poisson-5/lazy-10" in printed
+    assert "4 cells played, 0 kept from before" in printed
+    assert json.loads((out / "study.json").read_text())["study"] == "small"
+    assert call(monkeypatch, "figures", out) == 0
+    assert (out / "figures" / "chain-3-ucrl2.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_wrong_study_leaves_with_2_and_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = study_file(tmp_path)
+    path.write_text(path.read_text().replace("lazy:10", "lazzy:10"))
+    assert call(monkeypatch, "sweep", path) == 2
+    assert "study.toml: key 'updaters'" in capsys.readouterr().err
+
+
+def study_file(folder: Path) -> Path:
+    """A study of a few runs."""
+    path = folder / "study.toml"
+    path.write_text(
+        'name = "small"\nepisodes = 100\nseeds = 3\nworlds = ["chain-3"]\nbases = ["ucrl2"]\n'
+        'updaters = ["active", "lazy:10"]\ndelays = ["constant:0", "poisson:5"]\n'
+    )
+    return path
