@@ -20,11 +20,13 @@ from belated.mdp.model import MDP
 
 
 def parse_world(text: str) -> MDP:
-    """ "chain-S" is the paper's chain of S states."""
-    kind, _, size = text.partition("-")
+    """ "chain-S" is the paper's chain of S states; "chain-S-right" pays there for right only."""
+    kind, _, size = text.removesuffix("-right").partition("-")
     if kind != "chain" or not size.isdigit():
-        raise ValueError(f"world is {text!r}; it must be 'chain-S', such as 'chain-30'.")
-    return chain(int(size))
+        raise ValueError(
+            f"world is {text!r}; it must be 'chain-S' or 'chain-S-right', such as 'chain-30'."
+        )
+    return chain(int(size), reward_on="state_right" if text.endswith("-right") else "state")
 
 
 def parse_base(text: str, options: Mapping[str, Any] | None = None) -> Base:
