@@ -1,7 +1,9 @@
 """The paper's experiments as data."""
 
+import numpy as np
 import pytest
 
+from belated.papers.howson2021.evidence import on_one_chain
 from belated.papers.howson2021.grid import CHAINS, PRESETS, VARIANTS, cells, figures
 
 
@@ -36,3 +38,9 @@ def test_there_are_sixteen_figures_three_of_regret_and_one_of_delay_for_each_cha
     assert sum(figure.kind == "delay" for figure in made) == 4
     assert made[12].title == "Cumulative regret (S = 30, E[τ] = 100)"
     assert made[15].title == "Delay dependence (S = 30)"
+
+
+def test_a_chain_has_one_name_whatever_its_last_state_pays_for() -> None:
+    runs = {"world": np.array(["chain-5", "chain-5-right"], object), "seed": np.array([1, 2])}
+    assert on_one_chain(runs)["world"].tolist() == ["chain-5", "chain-5"]
+    assert runs["world"][1] == "chain-5-right"

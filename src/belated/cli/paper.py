@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from belated.figures.bands import Panels
 from belated.figures.charts import Chart, delay_chart, regret_chart
 from belated.figures.columns import Points, delay_bands, published_points, regret_bands
 from belated.figures.panels import delay_panels, regret_panels
 from belated.figures.report import Section, Table, citation, provenance, write_report
 from belated.papers.howson2021.claims import Verdict, all_claims
-from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, RIGHT, Figure, figures
+from belated.papers.howson2021.evidence import on_one_chain
+from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, Figure, figures
 from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, summary
 from belated.sweep.results import Results
 from belated.sweep.store import Columns
@@ -226,8 +225,5 @@ def claims_on_terminal(verdicts: Sequence[Verdict]) -> "RichTable":
 
 def judged(results: Results, variant: str, command: str) -> tuple[Paper, list[Verdict]]:
     """The paper as these results have it, and the verdict on each of its claims."""
-    runs = results.runs()
-    # One chain to the reader, whatever its last state pays for.
-    runs["world"] = np.array([world.removesuffix(RIGHT) for world in runs["world"]], object)
-    paper = Paper(results, runs, variant, command)
+    paper = Paper(results, on_one_chain(results.runs()), variant, command)
     return paper, all_claims(paper.runs, results.curves)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from belated.episode import Floats, Ints
-from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS
+from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, RIGHT
 from belated.papers.statistics import FEWEST, Interval, mean_interval
 from belated.sweep.store import Columns
 
@@ -59,6 +59,7 @@ class Evidence:
     def __init__(self, runs: Columns, curves: Curves) -> None:
         self._curves = curves
         self.groups: dict[Key, Group] = {}
+        runs = on_one_chain(runs)
         worlds = {f"chain-{states}": states for states in CHAINS}
         inside = np.isin(runs["world"].astype(str), list(worlds))
         inside &= np.isin(runs["law"].astype(str), LAWS)
@@ -136,6 +137,12 @@ class Evidence:
             strict=True,
         ):
             yield int(seed), episode, regret
+
+
+def on_one_chain(runs: Columns) -> Columns:
+    """The same runs with one name for a chain, whatever its last state pays for."""
+    names = [str(world).removesuffix(RIGHT) for world in runs["world"]]
+    return {**runs, "world": np.array(names, object)}
 
 
 def level_at(episode: Ints, regret: Floats, at: float) -> float:
