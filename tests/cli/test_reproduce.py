@@ -48,6 +48,7 @@ def test_one_command_leaves_figures_numbers_claims_and_a_report(
         )
         for kind in ("pdf", "png")
     ]
+    assert "| Claim | Outcome |" in (tmp_path / "numbers.md").read_text()
     page = (tmp_path / "report.html").read_text()
     assert "Claims" in page
     assert "belated reproduce howson2021 --preset quick --variant figures" in page

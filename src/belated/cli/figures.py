@@ -41,7 +41,7 @@ def finish_paper(folder: Path, variant: str, command: str) -> None:
     from rich.console import Console
     from rich.progress import track
 
-    from belated.cli.paper import claims_on_terminal, judged
+    from belated.cli.paper import claims_on_terminal, judged, numbers_page
     from belated.papers.howson2021.grid import figures as paper_figures
     from belated.sweep.results import Results
 
@@ -57,6 +57,7 @@ def finish_paper(folder: Path, variant: str, command: str) -> None:
     )
     for figure in work:
         paper.draw(figure, folder / "figures")
+    (folder / "numbers.md").write_text(numbers_page(paper, verdicts), encoding="utf-8")
     try:
         report = paper.report(folder / "report.html", verdicts)
     except ImportError as error:
@@ -65,6 +66,7 @@ def finish_paper(folder: Path, variant: str, command: str) -> None:
     console.print(claims_on_terminal(verdicts))
     console.print(paper.verdict(), soft_wrap=True)
     typer.echo(f"Figures: {folder / 'figures'}")
+    typer.echo(f"Numbers: {folder / 'numbers.md'}")
     if report is not None:
         typer.echo(f"Report: {report}")
 

@@ -191,6 +191,33 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     return tables
 
 
+def numbers_page(paper: Paper, verdicts: Sequence[Verdict]) -> str:
+    """Published numbers beside ours and the outcome of every claim, as Markdown."""
+    lines = [paper.verdict(), ""]
+    for table in comparison_tables(paper.comparisons()):
+        lines += [f"### {table.caption}", "", *markdown(table)]
+    lines += ["### Claims", "", "| Claim | Outcome |", "| --- | --- |"]
+    lines += [f"| {one.claim} | {one.outcome} |" for one in verdicts]
+    return "\n".join([*lines, ""])
+
+
+def markdown(table: Table) -> list[str]:
+    """A table of the report as Markdown."""
+
+    def cell(name: str, value: object) -> str:
+        if value is None:
+            return "–"
+        form = table.formats.get(name, ",.0f")
+        return format(value, form) if isinstance(value, int | float) else str(value)
+
+    rows = [
+        [cell(name, value) for name, value in zip(table.columns, row, strict=True)]
+        for row in table.rows
+    ]
+    lines = [table.columns, ["---"] * len(table.columns), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines] + [""]
+
+
 def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
     """Claims and outcomes, then the numbers behind each."""
     overview = Table(
