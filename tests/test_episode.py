@@ -97,14 +97,14 @@ def test_a_policy_plays_its_action() -> None:
     policy = bl.Policy(ACTIONS)
     assert not policy.mixed
     assert [policy.action(h, s, u=0.99) for h in (0, 1) for s in (0, 1)] == [0, 2, 1, 0]
-    assert policy.choices(0, 1).tolist() == [2]
+    assert policy.marked(0, 1).tolist() == []
     np.testing.assert_array_equal(policy.probabilities(3), np.eye(3)[ACTIONS])
 
 
 def test_a_policy_draws_from_the_marked_actions_where_it_explores() -> None:
     policy = bl.Policy(ACTIONS, MARKS)
     assert policy.mixed
-    assert policy.choices(0, 1).tolist() == [0, 2]
+    assert policy.marked(0, 1).tolist() == [0, 2]
     assert [policy.action(0, 1, u) for u in (0.0, 0.49, 0.5, 1 - 2**-53)] == [0, 0, 2, 2]
     assert policy.action(1, 0, 0.99) == 1
     expected = np.eye(3)[ACTIONS]

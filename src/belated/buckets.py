@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from belated.compiled import inlined, kernel
 
 END: Final = -1
-_OUT: Final = -2
+OUT: Final = -2
 
 
 class Buckets(NamedTuple):
@@ -30,13 +30,13 @@ class Buckets(NamedTuple):
 
 def buckets(count: int, *, items: int) -> Buckets:
     """Empty buckets for the items 0 .. items - 1."""
-    return Buckets(np.full(count, END, np.int32), np.full(items, _OUT, np.int32))
+    return Buckets(np.full(count, END, np.int32), np.full(items, OUT, np.int32))
 
 
 @inlined
 def put(some: Buckets, bucket: int, item: int) -> bool:
     """Put an item in; False if it is in already."""
-    if some.after[item] != _OUT:
+    if some.after[item] != OUT:
         return False
     some.after[item] = some.head[bucket]
     some.head[bucket] = item
@@ -49,7 +49,7 @@ def take(some: Buckets, bucket: int) -> int:
     item = int(some.head[bucket])
     if item != END:
         some.head[bucket] = some.after[item]
-        some.after[item] = _OUT
+        some.after[item] = OUT
     return item
 
 

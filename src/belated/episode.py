@@ -96,19 +96,24 @@ class Episode:
                     f"Episode {self.id} has {name}[{step}] = {values[step]}; "
                     f"allowed are 0 .. {limit - 1}."
                 )
-        if self.rewards is not None:
-            if self.rewards.shape != (shape.horizon,):
-                raise ValueError(
-                    f"Episode {self.id} has {self.rewards.size} rewards; "
-                    f"horizon {shape.horizon} needs as many."
-                )
-            outside = np.flatnonzero(~((self.rewards >= 0) & (self.rewards <= 1)))
-            if outside.size:
-                step = int(outside[0])
-                raise ValueError(
-                    f"Episode {self.id} has rewards[{step}] = {self.rewards[step]}; "
-                    "rewards lie in [0, 1]."
-                )
+        self.check_rewards(shape)
+
+    def check_rewards(self, shape: Shape) -> None:
+        """Refuse rewards that are not one for each step, in [0, 1]."""
+        if self.rewards is None:
+            return
+        if self.rewards.shape != (shape.horizon,):
+            raise ValueError(
+                f"Episode {self.id} has {self.rewards.size} rewards; "
+                f"horizon {shape.horizon} needs as many."
+            )
+        outside = np.flatnonzero(~((self.rewards >= 0) & (self.rewards <= 1)))
+        if outside.size:
+            step = int(outside[0])
+            raise ValueError(
+                f"Episode {self.id} has rewards[{step}] = {self.rewards[step]}; "
+                "rewards lie in [0, 1]."
+            )
 
 
 def _integers(name: str, values: Sequence[int] | Ints) -> Ints:
@@ -127,38 +132,91 @@ def _numbers(name: str, values: ArrayLike | None) -> Floats | None:
         raise TypeError(f"{name} must be a flat sequence of numbers, not {values!r}.") from None
 
 
+@dataclass(frozen=True)
+class Step:
+    """One step of an episode, for feedback that comes step by step.
+
+    Episode `id` took `action` in `state` at `step`, counted from 0, and went to `successor`;
+    `reward` may be left out where rewards are known beforehand.
+
+    >>> Step(7, 0, state=2, action=1, successor=3).successor
+    3
+    """
+
+    id: int
+    step: int
+    state: int
+    action: int
+    successor: int
+    reward: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", check_id("Step id", self.id))
+        for name in ("step", "state", "action", "successor"):
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), 0))
+        if self.reward is not None and not 0 <= self.reward <= 1:
+            raise ValueError(
+                f"The reward of step {self.step} of episode {self.id} is {self.reward}; "
+                "rewards lie in [0, 1]."
+            )
+
+    def check(self, shape: Shape) -> None:
+        """Refuse a step that `shape` could not have produced."""
+        for name, limit in (
+            ("step", shape.horizon),
+            ("state", shape.states),
+            ("action", shape.actions),
+            ("successor", shape.states),
+        ):
+            if getattr(self, name) >= limit:
+                raise ValueError(
+                    f"A step of episode {self.id} has {name} = {getattr(self, name)}; "
+                    f"allowed are 0 .. {limit - 1}."
+                )
+
+
 @dataclass(frozen=True, eq=False)
 class Policy:
     """What to play: one action for each (step, state), or a uniform draw where it explores.
 
-    `actions[h, s]` is the action at step h (from 0) in state s. Where `explore` is given and
-    marks any action at (h, s), the action is drawn uniformly from the marked ones instead.
+    `actions[h, s]` is the action at step h (from 0) in state s. Where `explore`, (H, S, A), marks
+    any action at (h, s), the action is drawn uniformly from the marked ones instead; where it
+    marks none, it is drawn from all of them with probability `epsilon`.
     """
 
     actions: NDArray[np.int32]
     explore: Bools | None = None
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.epsilon <= 1:
+            raise ValueError(f"epsilon is {self.epsilon}; it must lie in [0, 1].")
+        if self.epsilon > 0 and self.explore is None:
+            raise ValueError("explore is missing; with epsilon it tells how many actions there are.")
 
     @property
     def mixed(self) -> bool:
         """Whether any action is drawn at random."""
-        return self.explore is not None and bool(self.explore.any())
+        return self.explore is not None and (self.epsilon > 0 or bool(self.explore.any()))
 
-    def choices(self, step: int, state: int) -> Ints:
-        """The actions that may be played here, each equally likely."""
-        if self.explore is not None:
-            marked = np.flatnonzero(self.explore[step, state])
-            if marked.size:
-                return marked.astype(np.int64)
-        return self.actions[step, state : state + 1].astype(np.int64)
+    def marked(self, step: int, state: int) -> Ints:
+        """The actions that are marked here."""
+        if self.explore is None:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(self.explore[step, state]).astype(np.int64)
 
     def action(self, step: int, state: int, u: float = 0.0) -> int:
         """The action played here, given a uniform `u` in [0, 1) for where it is drawn."""
-        choices = self.choices(step, state)
-        return int(choices[int(u * choices.size)])
+        marked = self.marked(step, state)
+        if marked.size:
+            return int(marked[int(u * marked.size)])
+        if self.explore is not None and u < self.epsilon:
+            return int(u / self.epsilon * self.explore.shape[2])
+        return int(self.actions[step, state])
 
     def probabilities(self, actions: int) -> Floats:
         """The policy as probabilities (H, S, A)."""
-        dense = np.eye(actions)[self.actions]
+        dense = (1 - self.epsilon) * np.eye(actions)[self.actions] + self.epsilon / actions
         if self.explore is not None:
             marked = self.explore.sum(axis=2, keepdims=True)
             np.divide(self.explore, marked, out=dense, where=marked > 0)
@@ -167,10 +225,13 @@ class Policy:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
             return NotImplemented
-        return np.array_equal(self.actions, other.actions) and np.array_equal(
-            _marks(self), _marks(other)
+        return (
+            np.array_equal(self.actions, other.actions)
+            and self.epsilon == other.epsilon
+            and np.array_equal(_marks(self), _marks(other))
         )
 
 
 def _marks(policy: Policy) -> Bools:
-    return policy.explore if policy.mixed and policy.explore is not None else np.zeros(0, np.bool_)
+    explore = policy.explore
+    return explore if explore is not None and explore.any() else np.zeros(0, np.bool_)

@@ -22,6 +22,8 @@ REWARD: Final = 2  # the reward of a step
 DELAY: Final = 3  # how late an episode's feedback is
 TIES: Final = 4  # which of several equally good actions a plan takes
 EXPLORE: Final = 5  # the action of a step that explores
+POSTERIOR: Final = 6  # the transitions that a plan draws from their posterior
+POSTERIOR_REWARD: Final = 7  # and the rewards
 
 _WORD: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)

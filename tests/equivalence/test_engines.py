@@ -189,8 +189,8 @@ def test_threads_and_stretches_change_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 SHORT = """
 import belated as bl
-from belated.learner.bases import BASES
-for base in BASES.values():
+from belated.learner.bases import OPTIMISTIC
+for base in OPTIMISTIC.values():
     run = bl.simulate(bl.chain(4), base=base(scale=0.1, ties="random"), updater=bl.Lazy(2),
                       delay=bl.delays.geometric(3), episodes=40, every=1)
     print(base.name, run.regret.tobytes().hex(), run.updates)

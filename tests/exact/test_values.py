@@ -145,9 +145,10 @@ def test_a_cell_computed_alone_has_the_bits_it_has_in_the_table():
     arrays = (world.ptr, world.succ, world.prob, world.rewards)
     for explore in (policy.explore, policy.explore.astype(np.uint8), NOWHERE):
         v = np.full((6, 6), np.nan)
-        evaluate(*arrays, policy.actions, explore, v)
+        evaluate(*arrays, policy.actions, explore, 0.25, v)
         for h, s in np.ndindex(5, 6):
-            assert v[h, s] == cell_value(*arrays, policy.actions, explore, v[h + 1], h, s)
+            cell = (policy.actions, explore, 0.25, v[h + 1], h, s)
+            assert v[h, s] == cell_value(*arrays, *cell)
             if explore is NOWHERE:
                 assert v[h, s] == q_value(*arrays, v[h + 1], h, s, policy.actions[h, s])
 
@@ -158,8 +159,8 @@ def test_compiled_and_interpreted_kernels_give_the_same_bits():
     arrays = (world.ptr, world.succ, world.prob, world.rewards)
     for kernel, rest in (
         (maximise, ()),
-        (evaluate, (policy.actions, policy.explore)),
-        (evaluate, (policy.actions, NOWHERE)),
+        (evaluate, (policy.actions, policy.explore, 0.25)),
+        (evaluate, (policy.actions, NOWHERE, 0.0)),
         (evaluate_mixture, (random_weights(12, world),)),
     ):
         tables = np.full((2, 6, 6), np.nan)
@@ -171,7 +172,7 @@ def test_compiled_and_interpreted_kernels_give_the_same_bits():
         for a in range(3):
             place = (*arrays, v_next, h, s, a)
             assert q_value(*place) == interpreted(q_value)(*place)
-        place = (*arrays, policy.actions, policy.explore, v_next, h, s)
+        place = (*arrays, policy.actions, policy.explore, 0.25, v_next, h, s)
         assert cell_value(*place) == interpreted(cell_value)(*place)
 
 

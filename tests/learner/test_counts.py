@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.learner.counts import (
     Counts,
-    add_episode,
+    add_steps,
     empty,
     from_dense,
     has_room,
@@ -24,6 +24,15 @@ from random_problems import dense_counts, random_counts, random_episodes, random
 
 ICU = bl.Shape(states=716, actions=25, horizon=20)
 LIMIT = 500e6
+
+
+def add_episode(counts: Counts, states: Any, actions: Any, rows: Any) -> None:
+    """Count one episode; `rows` becomes the rows it touched."""
+    stages, S = counts.visits.shape
+    A = counts.n.size // (stages * S)
+    stage = np.arange(actions.size) if stages > 1 else 0
+    rows[:] = (stage * S + states[:-1]) * A + actions
+    add_steps(counts, rows, states[:-1], states[1:])
 
 
 def counted(shape: bl.Shape, episodes: list[bl.Episode], stages: int) -> tuple[Counts, list[Any]]:

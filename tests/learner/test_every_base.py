@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.learner.bases import BASES
+from belated.learner.bases import OPTIMISTIC
 from random_problems import random_counts, random_episodes, random_shape, random_world
 
 SHARED = {field.name for field in fields(bl.Base)}
@@ -20,7 +20,7 @@ EPISODES = 500
 def variants() -> list[bl.Base]:
     """Every base with every choice of its own options."""
     made = []
-    for base in BASES.values():
+    for base in OPTIMISTIC.values():
         hints = typing.get_type_hints(base)
         own = [field.name for field in fields(base) if field.name not in SHARED]
         choices = [typing.get_args(hints[name]) for name in own]
@@ -35,8 +35,8 @@ def label(base: bl.Base) -> str:
 
 
 every_variant = pytest.mark.parametrize("base", variants(), ids=label)
-every_base = pytest.mark.parametrize("base", [base() for base in BASES.values()], ids=label)
-every_class = pytest.mark.parametrize("base", list(BASES.values()), ids=list(BASES))
+every_base = pytest.mark.parametrize("base", [base() for base in OPTIMISTIC.values()], ids=label)
+every_class = pytest.mark.parametrize("base", list(OPTIMISTIC.values()), ids=list(OPTIMISTIC))
 
 
 def cases(seed: int, count: int) -> list[tuple[bl.Shape, Any, Any, Any]]:
@@ -67,7 +67,7 @@ def table(learner: bl.Learner) -> dict[str, Any]:
 
 
 def test_there_are_seven_bases_and_every_option_is_tried() -> None:
-    assert list(BASES) == [
+    assert list(OPTIMISTIC) == [
         "ubev",
         "ucbvi-ch",
         "ucbvi-bf",

@@ -179,7 +179,7 @@ BAD_EPISODES: list[tuple[Callable[[], Any], str]] = [
         r"^Episode 9 has rewards\[2\] = 1\.5; rewards lie in \[0, 1\]\.$",
     ),
     (lambda: episode(9, rewards=[0, 1]), r"^Episode 9 has 2 rewards; horizon 3 needs as many\.$"),
-    (lambda: (9, [0, 1, 2, 0], [0, 1, 0]), r"^observe takes episodes, not \(9, .*\)\.$"),
+    (lambda: (9, [0, 1, 2, 0], [0, 1, 0]), r"^Feedback is \(9, .*\); it must be of type Episode\.$"),
 ]
 
 
@@ -386,7 +386,7 @@ def test_an_id_beyond_63_bits_is_refused() -> None:
 
 def test_another_format_is_refused() -> None:
     state = {**make().snapshot(), "format": 7}
-    with pytest.raises(ValueError, match=r"^state has format 7; this version reads 1\.$"):
+    with pytest.raises(ValueError, match=r"^state has format 7; this version reads 2\.$"):
         bl.Learner.restore(state)
 
 

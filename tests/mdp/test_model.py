@@ -254,7 +254,7 @@ def staged(h, entry):
         ({"start": [0.5, 0.25]}, r"^start sums to 0\.75; it must sum to 1 within 1e-09\.$"),
         (
             {"reward_draws": "gaussian"},
-            r"^reward_draws is 'gaussian'; it must be 'deterministic' or 'bernoulli'\.$",
+            r"^reward_draws is 'gaussian'; it must be one of",
         ),
     ],
 )

@@ -80,17 +80,21 @@ class Law:
             )
         return np.where(lost | (delays >= NEVER), float(NEVER), delays).astype(np.int64)
 
-    def draw(self, *, seed: int, episodes: int, first: int = 1) -> Ints:
-        """tau_first, ..., tau_{first + episodes - 1} under this seed."""
+    def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Ints:
+        """tau_first, ..., tau_{first + episodes - 1} under this seed.
+
+        `step` is for steps with delays of their own; that of the first step is the episode's.
+        """
         u = np.empty(check_integer("episodes", episodes, 0))
-        _fill(np.uint64(check_seed(seed)), check_integer("first", first, 1), u)
+        key = np.uint64(check_seed(seed))
+        _fill(key, check_integer("first", first, 1), check_integer("step", step, 0), u)
         return self.at(u)
 
 
 @kernel
-def _fill(seed: Any, first: int, u: Floats) -> None:
+def _fill(seed: Any, first: int, step: int, u: Floats) -> None:
     for j in range(u.size):
-        u[j] = uniform_at(seed, DELAY, first + j, 0)
+        u[j] = uniform_at(seed, DELAY, first + j, step)
 
 
 def constant(mean: float) -> Law:

@@ -9,7 +9,7 @@ from belated.buckets import END, Buckets, put, take
 from belated.compiled import inlined, kernel
 from belated.episode import Bools, Floats, Ints
 from belated.exact.values import cell_value
-from belated.mdp.model import MDP
+from belated.mdp.model import DRAWS, MDP
 
 
 class World(NamedTuple):
@@ -20,6 +20,7 @@ class World(NamedTuple):
     prob: Floats
     cum: Floats
     rewards: Floats
+    draws: int  # an index into DRAWS
     start_cum: Floats
     back_ptr: Ints  # (stages * S + 1)
     back_row: NDArray[np.int32]  # rows within their stage, s * A + a
@@ -40,6 +41,7 @@ def arrays_of(world: MDP) -> World:
         world.prob,
         world.cum,
         world.rewards,
+        DRAWS.index(world.reward_draws),
         world.start_cum,
         back_ptr,
         row[order].astype(np.int32),
@@ -47,9 +49,11 @@ def arrays_of(world: MDP) -> World:
 
 
 @inlined
-def plays(actions: NDArray[np.int32], explore: Bools, h: int, s: int, a: int) -> bool:
+def plays(
+    actions: NDArray[np.int32], explore: Bools, epsilon: float, h: int, s: int, a: int
+) -> bool:
     """Whether the policy may play a at (h, s)."""
-    if actions[h, s] == a:
+    if actions[h, s] == a or epsilon > 0.0:
         return True
     return explore.size > 0 and explore[h, s, a]
 
@@ -59,6 +63,7 @@ def refresh(
     world: World,
     actions: NDArray[np.int32],
     explore: Bools,
+    epsilon: float,
     v: Floats,
     h: int,
     s: int,
@@ -67,7 +72,7 @@ def refresh(
 ) -> int:
     """Compute one cell; if it moves, add its state to the `count` that have."""
     new = cell_value(
-        world.ptr, world.succ, world.prob, world.rewards, actions, explore, v[h + 1], h, s
+        world.ptr, world.succ, world.prob, world.rewards, actions, explore, epsilon, v[h + 1], h, s
     )
     if new == v[h, s]:
         return count
@@ -81,6 +86,7 @@ def reevaluate(
     world: World,
     actions: NDArray[np.int32],
     explore: Bools,
+    epsilon: float,
     changed: Buckets,
     v: Floats,
     moved: NDArray[np.int32],
@@ -100,16 +106,16 @@ def reevaluate(
                 pass
             count = 0
             for s in range(S):
-                count = refresh(world, actions, explore, v, h, s, moved, count)
+                count = refresh(world, actions, explore, epsilon, v, h, s, moved, count)
             continue
         for i in range(count):
             at = (h if stages > 1 else 0) * S + moved[i]
             for j in range(world.back_ptr[at], world.back_ptr[at + 1]):
                 s = world.back_row[j] // A
-                if plays(actions, explore, h, s, world.back_row[j] - s * A):
+                if plays(actions, explore, epsilon, h, s, world.back_row[j] - s * A):
                     put(changed, h, h * S + s)
         count = 0
         cell = take(changed, h)
         while cell != END:
-            count = refresh(world, actions, explore, v, h, cell - h * S, moved, count)
+            count = refresh(world, actions, explore, epsilon, v, h, cell - h * S, moved, count)
             cell = take(changed, h)

@@ -49,13 +49,15 @@ def cell_value(
     rewards: Floats,
     actions: Actions,
     explore: Bools,
+    epsilon: float,
     v_next: Floats,
     h: int,
     s: int,
 ) -> float:
     """V_h(s) of a policy: the mean Q of the actions marked here, or Q of its one action.
 
-    `explore` is (H, S, A), or (0, 0, 0) when nothing is marked anywhere.
+    `explore` is (H, S, A), or (0, 0, 0) when nothing is drawn anywhere. Where nothing is marked,
+    all actions share the probability `epsilon`.
     """
     if explore.size > 0:
         total = 0.0
@@ -66,6 +68,11 @@ def cell_value(
                 marked += 1
         if marked > 0:
             return total / marked
+        if epsilon > 0.0:
+            for a in range(explore.shape[2]):
+                total += q_value(ptr, succ, prob, rewards, v_next, h, s, a)
+            greedy = q_value(ptr, succ, prob, rewards, v_next, h, s, actions[h, s])
+            return (1.0 - epsilon) * greedy + epsilon * (total / explore.shape[2])
     return q_value(ptr, succ, prob, rewards, v_next, h, s, actions[h, s])
 
 
@@ -77,6 +84,7 @@ def evaluate(
     rewards: Floats,
     actions: Actions,
     explore: Bools,
+    epsilon: float,
     v: Floats,
 ) -> None:
     """Fill v, (H + 1, S), with the values of a policy."""
@@ -84,7 +92,9 @@ def evaluate(
     v[H] = 0.0
     for h in range(H - 1, -1, -1):
         for s in range(S):
-            v[h, s] = cell_value(ptr, succ, prob, rewards, actions, explore, v[h + 1], h, s)
+            v[h, s] = cell_value(
+                ptr, succ, prob, rewards, actions, explore, epsilon, v[h + 1], h, s
+            )
 
 
 @kernel
@@ -117,6 +127,20 @@ def maximise(ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floa
 
 
 @kernel
+def choose_best(
+    ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floats, actions: Actions
+) -> None:
+    """Fill `actions` with the first action that attains V*, which is `v`."""
+    H, S = actions.shape
+    for h in range(H):
+        for s in range(S):
+            a = 0
+            while q_value(ptr, succ, prob, rewards, v[h + 1], h, s, a) != v[h, s]:
+                a += 1
+            actions[h, s] = a
+
+
+@kernel
 def expectation(law: Floats, values: Floats) -> float:
     """<law, values>, summed in order."""
     total = 0.0
@@ -145,8 +169,16 @@ def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
     check_policy(world.shape, policy)
     actions = np.array(policy.actions, np.int32)  # a copy: kernels want arrays they may write to
     explore = NOWHERE if policy.explore is None else np.array(policy.explore, np.bool_)
-    evaluate(*arrays, actions, explore, v)
+    evaluate(*arrays, actions, explore, policy.epsilon, v)
     return v
+
+
+def optimal_actions(world: MDP) -> Actions:
+    """(H, S): an optimal policy, the lowest of several equally good actions."""
+    actions = np.zeros((world.shape.horizon, world.shape.states), np.int32)
+    v = optimal_table(world)
+    choose_best(world.ptr, world.succ, world.prob, world.rewards, v, actions)
+    return actions
 
 
 def optimal_value(world: MDP) -> float:

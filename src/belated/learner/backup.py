@@ -43,6 +43,8 @@ class Stage(NamedTuple):
     top: float  # the largest v; needs reads="best"
     low: float  # the smallest v; needs reads="extremes"
     order: NDArray[np.int32]  # states by v, largest first; needs reads="order"
+    seed: np.uint64 = np.uint64(0)  # with `plan`, the address of what a plan draws
+    plan: int = 0
 
 
 class Row(NamedTuple):
@@ -130,6 +132,8 @@ def each(
     top: float,
     low: float,
     order: NDArray[np.int32],
+    seed: np.uint64,
+    plan: int,
     n: NDArray[np.int64],
     start: NDArray[np.int64],
     size: NDArray[np.int32],
@@ -146,7 +150,8 @@ def each(
     Arrays come as addresses, `constants` with the number `given` of them.
     """
     numbers = view(constants, given)
-    stage = Stage(h, horizon, view(v, states), view(visits, states), top, low, view(order, states))
+    values, seen, ranks = view(v, states), view(visits, states), view(order, states)
+    stage = Stage(h, horizon, values, seen, top, low, ranks, seed, plan)
     pool = view(succ, 1), view(m, 1)  # their size is not known here and not needed
     for i in range(count):
         at = int(rows[i])
@@ -161,8 +166,8 @@ def each(
 _F, _L, _I = (types.CPointer(kind) for kind in (types.float64, types.int64, types.int32))
 _SIZES = (types.int64,) * 5
 SIGNATURE = types.int64(
-    *(_F, *_SIZES, _F, _L, types.float64, types.float64, _I, _L, _L, _I, _I, _L, _F),
-    *(types.int64, _I, types.int64, _F),
+    *(_F, *_SIZES, _F, _L, types.float64, types.float64, _I, types.uint64, types.int64),
+    *(_L, _L, _I, _I, _L, _F, types.int64, _I, types.int64, _F),
 )
 
 

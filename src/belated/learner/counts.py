@@ -104,15 +104,12 @@ def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int
 
 
 @kernel
-def add_episode(counts: Counts, states: Ints, actions: Ints, touched: Ints) -> None:
-    """Count one episode, for which there must be room; `touched[h]` becomes the row of step h."""
+def add_steps(counts: Counts, rows: Ints, states: Ints, successors: Ints) -> None:
+    """Count transitions, for which there must be room."""
     stages, S = counts.visits.shape
-    A = counts.n.size // (stages * S)
-    for h in range(actions.size):
-        stage = h if stages > 1 else 0
-        row = (stage * S + states[h]) * A + actions[h]
-        add(counts, row, stage, states[h], states[h + 1], 1)
-        touched[h] = row
+    stage_rows = counts.n.size // stages
+    for i in range(rows.size):
+        add(counts, rows[i], rows[i] // stage_rows, states[i], successors[i], 1)
 
 
 def roomy(counts: Counts, steps: int) -> Counts:

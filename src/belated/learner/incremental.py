@@ -30,6 +30,7 @@ from belated.learner.planning import (
     peak,
     rules_of,
 )
+from belated.learner.rewards import Earnings
 
 
 @inlined
@@ -104,11 +105,11 @@ def replan(
         work.stamp[0] += 1
         if shifted:
             listed = S * A
-            back_up(batch, constants, counts, rewards, table, work, h, work.all_rows, listed)
+            back_up(batch, constants, counts, rewards, table, work, h, ties, work.all_rows, listed)
         else:
             listed = list_stale(work, rules, counts, touched, h, H, moved)
             if listed > 0:
-                back_up(batch, constants, counts, rewards, table, work, h, work.rows, listed)
+                back_up(batch, constants, counts, rewards, table, work, h, ties, work.rows, listed)
         found = 0
         for i in range(listed):
             row = i if shifted else int(work.rows[i])
@@ -177,6 +178,16 @@ def begin_epoch(counts: Counts, epoch: NDArray[np.int64], touched: Buckets) -> N
         while row != END:
             epoch[row] = counts.n[row]
             row = take(touched, group)
+
+
+@kernel
+def begin_reward_epoch(earned: Earnings, fresh: Buckets, epoch: NDArray[np.int64]) -> None:
+    """The same where only rewards are late; `fresh` holds the rows with new ones, and stays."""
+    for group in range(fresh.head.size):
+        row = fresh.head[group]
+        while row != END:
+            epoch[row] = earned.n[row]
+            row = fresh.after[row]
 
 
 def plan_changes(

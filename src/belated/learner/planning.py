@@ -19,12 +19,10 @@ from belated.randomness import TIES, uniform
 TOLERANCE: Final = 1e-11
 """Values this close are tied when ties are broken at random."""
 
-SUCCESSORS: Final = 0
-BEST: Final = 1
-EXTREMES: Final = 2
-EVERYTHING: Final = 3
-ORDER: Final = 4
 READS: Final = ("successors", "best", "extremes", "everything", "order")
+BEST: Final = READS.index("best")
+EVERYTHING: Final = READS.index("everything")
+ORDER: Final = READS.index("order")
 
 
 class Rules(NamedTuple):
@@ -34,6 +32,7 @@ class Rules(NamedTuple):
     reads_visits: bool
     monotone: bool
     random_ties: bool
+    drawn: bool  # whether every plan is drawn anew
 
 
 class Table(NamedTuple):
@@ -48,7 +47,7 @@ class Table(NamedTuple):
 
 
 class Ties(NamedTuple):
-    """How equally good actions are told apart in one plan."""
+    """How equally good actions are told apart in one plan, and the address of what it draws."""
 
     random: bool
     seed: np.uint64
@@ -73,7 +72,11 @@ class Scratch(NamedTuple):
 def rules_of(base: Base, kernel: Kernel) -> Rules:
     """The rules of a base and its kernel."""
     return Rules(
-        READS.index(kernel.reads), kernel.reads_visits, base.monotone, base.ties == "random"
+        READS.index(kernel.reads),
+        kernel.reads_visits,
+        base.monotone,
+        base.ties == "random",
+        kernel.drawn,
     )
 
 
@@ -186,6 +189,7 @@ def back_up(
     table: Table,
     work: Scratch,
     h: int,
+    ties: Ties,
     rows: NDArray[np.int32],
     listed: int,
 ) -> None:
@@ -205,6 +209,8 @@ def back_up(
         table.top[h + 1],
         table.low[h + 1],
         address(table.order[h + 1]),
+        ties.seed,
+        ties.plan,
         address(counts.n),
         address(counts.start),
         address(counts.size),
@@ -233,7 +239,7 @@ def sweep(
     H, S = table.actions.shape
     A = table.q.shape[1] // S
     for h in range(H - 1, -1, -1):
-        back_up(batch, constants, counts, rewards, table, work, h, work.all_rows, S * A)
+        back_up(batch, constants, counts, rewards, table, work, h, ties, work.all_rows, S * A)
         for row in range(S * A):
             x = work.out[row]
             table.q[h, row] = min(x, table.q[h, row]) if rules.monotone else x

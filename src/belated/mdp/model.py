@@ -13,7 +13,7 @@ MDP(states=2, actions=1, horizon=3, homogeneous, 3 successors)
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape, check_integer
 
-Draws = Literal["deterministic", "bernoulli"]
+Draws = Literal["deterministic", "bernoulli", "beta"]
+DRAWS: Final[tuple[Draws, ...]] = ("deterministic", "bernoulli", "beta")
 
 TOLERANCE = 1e-9
 """How far from one the probabilities of a row may sum."""
@@ -32,7 +33,8 @@ class MDP:
     """Transitions, mean rewards in [0, 1] and the law of the first state.
 
     Made by `MDP.dense` or `MDP.sparse`, which check what they are given. `reward_draws` says
-    whether a step pays its mean or a coin with that mean.
+    what a step pays: its mean ("deterministic"), a coin with that mean ("bernoulli"), or a number
+    in between ("beta": Beta(m / (1 - m), 1), whose mean is m).
     """
 
     shape: Shape
@@ -128,10 +130,8 @@ class MDP:
     ) -> "MDP":
         """From probabilities and where they stand in P, flat: row * S + successor."""
         H, S, A = shape.table
-        if reward_draws not in ("deterministic", "bernoulli"):
-            raise ValueError(
-                f"reward_draws is {reward_draws!r}; it must be 'deterministic' or 'bernoulli'."
-            )
+        if reward_draws not in DRAWS:
+            raise ValueError(f"reward_draws is {reward_draws!r}; it must be one of {DRAWS}.")
         order = np.argsort(flat, kind="stable")
         flat, prob = flat[order], prob[order]
         for j in np.flatnonzero(~((prob >= 0) & (prob <= 1 + TOLERANCE)))[:1]:

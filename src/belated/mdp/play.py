@@ -1,13 +1,16 @@
 """One episode of a world, drawn by addressed randomness."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from belated.compiled import inlined
 from belated.episode import Episode, Floats, Policy, Shape, check_integer
-from belated.mdp.model import MDP, mean_reward, row_of
+from belated.mdp.model import DRAWS, MDP, mean_reward, row_of
 from belated.randomness import EXPLORE, REWARD, START, TRANSITION, check_seed, uniform
+
+BERNOULLI: Final = DRAWS.index("bernoulli")
+BETA: Final = DRAWS.index("beta")
 
 
 @inlined
@@ -23,6 +26,16 @@ def draw(cum: Floats, lo: int, hi: int, u: float) -> int:
     return lo
 
 
+@inlined
+def draw_reward(kind: int, mean: float, u: float) -> float:
+    """A reward with this mean, by the uniform `u`; `kind` is an index into DRAWS."""
+    if kind == BERNOULLI:
+        return 1.0 if u < mean else 0.0
+    if kind == BETA and 0.0 < mean < 1.0:
+        return u ** ((1.0 - mean) / mean)
+    return mean
+
+
 def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
     """Play `policy` for one episode: a pure function of the seed and the episode's number.
 
@@ -35,18 +48,18 @@ def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
     check_integer("episode", episode, 0)
     key: Any = np.uint64(check_seed(seed))
     first = draw(world.start_cum, 0, world.shape.states, uniform(key, START, episode, 0))
+    kind = DRAWS.index(world.reward_draws)
     states, actions, rewards = [int(first)], [], []
     for h in range(world.shape.horizon):
         s = states[h]
         a = policy.action(h, s, uniform(key, EXPLORE, episode, h))
-        reward = float(mean_reward(world.rewards, h, s, a))
-        if world.reward_draws == "bernoulli":
-            reward = float(uniform(key, REWARD, episode, h) < reward)
+        mean = mean_reward(world.rewards, h, s, a)
+        reward = draw_reward(kind, mean, uniform(key, REWARD, episode, h))
         row = row_of(world.ptr, world.rewards, h, s, a)
         u = uniform(key, TRANSITION, episode, h)
         at = draw(world.cum, world.ptr[row], world.ptr[row + 1], u)
         actions.append(a)
-        rewards.append(reward)
+        rewards.append(float(reward))
         states.append(int(world.succ[at]))
     return Episode(episode, states, actions, rewards)
 

@@ -1,4 +1,4 @@
-"""Explicit exploration inside the compiled engine: the marks, kept up to date visit by visit."""
+"""Exploration inside the compiled engine: its marks, kept up to date visit by visit."""
 
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ from belated.buckets import Buckets, put
 from belated.compiled import inlined, kernel
 from belated.episode import Bools, Shape
 from belated.exact.values import NOWHERE
+from belated.learner.bases.base import Base
 from belated.learner.updaters.explicit import ExplicitExploration
 from belated.learner.updaters.updater import Updater
 from belated.randomness import EXPLORE, uniform
@@ -22,21 +23,25 @@ class Exploring(NamedTuple):
     least: float
     by_state: bool
     rare: bool
+    epsilon: float  # the probability of any action, where none is marked
 
 
-def exploring(updater: Updater, shape: Shape) -> Exploring:
-    """The exploration of a fresh learner with this updater."""
+def exploring(base: Base, updater: Updater, shape: Shape) -> Exploring:
+    """The exploration of a fresh learner with this base and updater."""
+    epsilon = base.explores
     if not isinstance(updater, ExplicitExploration):
-        return Exploring(np.zeros((0, 0, 0), np.int64), NOWHERE.copy(), 0.0, False, False)
+        marks = np.zeros(shape.table, np.bool_) if epsilon > 0 else NOWHERE.copy()
+        return Exploring(np.zeros((0, 0, 0), np.int64), marks, 0.0, False, False, epsilon)
     tally = updater.explorer(shape)
-    return Exploring(
-        tally.seen, tally.marks(), tally.least, updater.unit == "sh", updater.draw == "rare"
-    )
+    rules = (tally.least, updater.unit == "sh", updater.draw == "rare")
+    return Exploring(tally.seen, tally.marks(), *rules, epsilon)
 
 
 @kernel
 def note(state: Exploring, h: int, s: int, a: int, changed: Buckets) -> None:
     """Count a visit; cells whose marks change are put into `changed`."""
+    if state.seen.size == 0:
+        return
     H, S, A = state.explore.shape
     pooled = state.seen.shape[0] == 1
     group = 0 if pooled else h
@@ -70,14 +75,18 @@ def explores(state: Exploring, h: int, s: int) -> bool:
 
 
 @kernel
-def drawn(state: Exploring, h: int, s: int, seed: np.uint64, episode: int) -> int:
-    """The action that exploration draws at (h, s)."""
+def drawn(state: Exploring, h: int, s: int, greedy: int, seed: np.uint64, episode: int) -> int:
+    """The action played at (h, s) where it may be drawn; `greedy` if it is not."""
+    A = state.explore.shape[2]
+    u = uniform(seed, EXPLORE, episode, h)
     marked = 0
-    for a in range(state.explore.shape[2]):
+    for a in range(A):
         if state.explore[h, s, a]:
             marked += 1
-    skip = int(uniform(seed, EXPLORE, episode, h) * marked)
-    for a in range(state.explore.shape[2]):
+    if marked == 0:
+        return int(u / state.epsilon * A) if u < state.epsilon else greedy
+    skip = int(u * marked)
+    for a in range(A):
         if state.explore[h, s, a]:
             if skip == 0:
                 return a

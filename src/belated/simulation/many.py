@@ -6,18 +6,20 @@ import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from typing import Literal
 
 from belated.delays.laws import Law
 from belated.episode import check_integer
 from belated.learner.bases.base import Base
 from belated.learner.plan import Planner
-from belated.learner.problem import Stages
+from belated.learner.problem import Late, Stages
+from belated.learner.rewards import RewardBonus
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
 from belated.randomness import check_seed
 from belated.simulation.progress import Progress
 from belated.simulation.run import Run
-from belated.simulation.simulate import Engine, Planning, Setting
+from belated.simulation.simulate import Engine, Per, Planning, Setting
 
 LOOK = 0.1
 """Seconds between two looks at how far the threads are."""
@@ -33,6 +35,10 @@ def simulate_many(
     seeds: Iterable[int],
     every: int | None = None,
     stages: Stages = "each",
+    rewards: Literal["known"] | None = "known",
+    late: Late = "everything",
+    delay_per: Per = "episode",
+    reward_bonus: RewardBonus = "hoeffding",
     engine: Engine = "auto",
     planning: Planning = "incremental",
     trace: bool = False,
@@ -54,7 +60,22 @@ def simulate_many(
     >>> [run.seed for run in simulate_many(chain(3), **learner, episodes=50, seeds=range(3))]
     [0, 1, 2]
     """
-    setting = Setting(world, base, updater, delay, episodes, every, stages, engine, planning, trace)
+    setting = Setting(
+        world=world,
+        base=base,
+        updater=updater,
+        delay=delay,
+        episodes=episodes,
+        every=every,
+        stages=stages,
+        rewards=rewards,
+        late=late,
+        delay_per=delay_per,
+        reward_bonus=reward_bonus,
+        engine=engine,
+        planning=planning,
+        trace=trace,
+    )
     if not isinstance(seeds, Iterable):
         raise TypeError(f"seeds is {seeds!r}; it must be a sequence of seeds such as range(30).")
     seeds = [check_seed(seed) for seed in seeds]

@@ -1,6 +1,7 @@
-"""The episodes in flight: room for what is outstanding, never for all that was played.
+"""The feedback in flight: room for what is outstanding, never for all that was played.
 
-A heap by (arrival, number) over slots that hold a path each and are used again.
+A heap by (arrival, number) over slots that are used again. A slot holds a parcel: the path of an
+episode, or one step of it. Parcels are numbered in the order they are sent.
 """
 
 from typing import NamedTuple
@@ -9,28 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import inlined
-from belated.episode import Shape
 
 
 class Ring(NamedTuple):
-    """Plain arrays; `size[0]` paths are in flight."""
+    """Plain arrays; `size[0]` parcels are in flight."""
 
     arrival: NDArray[np.int64]  # heap: i + tau_i
-    number: NDArray[np.int64]  # heap: i
+    number: NDArray[np.int64]  # heap: i, or i H + h for a step
     slot: NDArray[np.int32]  # heap in its first size[0] entries, free slots after them
-    states: NDArray[np.int32]  # (slots, H + 1)
-    actions: NDArray[np.int32]  # (slots, H)
+    states: NDArray[np.int32]  # (slots, steps + 1)
+    actions: NDArray[np.int32]  # (slots, steps)
+    rewards: NDArray[np.float64]  # (slots, steps), or nothing where they are known
     size: NDArray[np.int64]  # (1)
 
 
-def ring(shape: Shape, room: int = 8) -> Ring:
-    """Nothing in flight."""
+def ring(steps: int, *, rewards: bool, room: int = 8) -> Ring:
+    """Nothing in flight; a parcel will have so many steps, and rewards or not."""
     return Ring(
         np.zeros(room, np.int64),
         np.zeros(room, np.int64),
         np.arange(room, dtype=np.int32),
-        np.zeros((room, shape.horizon + 1), np.int32),
-        np.zeros((room, shape.horizon), np.int32),
+        np.zeros((room, steps + 1), np.int32),
+        np.zeros((room, steps), np.int32),
+        np.zeros((room if rewards else 0, steps)),
         np.zeros(1, np.int64),
     )
 
@@ -38,20 +40,17 @@ def ring(shape: Shape, room: int = 8) -> Ring:
 def grown(old: Ring) -> Ring:
     """The same with twice the slots."""
     room = old.slot.size
-    new = ring(Shape(1, 1, old.actions.shape[1]), room=2 * room)
-    new.arrival[:room] = old.arrival
-    new.number[:room] = old.number
-    new.slot[:room] = old.slot
-    new.states[:room] = old.states
-    new.actions[:room] = old.actions
+    new = ring(old.actions.shape[1], rewards=len(old.rewards) > 0, room=2 * room)
+    for a, b in zip(old[:-1], new[:-1], strict=True):
+        b[: len(a)] = a
     new.size[:] = old.size
     return new
 
 
 @inlined
-def full(flying: Ring) -> bool:
-    """Whether there is no free slot."""
-    return flying.size[0] == flying.slot.size
+def full(flying: Ring, parcels: int) -> bool:
+    """Whether there is no room for so many parcels more."""
+    return flying.size[0] + parcels > flying.slot.size
 
 
 @inlined
@@ -78,7 +77,7 @@ def swap(flying: Ring, i: int, j: int) -> None:
 
 @inlined
 def push(flying: Ring, number: int, arrival: int) -> None:
-    """Send off the path in the free slot; it comes back after episode `arrival`."""
+    """Send off the parcel in the free slot; it comes back after episode `arrival`."""
     at = flying.size[0]
     flying.size[0] += 1
     flying.arrival[at] = arrival
@@ -90,13 +89,13 @@ def push(flying: Ring, number: int, arrival: int) -> None:
 
 @inlined
 def due(flying: Ring, k: int) -> bool:
-    """Whether a path is back at the start of episode k."""
+    """Whether a parcel is back at the start of episode k."""
     return flying.size[0] > 0 and flying.arrival[0] < k
 
 
 @inlined
 def pop(flying: Ring) -> int:
-    """The slot of the earliest path, which is free from now on until the next push."""
+    """The slot of the earliest parcel, which is free from now on until the next push."""
     last = flying.size[0] - 1
     swap(flying, 0, last)
     flying.size[0] = last

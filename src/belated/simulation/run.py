@@ -32,6 +32,16 @@ class Run:
     """The last episode with a step that explicit exploration drew; 0 for none."""
     longest_delay: float = 0.0
     """The largest delay that was drawn; inf if an episode never comes back."""
+    missing: int = 0
+    """Episodes in flight at the end, the last one among them."""
+    mean_delay: float = 0.0
+    """As a learner observed it by then: those in flight count as late as they were."""
+    psi: float = 0.0
+    """What S_k stays below with high probability, if the mean delay is as observed (Lemma 1)."""
+    in_flight: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)), repr=False)
+    """(stages, S, A): N'' / N at the end, the share of the visits to a triple that was not back."""
+    alpha: Floats | None = field(default=None, repr=False)
+    """The alpha in force at each checkpoint, under Lazy("auto")."""
     policies: NDArray[np.int32] | None = field(default=None, repr=False)
     """(K, H, S) the policy of every episode, -1 where it explores; only if it was asked for."""
 

@@ -8,10 +8,12 @@ import numpy as np
 
 from belated.delays.laws import Law, constant, longest
 from belated.episode import Ints, check_integer
+from belated.exact.values import optimal_actions
+from belated.learner.bases import Fixed, Optimal
 from belated.learner.bases.base import Base, check_choice
-from belated.learner.learner import Learner
 from belated.learner.plan import Planner
-from belated.learner.problem import Problem, Stages
+from belated.learner.problem import Late, Problem, Stages
+from belated.learner.rewards import RewardBonus
 from belated.learner.updaters.explicit import ExplicitExploration
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
@@ -24,6 +26,7 @@ from belated.simulation.run import Run
 
 Engine = Literal["auto", "compiled", "reference"]
 Planning = Literal["incremental", "full", "none"]
+Per = Literal["episode", "step"]
 
 PART = 2**18
 """Delays that are drawn at once."""
@@ -39,6 +42,10 @@ def simulate(
     seed: int = 0,
     every: int | None = None,
     stages: Stages = "each",
+    rewards: Literal["known"] | None = "known",
+    late: Late = "everything",
+    delay_per: Per = "episode",
+    reward_bonus: RewardBonus = "hoeffding",
     engine: Engine = "auto",
     planning: Planning = "incremental",
     trace: bool = False,
@@ -46,6 +53,11 @@ def simulate(
     """Play `episodes` episodes and return the exact regret.
 
     - `delay`: how late feedback is; not at all if it is not given.
+    - `delay_per`: whether an "episode" comes back at once, or each "step" with a delay of its own.
+    - `rewards`: "known" to the learner beforehand, as in the paper, or None: unknown, and drawn as
+      the world says.
+    - `late`: what is late: "everything", or only the "rewards", which are then unknown.
+    - `reward_bonus`: how much to hope for unknown rewards, see `belated.learner.rewards`.
     - `every`: keep the regret after every so many episodes; by default about a thousand times.
     - `stages`: count "each" step apart, or "pooled".
     - `engine`: "compiled" code, the "reference" loop in Python, which takes any object for a base
@@ -64,7 +76,22 @@ def simulate(
     >>> run.updates, run.max_missing
     (49, 0)
     """
-    setting = Setting(world, base, updater, delay, episodes, every, stages, engine, planning, trace)
+    setting = Setting(
+        world=world,
+        base=base,
+        updater=updater,
+        delay=delay,
+        episodes=episodes,
+        every=every,
+        stages=stages,
+        rewards=rewards,
+        late=late,
+        delay_per=delay_per,
+        reward_bonus=reward_bonus,
+        engine=engine,
+        planning=planning,
+        trace=trace,
+    )
     return setting.run(seed)
 
 
@@ -72,20 +99,24 @@ def _ignore(episodes: int) -> None:
     """Nobody listens."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Setting:
     """Everything that determines a run but the seed."""
 
     world: MDP
     base: Base | Planner
     updater: Updater
-    delay: Law | None
+    delay: Law | None = None
     episodes: int
-    every: int | None
-    stages: Stages
-    engine: Engine
-    planning: Planning
-    trace: bool
+    every: int | None = None
+    stages: Stages = "each"
+    rewards: Literal["known"] | None = "known"
+    late: Late = "everything"
+    delay_per: Per = "episode"
+    reward_bonus: RewardBonus = "hoeffding"
+    engine: Engine = "auto"
+    planning: Planning = "incremental"
+    trace: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.world, MDP):
@@ -97,6 +128,9 @@ class Setting:
         check_integer("episodes", self.episodes, 1)
         if self.every is not None:
             check_integer("every", self.every, 1)
+        check_choice("delay_per", self.delay_per, ("episode", "step"))
+        if self.rewards not in ("known", None):
+            raise ValueError(f"rewards is {self.rewards!r}; it must be 'known' or None, unknown.")
         check_choice("engine", self.engine, ("auto", "compiled", "reference"))
         check_choice("planning", self.planning, PLANNING)
 
@@ -104,50 +138,40 @@ class Setting:
         """One run; `heard` is told of the episodes played, now and then."""
         seed = check_seed(seed)
         every = max(1, self.episodes // 1000) if self.every is None else self.every
-        delays = draw_delays(self.delay or constant(0), seed, self.episodes, heard)
+        steps = self.world.shape.horizon if self.delay_per == "step" else 1
+        law = self.delay or constant(0)
+        delays = draw_delays(law, seed, self.episodes, steps=steps, heard=heard)
         updater = told(self.updater, delays)
         problem = Problem.of(
             self.world.shape,
-            self.base,
-            self.world.reward_table(),
+            known(self.base, self.world),
+            self.world.reward_table() if self.rewards == "known" else None,
             episodes=self.episodes,
             stages=self.stages,
+            late=self.late,
+            reward_bonus=self.reward_bonus,
             planning="full" if self.planning == "full" else "incremental",
             seed=seed,
         )
-        if self._compiled(problem, updater):
+        what = (self.world, problem, updater, delays)
+        if self._compiled(problem, updater, steps):
             announce_compilation()
             return run_compiled(
-                self.world,
-                problem,
-                updater,
-                delays,
+                *what,
                 seed=seed,
                 every=every,
                 trace=self.trace,
                 planning=self.planning,
                 heard=heard,
             )
-        learner = Learner(
-            problem.shape,
-            base=problem.base,
-            updater=updater,
-            rewards=problem.rewards,
-            episodes=problem.episodes,
-            stages=problem.stages,
-            planning=problem.planning,
-            seed=seed,
-        )
-        return run_reference(
-            self.world, learner, delays, seed=seed, every=every, trace=self.trace, heard=heard
-        )
+        return run_reference(*what, seed=seed, every=every, trace=self.trace, heard=heard)
 
-    def _compiled(self, problem: Problem, updater: Updater) -> bool:
+    def _compiled(self, problem: Problem, updater: Updater, parcels: int) -> bool:
         if self.engine == "reference":
             if self.planning == "none":
                 raise ValueError("planning is 'none', which the reference loop does not offer.")
             return False
-        reason = why_not_compiled(problem, updater)
+        reason = why_not_compiled(problem, updater, parcels)
         if reason is None:
             return True
         if self.engine == "compiled":
@@ -158,14 +182,24 @@ class Setting:
         return False
 
 
-def draw_delays(law: Law, seed: int, episodes: int, heard: Heard) -> Ints:
-    """All delays of a run, in parts, so that whoever listens can stop a long one."""
-    parts = []
-    for first in range(1, episodes + 1, PART):
-        parts.append(law.draw(seed=seed, episodes=min(PART, episodes + 1 - first), first=first))
-        if first + PART <= episodes:
-            heard(0)
-    return np.concatenate(parts)
+def draw_delays(law: Law, seed: int, episodes: int, *, steps: int, heard: Heard) -> Ints:
+    """All delays of a run, (episodes, steps): one for each episode, or for each of its steps.
+
+    They are drawn in parts, so that whoever listens can stop a long run.
+    """
+    delays = np.zeros((episodes, steps), np.int64)
+    for step in range(steps):
+        for first in range(0, episodes, PART):
+            part = delays[first : first + PART, step]
+            part[:] = law.draw(seed=seed, episodes=part.size, first=first + 1, step=step)
+            if first + PART < episodes:
+                heard(0)
+    return delays
+
+
+def known(base: Base | Planner, world: MDP) -> Base | Planner:
+    """The optimal policy is told, since it cannot be learnt."""
+    return Fixed(actions=optimal_actions(world)) if isinstance(base, Optimal) else base
 
 
 def told(updater: Updater, delays: Ints) -> Updater:

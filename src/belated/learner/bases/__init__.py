@@ -1,21 +1,33 @@
-"""How to plan: seven optimistic model-based algorithms, one file each."""
+"""How to learn: seven optimistic model-based algorithms and those they are compared with."""
 
 from belated.learner.bases.base import Base, Kernel
 from belated.learner.bases.chi2_ucrl import Chi2_UCRL
+from belated.learner.bases.epsilon_greedy import EpsilonGreedy, UniformRandom
+from belated.learner.bases.fixed import Fixed, Optimal
 from belated.learner.bases.kl_ucrl import KL_UCRL
+from belated.learner.bases.psrl import PSRL
+from belated.learner.bases.q_learning import QLearning
 from belated.learner.bases.ubev import UBEV
 from belated.learner.bases.ucbvi_bf import UCBVI_BF
 from belated.learner.bases.ucbvi_ch import UCBVI_CH
 from belated.learner.bases.ucrl2 import UCRL2
 from belated.learner.bases.ucrl2b import UCRL2B
 
-BASES: dict[str, type[Base]] = {
+OPTIMISTIC: dict[str, type[Base]] = {
     base.name: base for base in (UBEV, UCBVI_CH, UCBVI_BF, UCRL2, UCRL2B, KL_UCRL, Chi2_UCRL)
+}
+"""Base(N', M') -> policy: the paper's framework."""
+
+BASES: dict[str, type[Base]] = {
+    **OPTIMISTIC,
+    **{base.name: base for base in (PSRL, QLearning, EpsilonGreedy, UniformRandom, Fixed, Optimal)},
 }
 
 __all__ = [
     "BASES",
     "KL_UCRL",
+    "OPTIMISTIC",
+    "PSRL",
     "UBEV",
     "UCBVI_BF",
     "UCBVI_CH",
@@ -23,5 +35,10 @@ __all__ = [
     "UCRL2B",
     "Base",
     "Chi2_UCRL",
+    "EpsilonGreedy",
+    "Fixed",
     "Kernel",
+    "Optimal",
+    "QLearning",
+    "UniformRandom",
 ]

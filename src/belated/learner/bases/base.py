@@ -21,6 +21,8 @@ class Kernel(NamedTuple):
     any state; `stage.order` too. The less it reads, the less is planned anew."""
     reads_visits: bool = False
     """Whether it reads the next stage's visit counts at the row's successors."""
+    drawn: bool = False
+    """Whether it draws at random, by `stage.seed` and `stage.plan`: each plan is then all new."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,15 @@ class Base:
     ties: Literal["first", "random"] = "first"
 
     name: ClassVar[str] = "base"
+    stepwise: ClassVar[bool] = False
+    """Whether it learns step by step, in the order of arrival, instead of planning from counts."""
+    hopes: ClassVar[Literal["bonus", "mean", "sample"]] = "bonus"
+    """What it puts for a reward that is not known beforehand."""
+
+    @property
+    def explores(self) -> float:
+        """The probability with which it draws any action instead of the best one."""
+        return 0.0
 
     def __post_init__(self) -> None:
         check_number("delta", self.delta)

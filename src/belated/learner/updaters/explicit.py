@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from belated.episode import Bools, Ints, Shape
+from belated.episode import Bools, Shape
 from belated.learner.bases.base import check_choice
 from belated.learner.updaters.updater import Explorer, Sight, Updater
 
@@ -86,11 +86,8 @@ class Tally(Explorer):
         self.least = rule.least(shape)
         self.seen = np.zeros((1 if rule.pooled else H, S, A), np.int64)
 
-    def see(self, states: Ints, actions: Ints) -> None:
-        H, S, A = self.seen.shape
-        steps = np.zeros_like(actions) if self.rule.pooled else np.arange(actions.size)
-        cells = np.ravel_multi_index((steps, states[:-1], actions), (H, S, A))
-        self.seen += np.bincount(cells, minlength=H * S * A).reshape(H, S, A)
+    def see(self, step: int, state: int, action: int) -> None:
+        self.seen[0 if self.rule.pooled else step, state, action] += 1
 
     def marks(self) -> Bools:
         if self.rule.unit == "sh":

@@ -5,12 +5,13 @@ it is read as: strictly more data, and alpha (N' - N'_epoch) >= N'_epoch. The co
 and so, in effect, is the comparison: for an integer alpha the product is exact.
 """
 
-import math
 from dataclasses import dataclass
+from typing import Literal
 
 from belated.compiled import inlined
 from belated.learner.bases.base import check_number
-from belated.learner.updaters.updater import Sight, Updater
+from belated.learner.updaters.updater import Outset, Sight, Updater
+from belated.theory.alpha import alpha_for, lazy_terms
 
 
 @inlined
@@ -21,19 +22,35 @@ def has_grown(n: int, epoch: int, alpha: float) -> bool:
 
 @dataclass(frozen=True)
 class Lazy(Updater):
-    """Plan when a triple's count has grown by 1 + 1/alpha; alpha = inf is active updating."""
+    """Plan when a triple's count has grown by 1 + 1/alpha; alpha = inf is active updating.
 
-    alpha: float
+    With alpha="auto" each epoch takes the alpha that minimises the bound of Theorem 2 for the
+    mean delay observed so far (`belated.theory.best_alpha`). An episode still in flight counts as
+    late as it is already, so that those that wait are not ignored. The learner must be told of
+    the episodes it begins (`Learner.start`), or it takes the delay for zero.
+    """
+
+    alpha: float | Literal["auto"]
 
     name = "lazy"
 
     def __post_init__(self) -> None:
+        if self.alpha == "auto":
+            return
         check_number("alpha", self.alpha)
         if not self.alpha >= 1:
-            raise ValueError(f"alpha is {self.alpha}; it must be at least 1 (math.inf is active).")
+            raise ValueError(
+                f"alpha is {self.alpha}; it must be at least 1 (math.inf is active), or 'auto'."
+            )
         object.__setattr__(self, "alpha", float(self.alpha))
 
+    def pace(self, outset: Outset) -> float:
+        if self.alpha != "auto":
+            return self.alpha
+        shape, episodes, base, delta, mean_delay = outset
+        terms = lazy_terms(shape, episodes=episodes, base=base, delta=delta)
+        return float(alpha_for(terms, mean_delay))
+
     def due(self, sight: Sight) -> bool:
-        if math.isinf(self.alpha):
-            return sight.arrived > 0
-        return any(has_grown(sight.n[i], sight.epoch[i], self.alpha) for i in sight.touched)
+        alpha = sight.alpha if self.alpha == "auto" else self.alpha
+        return any(has_grown(sight.n[i], sight.epoch[i], alpha) for i in sight.touched)

@@ -1,0 +1,58 @@
+"""Parcel: what comes back at once of one episode, as a learner takes it in."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from belated.episode import Episode, Floats, Ints, Shape, Step
+
+
+class Parcel(NamedTuple):
+    """Some steps of one episode: their transitions, their rewards or both."""
+
+    id: int
+    steps: Ints
+    states: Ints
+    actions: Ints
+    successors: Ints
+    rewards: Floats | None
+    transitions: bool = True  # whether these are new
+    late: bool = True  # whether this is what comes late: the rewards, where only those do
+
+    def rows(self, shape: Shape, stages: int) -> Ints:
+        """(stage * S + state) * A + action of each step; pooled counts are one stage."""
+        stage = self.steps if stages > 1 else 0
+        rows: Ints = (stage * shape.states + self.states) * shape.actions + self.actions
+        return rows
+
+
+def whole(episode: Episode) -> Parcel:
+    """All of an episode."""
+    states, actions = episode.states, episode.actions
+    steps = np.arange(actions.size)
+    return Parcel(episode.id, steps, states[:-1], actions, states[1:], episode.rewards)
+
+
+def single(step: Step) -> Parcel:
+    """One step."""
+    numbers = (np.array([x]) for x in (step.step, step.state, step.action, step.successor))
+    return Parcel(step.id, *numbers, None if step.reward is None else np.array([step.reward]))
+
+
+def path(episode: Episode) -> Parcel:
+    """An episode but for its rewards, which are late."""
+    return whole(episode)._replace(rewards=None, late=False)
+
+
+def paid(known: Parcel, rewards: Floats) -> Parcel:
+    """The rewards of a path that is known, nan where they are still to come."""
+    come = np.flatnonzero(~np.isnan(rewards))
+    return Parcel(
+        known.id,
+        known.steps[come],
+        known.states[come],
+        known.actions[come],
+        known.successors[come],
+        rewards[come],
+        transitions=False,
+    )
