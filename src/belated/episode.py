@@ -192,7 +192,7 @@ class Policy:
         if not 0 <= self.epsilon <= 1:
             raise ValueError(f"epsilon is {self.epsilon}; it must lie in [0, 1].")
         if self.epsilon > 0 and self.explore is None:
-            raise ValueError("explore is missing; with epsilon it tells how many actions there are.")
+            raise ValueError("explore is missing; with epsilon it tells the number of actions.")
 
     @property
     def mixed(self) -> bool:

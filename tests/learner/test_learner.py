@@ -179,7 +179,10 @@ BAD_EPISODES: list[tuple[Callable[[], Any], str]] = [
         r"^Episode 9 has rewards\[2\] = 1\.5; rewards lie in \[0, 1\]\.$",
     ),
     (lambda: episode(9, rewards=[0, 1]), r"^Episode 9 has 2 rewards; horizon 3 needs as many\.$"),
-    (lambda: (9, [0, 1, 2, 0], [0, 1, 0]), r"^Feedback is \(9, .*\); it must be of type Episode\.$"),
+    (
+        lambda: (9, [0, 1, 2, 0], [0, 1, 0]),
+        r"^Feedback is \(9, .*\); it must be of type Episode",
+    ),
 ]
 
 

@@ -44,6 +44,9 @@ def compare(
     episodes: int,
     seeds: int,
     stages: str,
+    rewards: str,
+    late: str,
+    delay_per: str,
     given: Sequence[str],
 ) -> Comparison:
     """Check everything, and name every setting by what tells it from the others."""
@@ -63,6 +66,14 @@ def compare(
         laws = list(dict.fromkeys(plain_delay(delay) for delay in delays))
     with sentence("--stages"):
         check_choice("stages", stages, ("each", "pooled"))
+    with sentence("--rewards"):
+        check_choice("rewards", rewards, ("known", "unknown"))
+    with sentence("--late"):
+        check_choice("late", late, ("everything", "rewards"))
+        if late == "rewards" and rewards == "known":
+            raise ValueError("late rewards are unknown rewards; add --rewards unknown.")
+    with sentence("--delay-per"):
+        check_choice("delay_per", delay_per, ("episode", "step"))
     updaters = list(dict.fromkeys(updaters))
 
     axes = {"Base": list(options), "Updater": updaters, "Delay": laws}
@@ -79,18 +90,31 @@ def compare(
             seeds=tuple(range(seeds)),
             base_options=tuple(sorted(options[base].items())),
             stages=stages,  # type: ignore[arg-type]
+            rewards=rewards,  # type: ignore[arg-type]
+            late=late,  # type: ignore[arg-type]
+            delay_per=delay_per,  # type: ignore[arg-type]
         )
     axes["Base"] = [with_options(*pair) for pair in options.items()]
     common = [world, *(values[0] for axis, values in axes.items() if axis not in several)]
-    if stages == "pooled":
-        common.append("pooled counts")
+    manners = (
+        (stages == "pooled", "pooled counts"),
+        (late == "rewards", "late rewards"),
+        (late == "everything" and rewards == "unknown", "unknown rewards"),
+        (delay_per == "step", "late step by step"),
+    )
+    common += [words for holds, words in manners if holds]
     words = ["belated", "run", "--world", world]
     for name, values in (("--base", options), ("--option", given), ("--updater", updaters)):
         words += [word for value in values for word in (name, value)]
     words += [word for law in laws for word in ("--delay", law)]
     words += ["--episodes", str(episodes), "--seeds", str(seeds)]
-    if stages != "each":
-        words += ["--stages", stages]
+    for name, value, usual in (
+        ("--stages", stages, "each"),
+        ("--rewards", rewards, "known"),
+        ("--late", late, "everything"),
+        ("--delay-per", delay_per, "episode"),
+    ):
+        words += [name, value] if value != usual else []
     return Comparison(cells, ", ".join(common), ", ".join(several), shlex.join(words))
 
 

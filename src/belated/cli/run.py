@@ -40,6 +40,11 @@ def run(
     episodes: Annotated[int, typer.Option(help="Episodes of each run.", min=1)] = 10_000,
     seeds: Annotated[int, typer.Option(help="Runs of each setting.", min=1)] = 10,
     stages: Annotated[str, typer.Option(help="Count each step apart, or pooled.")] = "each",
+    rewards: Annotated[str, typer.Option(help="known to the learner, or unknown.")] = "known",
+    late: Annotated[str, typer.Option(help="What is late: everything, or rewards.")] = "everything",
+    delay_per: Annotated[
+        str, typer.Option(help="A delay for each episode, or for each step.")
+    ] = "episode",
     threads: Annotated[
         int | None, typer.Option(help="Runs at a time; changes no result.", min=1)
     ] = None,
@@ -66,6 +71,9 @@ def run(
         episodes=episodes,
         seeds=seeds,
         stages=stages,
+        rewards=rewards,
+        late=late,
+        delay_per=delay_per,
         given=option or [],
     )
     if figure is not None:

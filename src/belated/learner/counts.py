@@ -106,8 +106,7 @@ def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int
 @kernel
 def add_steps(counts: Counts, rows: Ints, states: Ints, successors: Ints) -> None:
     """Count transitions, for which there must be room."""
-    stages, S = counts.visits.shape
-    stage_rows = counts.n.size // stages
+    stage_rows = counts.n.size // counts.visits.shape[0]
     for i in range(rows.size):
         add(counts, rows[i], rows[i] // stage_rows, states[i], successors[i], 1)
 

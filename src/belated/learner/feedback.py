@@ -35,8 +35,14 @@ def whole(episode: Episode) -> Parcel:
 
 def single(step: Step) -> Parcel:
     """One step."""
-    numbers = (np.array([x]) for x in (step.step, step.state, step.action, step.successor))
-    return Parcel(step.id, *numbers, None if step.reward is None else np.array([step.reward]))
+    return Parcel(
+        step.id,
+        steps=np.array([step.step]),
+        states=np.array([step.state]),
+        actions=np.array([step.action]),
+        successors=np.array([step.successor]),
+        rewards=None if step.reward is None else np.array([step.reward]),
+    )
 
 
 def path(episode: Episode) -> Parcel:

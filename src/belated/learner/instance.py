@@ -88,8 +88,10 @@ class Instance:
 
     def _post(self, rows: Ints, parcel: Parcel) -> None:
         self._box = stepwise.roomier(self._box, rows.size)
-        known = self.problem.rewards is not None
-        rewards = self.rewards.ravel()[rows] if known else parcel.rewards
+        rewards = self.rewards.ravel()[rows]
+        if self.problem.rewards is None:
+            assert parcel.rewards is not None
+            rewards = parcel.rewards
         for row, successor, reward in zip(rows, parcel.successors, rewards, strict=True):
             stepwise.post(self._box, int(row), int(successor), float(reward))
 
@@ -100,9 +102,7 @@ class Instance:
             begin_reward_epoch(self.earned, self._fresh, self.epoch)
         address = number + (self.index << 32)
         if problem.rewards is None and refresh:
-            reconsider(
-                problem.hope, self.earned, self._fresh, address, self.rewards, self._touched
-            )
+            reconsider(problem.hope, self.earned, self._fresh, address, self.rewards, self._touched)
         if not isinstance(base, Base):
             self._ask(base)
         elif self.stepwise:

@@ -7,7 +7,7 @@ truth or the delays, only of what has been observed.
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,8 @@ from belated.learner.status import Status
 from belated.learner.updaters import UPDATERS, Lazy, MultiInstance
 from belated.learner.updaters.explicit import Tally
 from belated.learner.updaters.updater import Outset, Sight, Updater
+
+F = TypeVar("F", Episode, Step)
 
 
 class Learner:
@@ -88,7 +90,6 @@ class Learner:
         self._used = 1
         self._stale = False
         self._instances = [self._fresh_instance(0)]
-        self._free = [0]
         self._policy = self._current()
 
     def _set(self, problem: Problem, updater: Updater) -> None:
@@ -99,7 +100,7 @@ class Learner:
         self._restless = restless(problem.base, updater)
         self._seen = IdSet()
         self._open: dict[int, Pending] = {}  # what was begun, or has come in part
-        self._free: list[int] = []  # a heap of the instances that wait for nothing
+        self._free = [0]  # a heap of the instances that wait for nothing
 
     @property
     def shape(self) -> Shape:
@@ -168,7 +169,7 @@ class Learner:
             mean_delay=self.mean_delay,
             episodes=self._problem.episodes,
             delta=base.delta if isinstance(base, Base) else 0.05,
-            counts=sum(instance.late_counts for instance in self._instances),
+            counts=np.sum([instance.late_counts for instance in self._instances], axis=0),
             shape=self.shape,
             stages=self._problem.count_stages,
         )
@@ -229,7 +230,7 @@ class Learner:
         return self.take([parcel for parcel in parcels if parcel.steps.size])
 
     def _parcels(
-        self, given: Iterable[Any], kind: type, parcel: Callable[[Any], Parcel]
+        self, given: Iterable[F], kind: type[F], parcel: Callable[[F], Parcel]
     ) -> list[Parcel]:
         parcels = []
         for part in given:

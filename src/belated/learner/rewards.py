@@ -125,7 +125,7 @@ def reconsider(
 
     `rewards` is (H, S * A). Empties `fresh`; the rows it held are put into `touched`.
     """
-    H, cells = rewards.shape
+    cells = rewards.shape[1]
     stages = earned.n.size // cells
     for group in range(stages):
         row = take(fresh, group)

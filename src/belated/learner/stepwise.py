@@ -49,8 +49,10 @@ def roomier(old: Inbox, steps: int) -> Inbox:
     if old.used[0] + steps <= old.row.size:
         return old
     new = inbox(2 * old.row.size + steps)
-    for a, b in zip(old[:3], new[:3], strict=True):
-        b[: a.size] = a
+    room = old.row.size
+    new.row[:room] = old.row
+    new.successor[:room] = old.successor
+    new.reward[:room] = old.reward
     new.used[:] = old.used
     return new
 
@@ -72,7 +74,7 @@ def post(box: Inbox, row: int, successor: int, reward: float) -> None:
 
 def begin(shape: Shape, constants: Floats, table: Table) -> None:
     """Before anything is learnt: Q and V as high as they can be."""
-    H, S, _ = shape.table
+    H = shape.horizon
     tight = bool(constants[0])
     for h in range(H):
         most = float(H - h if tight else H)

@@ -227,9 +227,7 @@ def send(
 
 
 @kernel
-def receive(
-    scheme: Scheme, counts: Counts, mind: Mind, exploring: Exploring, flying: Ring
-) -> None:
+def receive(scheme: Scheme, counts: Counts, mind: Mind, exploring: Exploring, flying: Ring) -> None:
     """Take in the parcel that is due first, for which there must be room."""
     H, S = mind.table.actions.shape
     A = mind.table.q.shape[1] // S

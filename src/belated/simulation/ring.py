@@ -41,8 +41,12 @@ def grown(old: Ring) -> Ring:
     """The same with twice the slots."""
     room = old.slot.size
     new = ring(old.actions.shape[1], rewards=len(old.rewards) > 0, room=2 * room)
-    for a, b in zip(old[:-1], new[:-1], strict=True):
-        b[: len(a)] = a
+    new.arrival[:room] = old.arrival
+    new.number[:room] = old.number
+    new.slot[:room] = old.slot
+    new.states[:room] = old.states
+    new.actions[:room] = old.actions
+    new.rewards[: len(old.rewards)] = old.rewards
     new.size[:] = old.size
     return new
 

@@ -4,11 +4,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from belated.delays import parse as parse_delay
-from belated.learner.problem import Stages
-from belated.simulation.simulate import Setting
+from belated.learner.problem import Late, Stages
+from belated.simulation.simulate import Per, Setting
 from belated.sweep.names import parse_base, parse_updater, parse_world
 
 NUMBERS = 1
@@ -33,15 +33,30 @@ class Cell:
     base_options: Options = ()
     updater_options: Options = ()
     stages: Stages = "each"
+    rewards: Literal["known", "unknown"] = "known"
+    late: Late = "everything"
+    delay_per: Per = "episode"
     points: int = 200  # checkpoints of the regret
     label: str = field(default="", compare=False)  # the base in ids; its name if empty
 
     @property
     def setting(self) -> str:
         """The id without the seeds: "chain-30/ucrl2/geometric-100/lazy-10"."""
-        base = self.label or self.base.rpartition(":")[2]
-        parts = (self.world, base, self.delay, self.updater)
+        parts = (self.world, self.shown_base, self.delay + self.manner, self.updater)
         return "/".join(part.replace(":", "-") for part in parts)
+
+    @property
+    def shown_base(self) -> str:
+        """The base, as ids have it."""
+        base = self.label or self.base.rpartition(":")[2]
+        return base + ("-unknown-rewards" if self.rewards == "unknown" else "")
+
+    @property
+    def manner(self) -> str:
+        """What is late, and by what pieces, if that is not whole episodes."""
+        return (":rewards" if self.late == "rewards" else "") + (
+            ":steps" if self.delay_per == "step" else ""
+        )
 
     @property
     def id(self) -> str:
@@ -58,6 +73,10 @@ class Cell:
         """Of everything that determines the numbers."""
         facts = asdict(self)
         del facts["label"]
+        # what was added later leaves the digests of older cells as they were
+        for name, usual in (("rewards", "known"), ("late", "everything"), ("delay_per", "episode")):
+            if facts[name] == usual:
+                del facts[name]
         text = json.dumps([NUMBERS, facts], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -71,9 +90,9 @@ class Cell:
             episodes=self.episodes,
             every=self.every,
             stages=self.stages,
-            engine="auto",
-            planning="incremental",
-            trace=False,
+            rewards="known" if self.rewards == "known" else None,
+            late=self.late,
+            delay_per=self.delay_per,
         )
 
 

@@ -9,7 +9,6 @@ Lazy(alpha=10.0)
 """
 
 import importlib
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,7 +52,7 @@ def parse_base(text: str, options: Mapping[str, Any] | None = None) -> Base:
 
 
 def parse_updater(text: str, options: Mapping[str, Any] | None = None) -> Updater:
-    """ "active", "lazy:ALPHA" (ALPHA may be inf), "explicit" or "multi"."""
+    """ "active", "lazy:ALPHA" (a number, inf or auto), "explicit" or "multi"."""
     name, colon, value = text.partition(":")
     if name not in UPDATERS or (name == "lazy") != bool(colon):
         raise ValueError(
@@ -61,9 +60,11 @@ def parse_updater(text: str, options: Mapping[str, Any] | None = None) -> Update
         )
     if name == "lazy":
         try:
-            alpha = math.inf if value == "inf" else float(value)
+            alpha = value if value == "auto" else float(value)
         except ValueError:
-            raise ValueError(f"updater is {text!r}; after 'lazy:' comes a number.") from None
+            raise ValueError(
+                f"updater is {text!r}; after 'lazy:' comes a number or 'auto'."
+            ) from None
         return UPDATERS["lazy"](alpha, **(options or {}))  # type: ignore[call-arg]
     try:
         return UPDATERS[name](**(options or {}))

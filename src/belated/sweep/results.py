@@ -36,7 +36,7 @@ class Results:
         self._connection = duckdb.connect()
         for table in TABLES:
             files = [str(self.store.path(table, id)) for id in self.provenance]
-            self._connection.read_parquet(files).create_view(table)
+            self._connection.read_parquet(files, union_by_name=True).create_view(table)
         self._by_setting: dict[str, Columns] | None = None
 
     def runs(self) -> Columns:

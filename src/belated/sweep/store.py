@@ -139,7 +139,7 @@ def run_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
     fixed: dict[str, Any] = {
         "setting": cell.setting,
         "world": cell.world,
-        "base": cell.setting.split("/")[1],
+        "base": cell.shown_base,
         "delay": cell.delay,
         "law": cell.delay.split(":")[0],
         "mean_delay": float(law.mean),
@@ -149,12 +149,19 @@ def run_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
         "horizon": shape.horizon,
         "episodes": cell.episodes,
         "stages": cell.stages,
+        "rewards": cell.rewards,
+        "late": cell.late,
+        "delay_per": cell.delay_per,
     }
     columns = {name: np.full(len(runs), value) for name, value in fixed.items()}
     for name in ("seed", "total_regret", "updates", "epochs", "max_missing", "optimism_broken"):
         columns[name] = np.array([getattr(run, name) for run in runs])
-    for name in ("instances", "last_explored", "longest_delay"):
-        columns[name] = np.array([getattr(run, name) for run in runs])
+    for name in ("instances", "last_explored", "longest_delay", "missing", "mean_delay", "psi"):
+        column = "observed_delay" if name == "mean_delay" else name
+        columns[column] = np.array([getattr(run, name) for run in runs])
+    # the last alpha that was chosen; nan where none is
+    chosen = [np.nan if run.alpha is None else run.alpha[-1] for run in runs]
+    columns["alpha"] = np.array(chosen, np.float64)
     return columns
 
 

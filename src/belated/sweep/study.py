@@ -12,15 +12,20 @@
     preset = "two_term"                   # whatever else is here is an option of the base
     scale = 0.03
 
-The cells are the cross product, each once. Wrong files are refused with the file, the key, the
-value and what is allowed.
+    rewards = "unknown"                   # if they are to be learnt too
+    late = ["everything", "rewards"]      # what comes late
+    delay_per = "step"                    # "episode", or each step with a delay of its own
+
+The last three may be left out. The cells are the cross product, each once. Wrong files are refused
+with the file, the key, the value and what is allowed.
 """
 
 import tomllib
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from belated.sweep.cell import Cell, blocks, plain_delay
 from belated.sweep.names import parse_base, parse_updater, parse_world
@@ -59,6 +64,9 @@ class Study(BaseModel):
     updaters: list[str] = Field(min_length=1)
     delays: list[str] = Field(min_length=1)
     stages: Literal["each", "pooled"] = "each"
+    rewards: Literal["known", "unknown"] = "known"
+    late: list[Literal["everything", "rewards"]] = Field(default=["everything"], min_length=1)
+    delay_per: list[Literal["episode", "step"]] = Field(default=["episode"], min_length=1)
     checkpoints: int = Field(default=200, ge=1)
 
     @field_validator("bases", mode="before")
@@ -68,6 +76,18 @@ class Study(BaseModel):
         if not isinstance(value, list):
             return value
         return [{"name": entry} if isinstance(entry, str) else entry for entry in value]
+
+    @field_validator("late", "delay_per", mode="before")
+    @classmethod
+    def _alone(cls, value: Any) -> Any:
+        """One of them needs no list."""
+        return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _unknown(self) -> "Study":
+        if "rewards" in self.late and self.rewards == "known":
+            raise ValueError("late rewards are unknown rewards; add rewards = 'unknown'.")
+        return self
 
     @field_validator("worlds")
     @classmethod
@@ -118,34 +138,35 @@ class Study(BaseModel):
         """The cross product, each cell once."""
         seeds = range(self.seeds) if isinstance(self.seeds, int) else self.seeds
         found: dict[str, Cell] = {}
-        for world in self.worlds:
-            for entry in self.bases:
-                for delay in self.delays:
-                    for updater in self.updaters:
-                        for block in blocks(seeds):
-                            cell = self.cell(world, entry, delay, updater, block)
-                            found.setdefault(cell.id, cell)
+        for world, entry, delay, late, per, updater, block in product(
+            *(self.worlds, self.bases, self.delays, self.late, self.delay_per, self.updaters),
+            list(blocks(seeds)),
+        ):
+            cell = Cell(
+                world=world,
+                base=entry.name,
+                delay=delay,
+                updater=updater,
+                episodes=self.episodes_of(world),
+                seeds=block,
+                base_options=entry.options,
+                stages=self.stages,
+                rewards=self.rewards,
+                late=late,
+                delay_per=per,
+                points=self.checkpoints,
+                label=entry.shown,
+            )
+            found.setdefault(cell.id, cell)
         return list(found.values())
 
-    def cell(
-        self, world: str, entry: BaseEntry, delay: str, updater: str, seeds: tuple[int, ...]
-    ) -> Cell:
-        """One cell of the product."""
-        if isinstance(self.episodes, dict) and world not in self.episodes:
+    def episodes_of(self, world: str) -> int:
+        """K in this world."""
+        if isinstance(self.episodes, int):
+            return self.episodes
+        if world not in self.episodes:
             raise ValueError(f"episodes has no entry for {world!r}.")
-        episodes = self.episodes if isinstance(self.episodes, int) else self.episodes[world]
-        return Cell(
-            world=world,
-            base=entry.name,
-            delay=delay,
-            updater=updater,
-            episodes=episodes,
-            seeds=seeds,
-            base_options=entry.options,
-            stages=self.stages,
-            points=self.checkpoints,
-            label=entry.shown,
-        )
+        return self.episodes[world]
 
 
 def read_study(path: Path | str) -> Study:

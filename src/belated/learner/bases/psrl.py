@@ -27,7 +27,7 @@ from belated.randomness import POSTERIOR
 
 @backup
 def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    prior, actions = constants[0], np.int64(constants[1])
+    prior, actions = constants[0], int(constants[1])
     S = stage.v.size
     first = ((stage.h * S + row.s) * actions + row.a) * S
     total = value = 0.0
