@@ -9,10 +9,13 @@ if TYPE_CHECKING:
     from belated.episode import Episode as Episode
     from belated.episode import Policy as Policy
     from belated.episode import Shape as Shape
+    from belated.episode import Step as Step
     from belated.exact.values import optimal_value as optimal_value
     from belated.exact.values import policy_value as policy_value
+    from belated.gym.delayed import DelayedFeedback as DelayedFeedback
     from belated.learner.backup import backup as backup
     from belated.learner.bases import KL_UCRL as KL_UCRL
+    from belated.learner.bases import PSRL as PSRL
     from belated.learner.bases import UBEV as UBEV
     from belated.learner.bases import UCBVI_BF as UCBVI_BF
     from belated.learner.bases import UCBVI_CH as UCBVI_CH
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from belated.learner.bases import UCRL2B as UCRL2B
     from belated.learner.bases import Base as Base
     from belated.learner.bases import Chi2_UCRL as Chi2_UCRL
+    from belated.learner.bases import QLearning as QLearning
     from belated.learner.learner import Learner as Learner
     from belated.learner.plan import plan as plan
     from belated.learner.updaters import Active as Active
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from belated.learner.updaters import MultiInstance as MultiInstance
     from belated.learner.updaters import Updater as Updater
     from belated.mdp.chain import chain as chain
+    from belated.mdp.gymnasium import from_gymnasium as from_gymnasium
+    from belated.mdp.icu_sepsis import icu_sepsis as icu_sepsis
     from belated.mdp.model import MDP as MDP
     from belated.simulation.many import simulate_many as simulate_many
     from belated.simulation.simulate import simulate as simulate
@@ -39,6 +45,7 @@ _HOME = {
     "Episode": "belated.episode",
     "Policy": "belated.episode",
     "Shape": "belated.episode",
+    "Step": "belated.episode",
     "optimal_value": "belated.exact.values",
     "policy_value": "belated.exact.values",
     "backup": "belated.learner.backup",
@@ -50,6 +57,8 @@ _HOME = {
     "UCRL2B": "belated.learner.bases",
     "KL_UCRL": "belated.learner.bases",
     "Chi2_UCRL": "belated.learner.bases",
+    "PSRL": "belated.learner.bases",
+    "QLearning": "belated.learner.bases",
     "Learner": "belated.learner.learner",
     "plan": "belated.learner.plan",
     "Active": "belated.learner.updaters",
@@ -58,6 +67,9 @@ _HOME = {
     "MultiInstance": "belated.learner.updaters",
     "Updater": "belated.learner.updaters",
     "chain": "belated.mdp.chain",
+    "from_gymnasium": "belated.mdp.gymnasium",
+    "icu_sepsis": "belated.mdp.icu_sepsis",
+    "DelayedFeedback": "belated.gym.delayed",
     "MDP": "belated.mdp.model",
     "simulate": "belated.simulation.simulate",
     "results": "belated.sweep.results",

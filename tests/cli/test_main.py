@@ -6,6 +6,8 @@ import pytest
 import belated
 from belated.cli.main import main
 
+COMMANDS = ("reproduce", "run", "sweep", "figures", "calibrate", "bounds", "worlds", "show")
+
 
 @pytest.fixture
 def call(monkeypatch, capsys):
@@ -25,7 +27,7 @@ def test_help_names_the_commands(call):
     code, out, _ = call("--help")
     assert code == 0
     assert "Usage: belated" in out
-    for command in ("reproduce", "run", "sweep", "figures", "calibrate"):
+    for command in COMMANDS:
         assert f"\n  {command} " in out
 
 

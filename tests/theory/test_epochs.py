@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from belated.episode import Shape
-from belated.theory import epoch_bound
+from belated.theory import epoch_bound, sharp_epoch_bound
 
 ONE = Shape(states=1, actions=1, horizon=1)
 
@@ -63,7 +63,43 @@ def test_no_run_has_more_epochs_than_the_corrected_bound(data: st.DataObject) ->
     states = st.lists(st.integers(0, S - 1), min_size=shape.horizon, max_size=shape.horizon)
     visits = [[h * S + s for h, s in enumerate(data.draw(states))] for _ in range(K)]
     delays = data.draw(st.lists(st.integers(0, 5), min_size=K, max_size=K))
-    assert epochs(visits, delays, alpha) <= epoch_bound(shape, K, alpha)
+    J = epochs(visits, delays, alpha)
+    assert J <= sharp_epoch_bound(shape, K, alpha) <= epoch_bound(shape, K, alpha)
+
+
+@pytest.mark.parametrize("alpha", [1, 3, 10, 10.5, 100])
+def test_sharp_bound_counts_one_triple_almost_exactly(alpha: float) -> None:
+    K = 3000
+    start = 0
+    counted = 1
+    for n in range(1, K):
+        if alpha * (n - start) >= start:
+            start = n
+            counted += 1
+    assert counted <= sharp_epoch_bound(ONE, K, alpha) < 1.2 * counted + 2
+
+
+def test_sharp_bound_has_its_formula() -> None:
+    shape = Shape(states=3, actions=2, horizon=4)
+    expected = 1 + 24 * (10 + math.log(10**4 / 10) / math.log(1.1))
+    assert sharp_epoch_bound(shape, 6 * 10**4, 10) == pytest.approx(expected)
+    assert sharp_epoch_bound(shape, 600, 1) == epoch_bound(shape, 600, 1)
+    assert sharp_epoch_bound(shape, 600, math.inf) == 600
+
+
+@pytest.mark.parametrize(
+    ("episodes", "printed"),
+    [(2, 1.58), (3, 2), (5, 2.58), (10, 3.46), (100, 6.66), (10_000, 13.29)],
+)
+def test_printed_bound_has_its_known_values(episodes: int, printed: float) -> None:
+    assert round(epoch_bound(ONE, episodes, 1, printed=True), 2) == printed
+
+
+def test_printed_bound_is_above_the_corrected_one_for_alpha_above_1_62() -> None:
+    shape = Shape(states=5, actions=2, horizon=5)
+    for alpha in (1.63, 2, 10, 100):
+        assert epoch_bound(shape, 10**5, alpha, printed=True) > epoch_bound(shape, 10**5, alpha)
+    assert epoch_bound(shape, 10**5, 1.6, printed=True) < epoch_bound(shape, 10**5, 1.6)
 
 
 def test_bound_has_its_formula() -> None:

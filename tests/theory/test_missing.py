@@ -52,12 +52,26 @@ def test_psi_has_its_known_values(mean: float, episodes: int, printed: float) ->
     assert round(psi(mean, episodes, 0.05), 1) == printed
 
 
-def test_psi_covers_bernstein_with_the_right_constants_at_the_sizes_of_the_experiments() -> None:
+@pytest.mark.parametrize(("mean", "printed"), [(100, 157.4), (500, 622.2)])
+def test_safe_psi_has_its_known_values(mean: float, printed: float) -> None:
+    assert round(psi(mean, 10_000, 0.05, safe=True), 1) == printed
+
+
+def test_psi_covers_the_safe_one_at_the_sizes_of_the_experiments() -> None:
     for mean in (0, 1, 10, 100, 500):
         for episodes in (10_000, 100_000):
-            y = math.log(episodes / 0.01)
-            sharp = mean + y / 3 + math.sqrt(y * y / 9 + 2 * mean * y)
-            assert psi(mean, episodes, 0.05) > sharp
+            assert psi(mean, episodes, 0.05) > psi(mean, episodes, 0.05, safe=True)
+
+
+def test_psi_does_not_cover_the_safe_one_at_mean_delays_of_many_thousands() -> None:
+    assert psi(10_000, 10_000, 0.05) < psi(10_000, 10_000, 0.05, safe=True)
+
+
+def test_safe_psi_is_where_bernsteins_exponent_spends_its_share_of_delta() -> None:
+    mean, episodes, delta = 30, 500, 0.1
+    beyond = psi(mean, episodes, delta, safe=True) - mean
+    exponent = beyond * beyond / (2 * (mean + beyond / 3))
+    assert math.isclose(episodes * math.exp(-exponent), delta / 5)
 
 
 @pytest.mark.parametrize(

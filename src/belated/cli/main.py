@@ -9,11 +9,14 @@ from typing import Annotated
 import typer
 
 import belated
+from belated.cli.bounds import bounds
 from belated.cli.calibrate import calibrate
 from belated.cli.figures import figures
 from belated.cli.reproduce import reproduce
 from belated.cli.run import run
+from belated.cli.show import show
 from belated.cli.sweep import sweep
+from belated.cli.worlds import worlds
 
 app = typer.Typer(
     name="belated",
@@ -23,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # half the time, and it does not say that --version takes a value
     pretty_exceptions_enable=False,
 )
-for command in (reproduce, run, sweep, figures, calibrate):
+for command in (reproduce, run, sweep, figures, calibrate, bounds, worlds, show):
     app.command()(command)
 
 

@@ -127,20 +127,6 @@ def maximise(ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floa
 
 
 @kernel
-def choose_best(
-    ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floats, actions: Actions
-) -> None:
-    """Fill `actions` with the first action that attains V*, which is `v`."""
-    H, S = actions.shape
-    for h in range(H):
-        for s in range(S):
-            a = 0
-            while q_value(ptr, succ, prob, rewards, v[h + 1], h, s, a) != v[h, s]:
-                a += 1
-            actions[h, s] = a
-
-
-@kernel
 def expectation(law: Floats, values: Floats) -> float:
     """<law, values>, summed in order."""
     total = 0.0
@@ -171,14 +157,6 @@ def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
     explore = NOWHERE if policy.explore is None else np.array(policy.explore, np.bool_)
     evaluate(*arrays, actions, explore, policy.epsilon, v)
     return v
-
-
-def optimal_actions(world: MDP) -> Actions:
-    """(H, S): an optimal policy, the lowest of several equally good actions."""
-    actions = np.zeros((world.shape.horizon, world.shape.states), np.int32)
-    v = optimal_table(world)
-    choose_best(world.ptr, world.succ, world.prob, world.rewards, v, actions)
-    return actions
 
 
 def optimal_value(world: MDP) -> float:

@@ -12,7 +12,7 @@ MDP(states=2, actions=1, horizon=3, homogeneous, 3 successors)
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape, check_integer
+from belated.mdp.rewards import Affine
 
 Draws = Literal["deterministic", "bernoulli", "beta"]
 DRAWS: Final[tuple[Draws, ...]] = ("deterministic", "bernoulli", "beta")
@@ -46,6 +47,8 @@ class MDP:
     start: Floats  # (S,)
     start_cum: Floats  # (S,), exactly 1 from the last possible state on
     reward_draws: Draws
+    reward_map: Affine = field(default_factory=Affine)
+    """How these rewards stand to the ones the world was described with."""
 
     @classmethod
     def dense(
@@ -205,6 +208,12 @@ class MDP:
             f"MDP(states={self.shape.states}, actions={self.shape.actions}, "
             f"horizon={self.shape.horizon}, {kind}, {self.succ.size} successors)"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from belated.mdp.html import describe_html
+
+        return describe_html(self)
 
 
 @inlined

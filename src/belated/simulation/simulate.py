@@ -8,7 +8,7 @@ import numpy as np
 
 from belated.delays.laws import Law, constant, longest
 from belated.episode import Ints, check_integer
-from belated.exact.values import optimal_actions
+from belated.exact.best import optimal_actions
 from belated.learner.bases import Fixed, Optimal
 from belated.learner.bases.base import Base, check_choice
 from belated.learner.plan import Planner
@@ -199,7 +199,9 @@ def draw_delays(law: Law, seed: int, episodes: int, *, steps: int, heard: Heard)
 
 def known(base: Base | Planner, world: MDP) -> Base | Planner:
     """The optimal policy is told, since it cannot be learnt."""
-    return Fixed(actions=optimal_actions(world)) if isinstance(base, Optimal) else base
+    if not isinstance(base, Optimal):
+        return base
+    return Fixed(actions=optimal_actions(world).argmax(axis=2))
 
 
 def told(updater: Updater, delays: Ints) -> Updater:

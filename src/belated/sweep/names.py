@@ -14,18 +14,9 @@ from typing import Any
 
 from belated.learner.bases import BASES, Base
 from belated.learner.updaters import UPDATERS, Updater
-from belated.mdp.chain import chain
-from belated.mdp.model import MDP
+from belated.mdp.worlds import parse as parse_world
 
-
-def parse_world(text: str) -> MDP:
-    """ "chain-S" is the paper's chain of S states; "chain-S-right" pays there for right only."""
-    kind, _, size = text.removesuffix("-right").partition("-")
-    if kind != "chain" or not size.isdigit():
-        raise ValueError(
-            f"world is {text!r}; it must be 'chain-S' or 'chain-S-right', such as 'chain-30'."
-        )
-    return chain(int(size), reward_on="state_right" if text.endswith("-right") else "state")
+__all__ = ["parse_base", "parse_updater", "parse_world"]
 
 
 def parse_base(text: str, options: Mapping[str, Any] | None = None) -> Base:

@@ -2,7 +2,8 @@
 
 import math
 
-from belated.episode import Shape, check_integer
+from belated.episode import Shape
+from belated.theory.inputs import check_alpha, check_episodes
 
 
 def epoch_bound(shape: Shape, episodes: int, alpha: float, *, printed: bool = False) -> float:
@@ -21,13 +22,32 @@ def epoch_bound(shape: Shape, episodes: int, alpha: float, *, printed: bool = Fa
     >>> epoch_bound(one, 3, alpha=1), epoch_bound(one, 3, alpha=1, printed=True)
     (3.0, 2.0)
     """
-    K = check_integer("episodes", episodes, 1)
-    if not alpha >= 1:
-        raise ValueError(f"alpha is {alpha}; it must be at least 1 (inf is active updating).")
+    K = check_episodes(episodes)
     SA = shape.states * shape.actions
-    growth = math.log1p(1 / alpha)
+    growth = math.log1p(1 / check_alpha(alpha))
     if growth == 0:
         return math.inf if printed else float(K)
     if printed:
         return shape.horizon * SA * math.log(alpha * K / SA + 1) / growth
     return min(float(K), 1 + shape.horizon * SA * (1 + max(0.0, math.log(K / SA)) / growth))
+
+
+def sharp_epoch_bound(shape: Shape, episodes: int, alpha: float) -> float:
+    """As `epoch_bound`, and less for an alpha of about 2 or more.
+
+        J <= min(K, 1 + HSA min(K/SA, ceil(alpha) + ln^+(K / (SA alpha)) / ln(1 + 1/alpha)))
+
+    A triple seen fewer than alpha times begins an epoch with every observation: ceil(alpha) of
+    them. Its count grows by a factor of 1 + 1/alpha only after that.
+
+    >>> chain = Shape(states=30, actions=2, horizon=30)
+    >>> round(epoch_bound(chain, 10**7, 100)), round(sharp_epoch_bound(chain, 10**7, 100))
+    (2176880, 1522011)
+    """
+    known = epoch_bound(shape, episodes, alpha)
+    SA = shape.states * shape.actions
+    growth = math.log1p(1 / alpha)
+    if growth == 0:
+        return known
+    grown = max(0.0, math.log(episodes / (SA * alpha))) / growth
+    return min(known, 1 + shape.horizon * SA * min(episodes / SA, math.ceil(alpha) + grown))

@@ -1,0 +1,176 @@
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from belated import theory
+from belated.cli.bounds import bounds
+from belated.episode import Shape
+from belated.theory.classes import BASES
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app.command()(bounds)
+
+CHAIN = ["--states", 30, "--actions", 2, "--horizon", 30]
+ASKED = [*CHAIN, "--episodes", 100_000, "--mean-delay", 300]
+TINY = ["--states", 2, "--actions", 2, "--horizon", 2, "--mean-delay", 3]
+
+
+def call(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def promises():
+    return theory.compare(Shape(30, 2, 30), episodes=100_000, mean_delay=300)
+
+
+def test_the_table_has_a_row_for_each_base_and_way_to_update(promises):
+    done = call(*ASKED)
+    assert done.exit_code == 0
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    for promise in promises:
+        updating = {
+            "lazy": "lazy, alpha 10",
+            "multi": "multi-instance",
+            "explicit": "explicit exploration",
+        }.get(promise.updating, promise.updating)
+        order = promise.order
+        row = f"{promise.base or 'any'} {updating} {order.leading:.2g} {order.delay:.2g} "
+        [line] = [line for line in lines if line.startswith(row)]
+        fades = "> 1e+18" if promise.order_fades is None else f"{promise.order_fades:.2g}"
+        assert line.startswith(f"{row}{order.total:.2g} {fades}")
+        if promise.bound is not None:
+            assert f" {promise.bound.total:.2g}* {promise.bound_fades:.2g}" in line
+
+
+def test_the_answer_is_said_in_sentences():
+    text = call(*ASKED).stdout
+    assert "At most 412 episodes are missing at a time, with probability 99% (psi)." in text
+    assert (
+        "Delay costs more than learning, by the order of active with every base; "
+        "lazy with every base; multi-instance with every base." in text
+    )
+    assert "The least order is that of multi-instance with ucbvi-bf, 8.2e+06;" in text
+    assert "No learner beats the order 4e+05" in text
+    assert "ucrl2 1.79, ucrl2b inf" in text
+    assert "(inf is active updating)" in text
+    assert "tau_max = E[tau] = 300, the least it can be" in text
+
+
+def test_numbers_that_say_nothing_are_called_vacuous():
+    assert "Every number is vacuous: it is above K H = 3,000,000, all that" in call(*ASKED).stdout
+    long = call(*TINY, "--episodes", 10**6).stdout
+    assert "Every bound is vacuous (*): it is above K H = 2,000,000, all that" in long
+    longer = call(*TINY, "--episodes", 10**8).stdout
+    assert "of 14 bounds are vacuous (*): above K H = 200,000,000" in longer
+    longest = call(*TINY, "--episodes", 10**12).stdout
+    assert "No bound is vacuous" in longest
+    assert "*" not in longest.splitlines()[4]
+
+
+def test_what_dominates_is_listed_where_it_depends():
+    late = call("--states", 5, "--actions", 2, "--horizon", 5, *ASKED[6:8], "--mean-delay", 30)
+    assert "by the order of active with ubev, ucbvi-ch, ucbvi-bf" in late.stdout
+    at_once = call(*ASKED[:-1], 0)
+    assert "Learning costs more than delay, by every order." in at_once.stdout
+    lost = call(*ASKED[:-1], "inf")
+    assert "Delay costs more than learning, by every order." in lost.stdout
+
+
+def test_alpha_and_the_longest_delay_are_taken():
+    text = call(*ASKED, "--alpha", 2.5, "--longest-delay", 4000).stdout
+    assert "lazy, alpha 2.5" in text
+    assert "the least it can be" not in text
+    explicit = theory.explicit_exploration(Shape(30, 2, 30), episodes=100_000, longest_delay=4000)
+    assert f"{explicit.delay:.2g}  {explicit.total:.2g}" in text
+
+
+def test_json_has_everything_once(promises):
+    done = call(*ASKED, "--json")
+    told = json.loads(done.stdout)
+    assert told["asked"] == {
+        "states": 30,
+        "actions": 2,
+        "horizon": 30,
+        "episodes": 100_000,
+        "mean_delay": 300,
+        "alpha": 10,
+        "delta": 0.05,
+        "longest_delay": None,
+    }
+    assert told["psi"] == theory.psi(300, 100_000, 0.05)
+    assert told["most_regret"] == 3_000_000
+    assert len(told["promises"]) == len(promises)
+    for one, promise in zip(told["promises"], promises, strict=True):
+        assert (one["base"], one["updating"]) == (promise.base, promise.updating)
+        assert one["order"]["total"] == promise.order.total
+        assert one["order"]["delay_fades_at"] == promise.order_fades
+        assert (one["bound"] is None) == (promise.bound is None)
+        if promise.bound is not None:
+            assert one["bound"]["delay"] == promise.bound.delay
+            assert one["bound"]["vacuous"] == promise.bound.vacuous
+    for base in BASES:
+        best = theory.best_alpha(Shape(30, 2, 30), episodes=100_000, mean_delay=300, base=base)
+        assert told["best_alpha"][base] == ("inf" if math.isinf(best) else best)
+
+
+def test_an_infinite_mean_delay_is_still_json():
+    told = json.loads(call(*ASKED[:-1], "inf", "--json").stdout)
+    assert told["psi"] == "inf"
+    assert told["promises"][0]["bound"]["total"] == "inf"
+
+
+@pytest.mark.parametrize("name", ["bounds.png", "deep/bounds.pdf"])
+def test_a_picture_is_drawn_where_it_is_wanted(name, tmp_path):
+    done = call(*TINY, "--episodes", 1000, "--plot", tmp_path / name)
+    assert done.exit_code == 0
+    assert (tmp_path / name).read_bytes()[:4] in (b"\x89PNG", b"%PDF")
+    assert f"Drew {tmp_path / name}." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("wrong", "option", "sentence"),
+    [
+        (["--states", 0], "--states", "states is 0; it must be at least 1."),
+        (["--actions", -1], "--actions", "actions is -1; it must be at least 1."),
+        (["--horizon", 0], "--horizon", "horizon is 0; it must be at least 1."),
+        (["--episodes", 0], "--episodes", "episodes is 0; it must be at least 1."),
+        (["--states", 10**10], "--states", "states is 10000000000; it must be at most 1,000,000"),
+        (["--mean-delay", -1], "--mean-delay", "mean_delay is -1.0; it must be at least 0."),
+        (["--mean-delay", "nan"], "--mean-delay", "mean_delay is nan; it must be at least 0."),
+        (["--alpha", 0.5], "--alpha", "alpha is 0.5; it must be at least 1"),
+        (["--delta", 0], "--delta", "delta is 0.0; it must lie strictly between 0 and 1."),
+        (["--delta", 1], "--delta", "delta is 1.0; it must lie strictly between 0 and 1."),
+        (["--longest-delay", -3], "--longest-delay", "longest_delay is -3.0; it must be at least"),
+        (["--plot", "bounds.jpg"], "--plot", "bounds.jpg; its name must end in .pdf or .png."),
+    ],
+)
+def test_nonsense_leaves_with_2_and_one_sentence(wrong, option, sentence):
+    done = call(*ASKED, *wrong)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert f"Invalid value for '{option}': " in done.stderr
+    assert sentence in done.stderr
+
+
+def test_an_alpha_without_end_cannot_be_drawn(tmp_path):
+    done = call(*ASKED, "--alpha", "inf", "--plot", tmp_path / "a.png")
+    assert done.exit_code == 2
+    assert "alpha is inf; only a finite one can be drawn." in done.stderr
+
+
+def test_the_answer_needs_no_compiler():
+    script = (
+        "import sys; sys.argv = ['bounds', *sys.argv[1:]]; import typer; "
+        "from belated.cli.bounds import bounds; app = typer.Typer(); app.command()(bounds); "
+        "app(standalone_mode=False); "
+        "print(sorted({'numba', 'scipy', 'matplotlib'} & set(sys.modules)))"
+    )
+    arguments = [sys.executable, "-c", script, *map(str, ASKED)]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr

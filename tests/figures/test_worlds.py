@@ -1,0 +1,183 @@
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.colors import same_color
+from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
+
+import belated as bl
+from belated.figures.arrows import GREY, colour_of
+from belated.figures.worlds import draw_world, drawn, refusal
+from belated.mdp.deep_sea import deep_sea
+from belated.mdp.garnet import garnet
+from belated.mdp.gridworld import gridworld
+from belated.mdp.riverswim import riverswim
+
+NOTES = {"title": "A title", "command": "belated show chain-5 --plot x"}
+SIDEWAYS = ("left", "right")
+COMPASS = ("up", "right", "down", "left")
+
+
+def parts(figure, kind):
+    [axes] = figure.axes
+    return [patch for patch in axes.patches if type(patch) is kind]
+
+
+def texts(figure):
+    [axes] = figure.axes
+    return [text.get_text() for text in axes.texts]
+
+
+def arrows(figure, colour):
+    return [
+        arrow
+        for arrow in parts(figure, FancyArrowPatch)
+        if same_color(arrow.get_edgecolor(), colour)
+    ]
+
+
+def test_a_pdf_and_a_png_appear_in_a_new_folder(tmp_path):
+    paths = draw_world(bl.chain(5), tmp_path / "new" / "v1.5", layout="row", **NOTES)
+    assert paths == [tmp_path / "new" / "v1.5.pdf", tmp_path / "new" / "v1.5.png"]
+    assert paths[0].read_bytes().startswith(b"%PDF")
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_world_gives_the_same_bytes_whatever_the_users_settings(tmp_path):
+    first = draw_world(bl.chain(3), tmp_path / "first", layout="row", **NOTES)
+    with matplotlib.rc_context({"lines.linewidth": 9, "font.size": 20, "savefig.dpi": 50}):
+        second = draw_world(bl.chain(3), tmp_path / "second", layout="row", **NOTES)
+    other = draw_world(bl.chain(4), tmp_path / "other", layout="row", **NOTES)
+    for one, same, different in zip(first, second, other, strict=True):
+        assert one.read_bytes() == same.read_bytes() != different.read_bytes()
+
+
+def test_a_row_has_a_circle_for_each_state_and_an_arrow_for_each_successor():
+    world = riverswim()
+    figure = drawn(world, layout="row", actions=SIDEWAYS, **NOTES)
+    circles = parts(figure, Circle)
+    assert [circle.center for circle in circles] == [(s, 0) for s in range(6)]
+    bold = [circle.get_linewidth() > 2 for circle in circles]
+    assert bold == [True, False, False, False, False, False]
+    assert len(arrows(figure, colour_of(0))) == 6
+    assert len(arrows(figure, colour_of(1))) == world.succ.size - 6
+    said = texts(figure)
+    assert said.count("0.35") == 4
+    assert said.count("0.05") == 4
+    assert "+0.005" in said
+    assert "+1" in said
+
+
+def test_a_likely_move_is_drawn_wider():
+    figure = drawn(bl.chain(5), layout="row", **NOTES)
+    widths = {round(arrow.get_linewidth(), 6) for arrow in arrows(figure, colour_of(1))}
+    sure = {arrow.get_linewidth() for arrow in arrows(figure, colour_of(0))}
+    assert len(widths) == 2
+    assert max(widths) < min(sure)
+
+
+def test_a_ring_shows_any_small_world():
+    world = garnet(5, 2, horizon=3, branching=2)
+    figure = drawn(world, layout="ring", **NOTES)
+    places = np.array([circle.center for circle in parts(figure, Circle)])
+    assert np.ptp(np.hypot(*places.T)) < 1e-9
+    assert len(parts(figure, FancyArrowPatch)) == world.succ.size
+    [legend] = [axes.get_legend() for axes in figure.axes]
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert labels == ["action 0", "action 1", "first state"]
+
+
+def test_steps_show_the_states_that_can_be_reached_and_the_best_way_to_the_treasure():
+    figure = drawn(deep_sea(5), layout="steps", actions=SIDEWAYS, **NOTES)
+    centres = {circle.center for circle in parts(figure, Circle)}
+    above = {(s, -h) for h in range(5) for s in range(h + 1)}
+    assert centres == above | {(s, -5) for s in range(5)}
+    best_right = arrows(figure, colour_of(1))
+    assert len(best_right) == 5
+    assert len(arrows(figure, colour_of(0))) == 10
+    assert len(arrows(figure, GREY)) == 15
+    assert texts(figure).count("+0.998") == 1
+
+
+def test_a_grid_shows_values_walls_the_goal_and_the_best_moves():
+    world = gridworld(3, 3, horizon=10, slip=0, walls=[(1, 1)])
+    figure = drawn(world, layout=(3, 3), actions=COMPASS, **NOTES)
+    squares = [square for square in parts(figure, Rectangle) if square.get_width() == 1]
+    assert len(squares) == 9
+    dark = [square.get_xy() for square in squares if same_color(square.get_facecolor(), "0.35")]
+    assert dark == [(0.5, -1.5)]
+    said = texts(figure)
+    assert said == ["6", "7", "8", "7", "9", "8", "9", "10", "+1"]
+    # Two best moves from the first cell, one from the six others; nothing slips.
+    assert len(arrows(figure, colour_of(0))) == 8
+    assert arrows(figure, GREY) == []
+    [axes] = figure.axes
+    [cross] = axes.get_lines()
+    assert (cross.get_xdata(), cross.get_ydata()) == ([2], [-2])
+
+
+def test_a_grid_shows_where_the_best_move_may_slip():
+    figure = drawn(gridworld(3, 3, horizon=10), layout=(3, 3), actions=COMPASS, **NOTES)
+    assert len(arrows(figure, GREY)) > 0
+
+
+def test_the_figure_says_what_it_shows_and_what_made_it():
+    figure = drawn(bl.chain(3), layout="row", actions=SIDEWAYS, **NOTES)
+    [axes] = figure.axes
+    assert axes.get_title(loc="left") == "A title"
+    assert figure.get_supxlabel() == "belated show chain-5 --plot x"
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["left", "right", "first state"]
+
+
+CHANGING = bl.MDP.dense(np.ones((3, 1, 1, 1)), np.zeros((3, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("world", "layout", "sentence"),
+    [
+        (bl.chain(13), "row", "13 states are too many to draw; at most 12 fit."),
+        (bl.chain(7), "ring", "7 states are too many to draw; at most 6 fit."),
+        (
+            garnet(6, 3, horizon=2, branching=2),
+            "ring",
+            "36 successors are too many to draw; at most 24 fit.",
+        ),
+        (
+            deep_sea(13),
+            "steps",
+            "13 states and 13 steps are too many to draw; at most 12 of each fit.",
+        ),
+        (
+            bl.chain(5, horizon=20),
+            "steps",
+            "5 states and 20 steps are too many to draw; at most 12 of each fit.",
+        ),
+        (gridworld(13, 12, horizon=9), (13, 12), "156 states are too many to draw; at most 144 "),
+        (bl.chain(5), (2, 3), "5 states do not fill a grid of 2 x 3 cells."),
+        (CHANGING, "row", "The world changes from step to step, which cannot be drawn."),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_with_a_sentence(world, layout, sentence, tmp_path):
+    assert refusal(world, layout).startswith(sentence)
+    with pytest.raises(ValueError, match=r"draw|fill"):
+        draw_world(world, tmp_path / "x", layout=layout, **NOTES)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("world", "layout"),
+    [
+        (bl.chain(12), "row"),
+        (garnet(1, 1, horizon=2, branching=1), "ring"),
+        (deep_sea(12, noisy=True), "steps"),
+        (CHANGING, "steps"),
+        (gridworld(12, 12, horizon=48), (12, 12)),
+        (gridworld(1, 1, horizon=2), (1, 1)),
+    ],
+)
+def test_the_largest_and_the_smallest_are_drawn(world, layout):
+    assert refusal(world, layout) is None
+    figure = drawn(world, layout=layout, **NOTES)
+    assert (
+        len(parts(figure, Circle if isinstance(layout, str) else Rectangle)) >= world.shape.states
+    )

@@ -1,0 +1,130 @@
+"""ICU-Sepsis from its data file, against the dense tables in that file."""
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.mdp import icu_sepsis as module
+from belated.mdp.icu_sepsis import DEATH, SURVIVAL, TERMINAL, icu_sepsis, icu_sepsis_clinicians
+
+ASSETS = Path(next(iter(module.find_spec("icu_sepsis").submodule_search_locations)), "envs/assets")
+
+
+@cache
+def tables():
+    """Transitions, mean rewards and start, as they stand in the file, and who may do what."""
+    with np.load(ASSETS / "dynamics.npz") as data:
+        p, start = data["tx_mat"], data["d_0"]
+        rewards = np.einsum("say,say->sa", p, data["r_mat"])
+        experts = data["expert_policy"]
+    lines = (ASSETS / "admissible_actions.txt").read_text().splitlines()[1:]
+    allowed = np.array([[str(a) in line.split() for a in range(25)] for line in lines])
+    return p, rewards, start, experts, allowed
+
+
+def dense_value(horizon, choose):
+    """A dynamic programme that stops at the three ends; `choose` turns Q into V."""
+    p, rewards, start, _, _ = tables()
+    v = np.zeros(716)
+    for _ in range(horizon):
+        v = choose(rewards + p @ v)
+        v[list(TERMINAL)] = 0
+    return start @ v
+
+
+@cache
+def world(horizon, inadmissible="mean"):
+    return icu_sepsis(horizon=horizon, inadmissible=inadmissible)
+
+
+@pytest.mark.parametrize(("horizon", "value"), [(10, 0.636), (20, 0.792)])
+def test_v_star_is_what_a_dense_dynamic_programme_finds(horizon, value):
+    found = bl.optimal_value(world(horizon))
+    assert found == pytest.approx(dense_value(horizon, lambda q: q.max(axis=1)), rel=1e-12)
+    assert round(found, 3) == value
+
+
+def test_the_clinicians_value_is_what_a_dense_dynamic_programme_finds():
+    experts = tables()[3]
+    expected = dense_value(20, lambda q: (experts * q).sum(axis=1))
+    assert bl.policy_value(world(20), icu_sepsis_clinicians(horizon=20)) == pytest.approx(expected)
+    assert round(expected, 3) == 0.692
+
+
+def test_given_time_everyone_does_as_well_as_the_authors_report():
+    long = world(100)
+    uniform = np.full((100, 716, 25), 1 / 25)
+    assert round(bl.optimal_value(long), 2) == 0.88
+    assert round(bl.policy_value(long, icu_sepsis_clinicians(horizon=100)), 2) == 0.78
+    assert round(bl.policy_value(long, uniform), 2) == 0.78
+
+
+def test_a_patient_starts_in_any_of_712_states_and_stays_where_it_ends():
+    assert (world(20).start > 0).sum() == 712
+    for s in TERMINAL:
+        for a in range(25):
+            np.testing.assert_array_equal(world(20).successors(0, s, a)[0], [s])
+            assert world(20).rewards[0, s, a] == 0
+
+
+def test_a_step_pays_the_probability_that_it_leads_to_survival():
+    p = tables()[0]
+    np.testing.assert_allclose(world(20).rewards[0, :713], p[:713, :, SURVIVAL], rtol=1e-15)
+
+
+def test_inadmissible_actions_do_what_the_others_do_on_average():
+    allowed = tables()[4]
+    for s in (0, 100, 712):
+        rows = np.zeros((25, 716))
+        for a in range(25):
+            succ, prob = world(20).successors(0, s, a)
+            rows[a, succ] = prob
+        mean = rows[allowed[s]].mean(axis=0)
+        np.testing.assert_allclose(rows[~allowed[s]] - mean, 0, atol=1e-12)
+
+
+def test_or_they_kill_which_costs_nothing_to_those_who_avoid_them():
+    strict, allowed = world(20, "terminate"), tables()[4]
+    for s in (0, 100, 712):
+        for a in np.flatnonzero(~allowed[s]):
+            np.testing.assert_array_equal(strict.successors(0, s, a)[0], [DEATH])
+        assert (strict.rewards[0, s, ~allowed[s]] == 0).all()
+    assert strict.succ.size < world(20).succ.size / 10
+    assert bl.optimal_value(strict) == pytest.approx(bl.optimal_value(world(20)), rel=1e-12)
+
+
+def test_the_authors_package_is_read_and_not_imported():
+    code = (
+        "import sys; from belated.mdp.icu_sepsis import icu_sepsis; icu_sepsis(horizon=1); "
+        "print({'icu_sepsis', 'gymnasium', 'gym', 'pandas', 'sklearn'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
+        (
+            {"inadmissible": "raise_exception"},
+            r"^inadmissible is 'raise_exception'; it must be 'mean' or 'terminate'\.$",
+        ),
+    ],
+)
+def test_what_is_not_offered_is_refused(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        icu_sepsis(**arguments)
+
+
+def test_without_the_package_the_way_to_get_it_is_told(monkeypatch):
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    sentence = r"^icu_sepsis needs icu-sepsis: pip install 'belated\[icu\]'\.$"
+    for make in (icu_sepsis, icu_sepsis_clinicians):
+        with pytest.raises(ImportError, match=sentence):
+            make()

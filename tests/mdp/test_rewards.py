@@ -1,0 +1,66 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from belated.mdp.rewards import Affine
+
+NUMBERS = st.floats(-1e6, 1e6)
+
+
+def test_a_value_is_shifted_once_for_each_of_its_steps():
+    assert Affine(30.0, -10.0).original(5.0, steps=10) == 30 * 5 - 10 * 10
+    assert Affine(30.0, -10.0).unit(50.0, steps=10) == 5.0
+
+
+def test_a_difference_of_values_is_only_scaled():
+    assert Affine(30.0, -10.0).difference(0.5) == 15.0
+
+
+def test_arrays_are_mapped_entry_by_entry():
+    np.testing.assert_array_equal(Affine(2.0, 1.0).original(np.array([0.0, 1.0]), 3), [3.0, 5.0])
+    np.testing.assert_array_equal(Affine(2.0, 1.0).unit(np.array([1.0, 3.0])), [0.0, 1.0])
+
+
+@given(st.lists(NUMBERS, min_size=1))
+def test_rewards_are_mapped_into_the_unit_interval_and_back(rewards):
+    found = Affine.onto(min(rewards), max(rewards))
+    for reward in rewards:
+        assert 0 <= found.unit(reward) <= 1
+        assert found.original(found.unit(reward)) == pytest.approx(reward, rel=1e-9, abs=1e-9)
+
+
+def test_the_lowest_reward_becomes_0_and_the_highest_1():
+    found = Affine.onto(-0.1, 0.2)
+    assert (found.unit(-0.1), found.unit(0.2)) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0.25, 0.5), (1, 1)])
+def test_rewards_in_the_unit_interval_stay_as_they_are(low, high):
+    assert Affine.onto(low, high) == Affine()
+
+
+def test_a_reward_that_never_changes_becomes_0():
+    assert Affine.onto(-1, -1) == Affine(1.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Affine(0), r"^scale is 0\.0; it must be above 0\.$"),
+        (lambda: Affine(1, math.nan), r"^shift is nan; it must be a finite number\.$"),
+        (
+            lambda: Affine.onto(2, 1),
+            r"^low is 2 and high is 1; they must be finite, low at most high\.$",
+        ),
+        (
+            lambda: Affine.onto(0, math.inf),
+            r"^low is 0 and high is inf; they must be finite, low at most high\.$",
+        ),
+    ],
+)
+def test_an_impossible_map_is_refused(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()

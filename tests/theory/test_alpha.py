@@ -1,0 +1,125 @@
+"""The alpha that minimises the lazy bound, against a fine grid and against plain Python."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from belated.compiled import interpreted
+from belated.episode import Shape
+from belated.theory import alpha_for, best_alpha, lazy_terms
+from belated.theory.classes import BASES
+from belated.theory.tradeoff import minimiser
+
+GRID = np.concatenate([1 / np.linspace(1, 1e-3, 4000), np.geomspace(1e3, 1e12, 500), [math.inf]])
+
+SHAPES = st.builds(Shape, st.integers(1, 40), st.integers(1, 5), st.integers(1, 40))
+
+
+def bounds(shape: Shape, K: int, mean: float, base: str, delta: float, alphas: object) -> object:
+    """What of Theorem 2 changes with alpha, written out again from the terms' meaning."""
+    x, once, growth, most, linear, root = lazy_terms(shape, episodes=K, base=base, delta=delta)
+    psi = mean + x + math.sqrt(2 * mean * x)
+    u = 1 / np.asarray(alphas)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        grown = np.where(u > 0, growth / np.log1p(u), most)
+    return np.minimum(most, once + grown) * (1 + psi) + linear * (1 + u) + root * np.sqrt(1 + u)
+
+
+@given(
+    SHAPES,
+    st.integers(1, 10**7),
+    st.floats(0, 1000),
+    st.sampled_from(BASES),
+    st.sampled_from([0.01, 0.05, 0.5]),
+)
+def test_no_alpha_of_a_fine_grid_has_a_smaller_bound(
+    shape: Shape, K: int, mean: float, base: str, delta: float
+) -> None:
+    best = best_alpha(shape, episodes=K, mean_delay=mean, base=base, delta=delta)
+    assert best >= 1
+    least = bounds(shape, K, mean, base, delta, best)
+    assert least <= np.min(bounds(shape, K, mean, base, delta, GRID)) * (1 + 1e-12)
+
+
+def test_the_grid_would_notice_an_alpha_a_tenth_off() -> None:
+    shape, K = Shape(5, 2, 5), 100_000
+    best = best_alpha(shape, episodes=K, mean_delay=100, base="ucrl2")
+    for wrong in (0.9 * best, 1.1 * best):
+        assert bounds(shape, K, 100, "ucrl2", 0.05, wrong) > np.min(
+            bounds(shape, K, 100, "ucrl2", 0.05, GRID)
+        )
+
+
+def test_known_values() -> None:
+    small = Shape(5, 2, 5)
+    found = [
+        best_alpha(small, episodes=100_000, mean_delay=mean, base=base)
+        for base in ("ucrl2", "ucbvi-bf")
+        for mean in (0, 100, 500)
+    ]
+    assert [round(alpha, 2) for alpha in found] == [8.48, 2.47, 1.18, 26.5, 8.18, 4.23]
+
+
+def test_longer_delays_call_for_fewer_plans() -> None:
+    shape = Shape(5, 2, 5)
+    for base in BASES:
+        alphas = [
+            best_alpha(shape, episodes=10**6, mean_delay=mean, base=base)
+            for mean in (0, 1, 10, 100, 1000, 10_000)
+        ]
+        assert alphas == sorted(alphas, reverse=True)
+        assert alphas[0] > alphas[-1]
+
+
+@pytest.mark.plain
+def test_compiled_and_plain_give_the_same_bits() -> None:
+    plain = interpreted(alpha_for)
+    for S, H, K in ((1, 1, 1), (5, 5, 10_000), (30, 30, 100_000), (30, 30, 10**8)):
+        for base in BASES:
+            terms = lazy_terms(Shape(S, 2, H), episodes=K, base=base, delta=0.05)
+            for mean in (0.0, 0.3, 7.0, 123.456, 1e6, 1e300, math.inf):
+                assert plain(terms, mean) == alpha_for(terms, mean) == minimiser(terms, mean)
+
+
+def test_fewer_episodes_than_epochs_promised_leave_active_updating() -> None:
+    # J = K whatever alpha, and the other terms fall with it
+    assert best_alpha(Shape(30, 2, 30), episodes=50, mean_delay=10) == math.inf
+    assert best_alpha(Shape(30, 2, 30), episodes=100, mean_delay=10) == math.inf
+
+
+def test_few_episodes_for_each_pair_are_no_obstacle() -> None:
+    # Theorem 2 asks for K/SA >= e; here K/SA is 2
+    shape = Shape(states=10, actions=1, horizon=1)
+    alpha = best_alpha(shape, episodes=20, mean_delay=3, base="ucbvi-ch")
+    least = bounds(shape, 20, 3, "ucbvi-ch", 0.05, alpha)
+    assert least == np.min(bounds(shape, 20, 3, "ucbvi-ch", 0.05, GRID))
+
+
+def test_where_feedback_may_never_return_the_doubling_trick_is_left() -> None:
+    assert best_alpha(Shape(5, 2, 5), episodes=1000, mean_delay=math.inf) == 1
+
+
+def test_a_base_of_ones_own_is_taken_for_ucbvi_ch() -> None:
+    shape = Shape(5, 2, 5)
+    mine = lazy_terms(shape, episodes=1000, base="mine", delta=0.05)
+    assert mine.tolist() == lazy_terms(shape, episodes=1000, base="ucbvi-ch", delta=0.05).tolist()
+    assert mine.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"episodes": 0}, "episodes is 0; it must be at least 1."),
+        ({"mean_delay": -1}, "mean_delay is -1; it must be at least 0."),
+        ({"mean_delay": math.nan}, "mean_delay is nan; it must be at least 0."),
+        ({"delta": 0}, "delta is 0; it must lie strictly between 0 and 1."),
+        ({"base": "ucbvi_bf"}, "base is 'ucbvi_bf'; it must be one of 'ubev', .*"),
+    ],
+)
+def test_nonsense_is_refused(asked: dict[str, object], sentence: str) -> None:
+    options: dict[str, object] = {"episodes": 100, "mean_delay": 1, **asked}
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        best_alpha(Shape(2, 2, 2), **options)  # type: ignore[arg-type]

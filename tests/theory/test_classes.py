@@ -1,0 +1,107 @@
+"""C, B, B_1 and B_2 against the bases that plan with them."""
+
+import math
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.learner.bases import OPTIMISTIC
+from belated.theory import optimism
+from belated.theory.classes import NUMERATORS
+from random_problems import random_counts, random_shape
+
+K = 10**7
+
+VARIANTS: dict[str, list[dict[str, str]]] = {
+    "ubev": [{}, {"range": "span"}],
+    "ucbvi-ch": [{}, {"range": "H-h"}],
+    "ucbvi-bf": [
+        {"preset": preset}
+        for preset in ("literal", "no_third", "two_term", "emp_bernstein", "simplified_bernstein")
+    ],
+    "ucrl2": [
+        {"form": "bonus", "radius": radius} for radius in ("weissman", "common", "jaksch", "paper")
+    ],
+    "ucrl2b": [{}, {"form": "bonus"}],
+    "kl-ucrl": [{"radius": radius} for radius in ("uniform", "filippi")],
+    "chi2-ucrl": [{"form": form} for form in ("exact", "bonus")],
+}
+
+
+def test_every_optimistic_base_of_the_library_has_its_numbers_and_no_other() -> None:
+    assert set(NUMERATORS) == set(OPTIMISTIC)
+
+
+def ratios(base: bl.Base, rng: np.random.Generator) -> list[float]:
+    """Q - R - <P^, V~> over B / sqrt(N') + B_2 / N', for the rows of a random plan."""
+    shape = random_shape(rng)
+    n, m = random_counts(rng, shape, most=K // 20)
+    rewards = rng.random(shape.table) / 2
+    plan = bl.plan(base, n, m, rewards, episodes=K)
+    seen = np.maximum(1, n)
+    gain = plan.q - rewards - (m @ plan.v[1:, None, :, None])[..., 0] / seen
+    numbers = optimism(base.name, shape, episodes=K, delta=base.delta)
+    return (gain / (numbers.B / np.sqrt(seen) + numbers.B2 / seen)).ravel().tolist()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_no_bonus_is_above_the_numerators_and_some_are_not_far_below(name: str) -> None:
+    rng = np.random.default_rng(7)
+    largest = [
+        max(max(ratios(OPTIMISTIC[name](**options), rng)) for _ in range(12))
+        for options in VARIANTS[name]
+    ]
+    assert all(ratio <= 1 + 1e-9 for ratio in largest)
+    assert max(largest) > 0.1
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_b1_is_the_root_mean_square_of_the_numerators_over_the_steps(name: str) -> None:
+    for shape in (bl.Shape(3, 2, 1), bl.Shape(3, 2, 2), bl.Shape(4, 3, 7)):
+        H = shape.horizon
+        rule = NUMERATORS[name](shape, K, 0.05)
+        squares = [(rule.slope * (H - h) + rule.flat) ** 2 for h in range(1, H + 1)]
+        numbers = optimism(name, shape, episodes=K)
+        assert math.isclose(numbers.B1**2, sum(squares) / H)
+        assert math.isclose(numbers.B**2, max(squares))
+
+
+def test_model_optimistic_bases_are_the_ones_without_correction() -> None:
+    shape = bl.Shape(4, 2, 5)
+    with_c = {name for name in NUMERATORS if optimism(name, shape, episodes=K).C == 1}
+    assert with_c == {"ubev", "ucbvi-ch", "ucbvi-bf"}
+
+
+def test_constants_are_the_published_ones() -> None:
+    shape = bl.Shape(states=4, actions=2, horizon=5)
+    log = math.log(5 * 8 * 5000 / 0.05)  # 15.2018049191
+    ch, bf, ucrl2, kl = (
+        optimism(name, shape, episodes=1000)
+        for name in ("ucbvi-ch", "ucbvi-bf", "ucrl2", "kl-ucrl")
+    )
+    assert pytest.approx(35 * log) == ch.B
+    assert pytest.approx(math.sqrt(8 * log) * 4 / 2 + math.sqrt(8) * 5) == bf.B
+    assert pytest.approx(14 * 5 * log / 3) == bf.B2
+    assert pytest.approx(2 * math.sqrt(56 * math.log(20_000 / 0.05))) == ucrl2.B
+    # Filippi's C_P with A H for A and K for T
+    b = math.log(2 * math.e * 16 * 10 * math.log(1000) / 0.05)
+    g = b + 1 / math.log(1000)
+    assert pytest.approx(4 * math.sqrt(2 * (b + math.log(g) * (1 + 1 / g)))) == kl.B
+
+
+def test_an_unknown_base_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"^base is 'sarsa'; it must be one of 'ubev', .*'chi2-"):
+        optimism("sarsa", bl.Shape(2, 2, 2), episodes=10)
+
+
+@pytest.mark.parametrize(
+    ("episodes", "delta", "sentence"),
+    [
+        (0, 0.05, "episodes is 0; it must be at least 1."),
+        (10, 1.5, "delta is 1.5; it must lie strictly between 0 and 1."),
+    ],
+)
+def test_nonsense_is_refused(episodes: int, delta: float, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        optimism("ubev", bl.Shape(2, 2, 2), episodes=episodes, delta=delta)

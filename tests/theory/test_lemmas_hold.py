@@ -1,0 +1,242 @@
+"""Every lemma and theorem against simulated runs, and a broken version of each that they notice.
+
+A bound that nothing could violate would pass any test. So each test has its counterpart, where the
+same runs are above the bound once a term of it is dropped or divided.
+"""
+
+import math
+from itertools import accumulate
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.delays import Law, constant, geometric, poisson, uniform
+from belated.learner.bases import OPTIMISTIC
+from belated.mdp.play import play
+from belated.simulation.run import Run
+from belated.theory import (
+    VisitSums,
+    epoch_bound,
+    lazy_bound,
+    lazy_sum,
+    missing,
+    psi,
+    sharp_epoch_bound,
+    theorem_1,
+    theorem_2,
+    visit_bound,
+    visit_sums,
+)
+from random_problems import puzzling_world, random_shape, random_world
+
+LAWS = [constant(20), uniform(20), poisson(20), geometric(20)]
+ALPHAS = [1.0, 1.5, 2.0, 10.0, 100.0, math.inf]
+ONE = bl.Shape(states=1, actions=1, horizon=1)
+
+
+def alone() -> bl.MDP:
+    """The world of one state, action and step."""
+    return bl.MDP.dense(np.ones((1, 1, 1, 1)), np.ones((1, 1, 1)))
+
+
+# Lemma 1: missing episodes
+
+
+def most_missing(law: Law, episodes: int, seeds: int) -> list[int]:
+    return [int(missing(law.draw(seed=seed, episodes=episodes)).max()) for seed in range(seeds)]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize("safe", [False, True])
+def test_missing_episodes_stay_below_psi_as_often_as_it_says(law: Law, safe: bool) -> None:
+    delta = 0.5  # so that it need not hold always
+    bound = psi(law.mean, 1000, delta, safe=safe)
+    held = np.array(most_missing(law, 1000, 100)) <= bound
+    assert held.mean() >= 1 - delta / 5
+
+
+@pytest.mark.parametrize("law", LAWS[1:], ids=lambda law: law.name)
+def test_the_mean_delay_alone_would_be_no_such_bound(law: Law) -> None:
+    held = np.array(most_missing(law, 1000, 100)) <= law.mean
+    assert held.mean() < 0.5
+
+
+# Lemma 4: epochs
+
+
+def lazy_runs() -> list[tuple[bl.Shape, float, Run]]:
+    runs = []
+    for seed in range(42):
+        rng = np.random.default_rng(seed)
+        world = random_world(rng)
+        alpha = ALPHAS[seed % len(ALPHAS)]
+        base = list(OPTIMISTIC.values())[seed % len(OPTIMISTIC)](scale=0.1)
+        law = LAWS[seed % len(LAWS)] if seed % 5 else constant(0)
+        K = int(rng.integers(1, 400))
+        run = bl.simulate(
+            world, base=base, updater=bl.Lazy(alpha), delay=law, episodes=K, seed=seed
+        )
+        runs.append((world.shape, alpha, run))
+    return runs
+
+
+def test_no_run_has_more_epochs_than_either_corrected_bound() -> None:
+    for shape, alpha, run in lazy_runs():
+        sharp = sharp_epoch_bound(shape, run.episodes, alpha)
+        assert run.epochs <= sharp <= epoch_bound(shape, run.episodes, alpha)
+
+
+@pytest.mark.parametrize(
+    ("episodes", "epochs"), [(2, 2), (3, 3), (5, 4), (10, 5), (100, 8), (10_000, 15)]
+)
+def test_the_printed_bound_and_one_without_the_first_epoch_are_broken(
+    episodes: int, epochs: int
+) -> None:
+    run = bl.simulate(alone(), base=bl.UCRL2(), updater=bl.Lazy(1), episodes=episodes)
+    assert run.epochs == epochs
+    assert epoch_bound(ONE, episodes, 1, printed=True) < epochs <= epoch_bound(ONE, episodes, 1)
+    without_the_first = epoch_bound(ONE, episodes, 1) - 1
+    assert without_the_first < epochs
+
+
+def test_a_sharp_bound_that_forgets_the_first_alpha_triggers_is_broken() -> None:
+    run = bl.simulate(alone(), base=bl.UCRL2(), updater=bl.Lazy(50), episodes=200)
+    without = sharp_epoch_bound(ONE, 200, 50) - 50
+    assert without < run.epochs <= sharp_epoch_bound(ONE, 200, 50)
+
+
+# Lemma 3: the visits of the paths played
+
+
+def played(seed: int) -> tuple[bl.Shape, int, float, int, VisitSums]:
+    """(shape, K, E[tau], max_k S_k, sums) of a learner's own paths."""
+    rng = np.random.default_rng(seed)
+    world = random_world(rng, random_shape(rng, most=3))
+    law = LAWS[seed % len(LAWS)]
+    base = list(OPTIMISTIC.values())[seed % len(OPTIMISTIC)](scale=0.2)
+    updater = bl.Lazy(2) if seed % 3 == 0 else bl.Active()
+    K = int(rng.integers(20, 250))
+    run = bl.simulate(
+        world, base=base, updater=updater, delay=law, episodes=K, seed=seed, trace=True
+    )
+    assert run.policies is not None
+    episodes = [
+        play(world, bl.Policy(policy), seed=seed, episode=k)
+        for k, policy in enumerate(run.policies, start=1)
+    ]
+    delays = law.draw(seed=seed, episodes=K)
+    assert run.max_missing == missing(delays).max()
+    sums = visit_sums(
+        world.shape,
+        states=[episode.states for episode in episodes],
+        actions=[episode.actions for episode in episodes],
+        delays=delays,
+    )
+    return world.shape, K, law.mean, run.max_missing, sums
+
+
+def test_visits_add_up_to_no_more_than_the_counting_lemma_says() -> None:
+    for seed in range(20):
+        shape, K, mean, most, sums = played(seed)
+        for late in (most, psi(mean, K, 0.05)):
+            assert sums.root <= visit_bound(shape, K, missing=late, power=0.5)
+            assert sums.inverse <= visit_bound(shape, K, missing=late, power=1)
+
+
+@given(st.data())
+def test_no_path_and_no_delays_break_the_counting_lemma(data: st.DataObject) -> None:
+    shape = data.draw(st.builds(bl.Shape, st.integers(1, 3), st.integers(1, 2), st.integers(1, 2)))
+    K = data.draw(st.integers(1, 60))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    H, S, A = shape.table
+    delays = data.draw(st.lists(st.integers(0, 40), min_size=K, max_size=K))
+    states, actions = rng.integers(0, S, (K, H)), rng.integers(0, A, (K, H))
+    sums = visit_sums(shape, states=states, actions=actions, delays=delays)
+    late = int(missing(delays).max())
+    assert sums.root <= visit_bound(shape, K, missing=late, power=0.5)
+    assert sums.inverse <= visit_bound(shape, K, missing=late, power=1)
+
+
+def test_a_third_of_the_counting_lemma_or_one_without_delay_is_broken() -> None:
+    K = 200
+    path = np.zeros((K, 1), int)
+    at_once = visit_sums(ONE, states=path, actions=path, delays=[0] * K)
+    assert at_once.root > visit_bound(ONE, K, missing=0, power=0.5) / 3
+    assert at_once.inverse > visit_bound(ONE, K, missing=0, power=1) / 3
+    late = visit_sums(ONE, states=path, actions=path, delays=[K] * K)
+    assert late.root > visit_bound(ONE, K, missing=0, power=0.5)
+    assert late.inverse > visit_bound(ONE, K, missing=0, power=1)
+
+
+# Lemma 5: lazy counters
+
+
+def admissible(shares: list[float], alpha: float) -> list[float]:
+    """n_j = share_j N_{j-1} / alpha."""
+    numbers: list[float] = []
+    total = 0.0
+    for share in shares:
+        numbers.append(share * max(1.0, total) / alpha)
+        total += numbers[-1]
+    return numbers
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=60),
+    st.floats(1, 1000),
+    st.sampled_from([0.5, 1]),
+)
+def test_no_admissible_sequence_breaks_the_lazy_counter_lemma(
+    shares: list[float], alpha: float, power: float
+) -> None:
+    numbers = admissible(shares, alpha)
+    total = max(1.0, sum(numbers))
+    assert lazy_sum(numbers, power=power) <= lazy_bound(total, alpha, power=power) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("alpha", [1, 2, 10, 100])
+def test_growing_as_fast_as_allowed_comes_close_and_breaks_a_smaller_factor(alpha: float) -> None:
+    numbers = admissible([1.0] * int(30 * alpha), alpha)
+    total = list(accumulate(numbers))[-1]
+    slack = 1 + 1 / alpha
+    root, inverse = (lazy_sum(numbers, power=power) for power in (0.5, 1))
+    assert 0.6 * lazy_bound(total, alpha, power=0.5) < root <= lazy_bound(total, alpha, power=0.5)
+    assert 0.7 * lazy_bound(total, alpha, power=1) < inverse <= lazy_bound(total, alpha, power=1)
+    assert root > slack * math.sqrt(total)  # 1 + sqrt(2) (1 + 1/alpha) without its ends
+    assert inverse > 1 + math.log(total)  # without the factor 1 + 1/alpha
+
+
+# Theorems 1 and 2
+
+
+def regrets(updater: bl.Updater, bound: str) -> list[tuple[float, float]]:
+    """(regret, bound) of runs of every base in worlds that must be explored."""
+    pairs = []
+    for seed, (name, kind) in enumerate(sorted(OPTIMISTIC.items()) * 2):
+        rng = np.random.default_rng(seed)
+        world = puzzling_world(rng)
+        law = LAWS[seed % len(LAWS)]
+        run = bl.simulate(world, base=kind(), updater=updater, delay=law, episodes=300, seed=seed)
+        late = {"episodes": 300, "mean_delay": law.mean}
+        if bound == "theorem_1":
+            promised = theorem_1(name, world.shape, **late)
+        else:
+            promised = theorem_2(name, world.shape, **late, alpha=updater.alpha)
+        pairs.append((run.total_regret, promised.total))
+    return pairs
+
+
+def test_active_updating_never_loses_more_than_theorem_1() -> None:
+    pairs = regrets(bl.Active(), "theorem_1")
+    assert all(regret <= bound for regret, bound in pairs)
+    assert any(regret > bound / 1e5 for regret, bound in pairs)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 10.0])
+def test_lazy_updating_never_loses_more_than_theorem_2(alpha: float) -> None:
+    pairs = regrets(bl.Lazy(alpha), "theorem_2")
+    assert all(regret <= bound for regret, bound in pairs)
+    assert any(regret > bound / 1e4 for regret, bound in pairs)

@@ -1,0 +1,144 @@
+"""The theorems' numbers, written out again and at known sizes."""
+
+import math
+
+import pytest
+
+from belated.episode import Shape
+from belated.theory import (
+    Regret,
+    delayed_rewards,
+    epoch_bound,
+    optimism,
+    psi,
+    theorem_1,
+    theorem_2,
+)
+from belated.theory.classes import BASES
+
+CHAIN = Shape(states=5, actions=2, horizon=5)
+K, T, HSA = 10_000, 50_000, 50
+X = math.log(K * math.pi / 0.06)
+L = math.log(25 * 2 * 5 * math.pi**2 / 0.06)
+
+
+def test_theorem_1_is_vacuous_by_orders_of_magnitude_at_the_size_of_the_experiments() -> None:
+    ucrl2, ch = (theorem_1(base, CHAIN, episodes=K, mean_delay=0) for base in ("ucrl2", "ucbvi-ch"))
+    assert (f"{ucrl2.total:.0e}", f"{ch.total:.1e}") == ("3e+06", "1.5e+08")
+    assert ucrl2.vacuous
+    assert ucrl2.most == 50_000
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("mean", [0, 100])
+def test_theorem_1_has_its_formula(base: str, mean: float) -> None:
+    b = optimism(base, CHAIN, episodes=K, delta=0.01)
+    late = psi(mean, K, 0.05)
+    expected = 6 * (5 + b.C) * math.sqrt(T * X) + 6 * (
+        4 * b.B * math.sqrt(HSA * T)
+        + 3 * b.B * HSA * late
+        + (b.B2 + 3 * b.C * 25 * 5 * L) * HSA * (2 * math.log(8 * T) + late * math.log(16 * late))
+    )
+    found = theorem_1(base, CHAIN, episodes=K, mean_delay=mean)
+    assert found.total == pytest.approx(expected)
+    assert (found.delay == 0) == (mean == 0)
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("alpha", [1, 10, math.inf])
+def test_theorem_2_has_its_formula(base: str, alpha: float) -> None:
+    b = optimism(base, CHAIN, episodes=K, delta=0.01)
+    slack, log = 1 + 1 / alpha, math.log(K / 10)
+    J = epoch_bound(CHAIN, K, alpha)
+    expected = (
+        5 * J * (1 + psi(100, K, 0.05))
+        + 6 * (5 + b.C) * math.sqrt(T * X)
+        + 6
+        * (
+            6 * slack * b.C * 125 * 25 * 2 * L * log
+            + math.sqrt(2 * slack * HSA * log * T * b.B1**2)
+            + 2 * slack * b.B2 * HSA * log
+        )
+    )
+    found = theorem_2(base, CHAIN, episodes=K, mean_delay=100, alpha=alpha)
+    assert found.total == pytest.approx(expected)
+    assert found.leading == theorem_2(base, CHAIN, episodes=K, mean_delay=0, alpha=alpha).total
+
+
+def test_theorem_2_with_few_episodes_for_each_pair_takes_the_log_as_one() -> None:
+    # K/SA = 2 < e
+    b = optimism("ucrl2", CHAIN, episodes=20, delta=0.01)
+    x = math.log(20 * math.pi / 0.06)
+    expected = (
+        5 * epoch_bound(CHAIN, 20, 1) * (1 + psi(3, 20, 0.05))
+        + 6 * 5 * math.sqrt(100 * x)
+        + 6 * math.sqrt(2 * 2 * HSA * 100) * b.B1
+    )
+    found = theorem_2("ucrl2", CHAIN, episodes=20, mean_delay=3, alpha=1)
+    assert found.total == pytest.approx(expected)
+
+
+def test_the_log_taken_as_one_covers_what_counts_can_add_up_to() -> None:
+    # sum of (1 + 1/alpha) (1 + ln N) over triples with sum N = T, in the worst case T / m for m
+    n = 100
+    for ratio in (0.1, 1, 2, math.e, 3):
+        T = ratio * n
+        worst = max(n + m * math.log(max(1, T / m)) for m in range(1, n + 1))
+        assert worst <= 2 * n * max(1, math.log(ratio)) + 1e-9
+
+
+def test_late_rewards_have_their_formula() -> None:
+    late = psi(100, K, 0.05)
+    log = math.log(2 * 10 * T * math.pi / 0.06)
+    expected = (
+        2 * 5 * math.sqrt(T * X)
+        + 10 * 5**1.5 * 5 * math.sqrt(2 * T * math.log(2 * T * math.pi / 0.06))
+        + 8 * math.sqrt(6 * HSA * T * log)
+        + 6 * HSA * late * math.sqrt(6 * log)
+    )
+    found = delayed_rewards(CHAIN, episodes=K, mean_delay=100)
+    assert found.total == pytest.approx(expected)
+    extra = 6 * HSA * (late - psi(0, K, 0.05)) * math.sqrt(6 * log)
+    assert found.delay == pytest.approx(extra)
+
+
+def test_late_rewards_cost_less_than_late_everything() -> None:
+    everything = theorem_1("ucrl2", CHAIN, episodes=K, mean_delay=100)
+    assert delayed_rewards(CHAIN, episodes=K, mean_delay=100).delay < everything.delay
+
+
+def test_with_enough_episodes_a_bound_says_something() -> None:
+    tiny = Shape(2, 2, 2)
+    assert not theorem_2("kl-ucrl", tiny, episodes=10**9, mean_delay=10, alpha=10).vacuous
+
+
+def test_a_mean_delay_without_end_has_no_bound() -> None:
+    for bound in (
+        theorem_1("ucrl2", CHAIN, episodes=K, mean_delay=math.inf),
+        theorem_2("ucrl2", CHAIN, episodes=K, mean_delay=math.inf, alpha=1),
+        delayed_rewards(CHAIN, episodes=K, mean_delay=math.inf),
+    ):
+        assert bound.delay == bound.total == math.inf
+        assert math.isfinite(bound.leading)
+
+
+def test_a_total_is_the_sum_of_its_terms() -> None:
+    regret = Regret(leading=3, delay=4, most=7, order=False)
+    assert regret.total == 7
+    assert not regret.vacuous
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"episodes": 0}, "episodes is 0; it must be at least 1."),
+        ({"mean_delay": -1}, "mean_delay is -1; it must be at least 0."),
+        ({"delta": 1}, "delta is 1; it must lie strictly between 0 and 1."),
+        ({"alpha": 0.5}, r"alpha is 0.5; it must be at least 1 \(inf is active updating\)."),
+        ({"base": "x"}, "base is 'x'; it must be one of .*"),
+    ],
+)
+def test_nonsense_is_refused(asked: dict[str, object], sentence: str) -> None:
+    options = {"base": "ucrl2", "episodes": 9, "mean_delay": 1, "alpha": 1, **asked}
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        theorem_2(shape=CHAIN, **options)  # type: ignore[arg-type]
