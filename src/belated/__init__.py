@@ -4,7 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from belated import checks as checks
     from belated import delays as delays
+    from belated import gym as gym
     from belated import theory as theory
     from belated.episode import Episode as Episode
     from belated.episode import Policy as Policy
@@ -75,7 +77,7 @@ _HOME = {
     "results": "belated.sweep.results",
     "simulate_many": "belated.simulation.many",
 }
-_MODULES = ("delays", "theory")
+_MODULES = ("checks", "delays", "gym", "theory")
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 

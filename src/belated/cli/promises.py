@@ -126,6 +126,6 @@ def vacuous(asked: "Asked", promises: "Sequence[Promise]") -> str:
         return f"Every bound is vacuous (*): it is above {most}. Orders are no bounds."
     if empty:
         return (
-            f"{empty} of {len(proven)} bounds are vacuous (*): above {most}. Orders are no bounds."
+            f"Vacuous (*) are {empty} of {len(proven)} bounds: above {most}. Orders are no bounds."
         )
     return f"No bound is vacuous: each is below {most}. Orders are no bounds."

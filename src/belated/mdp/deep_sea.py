@@ -1,11 +1,13 @@
 """Deep sea (Osband et al. 2019, section 4), as in bsuite (Osband et al. 2020)."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from belated.episode import Shape, check_integer
 from belated.mdp.model import MDP, Draws
+from belated.mdp.rewards import Affine
 
 LEFT: Final = 0
 RIGHT: Final = 1
@@ -49,4 +51,5 @@ def deep_sea(size: int, *, noisy: bool = False) -> MDP:
     rewards[:, LEFT] = cost / (1 + cost)
     rewards[last, RIGHT] = 1 / (1 + cost)
     draws: Draws = "bernoulli" if noisy else "deterministic"
-    return MDP.sparse(Shape(size, 2, size), entries, rewards, reward_draws=draws)
+    world = MDP.sparse(Shape(size, 2, size), entries, rewards, reward_draws=draws)
+    return replace(world, reward_map=Affine(1 + cost, -cost))

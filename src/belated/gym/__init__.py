@@ -1,0 +1,23 @@
+"""Gymnasium, both ways: worlds of belated as environments, and late feedback from any other.
+
+Importing this package registers the environments:
+
+>>> import gymnasium
+>>> import belated.gym
+>>> print(gymnasium.make("belated/Chain-v0", states=5).unwrapped)
+<WorldEnv<belated/Chain-v0>>
+"""
+
+try:
+    import gymnasium as gymnasium
+except ImportError:
+    raise ImportError("belated.gym needs gymnasium: pip install 'belated[gym]'.") from None
+
+from belated.gym.delayed import DelayedFeedback
+from belated.gym.environment import WorldEnv
+from belated.gym.registration import register
+from belated.gym.training import Training, train
+
+__all__ = ["DelayedFeedback", "Training", "WorldEnv", "train"]
+
+register()

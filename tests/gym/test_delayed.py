@@ -1,0 +1,289 @@
+"""Records come back late, whole, and as a world with the same table would have made them."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.delays import constant, never
+from belated.gym import DelayedFeedback, WorldEnv
+from belated.mdp.gymnasium import from_gymnasium
+from belated.mdp.rewards import Affine
+from worlds import laws
+
+
+class Walk(gymnasium.Env):
+    """States 10, 11, ... in a row; action 5 goes on and 6 holds; `last` ends, and -3 a step."""
+
+    def __init__(self, last=2, ends_at=None):
+        self.observation_space = Discrete(last + 1, start=10)
+        self.action_space = Discrete(2, start=5)
+        self._last = 10 + last
+        self._ends_at = self._last if ends_at is None else ends_at
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._state = 10
+        return self._state, {"origin": 10}
+
+    def step(self, action):
+        self._state = min(self._state + (action == 5), self._last)
+        return self._state, -3.0, self._state == self._ends_at, False, {"at": self._state}
+
+
+COST = Affine.onto(-3, 0)
+
+
+def played(env, actions):
+    """The infos of an episode, the reset's first, and how it ended."""
+    infos = [env.reset()[1]]
+    for action in actions:
+        _, _, terminated, truncated, info = env.step(action)
+        infos.append(info)
+    return infos, terminated, truncated
+
+
+def record(env, actions, *, ahead=()):
+    """The record of an episode, taken from the reset after it."""
+    for earlier in ahead:
+        played(env, earlier)
+    played(env, actions)
+    feedback = env.reset()[1]["feedback"]
+    return feedback[-1]
+
+
+@settings(max_examples=30)
+@given(laws(), st.integers(0, 2**64 - 1))
+def test_an_episode_is_in_the_reset_that_begins_the_first_k_with_i_plus_tau_below_k(law, seed):
+    env = DelayedFeedback(WorldEnv(bl.chain(2)), law, seed=seed)
+    delays = law.draw(seed=seed, episodes=20)
+    for k in range(1, 21):
+        infos, *_ = played(env, [1, 1])
+        due = [i for i, tau in enumerate(delays, start=1) if i + tau == k - 1]
+        assert [episode.id for episode in infos[0]["feedback"]] == due
+        assert all(info["feedback"] == [] for info in infos[1:])
+        assert env.episode == k
+
+
+def test_a_record_is_what_was_played():
+    env = DelayedFeedback(WorldEnv(bl.chain(3)), constant(0))
+    states = [env.reset(seed=4)[0]]
+    rewards = []
+    for action in (1, 1, 0):
+        state, reward, *_ = env.step(action)
+        states.append(state)
+        rewards.append(reward)
+    (found,) = env.reset()[1]["feedback"]
+    assert found.id == 1
+    np.testing.assert_array_equal(found.states, states)
+    np.testing.assert_array_equal(found.actions, [1, 1, 0])
+    np.testing.assert_array_equal(found.rewards, rewards)
+    found.check(env.shape)
+
+
+def test_an_episode_that_ends_early_stays_there_and_earns_nothing_more():
+    env = DelayedFeedback(Walk(), constant(0), horizon=5, reward_map=COST)
+    found = record(env, [5, 6, 5])
+    np.testing.assert_array_equal(found.states, [0, 1, 1, 2, 2, 2])
+    np.testing.assert_array_equal(found.actions[:3], [0, 1, 0])
+    np.testing.assert_array_equal(found.rewards, [0, 0, 0, 1, 1])
+    assert COST.original(float(found.rewards.sum()), steps=5) == -9.0
+
+
+def test_filled_steps_take_each_action_in_turn():
+    env = DelayedFeedback(Walk(), constant(0), horizon=4, reward_map=COST)
+    filled = [record(env, [5, 5]).actions[2:].tolist()]
+    for _ in range(3):
+        env.step(5)
+        env.step(5)
+        filled.append(env.reset()[1]["feedback"][-1].actions[2:].tolist())
+    assert filled == [[0, 0], [1, 1], [0, 0], [1, 1]]
+
+
+def test_steps_themselves_are_left_as_they_are():
+    env = DelayedFeedback(Walk(), constant(0), horizon=5, reward_map=COST)
+    observation, info = env.reset()
+    assert (observation, info["origin"]) == (10, 10)
+    observation, reward, terminated, truncated, info = env.step(5)
+    assert (observation, reward, terminated, truncated, info["at"]) == (11, -3.0, False, False, 11)
+
+
+def test_an_episode_that_goes_on_is_truncated_at_the_horizon():
+    env = DelayedFeedback(Walk(), constant(0), horizon=3, reward_map=COST)
+    *_, terminated, truncated = played(env, [6, 6, 6])
+    assert (terminated, truncated) == (False, True)
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"^The episode is over; call reset\(\)"):
+        env.step(6)
+    assert env.reset()[1]["feedback"][0].states.tolist() == [0, 0, 0, 0]
+
+
+def test_an_end_in_the_last_step_is_an_end():
+    env = DelayedFeedback(Walk(), constant(0), horizon=2, reward_map=COST)
+    *_, terminated, truncated = played(env, [5, 5])
+    assert (terminated, truncated) == (True, False)
+
+
+def test_an_episode_that_is_reset_after_some_steps_never_returns():
+    env = DelayedFeedback(Walk(), constant(0), horizon=3, reward_map=COST)
+    env.reset()
+    env.step(6)
+    played(env, [6, 6, 6])
+    assert [episode.id for episode in env.reset()[1]["feedback"]] == [2]
+    assert env.missing == 1
+
+
+def test_a_reset_without_a_step_begins_the_same_episode_again():
+    env = DelayedFeedback(Walk(), constant(0), horizon=1, reward_map=COST)
+    env.reset()
+    played(env, [6])
+    assert env.episode == 1
+    assert [episode.id for episode in env.reset()[1]["feedback"]] == [1]
+    assert env.reset()[1]["feedback"] == []
+    assert (env.episode, env.missing) == (2, 0)
+
+
+def test_what_never_returns_stays_missing():
+    env = DelayedFeedback(WorldEnv(bl.chain(2)), never(1.0, otherwise=constant(0)))
+    for _ in range(5):
+        assert played(env, [0, 0])[0][0]["feedback"] == []
+    assert env.missing == 5
+
+
+def test_an_end_that_is_also_passed_through_is_refused_and_may_be_a_state_of_its_own():
+    class Returning(Walk):
+        """Going on beyond the last state ends where the walk began."""
+
+        def step(self, action):
+            if self._state == self._last and action == 5:
+                return 10, -3.0, True, False, {}
+            return (*super().step(action)[:2], False, False, {})
+
+    env = DelayedFeedback(Returning(last=1), constant(0), horizon=4, reward_map=COST)
+    with pytest.raises(ValueError, match=r"^State 0 was passed through and also ended an episode"):
+        played(env, [5, 5])
+    env = DelayedFeedback(
+        Returning(last=1), constant(0), horizon=4, reward_map=COST, end_state=True
+    )
+    assert env.shape == bl.Shape(3, 2, 4)
+    assert record(env, [5, 5]).states.tolist() == [0, 1, 2, 2, 2]
+
+
+def test_records_of_a_lake_could_have_come_from_its_table():
+    env = DelayedFeedback(gymnasium.make("FrozenLake-v1"), constant(0), horizon=12)
+    world = from_gymnasium("FrozenLake-v1", horizon=12)
+    assert env.shape == world.shape
+    env.action_space.seed(3)
+    for k in range(40):
+        info = env.reset(seed=k)[1]
+        for found in info["feedback"]:
+            for h in range(12):
+                s, a, y = found.states[h], found.actions[h], found.states[h + 1]
+                assert y in world.successors(h, s, a)[0]
+        over = False
+        while not over:
+            *_, terminated, truncated, _ = env.step(env.action_space.sample())
+            over = terminated or truncated
+
+
+def test_the_horizon_is_the_environments_limit_unless_given():
+    lake = gymnasium.make("FrozenLake-v1")
+    assert DelayedFeedback(lake, constant(0)).shape.horizon == 100
+    assert DelayedFeedback(WorldEnv(bl.chain(7)), constant(0)).shape.horizon == 7
+    assert DelayedFeedback(lake, constant(0), horizon=9).shape.horizon == 9
+
+
+def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
+    env = DelayedFeedback(gymnasium.make("belated/RiverSwim-v0"), constant(1))
+    with pytest.warns(UserWarning, match="is different from the unwrapped version") as heard:
+        check_env(env)
+    assert len(heard) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "sentence"),
+    [
+        (
+            lambda: DelayedFeedback("FrozenLake-v1", constant(0)),
+            TypeError,
+            r"^env is 'FrozenLake-v1'; it must be a Gymnasium environment\.$",
+        ),
+        (
+            lambda: DelayedFeedback(WorldEnv(bl.chain(3)), constant(0), reward_map=(1, 0)),
+            TypeError,
+            r"^reward_map is \(1, 0\); it must be an Affine map\.$",
+        ),
+        (
+            lambda: DelayedFeedback(WorldEnv(bl.chain(3)), 100),
+            TypeError,
+            r"^delay is 100; it must be a law of belated\.delays\.$",
+        ),
+        (
+            lambda: DelayedFeedback(gymnasium.make("CartPole-v1"), constant(0)),
+            TypeError,
+            r"^The observation space of .* is Box\(.*\); it must be Discrete\.$",
+        ),
+        (
+            lambda: DelayedFeedback(Boxed(), constant(0)),
+            TypeError,
+            r"^The action space of .* is Box\(.*\); it must be Discrete\.$",
+        ),
+        (
+            lambda: DelayedFeedback(Walk(), constant(0)),
+            ValueError,
+            r"has no limit of its own; give DelayedFeedback a horizon\.$",
+        ),
+        (
+            lambda: DelayedFeedback(WorldEnv(bl.chain(3)), constant(0), horizon=4),
+            ValueError,
+            r"^horizon is 4; episodes of .* have at most 3 steps\.$",
+        ),
+        (
+            lambda: DelayedFeedback(gymnasium.make("FrozenLake-v1"), constant(0), horizon=101),
+            ValueError,
+            r"^horizon is 101; episodes of .* have at most 100 steps\.$",
+        ),
+        (
+            lambda: played(DelayedFeedback(Walk(), constant(0), horizon=2), [5]),
+            ValueError,
+            r"^A reward of -3 is -3 under reward_map; give DelayedFeedback reward_map=Affine\.onto",
+        ),
+        (
+            lambda: played(
+                DelayedFeedback(
+                    Walk(last=1), constant(0), horizon=2, reward_map=Affine.onto(-3, -2)
+                ),
+                [5],
+            ),
+            ValueError,
+            r"^A reward of 0 is 3 under reward_map; give DelayedFeedback reward_map=Affine\.onto",
+        ),
+        (
+            lambda: played(
+                DelayedFeedback(
+                    gymnasium.wrappers.TimeLimit(Walk(), 2),
+                    constant(0),
+                    horizon=3,
+                    reward_map=COST,
+                ),
+                [6, 6],
+            ),
+            ValueError,
+            r"^The environment cut episode 1 off after 2 steps; horizon is 3, and it must be",
+        ),
+    ],
+)
+def test_what_cannot_be_wrapped_is_refused_with_a_sentence(make, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        make()
+
+
+class Boxed(Walk):
+    """A walk whose actions are anything between two numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.action_space = Box(-1, 1)

@@ -1,0 +1,114 @@
+"""Worlds of belated behind Gymnasium's interface."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.gym import WorldEnv
+from belated.mdp.gymnasium import from_gymnasium
+from worlds import random_world
+
+
+def small_world(homogeneous=True):
+    rng = np.random.default_rng(3)
+    return random_world(rng, states=4, actions=3, horizon=5, homogeneous=homogeneous)
+
+
+def played(env, actions, seed):
+    states, rewards = [env.reset(seed=seed)[0]], []
+    for action in actions:
+        state, reward, *_ = env.step(action)
+        states.append(state)
+        rewards.append(reward)
+    return states, rewards
+
+
+def test_an_episode_is_terminated_by_the_last_step_of_the_horizon():
+    env = WorldEnv(bl.chain(4))
+    env.reset(seed=1)
+    ends = [env.step(1)[2:4] for _ in range(4)]
+    assert ends == [(False, False)] * 3 + [(True, False)]
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"^The episode is over; call reset\(\)"):
+        env.step(1)
+
+
+def test_info_says_how_many_steps_are_over():
+    env = WorldEnv(bl.chain(3))
+    assert env.reset()[1] == {"step": 0}
+    assert [env.step(0)[4] for _ in range(3)] == [{"step": 1}, {"step": 2}, {"step": 3}]
+
+
+def test_a_step_before_the_first_reset_is_refused():
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        WorldEnv(bl.chain(3)).step(0)
+
+
+def test_one_seed_gives_one_episode_and_another_seed_another():
+    env, actions = WorldEnv(small_world()), [0, 1, 2, 1, 0]
+    assert played(env, actions, seed=5) == played(env, actions, seed=5)
+    episodes = {tuple(played(env, actions, seed)[0]) for seed in range(20)}
+    assert len(episodes) > 10
+
+
+def test_a_step_pays_the_mean_and_moves_by_the_law_of_its_stage():
+    world = small_world(homogeneous=False)
+    env, p = WorldEnv(world), world.transition_table()
+    seen = np.zeros((4, 4))
+    for seed in range(2000):
+        (*_, before, after), rewards = played(env, [0, 1, 2], seed)
+        seen[before, after] += 1
+        assert rewards[2] == world.rewards[2, before, 2]
+    visits = seen.sum(axis=1, keepdims=True)
+    assert (visits > 100).all()
+    np.testing.assert_allclose(seen / visits, p[2, :, 2], atol=0.12)
+    assert not seen[p[2, :, 2] == 0].any()
+
+
+def test_the_first_state_follows_the_worlds_law():
+    world = small_world()
+    env = WorldEnv(world)
+    firsts = [env.reset(seed=seed)[0] for seed in range(2000)]
+    np.testing.assert_allclose(np.bincount(firsts, minlength=4) / 2000, world.start, atol=0.04)
+
+
+@pytest.mark.parametrize("draws", ["bernoulli", "beta"])
+def test_rewards_that_are_random_are_drawn_with_their_mean(draws):
+    env = WorldEnv(bl.MDP.dense([[[1.0]]], [[0.25]], horizon=400, reward_draws=draws))
+    rewards = played(env, [0] * 400, seed=2)[1]
+    assert (set(rewards) == {0.0, 1.0}) == (draws == "bernoulli")
+    assert len(set(rewards)) > 1
+    assert np.mean(rewards) == pytest.approx(0.25, abs=0.08)
+
+
+@pytest.mark.parametrize("world", [bl.chain(6), small_world()], ids=["chain", "random"])
+def test_a_world_that_never_changes_comes_back_from_its_table(world):
+    if world.rewards.shape[0] > 1:
+        world = bl.MDP.dense(
+            world.transition_table()[0], world.rewards[0], start=world.start, horizon=5
+        )
+    back = from_gymnasium(WorldEnv(world), horizon=world.shape.horizon)
+    assert back.shape == world.shape
+    for name in ("ptr", "succ", "prob", "cum", "rewards", "start", "start_cum"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(world, name))
+
+
+@pytest.mark.parametrize("homogeneous", [True, False])
+def test_a_world_that_changes_from_step_to_step_has_no_table(homogeneous):
+    env = WorldEnv(small_world(homogeneous))  # the rewards of both change
+    assert not hasattr(env, "P")
+    with pytest.raises(ValueError, match=r"^WorldEnv shows no table of transitions, P, so"):
+        from_gymnasium(env, horizon=5)
+
+
+@pytest.mark.parametrize("action", [-1, 2])
+def test_an_action_outside_the_space_is_refused(action):
+    env = WorldEnv(bl.chain(3))
+    env.reset()
+    with pytest.raises(ValueError, match=rf"^The action is {action}; allowed are 0 \.\. 1\.$"):
+        env.step(action)
+
+
+def test_only_a_world_becomes_an_environment():
+    with pytest.raises(TypeError, match=r"^world is 'chain'; it must be an MDP\.$"):
+        WorldEnv("chain")

@@ -1,0 +1,169 @@
+"""A learner that only steps its environment learns what it would in simulation."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.delays import constant, geometric
+from belated.gym import DelayedFeedback, WorldEnv, train
+from belated.mdp.deep_sea import deep_sea
+from belated.mdp.gymnasium import from_gymnasium
+
+LAKE = "FrozenLake-v1"
+
+
+def learner_of(world, *, updater=None, episodes=100, stages="each", base=None):
+    return bl.Learner(
+        world.shape,
+        base=base or bl.UCRL2(scale=0.05),
+        updater=updater or bl.Active(),
+        rewards=world.reward_table(),
+        episodes=episodes,
+        stages=stages,
+    )
+
+
+@pytest.mark.parametrize(
+    "updater",
+    [
+        bl.Active(),
+        bl.Lazy(2),
+        bl.MultiInstance(),
+        bl.ExplicitExploration(threshold=3),
+    ],
+    ids=lambda updater: type(updater).__name__,
+)
+def test_in_a_world_without_noise_training_is_simulation_to_the_bit(updater):
+    world, law = deep_sea(5), geometric(4)
+    run = bl.simulate(
+        world,
+        base=bl.UCRL2(scale=0.05),
+        updater=updater,
+        delay=law,
+        episodes=100,
+        seed=11,
+        every=1,
+    )
+    env = DelayedFeedback(WorldEnv(world), law, seed=11)
+    training = train(env, learner_of(world, updater=updater), episodes=100, seed=11, world=world)
+    np.testing.assert_array_equal(training.regret, run.regret)
+    assert (training.updates, training.max_missing) == (run.updates, run.max_missing)
+
+
+def test_a_lake_is_learned_by_stepping_it_alone_with_feedback_that_comes_late():
+    world = from_gymnasium(LAKE, horizon=20)
+    env = DelayedFeedback(gymnasium.make(LAKE), geometric(50), horizon=20)
+    learner = learner_of(world, episodes=3000, stages="pooled")
+    training = train(env, learner, episodes=3000, world=world)
+    run = bl.simulate(
+        world,
+        base=bl.UCRL2(scale=0.05),
+        updater=bl.Active(),
+        delay=geometric(50),
+        episodes=3000,
+        stages="pooled",
+    )
+    first, last = training.returns[:500].mean(), training.returns[-500:].mean()
+    assert last > first + 0.05
+    assert last == pytest.approx(bl.optimal_value(world), abs=0.04)
+    assert training.regret[-1] == pytest.approx(run.total_regret, rel=0.3)
+    assert training.max_missing == run.max_missing
+
+
+def test_a_lake_is_learned_when_its_rewards_are_unknown_too():
+    env = DelayedFeedback(gymnasium.make(LAKE, is_slippery=False), geometric(20), horizon=8)
+    learner = bl.Learner(
+        env.shape,
+        base=bl.UCRL2(scale=0.05),
+        updater=bl.Active(),
+        rewards=None,
+        episodes=1500,
+        stages="pooled",
+    )
+    training = train(env, learner, episodes=1500)
+    assert training.returns[:250].mean() < 0.5
+    assert training.returns[-250:].mean() > 0.9
+
+
+def test_returns_are_in_the_environments_own_units():
+    world = from_gymnasium("CliffWalking-v1", horizon=15)
+    env = DelayedFeedback(
+        gymnasium.make("CliffWalking-v1"),
+        constant(0),
+        horizon=15,
+        reward_map=world.reward_map,
+    )
+    training = train(env, learner_of(world), episodes=20)
+    assert (training.returns <= -13).all()
+    assert (training.returns == np.floor(training.returns)).all()
+
+
+def test_a_training_can_be_repeated_and_continued():
+    def parts(*lengths):
+        world = bl.chain(4)
+        env = DelayedFeedback(WorldEnv(world), geometric(3))
+        learner = learner_of(world)
+        return [
+            train(env, learner, episodes=length, seed=None if j else 7)
+            for j, length in enumerate(lengths)
+        ]
+
+    (whole,) = parts(60)
+    first, second = parts(25, 35)
+    np.testing.assert_array_equal(np.append(first.returns, second.returns), whole.returns)
+    np.testing.assert_array_equal(np.append(first.episode, second.episode), np.arange(1, 61))
+    assert first.updates + second.updates == whole.updates
+
+
+def test_without_the_world_there_are_returns_and_no_regret():
+    world = bl.chain(3)
+    env = DelayedFeedback(WorldEnv(world), constant(1))
+    training = train(env, learner_of(world), episodes=5)
+    assert training.returns.size == 5
+    assert repr(training).startswith("Training(episodes=5, mean_return=")
+    with pytest.raises(ValueError, match=r"^Regret needs the truth: give train the world, or look"):
+        _ = training.regret
+
+
+def test_progress_is_told_when_asked_for(capsys):
+    world = bl.chain(3)
+    env = DelayedFeedback(WorldEnv(world), constant(1))
+    train(env, learner_of(world), episodes=5, progress=True)
+    assert "training: 5 episodes in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "sentence"),
+    [
+        (
+            lambda env, learner: train(env.env, learner, episodes=1),
+            TypeError,
+            r"^env is .*; wrap it as DelayedFeedback\(env, delay\)\.$",
+        ),
+        (
+            lambda env, learner: train(env, learner, episodes=0),
+            ValueError,
+            r"^episodes is 0; it must be at least 1\.$",
+        ),
+        (
+            lambda env, learner: train(env, learner_of(bl.chain(4)), episodes=1),
+            ValueError,
+            r"^The learner has Shape\(.*4.*\); the environment needs Shape\(.*3.*\)\.$",
+        ),
+        (
+            lambda env, learner: train(env, learner, episodes=1, world=bl.chain(4)),
+            ValueError,
+            r"^The world has Shape\(.*4.*\); the environment needs Shape\(.*3.*\)\.$",
+        ),
+        (
+            lambda env, learner: train(env, learner, episodes=1, seed=-1),
+            ValueError,
+            r"^seed is -1; it must lie in 0 \.\. 2\*\*64 - 1\.$",
+        ),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(make, kind, sentence):
+    env = DelayedFeedback(WorldEnv(bl.chain(3)), constant(0))
+    with pytest.raises(kind, match=sentence):
+        make(env, learner_of(bl.chain(3)))
