@@ -171,6 +171,17 @@ def test_a_third_of_the_counting_lemma_or_one_without_delay_is_broken() -> None:
     assert late.inverse > visit_bound(ONE, K, missing=0, power=1)
 
 
+def test_the_counting_lemma_is_loose_by_known_ratios() -> None:
+    K = 10_000
+    path = np.zeros((K, 1), int)
+    sums = visit_sums(ONE, states=path, actions=path, delays=[0] * K)
+    late = psi(0, K, 0.05)
+    assert sums.root / visit_bound(ONE, K, missing=late, power=0.5) == pytest.approx(0.45, abs=0.01)
+    assert sums.inverse / visit_bound(ONE, K, missing=late, power=1) == pytest.approx(
+        0.12, abs=0.01
+    )
+
+
 # Lemma 5: lazy counters
 
 

@@ -2,15 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from belated.sweep.results import Results
-
-PANELS = 4
-"""Panels in one figure of a study."""
 
 
 def figures(
@@ -18,8 +12,9 @@ def figures(
 ) -> None:
     """Draw the figures of a folder of results again, without running anything.
 
-    The folder of a paper gets its figures, numbers, claims and report; that of a study one figure
-    for each world and base, with a panel for each delay.
+    The folder of a paper gets its figures, numbers, claims and report; that of a study, for each
+    world and base, one of regret over episodes with a panel for each delay, and one of final
+    regret against the expected delay.
     """
     from belated.sweep.results import Results
 
@@ -32,7 +27,10 @@ def figures(
     if "paper" in facts:
         finish_paper(folder, facts["variant"], facts["command"])
     else:
-        for path in draw_study(results, folder / "figures", facts["command"]):
+        from belated.figures.studies import draw_study
+
+        folder /= "figures"
+        for path in draw_study(results.runs(), results.curves, folder, command=facts["command"]):
             typer.echo(path)
 
 
@@ -69,29 +67,3 @@ def finish_paper(folder: Path, variant: str, command: str) -> None:
     typer.echo(f"Numbers: {folder / 'numbers.md'}")
     if report is not None:
         typer.echo(f"Report: {report}")
-
-
-def draw_study(results: "Results", folder: Path, command: str) -> list[Path]:
-    """Cumulative regret for each world and base: a panel for each delay."""
-    import numpy as np
-
-    from belated.figures.columns import curve_band
-    from belated.figures.panels import regret_panels
-
-    runs = results.runs()
-    paths = []
-    for world, base in sorted({*zip(runs["world"], runs["base"], strict=True)}):
-        here = (runs["world"] == world) & (runs["base"] == base)
-        panels = {}
-        for delay in dict.fromkeys(runs["delay"][here]):
-            settings = np.unique(runs["setting"][here & (runs["delay"] == delay)].astype(str))
-            panels[str(delay)] = {
-                setting.split("/")[-1]: curve_band(results.curves(setting)) for setting in settings
-            }
-        names = list(panels)
-        for first in range(0, len(names), PANELS):
-            part = {name: panels[name] for name in names[first : first + PANELS]}
-            suffix = f"-{first // PANELS + 1}" if len(names) > PANELS else ""
-            path = folder / f"{world}-{base}{suffix}"
-            paths += regret_panels(part, path, title=f"{world}, {base}", command=command)
-    return paths

@@ -4,8 +4,8 @@
 
 The numbers are upper bounds with published constants. Where a base has several (the radii of
 UCRL2, KL-UCRL and chi2-UCRL, the presets of UCBVI-BF) they are the widest, so that they hold for
-each, up to `scale=1`. Variances are at most a quarter of the squared range H' =
-H - h, and a count in a log is at most K. With L = ln(5SAT/delta):
+each, up to `scale=1`. Variances are at most a quarter of the squared range H' = H - h, and a count
+in a log is at most K. With L = ln(5SAT/delta):
 
     base        C   B_1 at step h                        B_2               published by
     ubev        1   H' sqrt(2 lnln K + ln(18SAH/delta))  0                 Dann et al. 2017
@@ -20,6 +20,7 @@ For KL-UCRL c is the larger of its two radii times N', and Pinsker's inequality 
 one of UCRL2's. That is about the maximum over the ball; its form "bonus" adds c H' / N'. For
 chi2-UCRL c is S (2 sqrt(l) + 14 l / 3)^2 with l = ln(4 S^2 A T / delta), from empirical Bernstein
 bounds.
+
 C = 0 where the bonus dominates <P^ - P, V~>: the model-optimistic bases.
 """
 
