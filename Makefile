@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup reproduce test lint types layers unit plain test-browser bench forget clean
+.PHONY: help setup reproduce test lint types layers unit plain test-browser bench tables forget clean
 
 help:
 	@echo "make reproduce   the paper in minutes: 16 figures, report.html and claims, in out/"
 	@echo "make test        lint, types, layers and tests"
 	@echo "make test-browser  the report in headless Chromium, if that is installed"
 	@echo "make bench       measure speed side by side, write docs/performance.md"
+	@echo "make tables      play the studies behind the tables of the docs, and write them"
 	@echo "make clean       remove what the others made"
 
 .venv/.base: pyproject.toml
@@ -51,10 +52,13 @@ test-browser: .venv/.dev
 bench: .venv/.dev
 	$(BIN)/python benchmarks/run.py
 
+tables: .venv/.dev
+	$(BIN)/python docs/tables.py
+
 # Numba's cache does not notice changes in the functions that a cached one calls.
 forget:
 	find src tests benchmarks -name '*.nb[ic]' -delete
 
 clean:
-	rm -rf .venv out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv out results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

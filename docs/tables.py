@@ -1,0 +1,166 @@
+"""Write the tables of docs/algorithms.md and docs/theory.md from their studies: `make tables`.
+
+Plays what is not finished of studies/algorithms.toml, late-rewards.toml and alpha.toml, in
+results/, and sets the tables between their markers. Each says of which cells it is made, so that
+a test notices when it is stale.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import belated as bl
+from belated.learner.bases import OPTIMISTIC
+from belated.sweep.results import Results
+from belated.sweep.store import Store
+from belated.sweep.study import Study, read_study
+from belated.sweep.sweep import sweep
+from belated.theory.table import row
+
+ROOT = Path(__file__).parent.parent
+
+UPDATERS = {
+    "active": "active",
+    "lazy:10": "lazy, α = 10",
+    "explicit": "explicit exploration",
+    "multi": "multi-instance",
+}
+CHAINS = ("chain-5", "chain-10", "chain-20")
+DELAYS = ("constant:0", "geometric:100", "geometric:500")
+
+OPTIMIST = ("N', M'", "O(rows that change)")
+ABOUT = {  # source, what it needs, cost of an update
+    "ubev": ("Dann, Lattimore, Brunskill 2017", *OPTIMIST),
+    "ucbvi-ch": ("Azar, Osband, Munos 2017", "N', M', K", OPTIMIST[1]),
+    "ucbvi-bf": ("Azar, Osband, Munos 2017", "N', M', K", OPTIMIST[1]),
+    "ucrl2": ("Jaksch, Ortner, Auer 2010", "N', M', K", "O(rows that change), all if max V moves"),
+    "ucrl2b": ("Fruit, Pirotta, Lazaric 2020", "N', M'", "O(HSA Γ), sorted by V"),
+    "kl-ucrl": ("Filippi, Cappé, Garivier 2010", "N', M'", "O(rows that change), × 60 halvings"),
+    "chi2-ucrl": ("Neu, Pike-Burke 2020", "N', M', K", "O(HS²A)"),
+    "psrl": ("Osband, Russo, Van Roy 2013", "N', M', a prior", "O(HS²A) gamma variables"),
+    "q-learning": ("Jin et al. 2018", "Q, the order of arrival, K", "O(H) an episode"),
+    "epsilon-greedy": ("baseline", "N', M'", "O(rows that change)"),
+    "random": ("baseline", "nothing", "none"),
+    "optimal": ("baseline", "the world", "none"),
+}
+
+
+def guarantee(base: str, updater: str) -> str:
+    """What is known of regret under delay."""
+    if base == "optimal":
+        return "regret 0"
+    if base == "q-learning" and updater == "multi":
+        return "M f(K/M), f = H^2 sqrt(SAT)"
+    if base not in OPTIMISTIC:
+        return "none known"
+    order = row(base)
+    return {
+        "active": order.active,
+        "lazy:10": order.lazy,
+        "explicit": "H^(3/2) S sqrt(AT) + H^2 S tau_max, for its authors' base",
+        "multi": f"M f(K/M), f = {order.immediate.text}",
+    }[updater]
+
+
+def mean_regret(results: Results, **where: str) -> float:
+    """The mean final regret of the runs of one setting."""
+    test = " AND ".join(f"{column} = ?" for column in where)
+    found = results.sql(f"SELECT avg(total_regret) AS m FROM runs WHERE {test}", [*where.values()])
+    return float(found["m"][0])
+
+
+def algorithms(results: Results) -> Iterator[str]:
+    """Every base and updater."""
+    chains = " | ".join(f"{chain}: E[τ] = 0, 100, 500" for chain in CHAINS)
+    yield f"| Base | Updater | Source | Needs | Cost of an update | Regret under delay | {chains} |"
+    yield "|" + " --- |" * 6 + " ---: |" * 3
+    for base, about in ABOUT.items():
+        for updater, name in UPDATERS.items():
+            regrets = (regret_cell(results, base, updater, chain) for chain in CHAINS)
+            cells = (f"`{base}`", name, *about, guarantee(base, updater), *regrets)
+            yield f"| {' | '.join(cells)} |"
+
+
+def regret_cell(results: Results, base: str, updater: str, chain: str) -> str:
+    """The mean final regrets of one chain."""
+    found = (
+        mean_regret(results, world=chain, base=base, updater=updater, delay=d) for d in DELAYS
+    )
+    return ", ".join(f"{regret:.0f}" for regret in found)
+
+
+def late_rewards(results: Results) -> Iterator[str]:
+    """What late rewards cost beside late everything."""
+    means = (100, 200, 300, 400, 500)
+    yield "| World | Delay | Late | " + " | ".join(f"E[τ] = {mean}" for mean in means) + " |"
+    yield "| --- | --- | --- |" + " ---: |" * len(means)
+    for world in ("chain-10", "riverswim-6"):
+        for law in ("constant", "uniform", "poisson", "geometric"):
+            for late in ("everything", "rewards"):
+                cells = (
+                    f"{mean_regret(results, world=world, delay=f'{law}:{mean}', late=late):,.0f}"
+                    for mean in means
+                )
+                yield f"| {world} | {law} | {late} | {' | '.join(cells)} |"
+
+
+def alphas(results: Results) -> Iterator[str]:
+    """Lazy("auto") beside fixed alphas: mean final regret, and the mean number of updates."""
+    updaters = ("auto", "1", "10", "100", "inf")
+    yield "| World | Base | Delay | " + " | ".join(f"α = {a}" for a in updaters) + " | chosen |"
+    yield "| --- | --- | --- |" + " ---: |" * (len(updaters) + 1)
+    rows = results.sql(
+        "SELECT world, base, delay, updater, avg(total_regret) AS regret, avg(updates) AS updates, "
+        "avg(alpha) AS alpha FROM runs GROUP BY ALL"
+    )
+    of = {
+        (str(w), str(b), str(d), str(u)): (r, n, a)
+        for w, b, d, u, r, n, a in zip(*rows.values(), strict=True)
+    }
+    for world, base, delay in sorted({key[:3] for key in of}):
+        found = [of[world, base, delay, f"lazy:{alpha}"] for alpha in updaters]
+        cells = (f"{regret:,.1f} ({n:,.0f})" for regret, n, _ in found)
+        yield f"| {world} | {base} | {delay} | {' | '.join(cells)} | {found[0][2]:.2f} |"
+
+
+TABLES: dict[str, tuple[str, Callable[[Results], Iterator[str]]]] = {
+    "algorithms": ("docs/algorithms.md", algorithms),
+    "late-rewards": ("docs/algorithms.md", late_rewards),
+    "alpha": ("docs/theory.md", alphas),
+}
+"""By study: the page, and the lines of the table."""
+
+
+def digest(study: Study) -> str:
+    """Of everything that determines a table's numbers."""
+    return hashlib.sha256("".join(cell.digest for cell in study.cells()).encode()).hexdigest()[:16]
+
+
+def block(name: str, lines: str, made_of: str) -> str:
+    """A table between its markers."""
+    return f"<!-- {name}, cells {made_of} -->\n{lines}\n<!-- end of {name} -->"
+
+
+def place(name: str) -> re.Pattern[str]:
+    """Where a table stands on its page."""
+    return re.compile(f"<!-- {name}, cells (\\w*) -->\n(.*?)\n?<!-- end of {name} -->", re.DOTALL)
+
+
+def main() -> None:
+    """Play what is missing, and write the tables."""
+    for name, (page, lines) in TABLES.items():
+        study = read_study(ROOT / "studies" / f"{name}.toml")
+        store = Store(ROOT / "results" / name)
+        sweep(study.cells(), store)
+        made = block(name, "\n".join(lines(bl.results(store.folder))), digest(study))
+        path = ROOT / page
+        text, found = place(name).subn(lambda _, made=made: made, path.read_text())
+        if not found:
+            raise SystemExit(f"{page} has no place for the table {name}.")
+        path.write_text(text)
+        print(f"{page}: {name}")
+
+
+if __name__ == "__main__":
+    main()
