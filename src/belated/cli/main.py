@@ -4,6 +4,8 @@ Exit codes: 0 done, 2 wrong usage, 130 stopped by Ctrl-C. Commands import what t
 they run, so that `belated --help` is quick.
 """
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -50,4 +52,5 @@ def options(
 
 def main() -> None:
     """The entry point."""
+    sys.path.append(os.getcwd())  # where a base of your own, module:Class, may stand
     app(prog_name="belated")

@@ -1,0 +1,63 @@
+"""Checks as things: chosen by name, called one by one, listed with what they hold."""
+
+import ast
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import belated as bl
+from belated import checks
+from belated.mdp.chain import chain
+
+SUITES = [
+    (checks.base_checks, checks.check_base, bl.UCRL2()),
+    (checks.updater_checks, checks.check_updater, bl.Lazy(2)),
+    (checks.law_checks, checks.check_law, bl.delays.geometric(3)),
+    (checks.world_checks, checks.check_world, chain(3)),
+]
+every_suite = pytest.mark.parametrize(
+    ("suite", "at_once", "part"), SUITES, ids=["base", "updater", "law", "world"]
+)
+
+
+@every_suite
+def test_every_check_has_a_name_of_its_own_and_says_what_it_holds(
+    suite: Any, at_once: Any, part: Any
+) -> None:
+    found = suite(part)
+    names = [str(check) for check in found]
+    assert len(set(names)) == len(names) >= 7
+    for check in found:
+        assert check.about.endswith(".")
+        assert check.about in repr(check)
+
+
+@every_suite
+def test_a_check_is_left_out_by_its_name(suite: Any, at_once: Any, part: Any) -> None:
+    names = [check.name for check in suite(part)]
+    assert [check.name for check in suite(part, without=names[1:])] == names[:1]
+    at_once(part, without=names)
+
+
+@every_suite
+def test_a_name_that_no_check_has_is_refused(suite: Any, at_once: Any, part: Any) -> None:
+    for call in (suite, at_once):
+        with pytest.raises(ValueError, match=r"^without has 'speed'; the checks of this part are "):
+            call(part, without=["speed"])
+        with pytest.raises(TypeError, match=r"^without is 'pure'; it must be a list of names"):
+            call(part, without="pure")
+
+
+def test_the_suites_need_no_test_framework() -> None:
+    folder = Path(inspect.getfile(checks)).parent
+    for file in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            else:
+                continue
+            assert not {name.partition(".")[0] for name in names} & {"pytest", "hypothesis"}
