@@ -154,11 +154,14 @@ class Step:
         object.__setattr__(self, "id", check_id("Step id", self.id))
         for name in ("step", "state", "action", "successor"):
             object.__setattr__(self, name, check_integer(name, getattr(self, name), 0))
-        if self.reward is not None and not 0 <= self.reward <= 1:
-            raise ValueError(
-                f"The reward of step {self.step} of episode {self.id} is {self.reward}; "
-                "rewards lie in [0, 1]."
-            )
+        if self.reward is None:
+            return
+        called = f"The reward of step {self.step} of episode {self.id}"
+        if not isinstance(self.reward, int | float | np.integer | np.floating):
+            raise TypeError(f"{called} must be a number, not {self.reward!r}.")
+        if not 0 <= self.reward <= 1:
+            raise ValueError(f"{called} is {self.reward}; rewards lie in [0, 1].")
+        object.__setattr__(self, "reward", float(self.reward))
 
     def check(self, shape: Shape) -> None:
         """Refuse a step that `shape` could not have produced."""

@@ -1,11 +1,8 @@
 """The learner: feedback in any order, each episode once, nothing half done, nothing forgotten."""
 
 import copy
-import io
 import itertools
-import json
 import math
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +17,7 @@ from belated.learner.plan import Plan
 from belated.learner.updaters import Explorer, Sight, Updater
 from belated.mdp.play import play
 from random_problems import dense_counts, puzzling_world, random_episodes
+from snapshots import ROUTES, packed, same, unpacked
 
 SHAPE = bl.Shape(3, 2, 3)
 REWARDS = np.random.default_rng(0).random(SHAPE.table) * [[[0.1]], [[0.1]], [[1.0]]]
@@ -45,20 +43,6 @@ def make(updater: Updater | None = None, base: Any = None, **options: Any) -> bl
 
 def episode(id: int, states: Any = (0, 1, 2, 0), actions: Any = (0, 1, 0), **more: Any) -> Any:
     return bl.Episode(id, states, actions, **more)
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two snapshots are equal to the bit, types included."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, np.ndarray):
-        alike = one.dtype == other.dtype and one.shape == other.shape
-        return alike and one.tobytes() == other.tobytes()
-    return bool(one == other)
 
 
 Feedback = list[tuple[list[int], list[bl.Episode]]]
@@ -280,45 +264,6 @@ def test_a_bad_part_is_refused_before_there_is_a_learner(wrong: Any, sentence: s
 
 
 # Snapshots
-
-
-def packed(state: dict[str, Any]) -> bytes:
-    """Through np.savez: arrays as they are, the rest as text, which holds numbers and words."""
-    arrays: dict[str, Any] = {}
-
-    def without_arrays(part: Any) -> Any:
-        if isinstance(part, np.ndarray):
-            arrays[f"array{len(arrays)}"] = part
-            return {"array": len(arrays) - 1}
-        if isinstance(part, dict):
-            return {key: without_arrays(value) for key, value in part.items()}
-        return [without_arrays(value) for value in part] if isinstance(part, list) else part
-
-    text = json.dumps(without_arrays(state))
-    file = io.BytesIO()
-    np.savez(file, text=np.array(text), **arrays)
-    return file.getvalue()
-
-
-def unpacked(data: bytes) -> dict[str, Any]:
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-
-        def with_arrays(part: Any) -> Any:
-            if isinstance(part, dict):
-                if part.keys() == {"array"}:
-                    return arrays[f"array{part['array']}"]
-                return {key: with_arrays(value) for key, value in part.items()}
-            return [with_arrays(value) for value in part] if isinstance(part, list) else part
-
-        state: dict[str, Any] = with_arrays(json.loads(str(arrays["text"])))
-        return state
-
-
-ROUTES: dict[str, Callable[[Any], Any]] = {
-    "memory": lambda state: state,
-    "pickle": lambda state: pickle.loads(pickle.dumps(state)),
-    "savez": lambda state: unpacked(packed(state)),
-}
 
 
 @every_updater

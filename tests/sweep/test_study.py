@@ -1,12 +1,15 @@
 """Study files: what they mean, and what is refused."""
 
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import belated.sweep.study as study_module
 from belated.sweep.study import Study, read_study
 
-GOOD = {
+GOOD: dict[str, Any] = {
     "name": "small",
     "episodes": 100,
     "seeds": 7,
@@ -45,6 +48,50 @@ def test_episodes_may_depend_on_the_world() -> None:
     assert {(cell.world, cell.episodes) for cell in cells} == {("chain-3", 10), ("chain-4", 20)}
 
 
+def test_what_is_late_is_part_of_the_cross_product() -> None:
+    study = Study(
+        **{**GOOD, "seeds": 5, "rewards": "unknown"},
+        late=["everything", "rewards"],
+        delay_per=["episode", "step"],
+    )
+    cells = study.cells()
+    assert len(cells) == 2 * 2 * 2 * 2 * 2 * 2
+    assert len({cell.id for cell in cells}) == len(cells)
+    assert len({cell.digest for cell in cells}) == len(cells)
+    assert {(cell.late, cell.delay_per) for cell in cells} == {
+        ("everything", "episode"),
+        ("everything", "step"),
+        ("rewards", "episode"),
+        ("rewards", "step"),
+    }
+    assert {cell.rewards for cell in cells} == {"unknown"}
+    late = {"rewards": "unknown", "late": "rewards", "delay_per": "step"}  # one needs no list
+    alone = Study(**{**GOOD, "seeds": 5, **late})
+    assert {cell.digest for cell in alone.cells()} < {cell.digest for cell in cells}
+
+
+def test_a_study_that_says_nothing_of_rewards_has_the_cells_it_always_had() -> None:
+    usual = Study(**GOOD).cells()
+    usually = {"rewards": "known", "late": "everything", "delay_per": "episode"}
+    said = Study(**{**GOOD, **usually}).cells()
+    assert [cell.digest for cell in said] == [cell.digest for cell in usual]
+    assert [cell.id for cell in said] == [cell.id for cell in usual]
+
+
+def test_the_study_that_explains_them_can_be_read() -> None:
+    assert study_module.__doc__ is not None
+    lines = [line[4:] for line in study_module.__doc__.splitlines() if line.startswith("    ")]
+    study = Study(**tomllib.loads("\n".join(lines)))
+    assert (study.rewards, study.late, study.delay_per) == (
+        "unknown",
+        ["everything", "rewards"],
+        ["step"],
+    )
+    assert len(study.cells()) == 2 * 2 * 2 * 2 * 2
+    for cell in study.cells()[:4]:
+        cell.build()
+
+
 TEXT = """
 name = "small"
 episodes = 100
@@ -60,7 +107,7 @@ delays = ["constant:0"]
     ("line", "sentence"),
     [
         ('colour = "red"', r"study.toml: key 'colour' is not known; allowed are name, episodes"),
-        ('worlds = ["ring-3"]', r"key 'worlds' is .*'ring-3'; it must be 'chain-S'"),
+        ('worlds = ["ring-3"]', r"key 'worlds' is .*'ring-3'; it must be one of chain-S,"),
         ('bases = ["ucrl3"]', r"key 'bases' .*'ucrl3'; it must be one of ubev, ucbvi-ch"),
         ('bases = [{name = "ucrl2", scal = 1}]', r"'ucrl2' does not take these options: .*scal"),
         ('bases = [{name = "ucrl2", scale = -1.0}]', r"scale is -1.0; it must be"),
@@ -71,6 +118,12 @@ delays = ["constant:0"]
         ("episodes = 0", r"key 'episodes' is 0: a run has at least 1 episode"),
         ("seeds = []", r"key 'seeds' is \[\]: at least one seed"),
         ('stages = "some"', r"key 'stages' is 'some': Input should be 'each' or 'pooled'"),
+        ('rewards = "free"', r"key 'rewards' is 'free': Input should be 'known' or 'unknown'"),
+        ('late = "states"', r"key 'late.0' is 'states': Input should be 'everything' or 'rewards'"),
+        ("late = []", r"key 'late' is \[\]: List should have at least 1 item"),
+        ('late = "rewards"', r"key 'late' is 'rewards': late rewards are unknown rewards; add rew"),
+        ('delay_per = "run"', r"key 'delay_per.0' is 'run': Input should be 'episode' or 'step'"),
+        ('updaters = ["lazy:often"]', r"after 'lazy:' comes a number or 'auto'"),
         ('bases = ["ucrl2", "ucrl2"]', r"two bases would be called 'ucrl2'; give one a label"),
     ],
 )

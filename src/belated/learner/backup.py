@@ -61,6 +61,7 @@ class Row(NamedTuple):
     hi: int
     succ: NDArray[np.int32]
     m: NDArray[np.int64]
+    number: int = 0  # of the row among all that are counted apart
 
 
 Function = Callable[[NDArray[np.float64], Stage, Row], float]
@@ -158,7 +159,7 @@ def each(
         j = first + at
         s = at // actions
         lo = start[j]
-        row = Row(s, at - s * actions, n[j], rewards[at], lo, lo + size[j], pool[0], pool[1])
+        row = Row(s, at - s * actions, n[j], rewards[at], lo, lo + size[j], pool[0], pool[1], j)
         out[i] = one(numbers, stage, row)
     return count
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from belated.episode import Episode, Floats, Ints, Shape, Step
 
@@ -48,6 +49,15 @@ def single(step: Step) -> Parcel:
 def path(episode: Episode) -> Parcel:
     """An episode but for its rewards, which are late."""
     return whole(episode)._replace(rewards=None, late=False)
+
+
+def earned(id: int, given: ArrayLike, shape: Shape) -> Floats:
+    """What the steps of an episode earned, nan where that is still to come; checked."""
+    nothing = np.zeros(0, np.int64)
+    rewards = Episode(id, [0], nothing, np.nan if given is None else given).rewards
+    assert rewards is not None
+    Episode(id, [0], nothing, np.nan_to_num(rewards)).check_rewards(shape)
+    return rewards
 
 
 def paid(known: Parcel, rewards: Floats) -> Parcel:

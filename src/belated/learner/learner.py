@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from belated.episode import Episode, Floats, Policy, Shape, Step, check_id
 from belated.learner.bases import BASES, PSRL
 from belated.learner.bases.base import Base
-from belated.learner.feedback import Parcel, paid, path, single, whole
+from belated.learner.feedback import Parcel, earned, paid, path, single, whole
 from belated.learner.ids import IdSet
 from belated.learner.instance import Instance
 from belated.learner.pending import Pending
@@ -224,9 +224,7 @@ class Learner:
                 raise ValueError(
                     f"The path of episode {id} {again}; call observe_path first, and this once."
                 )
-            values = np.asarray(given, np.float64)
-            Episode(id, [0], np.zeros(0, np.int64), np.nan_to_num(values)).check_rewards(self.shape)
-            parcels.append(paid(pending.path, values))
+            parcels.append(paid(pending.path, earned(id, given, self.shape)))
         return self.take([parcel for parcel in parcels if parcel.steps.size])
 
     def _parcels(
@@ -360,7 +358,7 @@ class Learner:
             "seed": int(problem.seed),
             "tally": self._explorer.seen.copy() if isinstance(self._explorer, Tally) else None,
             "seen": self._seen.snapshot(),
-            "open": [(id, pending.snapshot()) for id, pending in self._open.items()],
+            "open": [[id, pending.snapshot()] for id, pending in self._open.items()],
             "begun": self._begun,
             "waited": self._waited,
             "used": self._used,

@@ -22,6 +22,10 @@ class Pending:
         if parcel.transitions and self.path is not None:
             raise ValueError(f"The path of episode {parcel.id} is known already; it counts once.")
         if not parcel.late:
+            if self.came:
+                raise ValueError(
+                    f"The path of episode {parcel.id} comes after steps of it; they count once."
+                )
             self.path = parcel
             return
         for step in parcel.steps.tolist():

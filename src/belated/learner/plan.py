@@ -50,7 +50,7 @@ def plan(
 
     `visits` is N', (H, S, A), and `transitions` M', (H, S, A, S); counts pooled over the stages
     are (S, A) and (S, A, S), and need `horizon`. `rewards` is (H, S, A) or (S, A). `episodes` is
-    K, which the log terms need; `seed` matters for ties="random" only.
+    K, which the log terms need; `seed` matters where something is drawn, as for ties="random".
 
     >>> from belated.learner.bases.ucrl2 import UCRL2
     >>> nothing = plan(UCRL2(), np.zeros((2, 3, 2)), np.zeros((2, 3, 2, 3)), np.ones((3, 2)),
@@ -60,6 +60,8 @@ def plan(
     """
     if not isinstance(base, Base | Planner):
         raise TypeError(f"base is {base!r}; it must be a Base, or have a method plan.")
+    if isinstance(base, Base) and base.stepwise:
+        raise ValueError(f"base is {base.name}, which learns step by step; counts are not enough.")
     m = _counts("transitions", transitions)
     n = _counts("visits", visits)
     if m.ndim not in (3, 4) or m.shape[-1] != m.shape[-3]:

@@ -74,7 +74,7 @@ def rules_of(base: Base, kernel: Kernel) -> Rules:
     return Rules(
         READS.index(kernel.reads),
         kernel.reads_visits,
-        base.monotone,
+        base.monotone and not kernel.drawn,  # a draw is no bound on the next
         base.ties == "random",
         kernel.drawn,
     )

@@ -112,7 +112,7 @@ class Problem:
         kind, number = optimistic(self.reward_bonus, self.shape, self.episodes, delta / 2)
         if isinstance(base, Base) and base.hopes != "bonus":
             kind = MEAN if base.hopes == "mean" else SAMPLE
-        return Hope(kind, number, scale, self.seed)
+        return Hope(kind, number, float(scale), self.seed)
 
     def first_rewards(self) -> Floats:
         """(H, S * A): the known rewards, or what is hoped for before anything has come."""

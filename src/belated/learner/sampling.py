@@ -1,11 +1,15 @@
 """Gamma variables by addressed randomness, from which Dirichlet and Beta ones are made."""
 
 import math
+from typing import Final
 
 import numpy as np
 
 from belated.compiled import kernel
 from belated.randomness import uniform
+
+FREE: Final = 1 << 20
+"""The number of a uniform that `gamma` never comes to."""
 
 
 @kernel
@@ -14,6 +18,8 @@ def gamma(seed: np.uint64, stream: int, plan: int, cell: int, shape: float) -> f
 
     A stream of its own for each uniform it takes: how many that is, nobody knows beforehand.
     """
+    if shape == 1.0:  # most of a posterior with a flat prior
+        return -math.log(1.0 - uniform(seed, stream, plan, cell))
     boost = 1.0
     if shape < 1.0:
         boost = (1.0 - uniform(seed, stream, plan, cell)) ** (1.0 / shape)

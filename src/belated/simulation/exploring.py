@@ -33,7 +33,7 @@ def exploring(base: Base, updater: Updater, shape: Shape) -> Exploring:
         marks = np.zeros(shape.table, np.bool_) if epsilon > 0 else NOWHERE.copy()
         return Exploring(np.zeros((0, 0, 0), np.int64), marks, 0.0, False, False, epsilon)
     tally = updater.explorer(shape)
-    rules = (tally.least, updater.unit == "sh", updater.draw == "rare")
+    rules = (float(tally.least), updater.unit == "sh", updater.draw == "rare")
     return Exploring(tally.seen, tally.marks(), *rules, epsilon)
 
 

@@ -129,20 +129,19 @@ class Setting:
         if self.every is not None:
             check_integer("every", self.every, 1)
         check_choice("delay_per", self.delay_per, ("episode", "step"))
-        if self.rewards not in ("known", None):
+        if self.rewards is not None and not (
+            isinstance(self.rewards, str) and self.rewards == "known"
+        ):
             raise ValueError(f"rewards is {self.rewards!r}; it must be 'known' or None, unknown.")
         check_choice("engine", self.engine, ("auto", "compiled", "reference"))
         check_choice("planning", self.planning, PLANNING)
+        problem = self.problem(0)
+        if isinstance(problem.base, Base):
+            _ = problem.kernel  # which may refuse the shape
 
-    def run(self, seed: int, heard: Heard = _ignore) -> Run:
-        """One run; `heard` is told of the episodes played, now and then."""
-        seed = check_seed(seed)
-        every = max(1, self.episodes // 1000) if self.every is None else self.every
-        steps = self.world.shape.horizon if self.delay_per == "step" else 1
-        law = self.delay or constant(0)
-        delays = draw_delays(law, seed, self.episodes, steps=steps, heard=heard)
-        updater = told(self.updater, delays)
-        problem = Problem.of(
+    def problem(self, seed: int) -> Problem:
+        """What the learner is told under this seed; refuses what does not go together."""
+        return Problem.of(
             self.world.shape,
             known(self.base, self.world),
             self.world.reward_table() if self.rewards == "known" else None,
@@ -153,6 +152,16 @@ class Setting:
             planning="full" if self.planning == "full" else "incremental",
             seed=seed,
         )
+
+    def run(self, seed: int, heard: Heard = _ignore) -> Run:
+        """One run; `heard` is told of the episodes played, now and then."""
+        seed = check_seed(seed)
+        every = max(1, self.episodes // 1000) if self.every is None else self.every
+        steps = self.world.shape.horizon if self.delay_per == "step" else 1
+        law = self.delay or constant(0)
+        delays = draw_delays(law, seed, self.episodes, steps=steps, heard=heard)
+        updater = told(self.updater, delays)
+        problem = self.problem(seed)
         what = (self.world, problem, updater, delays)
         if self._compiled(problem, updater, steps):
             announce_compilation()

@@ -63,7 +63,7 @@ class Results:
     def sql(self, query: str, values: Sequence[object] = ()) -> Columns:
         """The columns of a DuckDB query over `runs` and `curves`."""
         found = self._connection.execute(query, list(values)).fetchnumpy()
-        return {name: np.asarray(column) for name, column in found.items()}
+        return {name: unmasked(column) for name, column in found.items()}
 
     def frame(self, table: str = "runs") -> Any:
         """A pandas or Polars frame of `runs` or `curves`, whichever library is installed."""
@@ -85,6 +85,16 @@ class Results:
             f"Results({str(self.store.folder)!r}, {len(self.provenance):,} cells, "
             f"{runs[0]:,} runs, {runs[1]:,} episodes)"
         )
+
+
+def unmasked(column: Any) -> np.ndarray:
+    """A column as an array; where there is nothing, numbers are nan and words None."""
+    if not np.ma.is_masked(column):
+        return np.asarray(column)
+    number = column.dtype.kind in "biuf"
+    plain = np.array(column.data, np.float64 if number else object)
+    plain[column.mask] = np.nan if number else None
+    return plain
 
 
 def results(folder: Path | str) -> Results:

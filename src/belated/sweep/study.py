@@ -6,18 +6,17 @@
     worlds = ["chain-10", "chain-20"]
     updaters = ["active", "lazy:10"]
     delays = ["constant:0", "geometric:100"]
+    rewards = "unknown"                   # if they are to be learnt too
+    late = ["everything", "rewards"]      # what comes late
+    delay_per = "step"                    # "episode", or each step with a delay of its own
 
     [[bases]]
     name = "ucbvi-bf"                     # or your own, "module:Class"
     preset = "two_term"                   # whatever else is here is an option of the base
     scale = 0.03
 
-    rewards = "unknown"                   # if they are to be learnt too
-    late = ["everything", "rewards"]      # what comes late
-    delay_per = "step"                    # "episode", or each step with a delay of its own
-
-The last three may be left out. The cells are the cross product, each once. Wrong files are refused
-with the file, the key, the value and what is allowed.
+The three before the bases may be left out. The cells are the cross product, each once. Wrong files
+are refused with the file, the key, the value and what is allowed.
 """
 
 import tomllib
@@ -25,7 +24,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from belated.sweep.cell import Cell, blocks, plain_delay
 from belated.sweep.names import parse_base, parse_updater, parse_world
@@ -83,11 +82,12 @@ class Study(BaseModel):
         """One of them needs no list."""
         return [value] if isinstance(value, str) else value
 
-    @model_validator(mode="after")
-    def _unknown(self) -> "Study":
-        if "rewards" in self.late and self.rewards == "known":
+    @field_validator("late")
+    @classmethod
+    def _unknown(cls, value: list[str], info: ValidationInfo) -> list[str]:
+        if "rewards" in value and info.data.get("rewards") == "known":
             raise ValueError("late rewards are unknown rewards; add rewards = 'unknown'.")
-        return self
+        return value
 
     @field_validator("worlds")
     @classmethod

@@ -38,8 +38,8 @@ class Fixed(Base):
         H, S, A = shape.table
         if table.shape != (H, S):
             raise ValueError(f"actions has shape {table.shape}; this problem needs {(H, S)}.")
-        if not ((table >= 0) & (table < A)).all():
-            raise ValueError(f"actions holds {table.max():g}; allowed are 0 .. {A - 1}.")
+        for wrong in table[(table < 0) | (table >= A)][:1]:
+            raise ValueError(f"actions holds {wrong:g}; allowed are 0 .. {A - 1}.")
         return Kernel(fixed, table.ravel(), reads="successors")
 
 

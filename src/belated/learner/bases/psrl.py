@@ -4,7 +4,8 @@
 
 A plan is optimal for a world drawn from the posterior; there is no bonus, no delta and no C.
 Unknown rewards are drawn from Beta(1 + sum, 1 + N' - sum). Late feedback: the posterior is of what
-has come back. Deviations: stage-dependent counts; `scale`, `delta` and `monotone` have no meaning.
+has come back. Deviations: stage-dependent counts, unless they are pooled, when one draw serves
+every step; `scale`, `delta` and `monotone` have no meaning.
 
 With `resample="update"` a world is drawn when the updater asks for a plan, with "episode" for
 every episode, from all that has come back: what is in flight then does not freeze the policy.
@@ -21,15 +22,15 @@ from numpy.typing import NDArray
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup
 from belated.learner.bases.base import Base, Kernel, check_choice, check_number
-from belated.learner.sampling import gamma
+from belated.learner.sampling import FREE, gamma, part
 from belated.randomness import POSTERIOR
 
 
 @backup
 def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    prior, actions = constants[0], int(constants[1])
+    prior = constants[0]
     S = stage.v.size
-    first = ((stage.h * S + row.s) * actions + row.a) * S
+    first = row.number * S  # with pooled counts one draw serves every step
     total = value = 0.0
     j = row.lo
     for y in range(S):
@@ -40,8 +41,10 @@ def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         x = gamma(stage.seed, POSTERIOR, stage.plan, first + y, weight)
         total += x
         value += x * stage.v[y]
-    # with a tiny prior every one of them may be too small for a float
-    return row.reward + (value / total if total > 0.0 else stage.v[0])
+    if total == 0.0:  # with a tiny prior every one of them may be too small for a float
+        y = int(part(stage.seed, POSTERIOR, stage.plan, first, FREE) * S)
+        return row.reward + stage.v[y]
+    return row.reward + value / total
 
 
 @dataclass(frozen=True)
@@ -66,5 +69,4 @@ class PSRL(Base):
             raise ValueError(f"prior is {self.prior}; it must be finite and at least 0.001.")
 
     def kernel(self, shape: Shape, episodes: int) -> Kernel:
-        constants = np.array([self.prior, float(shape.actions)])
-        return Kernel(psrl, constants, reads="everything", drawn=True)
+        return Kernel(psrl, np.array([self.prior]), reads="everything", drawn=True)

@@ -1,0 +1,234 @@
+"""Lazy("auto"): each epoch takes the alpha for the mean delay observed when it begins."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.learner.bases import UniformRandom
+from belated.learner.updaters.updater import Outset
+from belated.mdp.play import play
+from belated.sweep.names import parse_updater
+from belated.theory import best_alpha
+from random_problems import random_episodes, random_world
+
+SHAPE = bl.Shape(2, 2, 2)
+H, S, A = SHAPE.table
+EPISODES = 3000  # enough of them for an alpha that is neither 1 nor infinite
+
+
+def make(base: bl.Base | None = None, **options: Any) -> bl.Learner:
+    return bl.Learner(
+        SHAPE,
+        base=base or bl.UCBVI_BF(scale=0.05),
+        updater=bl.Lazy("auto"),
+        rewards=options.pop("rewards", np.zeros((S, A))),
+        episodes=EPISODES,
+        **options,
+    )
+
+
+def expected(mean_delay: float, base: str = "ucbvi-bf", delta: float = 0.05) -> float:
+    return best_alpha(SHAPE, episodes=EPISODES, mean_delay=mean_delay, base=base, delta=delta)
+
+
+def test_the_first_epoch_knows_of_no_delay() -> None:
+    assert make().alpha == expected(0.0)
+    assert make(bl.UCRL2(delta=0.3)).alpha == expected(0.0, "ucrl2", 0.3)
+
+
+def test_alpha_changes_when_an_epoch_begins_and_only_then() -> None:
+    learner = make()
+    epochs, alpha, seen = learner.epochs, learner.alpha, []
+    episodes = iter(random_episodes(np.random.default_rng(1), SHAPE, 400))
+    away: list[bl.Episode] = []
+    for _ in range(300):
+        mean = learner.mean_delay
+        if len(away) > 8:
+            learner.observe([away.pop(0)])
+        if learner.epochs > epochs:
+            epochs, alpha = learner.epochs, expected(mean)
+            seen.append(alpha)
+        assert learner.alpha == alpha
+        episode = next(episodes)
+        learner.start(episode.id)
+        away.append(episode)
+        assert learner.alpha == alpha
+    # the observed delay rises to 8.x, and the alphas fall
+    assert 7 < learner.mean_delay < 9
+    assert len(set(seen)) > 20
+    assert seen == sorted(seen, reverse=True)
+    # many an arrival came within an epoch, and changed nothing
+    assert 30 < learner.updates < 200
+
+
+def test_an_arrival_plans_by_the_alpha_of_its_epoch() -> None:
+    """The trigger again, with an alpha that is held from epoch to epoch."""
+    learner = make()
+    n = np.zeros(SHAPE.table, np.int64)
+    epoch, alpha = n.copy(), expected(0.0)
+    waits = 0
+    for e in random_episodes(np.random.default_rng(2), SHAPE, 250):
+        learner.start(e.id)
+        learner.start(10**6 + e.id)  # which never returns
+        before, mean = learner.updates, learner.mean_delay
+        np.add.at(n, (np.arange(H), e.states[:-1], e.actions), 1)
+        learner.observe([e])
+        due = bool(((n > epoch) & (alpha * (n - epoch) >= epoch)).any())
+        assert (learner.updates > before) is due
+        if due:
+            epoch, alpha = n.copy(), expected(mean)
+        else:
+            waits += 1
+    assert waits > 50
+    assert alpha < 0.5 * expected(0.0)
+
+
+def test_those_in_flight_count_as_late_as_they_are() -> None:
+    """Nothing has come back but one episode, yet the delay is not taken for zero."""
+    learner = make()
+    for id in range(1, 41):
+        learner.start(id)
+    learner.observe([bl.Episode(40, [0, 1, 0], [0, 0])])
+    assert learner.alpha == expected(sum(range(40)) / 40)
+
+
+def test_a_learner_that_is_not_told_of_beginnings_takes_the_delay_for_zero() -> None:
+    learner = make()
+    for e in random_episodes(np.random.default_rng(3), SHAPE, 20):
+        learner.observe([e])
+        assert learner.alpha == expected(0.0)
+    assert learner.updates > 1
+
+
+def test_where_only_rewards_are_late_an_epoch_is_one_of_rewards() -> None:
+    learner = make(rewards=None, late="rewards")
+    episodes = random_episodes(np.random.default_rng(4), SHAPE, 40)
+    first = learner.alpha
+    for e in episodes:
+        learner.start(e.id)
+        learner.observe_path([e])
+        assert learner.alpha == first  # it plans, but no rewards have come
+    assert learner.updates == 40
+    mean = learner.mean_delay
+    learner.observe_rewards({1: [0.5, 0.5]})
+    assert learner.alpha == expected(mean) < first
+
+
+@pytest.mark.parametrize("base", [bl.PSRL(), bl.QLearning(), UniformRandom()], ids=lambda b: b.name)
+def test_a_base_without_a_bound_takes_the_alpha_of_the_widest(base: bl.Base) -> None:
+    assert make(base).alpha == expected(0.0, "ucbvi-ch")
+
+
+def outset(mean_delay: float) -> Outset:
+    return Outset(SHAPE, EPISODES, "ucbvi-bf", 0.05, mean_delay)
+
+
+def test_an_infinite_delay_leaves_the_doubling_trick() -> None:
+    assert bl.Lazy("auto").pace(outset(math.inf)) == 1
+
+
+def test_an_alpha_that_is_given_stays() -> None:
+    assert bl.Lazy(3).pace(outset(7.0)) == 3
+    assert bl.Active().pace(outset(7.0)) == math.inf
+    learner = bl.Learner(
+        SHAPE, base=bl.UCRL2(), updater=bl.Lazy(3), rewards=None, episodes=EPISODES
+    )
+    assert learner.alpha == 3
+
+
+# Runs
+
+
+@pytest.mark.parametrize("every", [1, 7])
+@pytest.mark.parametrize("law", ["geometric:10", "never:0.3:uniform:4", "constant:0"])
+def test_a_run_shows_the_alpha_of_its_checkpoints(law: str, every: int) -> None:
+    K, seed = 400, 3
+    world = random_world(np.random.default_rng(5), bl.Shape(2, 2, 1))
+    delay = bl.delays.parse(law)
+    run: Any = bl.simulate(
+        world,
+        base=bl.UBEV(scale=0.05),
+        updater=bl.Lazy("auto"),
+        delay=delay,
+        episodes=K,
+        seed=seed,
+        every=every,
+        trace=True,
+    )
+    taus = delay.draw(seed=seed, episodes=K)
+    n, epoch = np.zeros((2, 2, 2))
+
+    def best(k: int) -> float:
+        """For the delays observed at the start of episode k, before it begins."""
+        i = np.arange(1, k)
+        waited = int(np.minimum(taus[: k - 1], k - 1 - i).sum())
+        mean = waited / (k - 1) if k > 1 else 0.0
+        return best_alpha(world.shape, episodes=K, mean_delay=mean, base="ubev")
+
+    alphas, updates = [best(1)], 0
+    away: list[tuple[int, int, int]] = []
+    for k in range(1, K + 1):
+        for arrival, s, a in away:
+            if arrival == k - 1:
+                n[s, a] += 1
+        if ((n > epoch) & (alphas[-1] * (n - epoch) >= epoch)).any():
+            epoch = n.copy()
+            alphas.append(best(k))
+            updates += 1
+        else:
+            alphas.append(alphas[-1])
+        episode = play(world, bl.Policy(run.policies[k - 1]), seed=seed, episode=k)
+        away.append((k + int(taus[k - 1]), int(episode.states[0]), int(episode.actions[0])))
+    np.testing.assert_array_equal(run.alpha, np.array(alphas[1:])[run.episode - 1])
+    assert run.updates == updates
+    assert (len(set(run.alpha)) == 1) is (law == "constant:0")
+
+
+def test_other_updaters_have_no_alpha_to_show() -> None:
+    for updater in (bl.Active(), bl.Lazy(2), bl.ExplicitExploration(threshold=2)):
+        run = bl.simulate(bl.chain(3), base=bl.UCRL2(), updater=updater, episodes=5)
+        assert run.alpha is None
+
+
+def test_longer_delays_lead_to_fewer_updates() -> None:
+    updates = [
+        bl.simulate(
+            bl.chain(2),
+            base=bl.UCBVI_BF(scale=0.05),
+            updater=bl.Lazy("auto"),
+            delay=bl.delays.constant(tau),
+            episodes=EPISODES,
+        ).updates
+        for tau in (0, 20, 200)
+    ]
+    for fewer, more in itertools.pairwise(updates[::-1]):
+        assert fewer < more
+
+
+# Names
+
+
+def test_it_has_a_name() -> None:
+    assert parse_updater("lazy:auto") == bl.Lazy("auto")
+    assert parse_updater("lazy:inf") == bl.Lazy(math.inf)
+    restored = bl.Learner.restore(make().snapshot())
+    assert restored.snapshot()["updater"] == {"name": "lazy", "options": {"alpha": "auto"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("lazy:Auto", r"^updater is 'lazy:Auto'; after 'lazy:' comes a number or 'auto'\.$"),
+        ("lazy", r"^updater is 'lazy'; it must be 'active', 'lazy:ALPHA', 'explicit' or 'multi'"),
+        ("lazy:nan", r"^alpha is nan; it must be at least 1 \(math\.inf is active\), or 'auto'\.$"),
+    ],
+)
+def test_another_name_is_refused(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        parse_updater(text)
+    with pytest.raises(TypeError, match=r"^alpha must be a number, not 'often'\.$"):
+        bl.Lazy("often")  # type: ignore[arg-type]

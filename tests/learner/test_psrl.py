@@ -1,0 +1,379 @@
+"""Posterior sampling: gamma variables, Dirichlet rows, Beta rewards, and when a world is drawn."""
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import belated as bl
+from belated.learner.sampling import gamma
+from belated.learner.updaters import Updater
+from belated.randomness import POSTERIOR, POSTERIOR_REWARD
+from random_problems import random_episodes
+from ways import difference
+from worlds import random_world
+
+UNLIKELY = 1e-3  # a p-value that a fixed seed should not fall below
+DRAWS = 4000
+
+
+# Gamma variables
+
+
+@pytest.mark.parametrize("shape", [0.01, 0.3, 0.999, 1.0, 1.5, 7.0, 300.0])
+@pytest.mark.parametrize("along", ["plan", "cell"])
+def test_gamma_variables_have_their_law(shape: float, along: str) -> None:
+    key = np.uint64(11)
+    drawn = np.array(
+        [
+            gamma(key, POSTERIOR, i if along == "plan" else 5, i if along == "cell" else 5, shape)
+            for i in range(DRAWS)
+        ]
+    )
+    assert stats.kstest(drawn, stats.gamma(shape).cdf).pvalue > UNLIKELY
+    error = math.sqrt(shape / DRAWS)
+    assert drawn.mean() == pytest.approx(shape, abs=4 * error)
+    # the variance of a sample variance: (mu_4 - var^2) / n, with mu_4 = 3 shape^2 + 6 shape
+    assert drawn.var() == pytest.approx(shape, abs=4 * math.sqrt((2 * shape + 6) * shape / DRAWS))
+    assert (drawn >= 0).all()
+
+
+def test_the_law_would_notice_a_shape_a_tenth_off() -> None:
+    key = np.uint64(11)
+    for shape in (0.3, 7.0):
+        drawn = [gamma(key, POSTERIOR, i, 0, shape) for i in range(DRAWS)]
+        assert stats.kstest(drawn, stats.gamma(1.1 * shape).cdf).pvalue < UNLIKELY
+
+
+@pytest.mark.plain
+def test_gamma_variables_differ_in_every_part_of_their_address() -> None:
+    address = (np.uint64(1), POSTERIOR, 1, 1)
+    others = [
+        (np.uint64(2), POSTERIOR, 1, 1),
+        (np.uint64(1), POSTERIOR_REWARD, 1, 1),
+        (np.uint64(1), POSTERIOR, 2, 1),
+        (np.uint64(1), POSTERIOR, 1 + (1 << 32), 1),
+        (np.uint64(1), POSTERIOR, 1, 2),
+    ]
+    for shape in (0.4, 3.0):
+        drawn = [gamma(*where, shape) for where in (address, *others)]
+        assert drawn[0] == gamma(*address, shape)
+        assert len(set(drawn)) == 6
+
+
+def test_neighbours_are_not_correlated() -> None:
+    key = np.uint64(3)
+    table = np.array([[gamma(key, POSTERIOR, k, c, 2.0) for c in range(4)] for k in range(DRAWS)])
+    for i, j in itertools.combinations(range(4), 2):
+        assert abs(np.corrcoef(table[:, i], table[:, j])[0, 1]) < 4 / math.sqrt(DRAWS)
+    assert abs(np.corrcoef(table[1:, 0], table[:-1, 0])[0, 1]) < 4 / math.sqrt(DRAWS)
+
+
+# Rows
+
+
+def rows(prior: float, m: Any, worth: Any, draws: int) -> Any:
+    """<p, worth> of the rows (0, s, 0), with counts m[s], in each of the plans of one learner.
+
+    Two steps: the second pays what its state is worth, so V_1 = <p, worth>.
+    """
+    S = len(worth)
+    rewards = np.stack([np.zeros((S, 1)), np.array(worth, float)[:, None]])
+    learner = bl.Learner(
+        bl.Shape(S, 1, 2),
+        base=bl.PSRL(prior=prior, resample="episode"),
+        updater=bl.Active(),
+        rewards=rewards,
+        episodes=10,
+        seed=17,
+    )
+    pairs = [(s, y) for s in range(S) for y in range(S) for _ in range(m[s][y])]
+    learner.observe([bl.Episode(i, [s, y, 0], [0, 0]) for i, (s, y) in enumerate(pairs)])
+    drawn = []
+    for id in range(draws):
+        drawn.append(learner.value)
+        learner.start(10**6 + id)
+    return np.array(drawn)
+
+
+@pytest.mark.parametrize("prior", [0.05, 1.0, 2.5])
+def test_a_row_is_a_dirichlet_of_its_counts_and_the_prior(prior: float) -> None:
+    """Each coordinate of Dirichlet(a) is Beta(a_y, a_0 - a_y)."""
+    m = [[0, 0, 0], [3, 0, 9], [1, 1, 40]]
+    for y in range(3):
+        drawn = rows(prior, m, np.eye(3)[y], 1500)
+        for s in range(3):
+            a = prior + np.array(m[s])
+            law = stats.beta(a[y], a.sum() - a[y])
+            assert stats.kstest(drawn[:, s], law.cdf).pvalue > UNLIKELY
+            assert drawn[:, s].mean() == pytest.approx(law.mean(), abs=4 * law.std() / 1500**0.5)
+
+
+def test_the_coordinates_of_a_row_belong_together() -> None:
+    """Var <p, v> = (E v^2 - (E v)^2) / (a_0 + 1) under Dirichlet(a), with E by a / a_0."""
+    worth = np.array([0.1, 0.5, 1.0])
+    m = [[0, 0, 0], [3, 0, 9], [1, 1, 40]]
+    drawn = rows(1.0, m, worth, 4000)
+    for s in range(3):
+        a = 1.0 + np.array(m[s])
+        p = a / a.sum()
+        mean = p @ worth
+        variance = (p @ worth**2 - mean * mean) / (a.sum() + 1)
+        assert drawn[:, s].mean() == pytest.approx(mean, abs=4 * math.sqrt(variance / 4000))
+        assert drawn[:, s].var() == pytest.approx(variance, rel=0.15)
+    # and rows are drawn apart
+    assert abs(np.corrcoef(drawn.T)[np.triu_indices(3, 1)]).max() < 4 / math.sqrt(4000)
+
+
+@pytest.mark.plain
+def test_one_state_leaves_nothing_to_draw() -> None:
+    rewards = np.random.default_rng(1).random((4, 1, 3))
+    m = np.random.default_rng(2).integers(0, 5, (4, 1, 3, 1))
+    plan = bl.plan(bl.PSRL(), m.sum(axis=3), m, rewards, episodes=10)
+    best = rewards.max(axis=2)[:, 0]
+    assert plan.v[:-1, 0] == pytest.approx(np.cumsum(best[::-1])[::-1], rel=1e-12)
+    np.testing.assert_array_equal(plan.policy[:, 0], rewards.argmax(axis=2)[:, 0])
+
+
+def test_a_count_that_dominates_is_what_is_drawn() -> None:
+    rng = np.random.default_rng(3)
+    m = rng.multinomial(10**8, rng.dirichlet(np.ones(4), (3, 4, 2)))
+    rewards = rng.random((3, 4, 2))
+    world = bl.MDP.dense(m / 10**8, rewards, start=2)
+    plan = bl.plan(bl.PSRL(), m.sum(axis=3), m, rewards, episodes=10)
+    assert plan.v[0, 2] == pytest.approx(bl.optimal_value(world), abs=1e-3)
+    assert plan.v[0, 2] != bl.optimal_value(world)
+
+
+def test_a_tiny_prior_draws_a_single_successor() -> None:
+    """Dirichlet(0.001, 0.001) is close to a coin between two corners."""
+    drawn = rows(0.001, [[0, 0], [0, 0]], [0.0, 1.0], 600).ravel()
+    corners = (drawn < 1e-6) | (drawn > 1 - 1e-6)
+    assert corners.mean() > 0.95
+    assert drawn[corners].mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_pooled_counts_draw_one_world_for_all_steps() -> None:
+    """Two states worth 0 and 1, one action: with V_H = (0, 1) the drawn rows are in V_{H-1}."""
+    m = np.array([[[2, 3]], [[4, 1]]])
+    rewards = np.array([[0.0], [1.0]])
+
+    def gap(plan: Any) -> float:
+        """How far V_1 is from what the rows that made V_2 would give."""
+        p = plan.v[1] - rewards[:, 0]
+        one_more = rewards[:, 0] + (1 - p) * plan.v[1][0] + p * plan.v[1][1]
+        return float(abs(plan.v[0] - one_more).max())
+
+    for seed in range(5):
+        given: dict[str, Any] = {"episodes": 10, "seed": seed}
+        pooled = bl.plan(bl.PSRL(), m.sum(axis=2), m, rewards, horizon=3, **given)
+        apart = np.stack([m] * 3)
+        each = bl.plan(bl.PSRL(), apart.sum(axis=3), apart, rewards, **given)
+        assert gap(pooled) < 1e-12
+        assert gap(each) > 1e-3
+
+
+# Rewards
+
+
+def test_an_unknown_reward_is_drawn_from_its_beta_posterior() -> None:
+    """One state, one step, two actions: Q is the draw itself; V is the larger of the two."""
+    rewards = ([1, 0, 1, 1, 0.5, 0.25], [0.0, 0.75])
+    learner = bl.Learner(
+        bl.Shape(1, 2, 1),
+        base=bl.PSRL(resample="episode"),
+        updater=bl.Active(),
+        rewards=None,
+        episodes=10,
+    )
+    learner.observe(
+        [
+            bl.Episode(100 * a + i, [0, 0], [a], [reward])
+            for a, paid in enumerate(rewards)
+            for i, reward in enumerate(paid)
+        ]
+    )
+    drawn = []
+    for id in range(2000):
+        drawn.append(learner.value[0])
+        learner.start(10**6 + id)
+    laws = [stats.beta(1 + sum(paid), 1 + len(paid) - sum(paid)) for paid in rewards]
+    result = stats.kstest(drawn, lambda x: laws[0].cdf(x) * laws[1].cdf(x))
+    assert result.pvalue > UNLIKELY
+
+
+def test_rewards_that_were_never_seen_are_uniform() -> None:
+    learner = bl.Learner(
+        bl.Shape(3, 1, 1),
+        base=bl.PSRL(resample="episode"),
+        updater=bl.Active(),
+        rewards=None,
+        episodes=10,
+    )
+    drawn = []
+    for id in range(1000):
+        drawn.append(learner.value)
+        learner.start(id)
+    assert stats.kstest(np.ravel(drawn), "uniform").pvalue > UNLIKELY
+
+
+# When a world is drawn
+
+
+def make(resample: Any, updater: Updater, **options: Any) -> bl.Learner:
+    return bl.Learner(
+        bl.Shape(4, 3, 4),
+        base=bl.PSRL(resample=resample),
+        updater=updater,
+        rewards=np.random.default_rng(4).random((4, 3)),
+        episodes=100,
+        **options,
+    )
+
+
+def plays(learner: bl.Learner, ids: Any) -> list[bytes]:
+    return [learner.start(id).actions.tobytes() for id in ids]
+
+
+def test_update_keeps_its_policy_while_nothing_arrives() -> None:
+    learner = make("update", bl.Active())
+    episodes = random_episodes(np.random.default_rng(5), learner.shape, 8)
+    for e in episodes:
+        assert len({*plays(learner, range(100 * e.id, 100 * e.id + 6))}) == 1
+        before = learner.updates
+        learner.observe([e])
+        assert learner.updates == before + 1
+    assert learner.updates == 8
+
+
+def test_episode_draws_for_every_episode() -> None:
+    learner = make("episode", bl.Active())
+    played = plays(learner, range(1, 21))
+    assert len({*played}) > 10
+    assert learner.epochs == 20  # the policy after the last is drawn when it is asked for
+    first = learner.policy.actions.tobytes()
+    assert learner.policy.actions.tobytes() == first == plays(learner, [21])[0]
+    assert learner.epochs == 21
+
+
+def test_an_arrival_and_an_episode_draw_once_between_them() -> None:
+    learner = make("episode", bl.Active())
+    for e in random_episodes(np.random.default_rng(6), learner.shape, 10):
+        learner.start(e.id)
+        learner.observe([e])
+    assert learner.updates == 10
+
+
+def test_episode_draws_from_all_that_has_come_back_even_if_the_updater_waits() -> None:
+    """Lazy(1) does not ask for a plan when 8 observations become 15."""
+    planned_from = {}
+    resample: Any
+    for resample in ("episode", "update"):
+        learner = bl.Learner(
+            bl.Shape(2, 1, 2),
+            base=bl.PSRL(resample=resample),
+            updater=bl.Lazy(1),
+            rewards=[[0], [1]],
+            episodes=20,
+        )
+        episodes = [bl.Episode(i, [0, 1, 1], [0, 0]) for i in range(1, 16)]
+        learner.observe(episodes[:8])
+        learner.observe(episodes[8:])
+        learner.start(100)
+        assert learner.policy is not None  # drawn when it is asked for
+        planned_from[resample] = learner.snapshot()["instances"][0]["epoch"][0]
+    assert planned_from == {"update": 8, "episode": 15}
+
+
+@pytest.mark.parametrize(
+    ("updater", "same"),
+    [
+        (bl.Active(), "episode"),
+        (bl.ExplicitExploration(threshold=3), "episode"),
+        (bl.Lazy(2), "update"),
+        (bl.Lazy("auto"), "update"),
+        (bl.MultiInstance(), "update"),
+        (bl.MultiInstance(), "episode"),
+    ],
+    ids=str,
+)
+def test_auto_is_episode_except_under_lazy(updater: Updater, same: Any) -> None:
+    rng = np.random.default_rng(7)
+    world = random_world(rng, states=4, actions=3, horizon=4, homogeneous=False)
+    runs = [
+        bl.simulate(
+            world,
+            base=bl.PSRL(resample=resample),
+            updater=updater,
+            delay=bl.delays.geometric(6),
+            episodes=60,
+            every=1,
+            trace=True,
+        )
+        for resample in ("auto", same)
+    ]
+    assert difference(*runs) is None
+
+
+def test_a_late_episode_does_not_freeze_the_policy_of_episode() -> None:
+    """During a blind start, "update" plays one policy over and over."""
+    given: dict[str, Any] = {
+        "updater": bl.Active(),
+        "delay": bl.delays.constant(50),
+        "episodes": 50,
+        "trace": True,
+    }
+    update, episode = (
+        bl.simulate(bl.chain(5), base=bl.PSRL(resample=resample), **given)
+        for resample in ("update", "episode")
+    )
+    assert len({policy.tobytes() for policy in np.array(update.policies)}) == 1
+    assert len({policy.tobytes() for policy in np.array(episode.policies)}) == 50
+
+
+def test_it_learns() -> None:
+    regret = {
+        base.name: bl.simulate(
+            bl.chain(5), base=base, updater=bl.Active(), episodes=1000
+        ).total_regret
+        for base in (bl.PSRL(), bl.UCRL2())
+    }
+    assert regret["psrl"] < 0.2 * 1000 * bl.optimal_value(bl.chain(5))
+    assert regret["psrl"] < regret["ucrl2"]
+
+
+# Options
+
+
+def test_options_without_a_meaning_change_nothing() -> None:
+    given: dict[str, Any] = {
+        "updater": bl.Active(),
+        "delay": bl.delays.geometric(3),
+        "episodes": 60,
+        "every": 1,
+        "trace": True,
+        "rewards": None,
+    }
+    usual = bl.simulate(bl.chain(4), base=bl.PSRL(), **given)
+    for change in ({"monotone": True}, {"scale": 7}):
+        other = bl.simulate(bl.chain(4), base=replace(bl.PSRL(), **change), **given)
+        assert difference(usual, other) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"prior": 0}, r"^prior is 0; it must be finite and at least 0\.001\.$"),
+        ({"prior": math.nan}, r"^prior is nan; it must be finite and at least 0\.001\.$"),
+        ({"prior": math.inf}, r"^prior is inf; it must be finite and at least 0\.001\.$"),
+        ({"prior": "1"}, r"^prior must be a number, not '1'\.$"),
+        ({"resample": "never"}, r"^resample is 'never'; it must be one of 'auto', 'update', 'ep"),
+    ],
+)
+def test_nonsense_is_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        bl.PSRL(**options)

@@ -1,0 +1,190 @@
+"""Cells: what they are called, what their digests depend on, and what they build."""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.sweep.cell import Cell
+from belated.sweep.results import Results
+from belated.sweep.store import Store
+from belated.sweep.sweep import sweep
+
+PLAIN = Cell("chain-30", "ucrl2", "geometric:100", "lazy:10", 100_000, (0, 1, 2, 3, 4))
+FANCY = Cell(
+    "chain-5",
+    "ucbvi-bf",
+    "constant:0",
+    "explicit",
+    10_000,
+    (5, 6),
+    base_options=(("preset", "two_term"), ("scale", 0.03)),
+    updater_options=(("threshold", 7),),
+    stages="pooled",
+    points=50,
+    label="short",
+)
+UNKNOWN = dataclasses.replace(PLAIN, rewards="unknown")
+LATE = dataclasses.replace(UNKNOWN, late="rewards")
+STEPS = dataclasses.replace(PLAIN, delay_per="step")
+
+
+def test_digests_are_what_they_were_before_rewards_could_be_unknown() -> None:
+    """So that finished results stay finished: these were computed when cells had no such fields."""
+    assert PLAIN.digest == "43de5a2e0225fb0c"
+    assert FANCY.digest == "5319ac234c734083"
+    assert PLAIN.id == "chain-30/ucrl2/geometric-100/lazy-10/seeds-0-4"
+    assert FANCY.id == "chain-5/short/constant-0/explicit/seeds-5-6"
+
+
+def test_what_is_late_has_a_digest_and_a_name_of_its_own() -> None:
+    both = dataclasses.replace(LATE, delay_per="step")
+    cells = (PLAIN, UNKNOWN, LATE, STEPS, both)
+    assert len({cell.digest for cell in cells}) == 5
+    assert [cell.setting for cell in cells] == [
+        "chain-30/ucrl2/geometric-100/lazy-10",
+        "chain-30/ucrl2-unknown-rewards/geometric-100/lazy-10",
+        "chain-30/ucrl2-unknown-rewards/geometric-100-rewards/lazy-10",
+        "chain-30/ucrl2/geometric-100-steps/lazy-10",
+        "chain-30/ucrl2-unknown-rewards/geometric-100-rewards-steps/lazy-10",
+    ]
+
+
+def test_a_label_is_no_fact() -> None:
+    assert dataclasses.replace(FANCY, label="other").digest == FANCY.digest
+
+
+@pytest.mark.parametrize(
+    ("base", "updater", "name"),
+    [
+        ("psrl", "lazy:auto", "chain-3/psrl/constant-2/lazy-auto"),
+        ("q-learning", "active", "chain-3/q-learning/constant-2/active"),
+        ("epsilon-greedy", "multi", "chain-3/epsilon-greedy/constant-2/multi"),
+        ("random", "active", "chain-3/random/constant-2/active"),
+        ("optimal", "active", "chain-3/optimal/constant-2/active"),
+    ],
+)
+def test_every_base_and_updater_makes_a_cell(base: str, updater: str, name: str) -> None:
+    cell = Cell("chain-3", base, "constant:2", updater, 20, (0,))
+    assert cell.setting == name
+    setting = cell.build()
+    assert setting.base.name == base  # type: ignore[union-attr]
+    assert setting.run(0).episodes == 20
+
+
+def test_a_cell_builds_what_it_says() -> None:
+    setting = dataclasses.replace(LATE, delay_per="step", updater="lazy:auto").build()
+    assert (setting.rewards, setting.late, setting.delay_per) == (None, "rewards", "step")
+    assert setting.updater == bl.Lazy("auto")
+    assert (PLAIN.build().rewards, PLAIN.build().late) == ("known", "everything")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"late": "rewards"}, r"^late is 'rewards', but the rewards are known, .*\.$"),
+        ({"base": "q-learning", "stages": "pooled"}, r"^stages is 'pooled', but q-learning learns"),
+        (
+            {"base": "fixed", "base_options": (("actions", [[0, 1], [0, 1]]),)},
+            r"^actions has shape \(2, 2\); this problem needs \(3, 3\)\.$",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_played(
+    change: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    good = Cell("chain-3", "ucrl2", "constant:2", "active", 20, (0, 1))
+    wrong = dataclasses.replace(good, seeds=(5,), label="wrong", **change)
+    with pytest.raises(ValueError, match=sentence):
+        sweep([good, wrong], Store(tmp_path), progress=False)
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+# Columns
+
+
+@pytest.fixture(scope="module")
+def columns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a sweep over everything that may be late leaves to read."""
+    folder = tmp_path_factory.mktemp("late")
+    sweep([cell for _, cell in SWEPT], Store(folder), threads=1, progress=False)
+    return Results(folder).runs()
+
+
+SHORT = Cell("chain-3", "ucbvi-bf", "geometric:6", "active", 300, (0, 1))
+SWEPT: list[tuple[str, Cell]] = [
+    ("chain-3/ucbvi-bf/geometric-6/active", SHORT),
+    (
+        "chain-3/ucbvi-bf-unknown-rewards/geometric-6-rewards/active",
+        dataclasses.replace(SHORT, rewards="unknown", late="rewards"),
+    ),
+    (
+        "chain-3/ucbvi-bf-unknown-rewards/geometric-6-steps/lazy-auto",
+        dataclasses.replace(SHORT, rewards="unknown", delay_per="step", updater="lazy:auto"),
+    ),
+    ("chain-3/random/geometric-6/active", dataclasses.replace(SHORT, base="random")),
+]
+
+
+@pytest.mark.parametrize(("setting", "cell"), SWEPT, ids=[name for name, _ in SWEPT])
+def test_columns_read_back_as_the_runs_they_are_of(
+    columns: dict[str, Any], setting: str, cell: Cell
+) -> None:
+    for seed in cell.seeds:
+        at = (columns["setting"] == setting) & (columns["seed"] == seed)
+        row = {name: values[at].tolist() for name, values in columns.items()}
+        run = bl.simulate(
+            bl.chain(3),
+            base=cell.build().base,
+            updater=cell.build().updater,
+            delay=bl.delays.geometric(6),
+            episodes=300,
+            seed=seed,
+            rewards="known" if cell.rewards == "known" else None,
+            late=cell.late,
+            delay_per=cell.delay_per,
+        )
+        assert row["rewards"] == [cell.rewards]
+        assert row["late"] == [cell.late]
+        assert row["delay_per"] == [cell.delay_per]
+        assert row["base"] == [setting.split("/")[1]]
+        assert row["delay"] == ["geometric:6"]
+        assert row["mean_delay"] == [6.0]  # of the law
+        assert row["observed_delay"] == [run.mean_delay]
+        for name in ("total_regret", "updates", "missing", "psi", "max_missing", "optimism_broken"):
+            assert row[name] == [getattr(run, name)]
+        if run.alpha is None:
+            assert math.isnan(row["alpha"][0])
+        else:
+            assert row["alpha"] == [run.alpha[-1]]
+
+
+def test_results_of_two_ages_read_together(
+    columns: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files written before there were such columns have nothing in them."""
+    import belated.sweep.store as module
+
+    store = Store(tmp_path)
+    added = ("rewards", "late", "delay_per", "missing", "observed_delay", "psi", "alpha")
+    usual = module.run_columns
+
+    def old(cell: Cell, runs: Any) -> Any:
+        return {name: part for name, part in usual(cell, runs).items() if name not in added}
+
+    monkeypatch.setattr(module, "run_columns", old)
+    sweep([SWEPT[0][1]], store, threads=1, progress=False)
+    monkeypatch.undo()
+    sweep([SWEPT[1][1]], store, threads=1, progress=False)
+    runs = Results(tmp_path).runs()
+    assert runs["seed"].tolist() == [0, 1, 0, 1]
+    late = runs["late"].tolist()
+    assert late == ["rewards", "rewards", None, None]
+    assert np.isnan(runs["psi"]).tolist() == [False, False, True, True]
+    assert np.isnan(runs["missing"]).tolist() == [False, False, True, True]
+    assert set(columns) == set(runs)
+    assert np.isfinite(runs["total_regret"]).all()
