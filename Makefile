@@ -57,8 +57,8 @@ tables: .venv/.dev
 
 # Numba's cache does not notice changes in the functions that a cached one calls.
 forget:
-	find src tests benchmarks -name '*.nb[ic]' -delete
+	find src tests benchmarks examples -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf .venv out results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from belated.learner.bases import UCRL2B as UCRL2B
     from belated.learner.bases import Base as Base
     from belated.learner.bases import Chi2_UCRL as Chi2_UCRL
+    from belated.learner.bases import Kernel as Kernel
     from belated.learner.bases import QLearning as QLearning
     from belated.learner.learner import Learner as Learner
     from belated.learner.plan import plan as plan
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from belated.mdp.gymnasium import from_gymnasium as from_gymnasium
     from belated.mdp.icu_sepsis import icu_sepsis as icu_sepsis
     from belated.mdp.model import MDP as MDP
+    from belated.simulation.calibrate import calibrate as calibrate
     from belated.simulation.many import simulate_many as simulate_many
     from belated.simulation.simulate import simulate as simulate
     from belated.sweep.results import results as results
@@ -52,6 +54,7 @@ _HOME = {
     "policy_value": "belated.exact.values",
     "backup": "belated.learner.backup",
     "Base": "belated.learner.bases",
+    "Kernel": "belated.learner.bases",
     "UBEV": "belated.learner.bases",
     "UCBVI_CH": "belated.learner.bases",
     "UCBVI_BF": "belated.learner.bases",
@@ -73,6 +76,7 @@ _HOME = {
     "icu_sepsis": "belated.mdp.icu_sepsis",
     "DelayedFeedback": "belated.gym.delayed",
     "MDP": "belated.mdp.model",
+    "calibrate": "belated.simulation.calibrate",
     "simulate": "belated.simulation.simulate",
     "results": "belated.sweep.results",
     "simulate_many": "belated.simulation.many",

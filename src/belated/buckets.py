@@ -54,6 +54,13 @@ def take(some: Buckets, bucket: int) -> int:
 
 
 @kernel
+def put_all(some: Buckets, items: NDArray[np.int64], width: int) -> None:
+    """Put items in, each into the bucket items[i] // width."""
+    for i in range(items.size):
+        put(some, items[i] // width, items[i])
+
+
+@kernel
 def clear(some: Buckets) -> None:
     """Empty every bucket."""
     for bucket in range(some.head.size):

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 from functools import cache
+from importlib.metadata import PackageNotFoundError
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import belated as bl
 from belated.mdp import icu_sepsis as module
 from belated.mdp.icu_sepsis import DEATH, SURVIVAL, TERMINAL, icu_sepsis, icu_sepsis_clinicians
 
-ASSETS = Path(next(iter(module.find_spec("icu_sepsis").submodule_search_locations)), "envs/assets")
+ASSETS = Path(next(iter(find_spec("icu_sepsis").submodule_search_locations)), "envs/assets")
 
 
 @cache
@@ -123,7 +125,10 @@ def test_what_is_not_offered_is_refused(arguments, sentence):
 
 
 def test_without_the_package_the_way_to_get_it_is_told(monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    def nowhere(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(module, "distribution", nowhere)
     sentence = r"^icu_sepsis needs icu-sepsis: pip install 'belated\[icu\]'\.$"
     for make in (icu_sepsis, icu_sepsis_clinicians):
         with pytest.raises(ImportError, match=sentence):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from belated.buckets import OUT, buckets, clear, put
+from belated.buckets import OUT, buckets, clear, put_all
 from belated.compiled import JIT
 from belated.episode import Ints
 from belated.learner import stepwise
@@ -16,7 +16,7 @@ from belated.learner.feedback import Parcel
 from belated.learner.incremental import begin_epoch, begin_reward_epoch, plan_changes
 from belated.learner.planning import Table, Ties, blank, plan_all, scratch
 from belated.learner.problem import Problem
-from belated.learner.rewards import Earnings, earn, earnings, reconsider
+from belated.learner.rewards import Earnings, earn_rows, earnings, reconsider
 
 
 class Instance:
@@ -74,17 +74,14 @@ class Instance:
             self.since += 1
             if problem.rewards is None:
                 assert parcel.rewards is not None
-                for row, reward in zip(rows.tolist(), parcel.rewards.tolist(), strict=True):
-                    earn(self.earned, row, reward)
+                earn_rows(self.earned, rows, parcel.rewards)
                 self._mark(self._fresh, rows)
             if self.stepwise:
                 self._post(rows, parcel)
         return np.concatenate(late)
 
     def _mark(self, where: Any, rows: Ints) -> None:
-        stage_rows = self.problem.shape.states * self.problem.shape.actions
-        for row in rows.tolist():
-            put(where, row // stage_rows, row)
+        put_all(where, rows, self.problem.shape.states * self.problem.shape.actions)
 
     def _post(self, rows: Ints, parcel: Parcel) -> None:
         self._box = stepwise.roomier(self._box, rows.size)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from belated.buckets import END, Buckets, put, take
 from belated.compiled import inlined, kernel
-from belated.episode import Floats, Shape
+from belated.episode import Floats, Ints, Shape
 from belated.learner.sampling import gamma
 from belated.randomness import POSTERIOR_REWARD
 
@@ -89,6 +89,13 @@ def earn(earned: Earnings, row: int, reward: float) -> None:
     earned.n[row] += 1
     earned.total[row] += np.int64(math.floor(reward * UNIT + 0.5))
     earned.squares[row] += np.int64(math.floor(reward * reward * UNIT + 0.5))
+
+
+@kernel
+def earn_rows(earned: Earnings, rows: Ints, rewards: Floats) -> None:
+    """Take note of several rewards."""
+    for i in range(rows.size):
+        earn(earned, rows[i], rewards[i])
 
 
 @kernel

@@ -15,8 +15,7 @@ from belated.compiled import inlined, kernel
 from belated.episode import Floats, Shape
 from belated.learner.planning import Table, Ties, choose, peak
 
-HOEFFDING: Final = 0
-BERNSTEIN: Final = 1
+HOEFFDING: Final = 0.0  # as QLearning numbers its bonuses
 
 
 class Inbox(NamedTuple):

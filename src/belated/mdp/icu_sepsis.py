@@ -6,7 +6,7 @@ would bring pandas, scikit-learn and two versions of Gym along.
 
 from collections.abc import Iterator
 from contextlib import closing
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution
 from math import prod
 from pathlib import Path
 from typing import Final, Literal
@@ -15,7 +15,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from belated.episode import Bools, Floats, Shape, check_integer
-from belated.mdp.model import MDP
+from belated.mdp.model import MDP, Draws
 
 STATES: Final = 716
 ACTIONS: Final = 25
@@ -26,10 +26,17 @@ TERMINAL: Final = (DEATH, SURVIVAL, 715)
 """Where an episode ends; the authors' third one, s_inf, is where the first two would lead."""
 
 
-def icu_sepsis(*, horizon: int = 20, inadmissible: Literal["mean", "terminate"] = "mean") -> MDP:
+def icu_sepsis(
+    *,
+    horizon: int = 20,
+    inadmissible: Literal["mean", "terminate"] = "mean",
+    reward_draws: Draws = "bernoulli",
+) -> MDP:
     """713 states of a patient; an action is a level of fluids and one of vasopressors, of 5 each.
 
-    Survival pays 1, on arrival; that is folded into the mean reward of the step that leads there.
+    Survival pays 1, on arrival; that is folded into the mean reward of the step that leads there,
+    a coin with that mean. A learner that is told the means knows much of the dynamics beforehand:
+    `rewards=None` leaves them to be learnt.
     Terminal states absorb. A patient still under treatment after `horizon` steps has earned
     nothing. There are 712 first states.
 
@@ -63,6 +70,7 @@ def icu_sepsis(*, horizon: int = 20, inadmissible: Literal["mean", "terminate"] 
         tuple(np.concatenate(column) for column in zip(*columns, strict=True)),
         np.clip(rewards, 0, 1),  # a mean may leave [0, 1] by rounding
         start=start,
+        reward_draws=reward_draws,
     )
 
 
@@ -80,10 +88,12 @@ def icu_sepsis_clinicians(*, horizon: int = 20) -> Floats:
 
 
 def _assets() -> Path:
-    spec = find_spec("icu_sepsis")
-    if spec is None or not spec.submodule_search_locations:
-        raise ImportError("icu_sepsis needs icu-sepsis: pip install 'belated[icu]'.")
-    return Path(spec.submodule_search_locations[0]) / "envs" / "assets"
+    try:
+        # not find_spec: a user's own script may well be called icu_sepsis.py
+        package = distribution("icu-sepsis").locate_file("icu_sepsis")
+    except PackageNotFoundError:
+        raise ImportError("icu_sepsis needs icu-sepsis: pip install 'belated[icu]'.") from None
+    return Path(str(package)) / "envs" / "assets"
 
 
 def _data() -> ZipFile:

@@ -22,14 +22,15 @@ which is still optimistic; `monotone` has no meaning.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
 from belated.episode import Shape
 from belated.learner.bases.base import Base, Kernel, check_choice
 from belated.learner.bases.epsilon_greedy import nothing
-from belated.learner.stepwise import BERNSTEIN, HOEFFDING
+
+BONUSES: Final = ("hoeffding", "bernstein")
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,13 @@ class QLearning(Base):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("bonus", self.bonus, ("hoeffding", "bernstein"))
+        check_choice("bonus", self.bonus, BONUSES)
         check_choice("range", self.range, ("H", "H-h+1"))
 
     def kernel(self, shape: Shape, episodes: int) -> Kernel:
         H, S, A = shape.table
         log = math.log(S * A * H * episodes / self.delta)
-        kind = HOEFFDING if self.bonus == "hoeffding" else BERNSTEIN
+        kind = BONUSES.index(self.bonus)
         lower = math.sqrt(float(H**7 * S * A)) * log
         tight = float(self.range == "H-h+1")
         return Kernel(nothing, np.array([tight, kind, self.scale, log, lower]), "successors")
