@@ -1,0 +1,165 @@
+"""Fold: what the events of a problem come to, one after another.
+
+    opened                 the learner starts the episode
+    feedback, corrected    wait for a tick
+    tick                   the learner takes what came up to it at once, and may have a new policy
+
+A fold is a function of the events: from a snapshot it goes on to the same bits as from nothing.
+It keeps nothing of an episode that is back; the learner keeps a bit.
+"""
+
+import json
+from typing import Any, Final, NamedTuple
+
+from belated.episode import Policy
+from belated.learner.learner import Learner
+from belated.online.events import Event
+from belated.online.flights import Flight
+from belated.online.omissions import Omissions
+from belated.online.parcels import parcels_of
+from belated.online.parts import base_of, learner_of, updater_of
+from belated.online.spec import Spec
+
+FORMAT: Final = 1
+
+
+class Waiting(NamedTuple):
+    """Feedback that no tick has covered yet."""
+
+    seq: int
+    episode: str
+    text: str
+
+
+class Fold:
+    """The learner of one problem, brought up to date event by event.
+
+    `omissions` must know of every event that undoes one of those to come.
+    """
+
+    def __init__(self, spec: Spec, omissions: Omissions | None = None) -> None:
+        self.spec = spec
+        self.learner = learner_of(spec)
+        self.omissions = omissions or Omissions()
+        self.seq = 0
+        """The last event that was applied."""
+        self.tick: int | None = None
+        """The seq of the last tick."""
+        self._upto = 0  # which the last tick covered
+        self._news = 0  # the last event that asks for a tick
+        self._flights: dict[str, Flight] = {}
+        self._waiting: list[Waiting] = []
+
+    @property
+    def policy(self) -> Policy:
+        """What to play, by the last tick."""
+        return self.learner.policy
+
+    @property
+    def due(self) -> bool:
+        """Whether something waits for a tick."""
+        return self._news > self._upto
+
+    @property
+    def waiting(self) -> int:
+        """How many pieces of feedback wait for a tick."""
+        return len(self._waiting)
+
+    @property
+    def opened(self) -> list[int]:
+        """When the episodes were opened that are not back by the last tick, by number."""
+        return [flight.at for flight in self._flights.values()]
+
+    def apply(self, event: Event) -> None:
+        """Take in the next event; a fold that raises is of no more use."""
+        if event.seq <= self.seq:
+            raise ValueError(f"Event {event.seq} comes after {self.seq}; seqs must grow.")
+        match event.kind:
+            case "feedback" | "corrected":
+                self._hear(event)
+            case "opened":
+                self._open(event)
+            case "tick":
+                self._tick(event)
+            case "withdrawn":
+                self._news = event.seq
+        self.seq = event.seq
+
+    def undone_by(self, event: Event, opened: int) -> bool:
+        """Whether an event to come undoes what the learner was told.
+
+        `opened` is the seq at which the first episode that it speaks of was opened.
+        """
+        if opened > self.seq:
+            return False
+        flight = self._flights.get(event.episode or "")
+        return flight is None or not flight.untouched
+
+    def expect(self, event: Event) -> None:
+        """Make ready for an event to come that undoes nothing, or only what waits."""
+        self.omissions.add([event])
+        self._waiting = [one for one in self._waiting if one.episode != event.episode]
+
+    def _open(self, event: Event) -> None:
+        assert event.episode is not None
+        if event in self.omissions:
+            return
+        number = event.body["number"]
+        self.learner.start(number)
+        self._flights[event.episode] = Flight(number, event.at)
+
+    def _hear(self, event: Event) -> None:
+        if event in self.omissions:
+            return
+        assert event.episode is not None
+        assert event.text is not None
+        self._waiting.append(Waiting(event.seq, event.episode, event.text))
+        self._news = event.seq
+
+    def _tick(self, event: Event) -> None:
+        upto = event.body["upto"]
+        come = [one for one in self._waiting if one.seq <= upto]
+        self._waiting = [one for one in self._waiting if one.seq > upto]
+        flights = [self._flights[one.episode] for one in come]
+        # all at once, which is faster by half than one by one
+        contents = json.loads(f"[{','.join(one.text for one in come)}]")
+        self.learner.take(parcels_of(zip(flights, contents, strict=True)))
+        for one, flight in zip(come, flights, strict=True):
+            if flight.came == self.spec.horizon:
+                self._flights.pop(one.episode, None)
+        self.tick, self._upto = event.seq, upto
+
+    def snapshot(self) -> dict[str, Any]:
+        """The whole fold as plain arrays, numbers and texts; `restore` goes on bit for bit."""
+        return {
+            "format": FORMAT,
+            "spec": self.spec.text,
+            "learner": self.learner.snapshot(),
+            "seq": self.seq,
+            "tick": self.tick,
+            "upto": self._upto,
+            "news": self._news,
+            "flights": [[id, flight.snapshot()] for id, flight in self._flights.items()],
+            "waiting": [list(one) for one in self._waiting],
+        }
+
+    @classmethod
+    def restore(
+        cls, spec: Spec, state: dict[str, Any], omissions: Omissions | None = None
+    ) -> "Fold":
+        """The fold as it was; `omissions` must know what undoes the events to come."""
+        if state.get("format") != FORMAT:
+            raise ValueError(f"state has format {state.get('format')!r}; this version reads 1.")
+        if state["spec"] != spec.text:
+            raise ValueError("state is of another problem.")
+        self = cls.__new__(cls)
+        self.spec = spec
+        self.learner = Learner.restore(
+            state["learner"], base=base_of(spec), updater=updater_of(spec)
+        )
+        self.omissions = omissions or Omissions()
+        self.seq, self.tick = state["seq"], state["tick"]
+        self._upto, self._news = state["upto"], state["news"]
+        self._flights = {id: Flight.restore(flight) for id, flight in state["flights"]}
+        self._waiting = [Waiting(*one) for one in state["waiting"]]
+        return self

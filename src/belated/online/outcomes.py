@@ -1,0 +1,73 @@
+"""What became of an event that was handed to a ledger."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class EpisodeRecord:
+    """What the ledger knows of an episode, but for its feedback."""
+
+    id: str
+    problem: int
+    number: int
+    """1, 2, ... within its problem: what a learner calls its id."""
+    version: int
+    """Of the policy that it was given."""
+    seq: int
+    """Of the event that opened it."""
+    subject: str | None = field(default=None, repr=False)
+    withdrawn: int | None = None
+    """The seq of its withdrawal."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """It is in the ledger at `seq`, and stays there if the power fails now."""
+
+    seq: int
+    episode: EpisodeRecord | None = None
+    """What was opened, if that is what it was."""
+
+
+@dataclass(frozen=True)
+class AlreadyRecorded:
+    """All that it says had been recorded by `seq`; nothing was added."""
+
+    seq: int
+    episode: EpisodeRecord | None = None
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """It contradicts what was recorded at `seq`."""
+
+    reason: str
+    seq: int
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """It speaks of an episode, problem or subject that was never recorded."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Gone:
+    """It speaks of an episode whose data has been withdrawn."""
+
+    reason: str
+    seq: int
+
+
+@dataclass(frozen=True)
+class Refused:
+    """It is malformed, or out of turn."""
+
+    reason: str
+    field: str | None = None
+    """Where: `rewards[3]`, `steps[0].state`."""
+
+
+Outcome: TypeAlias = Recorded | AlreadyRecorded | Conflict | Unknown | Gone | Refused

@@ -1,0 +1,206 @@
+"""Store: the database under a ledger, SQLite or PostgreSQL, and how it is read and written."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.pool import StaticPool
+
+Clock: TypeAlias = Callable[[], int]
+
+LOCK: Final = int.from_bytes(b"belated", "big")
+"""The advisory lock that a writer holds on PostgreSQL."""
+
+PATIENCE: Final = 60_000
+"""How long to wait for another process that writes to the same SQLite file, in milliseconds."""
+
+SCRUB_PATIENCE: Final = 500
+"""How long to wait for those who read, in milliseconds: nobody can write meanwhile."""
+
+_WRITES: Final = {"belated_writes": True}
+
+
+def now() -> int:
+    """Microseconds since 1970, UTC."""
+    return time.time_ns() // 1000
+
+
+class Store:
+    """An open database.
+
+    One writer at a time, whatever the database: what is written in one transaction is numbered
+    without gaps, and nobody sees a number before all smaller ones.
+    """
+
+    def __init__(self, engine: sa.Engine, *, shared: bool, clock: Clock) -> None:
+        self.engine = engine
+        self.now = clock
+        self._write = threading.RLock()
+        # in memory there is one connection, so that reading must wait for writing
+        self._read = self._write if shared else None
+        self._open = True
+
+    @classmethod
+    def open(cls, url: str, clock: Clock = now) -> "Store":
+        """The database at `url`: sqlite:///path, sqlite:// in memory, or postgresql://..."""
+        parsed = parse_url(url)
+        in_memory = parsed.get_backend_name() == "sqlite" and parsed.database in (
+            None,
+            "",
+            ":memory:",
+        )
+        if parsed.get_backend_name() == "postgresql":
+            engine = _postgres(parsed)
+        else:
+            engine = _sqlite(parsed, in_memory)
+        try:
+            with engine.connect():
+                pass
+        except sa.exc.DBAPIError as error:
+            engine.dispose()
+            why = str(error.orig).strip().partition("\n")[0]
+            raise ConnectionError(f"store {parsed} cannot be opened: {why}.") from None
+        return cls(engine, shared=in_memory, clock=clock)
+
+    @property
+    def on_postgres(self) -> bool:
+        """Whether this is PostgreSQL."""
+        return self.engine.dialect.name == "postgresql"
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A transaction that sees what was committed."""
+        self._check_open()
+        with self._read or nullcontext(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def steady(self) -> Iterator[sa.Connection]:
+        """A transaction that sees what was committed when it began, and nothing later."""
+        self._check_open()
+        level = {"isolation_level": "REPEATABLE READ"} if self.on_postgres else {}
+        with (
+            self._read or nullcontext(),
+            self.engine.connect().execution_options(**level) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction that no other writer disturbs; it is on disk when this ends."""
+        with self._write:
+            self._check_open()
+            with (
+                self.engine.connect().execution_options(**_WRITES) as connection,
+                connection.begin(),
+            ):
+                if self.on_postgres:
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
+                yield connection
+
+    def scrub(self) -> bool:
+        """Leave nothing of what was overwritten in files beside the database.
+
+        Returns whether that was possible: one who still reads what was there before prevents it.
+        """
+        if self.on_postgres:
+            return True
+        with self._write, self.engine.connect() as connection:
+            driver: Any = connection.connection.dbapi_connection
+            driver.execute(f"PRAGMA busy_timeout = {SCRUB_PATIENCE}")
+            try:
+                prevented, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                driver.execute(f"PRAGMA busy_timeout = {PATIENCE}")
+        return not prevented
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._open = False
+        self.engine.dispose()
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise ValueError("The ledger is closed.")
+
+
+def parse_url(url: str) -> sa.URL:
+    """An address of a kind that is known here."""
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        raise ValueError(
+            f"store is {url!r}; it must be an address such as sqlite:///belated.db "
+            "or postgresql://user@host/database."
+        ) from None
+    if parsed.drivername in ("postgres", "postgresql"):
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if parsed.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+        raise ValueError(
+            f"store is of the kind {parsed.drivername!r}; allowed are sqlite and postgresql."
+        )
+    return parsed
+
+
+def _postgres(url: sa.URL) -> sa.Engine:
+    try:
+        # each statement must see what was committed before it, above all while waiting to write
+        engine = sa.create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True)
+    except ImportError:
+        raise ImportError(
+            "A store on PostgreSQL needs psycopg: pip install 'belated[postgres]'."
+        ) from None
+
+    @event.listens_for(engine, "connect")
+    def durable(connection: Any, record: object) -> None:
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) "
+            "WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        connection.commit()
+
+    return engine
+
+
+def _sqlite(url: sa.URL, in_memory: bool) -> sa.Engine:
+    if not in_memory and not url.query:
+        _create_privately(Path(str(url.database)))
+    options: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {}
+    engine = sa.create_engine(url, connect_args={"check_same_thread": False}, **options)
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: object) -> None:
+        connection.isolation_level = None  # transactions begin below, and DDL is part of them
+        for setting in (
+            f"busy_timeout = {PATIENCE}",
+            "journal_mode = WAL",
+            "synchronous = FULL",  # a commit is on disk when it returns
+            "fullfsync = ON",  # and not in the disk's memory, where that differs
+            "foreign_keys = ON",
+            "secure_delete = ON",  # what is redacted is overwritten
+        ):
+            connection.execute(f"PRAGMA {setting}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        writes = connection.get_execution_options().get("belated_writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _create_privately(path: Path) -> None:
+    """Make the file, for its owner alone: it holds people's data."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"store is in {path.parent}, and there is no such folder.")
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise type(error)(f"store {path} cannot be opened: {error.strerror}.") from None

@@ -1,0 +1,340 @@
+"""A fold: what the events come to, from nothing or from a snapshot, whatever was undone."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.online import Corrected, Event, Feedback, Ledger, Recorded, Spec
+from belated.online.fold import Fold
+from belated.online.follower import Follower, undoing
+from belated.online.omissions import Omissions
+from belated.online.packing import digest, pack, unpack
+from belated.online.parts import learner_of
+from histories import KINDS, A, History, S, anything, make_spec
+from snapshots import same
+
+every_kind = pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
+
+
+def begin(ledger: Ledger, luck: int = 0, **options: Any) -> History:
+    history = History(ledger, make_spec(**options), luck)
+    history.publish_first()
+    return history
+
+
+def events_of(history: History) -> list[Event]:
+    return list(history.ledger.events(history.problem))
+
+
+def from_nothing(history: History) -> Fold:
+    omissions = Omissions(undoing(history.ledger, history.problem))
+    return folded(Fold(history.spec, omissions), events_of(history))
+
+
+def folded(fold: Fold, events: list[Event]) -> Fold:
+    for event in events:
+        fold.apply(event)
+    return fold
+
+
+def observed(learner: bl.Learner) -> dict[str, Any]:
+    """What a learner has made of its feedback, and not how long it has waited for it."""
+    state = learner.snapshot()
+    return {key: state[key] for key in ("instances", "seen", "tally")}
+
+
+@every_kind
+def test_a_fold_from_any_snapshot_is_the_fold_from_nothing(
+    memory: Ledger, options: dict[str, Any]
+) -> None:
+    history = begin(memory, luck=1, **options)
+    history.go_on(35)
+    events = events_of(history)
+    omissions = Omissions(undoing(memory, history.problem))
+    end = from_nothing(history).snapshot()
+    before = Fold(history.spec, omissions)
+    for place, event in enumerate(events, start=1):
+        before.apply(event)
+        state = unpack(pack(before.snapshot()))
+        after = folded(Fold.restore(history.spec, state, omissions), events[place:])
+        assert same(after.snapshot(), end)
+
+
+@every_kind
+def test_following_a_ledger_is_folding_it_from_nothing(
+    memory: Ledger, options: dict[str, Any]
+) -> None:
+    history = begin(memory, luck=2, **options)
+    follower = Follower(memory, history.known)
+    for round in range(15):
+        history.go_on(5)
+        if round == 8:
+            history.answer(*history.open(2))
+            history.tick()
+            follower.catch_up()
+            memory.append([Corrected(history.episodes[-1], history.whole())])
+            assert isinstance(memory.withdraw(episode=history.episodes[-2])[0], Recorded)
+        fold = follower.catch_up()
+        follower.save(every=10)
+        assert digest(fold.snapshot()) == digest(from_nothing(history).snapshot())
+
+
+def test_a_fold_is_a_learner_that_is_told_the_same(memory: Ledger) -> None:
+    history = begin(memory)
+    learner = learner_of(history.spec)
+    rng = np.random.default_rng(5)
+    for batch in range(4):
+        ids = history.open(3)
+        came = [anything(rng) for _ in ids]
+        numbers = range(3 * batch + 1, 3 * batch + 4)
+        memory.append([Feedback(id, facts) for id, facts in zip(ids, came, strict=True)])
+        history.tick()
+        for number in numbers:
+            learner.start(number)
+        learner.observe([bl.Episode(n, **facts) for n, facts in zip(numbers, came, strict=True)])
+    assert same(from_nothing(history).learner.snapshot(), learner.snapshot())
+
+
+def test_steps_are_taken_as_they_come(memory: Ledger) -> None:
+    history = begin(memory)
+    (id,) = history.open()
+    facts = anything(history.rng)
+    learner = learner_of(history.spec)
+    learner.start(1)
+    for h in (2, 0, 1):
+        step = {
+            "step": h,
+            "state": facts["states"][h],
+            "action": facts["actions"][h],
+            "next_state": facts["states"][h + 1],
+            "reward": facts["rewards"][h],
+        }
+        memory.append([Feedback(id, {"steps": [step]})])
+        history.tick()
+        step["successor"] = step.pop("next_state")
+        learner.observe_steps([bl.Step(1, **step)])
+        fold = from_nothing(history)
+        assert same(fold.learner.snapshot(), learner.snapshot())
+    assert (learner.observed, fold.opened) == (1, [])
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["in two ticks", "in one tick"])
+@pytest.mark.parametrize("first", ["path", "rewards"])
+def test_rewards_wait_for_the_path(memory: Ledger, first: str, apart: bool) -> None:
+    history = begin(memory, late="rewards")
+    (id,) = history.open()
+    facts = anything(history.rng)
+    rewards = facts.pop("rewards")
+    pieces = [{"path": facts}, {"rewards": {0: rewards[0], 2: rewards[2]}}]
+    for piece in pieces if first == "path" else reversed(pieces):
+        memory.append([Feedback(id, piece)])
+        if apart:
+            history.tick()
+    if not apart:
+        history.tick()
+    learner = learner_of(history.spec)
+    learner.observe_path([bl.Episode(1, **facts)])
+    learner.observe_rewards({1: [rewards[0], np.nan, rewards[2]]})
+    fold = from_nothing(history)
+    assert same(observed(fold.learner)["seen"], observed(learner)["seen"])
+    earned = [one.snapshot()["instances"][0]["earned"] for one in (fold.learner, learner)]
+    assert same(*earned)
+    assert earned[0]["n"].sum() == 2
+    assert fold.learner.missing == 1
+    memory.append([Feedback(id, {"rewards": {1: rewards[1]}})])
+    history.tick()
+    fold = from_nothing(history)
+    assert (fold.learner.observed, fold.opened) == (1, [])
+
+
+def test_a_tick_takes_what_came_up_to_it_and_no_more(memory: Ledger) -> None:
+    history = begin(memory)
+    ids = history.open(3)
+    history.answer(ids[0])
+    upto = memory.last
+    history.answer(*ids[1:])
+    history.tick(upto)
+    fold = from_nothing(history)
+    assert (fold.learner.observed, fold.waiting, fold.due) == (1, 2, True)
+    history.tick()
+    fold = from_nothing(history)
+    assert (fold.learner.observed, fold.waiting, fold.due) == (3, 0, False)
+
+
+def test_batches_are_the_ticks(memory: Ledger) -> None:
+    options = make_spec(updater=KINDS["lazy"]["updater"]).body
+    plans = []
+    for name, batched in (("one", False), ("all", True)):
+        history = History(memory, Spec.of({**options, "name": name}), 3)
+        history.publish_first()
+        for id in history.open(8):
+            history.answer(id)
+            if not batched:
+                history.tick()
+        history.tick()
+        plans.append(from_nothing(history).learner.epochs)
+    assert plans[1] == 2
+    assert plans[0] > 2
+
+
+def test_a_correction_counts_and_what_it_corrects_does_not(memory: Ledger) -> None:
+    history = begin(memory, luck=4)
+    first, second = history.open(2)
+    wrong, right, other = (anything(history.rng) for _ in range(3))
+    memory.append([Feedback(first, wrong)])
+    history.tick()
+    memory.append([Feedback(second, other), Corrected(first, right)])
+    history.tick()
+    learner = learner_of(history.spec)
+    learner.observe([bl.Episode(2, **other), bl.Episode(1, **right)])
+    assert same(observed(from_nothing(history).learner), observed(learner))
+
+
+def test_the_last_of_several_corrections_counts(memory: Ledger) -> None:
+    history = begin(memory, luck=4)
+    (id,) = history.open()
+    versions = [anything(history.rng) for _ in range(3)]
+    memory.append([Feedback(id, versions[0])])
+    memory.append([Corrected(id, facts) for facts in versions[1:]])
+    history.tick()
+    learner = learner_of(history.spec)
+    learner.observe([bl.Episode(1, **versions[2])])
+    assert same(observed(from_nothing(history).learner), observed(learner))
+
+
+def test_a_withdrawn_episode_is_as_if_it_had_never_been_opened(memory: Ledger) -> None:
+    kept = begin(memory, luck=6)
+    facts = anything(kept.rng)
+    for name in ("withdrawn", "never"):
+        history = History(memory, make_spec(name), 6)
+        history.publish_first()
+        (id,) = history.open()
+        memory.append([Feedback(id, facts)])
+        history.tick()
+        if name == "withdrawn":
+            answered, open_still = history.open(2, subject="someone")
+            history.answer(answered)
+            history.tick()
+            memory.withdraw(subject="someone")
+            assert open_still in history.episodes
+        history.tick()
+        if name == "withdrawn":
+            told = from_nothing(history).learner.snapshot()
+    assert same(told, from_nothing(history).learner.snapshot())
+
+
+def test_a_correction_of_what_still_waits_needs_no_new_beginning(memory: Ledger) -> None:
+    history = begin(memory, luck=4)
+    follower = Follower(memory, history.known)
+    first, second = history.open(2)
+    history.answer(second)
+    history.tick()
+    history.answer(first)
+    fold = follower.catch_up()
+    memory.append([Corrected(first, history.whole())])
+    assert follower.catch_up() is fold
+    assert fold.waiting == 1
+    history.tick()
+    assert follower.catch_up() is fold
+    memory.append([Corrected(second, history.whole())])
+    assert follower.catch_up() is not fold
+
+
+def test_an_episode_that_was_opened_and_corrected_unseen_needs_no_new_beginning(
+    memory: Ledger,
+) -> None:
+    history = begin(memory, luck=4)
+    follower = Follower(memory, history.known)
+    fold = follower.catch_up()
+    first, second = history.open(2)
+    history.answer(first, second)
+    memory.append([Corrected(first, history.whole())])
+    memory.withdraw(episode=second)
+    assert follower.catch_up() is fold
+    history.tick()
+    assert digest(follower.catch_up().snapshot()) == digest(from_nothing(history).snapshot())
+
+
+def test_a_fold_begins_with_the_newest_snapshot(
+    memory: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = begin(memory)
+    history.go_on(30, undo=False)
+    history.tick()
+    follower = Follower(memory, history.known)
+    follower.catch_up()
+    assert not follower.save(every=10_000)
+    assert follower.save(every=1)
+    history.answer(*history.open(2))
+    end = from_nothing(history)
+    applied: list[int] = []
+    plain = Fold.apply
+
+    def apply(fold: Fold, event: Event) -> None:
+        applied.append(event.seq)
+        plain(fold, event)
+
+    monkeypatch.setattr(Fold, "apply", apply)
+    fold = Follower(memory, history.known).catch_up()
+    assert applied == [memory.last - 3, memory.last - 2, memory.last - 1, memory.last]
+    assert same(fold.snapshot(), end.snapshot())
+
+
+def test_a_snapshot_with_a_flight_that_was_withdrawn_since_is_not_used(memory: Ledger) -> None:
+    history = begin(memory)
+    history.answer(*history.open(2))
+    history.tick()
+    follower = Follower(memory, history.known)
+    follower.catch_up()
+    follower.save(every=1)
+    history.open(2, subject="someone")
+    follower.catch_up()
+    follower.save(every=1)
+    memory.withdraw(subject="someone")
+    for fold in (Follower(memory, history.known).catch_up(), follower.catch_up()):
+        assert fold.learner.status.begun == 2
+        assert same(fold.snapshot(), from_nothing(history).snapshot())
+
+
+@pytest.mark.parametrize("state", [{"format": 0}, {"format": 1, "spec": "another"}, 5])
+def test_a_snapshot_that_cannot_be_read_is_passed_over(memory: Ledger, state: Any) -> None:
+    history = begin(memory)
+    history.answer(*history.open(2))
+    memory.snapshots.save(history.problem, memory.last, pack(state))
+    history.tick()
+    fold = Follower(memory, history.known).catch_up()
+    assert same(fold.snapshot(), from_nothing(history).snapshot())
+
+
+def test_of_an_episode_that_is_back_the_learner_keeps_a_bit_and_the_fold_nothing(
+    memory: Ledger,
+) -> None:
+    history = begin(memory, rewards=np.zeros((S, A)))
+    follower = Follower(memory, history.known)
+
+    def size(part: Any) -> int:
+        if isinstance(part, dict):
+            return sum(size(value) for key, value in part.items() if key != "seen")
+        if isinstance(part, list):
+            return sum(map(size, part))
+        return part.nbytes if isinstance(part, np.ndarray) else 8 + len(str(part)[20:])
+
+    sizes = []
+    for _ in range(3):
+        for _ in range(4):
+            history.answer(*history.open(100))
+            history.tick()
+        state = follower.catch_up().snapshot()
+        assert (state["flights"], state["waiting"]) == ([], [])
+        assert state["learner"]["seen"]["bits"].nbytes == 4096 // 8
+        sizes.append(size(state))
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
+def test_events_must_come_in_order(memory: Ledger) -> None:
+    history = begin(memory)
+    fold = from_nothing(history)
+    with pytest.raises(ValueError, match=r"^Event 1 comes after 2; seqs must grow\.$"):
+        fold.apply(events_of(history)[0])

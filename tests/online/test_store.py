@@ -1,0 +1,95 @@
+"""Addresses of databases, good and bad."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from belated.checks.ledger import samples
+from belated.online import Ledger
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "sentence"),
+    [
+        ("belated.db", ValueError, "store is 'belated.db'; it must be an address such as"),
+        ("mysql://host/x", ValueError, "store is of the kind 'mysql'; allowed are sqlite and"),
+        ("sqlite:////no/such/folder/x.db", OSError, "store is in /no/such/folder, and there is no"),
+        ("sqlite:////etc", OSError, "store /etc cannot be opened: Is a directory."),
+        (
+            "postgresql://someone:secret@localhost:1/x?connect_timeout=2",
+            ConnectionError,
+            "store postgresql+psycopg://someone:***@localhost:1/x",
+        ),
+    ],
+)
+def test_an_address_that_leads_nowhere_gets_a_sentence(
+    url: str, error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=f"^{re.escape(sentence)}") as raised:
+        Ledger.open(url)
+    assert str(raised.value).endswith(".")
+    assert "\n" not in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_file_that_is_no_database_gets_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "letter.db").write_text("Dear all, " * 100)
+    with pytest.raises(ConnectionError, match=r"cannot be opened: file is not a database\.$"):
+        Ledger.open(f"sqlite:///{tmp_path / 'letter.db'}")
+
+
+def test_a_closed_ledger_says_so(sqlite_url: str) -> None:
+    ledger = Ledger.open(sqlite_url)
+    events = ledger.events()
+    ledger.close()
+    for use in (lambda: ledger.last, lambda: list(events), lambda: ledger.define(samples.spec())):
+        with pytest.raises(ValueError, match=r"^The ledger is closed\.$"):
+            use()
+
+
+def test_two_ledgers_in_memory_are_two() -> None:
+    with Ledger.open("sqlite://") as one, Ledger.open("sqlite://") as other:
+        samples.defined(one)
+        assert (one.last, other.last) == (2, 0)
+
+
+def test_an_address_of_postgres_needs_no_driver(postgres_url: str) -> None:
+    plain = postgres_url.replace("postgresql+psycopg", "postgresql")
+    with Ledger.open(plain) as ledger:
+        samples.defined(ledger)
+    with Ledger.open(plain.replace("postgresql", "postgres", 1)) as ledger:
+        assert ledger.last == 2
+
+
+def run(code: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("missing", ["sqlalchemy", "alembic"])
+def test_what_is_not_installed_is_named(missing: str) -> None:
+    done = run(f"import sys; sys.modules[{missing!r}] = None; import belated.online")
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: belated.online needs SQLAlchemy and alembic: pip install 'belated[service]'."
+    )
+
+
+def test_postgres_without_its_driver_is_named() -> None:
+    done = run(
+        "import sys; sys.modules['psycopg'] = None; from belated.online import Ledger;"
+        "Ledger.open('postgresql://host/x')"
+    )
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: A store on PostgreSQL needs psycopg: pip install 'belated[postgres]'."
+    )
+
+
+def test_belated_itself_does_without_the_ledger() -> None:
+    done = run(
+        "import sys; sys.modules['sqlalchemy'] = sys.modules['alembic'] = None\n"
+        "import belated, belated.checks; belated.Learner, belated.simulate\n"
+        "print(any(name.startswith('belated.online') for name in sys.modules))"
+    )
+    assert (done.stdout, done.stderr) == ("False\n", "")

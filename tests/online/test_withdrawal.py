@@ -1,0 +1,117 @@
+"""Nothing is left of what was withdrawn, where one can look."""
+
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from belated.checks.ledger import samples
+from belated.online import Corrected, Feedback, Ledger, Recorded, Withdrawn, schema
+
+SECRET = 0.123456789012
+
+
+def telling(number: float = SECRET) -> dict[str, object]:
+    return {**samples.whole(1), "rewards": [0.5, 0.25, number]}
+
+
+def everything(ledger: Ledger) -> str:
+    """All that the tables hold, as text."""
+    with ledger.store.reading() as connection:
+        return repr(
+            [
+                tuple(row)
+                for table in schema.metadata.sorted_tables
+                for row in connection.execute(sa.select(table))
+            ]
+        )
+
+
+def play(ledger: Ledger) -> str:
+    """An episode of which a secret is known, in every table that could hold one."""
+    problem = samples.defined(ledger)
+    [episode] = samples.opened(ledger, problem, subject="Ann Other")
+    assert isinstance(samples.one(ledger, Feedback(episode, telling(), event_time=77)), Recorded)
+    assert isinstance(samples.one(ledger, Corrected(episode, telling(SECRET / 2))), Recorded)
+    samples.tell(ledger, episode, telling(SECRET / 4))
+    assert ledger.snapshots.save(problem, ledger.last, f"holds {SECRET}".encode())
+    return episode
+
+
+def traces(text: str) -> list[str]:
+    secrets = ["Ann Other", *(repr(SECRET / n) for n in (1, 2, 4)), "holds"]
+    return [secret for secret in secrets if secret in text]
+
+
+def test_no_table_holds_it(ledger: Ledger) -> None:
+    play(ledger)
+    assert len(traces(everything(ledger))) == 5
+    [outcome] = ledger.withdraw(subject="Ann Other")
+    assert isinstance(outcome, Recorded)
+    assert traces(everything(ledger)) == []
+
+
+def test_no_file_holds_it_on_sqlite(tmp_path: Path) -> None:
+    def files() -> str:
+        return "".join(file.read_bytes().decode("latin-1") for file in tmp_path.iterdir())
+
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        play(ledger)
+        assert len(traces(files())) == 5
+        ledger.withdraw(subject="Ann Other")
+        assert traces(files()) == []
+    assert traces(files()) == []
+
+
+def test_who_reads_puts_the_scrubbing_off_until_later(tmp_path: Path) -> None:
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        play(ledger)
+        with ledger.store.reading() as connection:
+            connection.execute(sa.select(schema.events)).all()
+            [outcome] = ledger.withdraw(subject="Ann Other")
+            assert isinstance(outcome, Recorded)
+            wal = (tmp_path / "ledger.db-wal").stat().st_size
+        ledger.tick(1)
+        assert wal > (tmp_path / "ledger.db-wal").stat().st_size == 0
+
+
+def test_what_is_left_of_it_cannot_be_guessed(ledger: Ledger) -> None:
+    """The digest of a body that could be guessed is salted, and the salt goes with the body."""
+    problem = samples.defined(ledger)
+    a, b = samples.opened(ledger, problem, 2)
+    seqs = [samples.seq(samples.tell(ledger, id, telling())) for id in (a, b)]
+    one, other = (samples.at(ledger, seq) for seq in seqs)
+    assert one.text == other.text
+    assert one.sha != other.sha
+    ledger.withdraw(episode=a)
+    left = samples.at(ledger, seqs[0])
+    assert left == one._replace(text=None, salt=None, redacted=True)
+
+
+def test_a_withdrawal_reaches_what_came_in_the_same_batch(ledger: Ledger) -> None:
+    problem = samples.defined(ledger)
+    [episode] = samples.opened(ledger, problem, subject="Ann Other")
+    outcomes = ledger.append(
+        [
+            Feedback(episode, telling()),
+            Feedback(episode, telling(SECRET / 2)),
+            Withdrawn(problem=problem, subject="Ann Other"),
+            Feedback(episode, telling(SECRET / 4)),
+        ]
+    )
+    assert [type(outcome).__name__ for outcome in outcomes] == [
+        "Recorded",
+        "Conflict",
+        "Recorded",
+        "Gone",
+    ]
+    assert traces(everything(ledger)) == []
+
+
+def test_many_episodes_are_withdrawn_at_once(memory: Ledger) -> None:
+    problem = samples.defined(memory)
+    ids = samples.opened(memory, problem, 1200, subject="Ann Other")
+    memory.append([Feedback(id, telling()) for id in ids])
+    [outcome] = memory.withdraw(subject="Ann Other")
+    assert samples.at(memory, samples.seq(outcome)).body == {"episodes": ids}
+    assert memory.counts().redacted == 1200
+    assert traces(everything(memory)) == []
