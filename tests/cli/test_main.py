@@ -6,7 +6,18 @@ import pytest
 import belated
 from belated.cli.main import main
 
-COMMANDS = ("reproduce", "run", "sweep", "figures", "calibrate", "bounds", "worlds", "show")
+COMMANDS = (
+    "reproduce",
+    "run",
+    "sweep",
+    "figures",
+    "calibrate",
+    "bounds",
+    "worlds",
+    "show",
+    "serve",
+    "token",
+)
 
 
 @pytest.fixture

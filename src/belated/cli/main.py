@@ -16,8 +16,10 @@ from belated.cli.calibrate import calibrate
 from belated.cli.figures import figures
 from belated.cli.reproduce import reproduce
 from belated.cli.run import run
+from belated.cli.serve import serve
 from belated.cli.show import show
 from belated.cli.sweep import sweep
+from belated.cli.token import token
 from belated.cli.worlds import worlds
 
 app = typer.Typer(
@@ -28,8 +30,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # half the time, and it does not say that --version takes a value
     pretty_exceptions_enable=False,
 )
-for command in (reproduce, run, sweep, figures, calibrate, bounds, worlds, show):
+for command in (reproduce, run, sweep, figures, calibrate, bounds, worlds, show, serve):
     app.command()(command)
+app.add_typer(token)
 
 
 def _tell_version(asked: bool) -> None:

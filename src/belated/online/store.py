@@ -152,7 +152,9 @@ def parse_url(url: str) -> sa.URL:
 def _postgres(url: sa.URL) -> sa.Engine:
     try:
         # each statement must see what was committed before it, above all while waiting to write
-        engine = sa.create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True)
+        engine = sa.create_engine(
+            url, isolation_level="READ COMMITTED", pool_pre_ping=True, hide_parameters=True
+        )
     except ImportError:
         raise ImportError(
             "A store on PostgreSQL needs psycopg: pip install 'belated[postgres]'."
@@ -173,7 +175,9 @@ def _sqlite(url: sa.URL, in_memory: bool) -> sa.Engine:
     if not in_memory and not url.query:
         _create_privately(Path(str(url.database)))
     options: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {}
-    engine = sa.create_engine(url, connect_args={"check_same_thread": False}, **options)
+    engine = sa.create_engine(
+        url, connect_args={"check_same_thread": False}, hide_parameters=True, **options
+    )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:

@@ -1,0 +1,107 @@
+"""`belated serve`: the service, in one process."""
+
+import logging
+import socket
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from belated.cli.token import DEFAULT, Store, open_ledger
+
+if TYPE_CHECKING:
+    from belated.online.ledger import Ledger
+
+
+def serve(
+    store: Store = DEFAULT,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Where to listen. Any other address than this machine's own needs a token."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    interval: Annotated[
+        float, typer.Option(min=0.01, help="Seconds between two looks at what has come back.")
+    ] = 1.0,
+    verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
+) -> None:
+    """Serve policies and take in what comes back, until Ctrl-C.
+
+    Without tokens it runs open, for a trial on this machine alone; `belated token create` makes
+    one, and from then on every request needs one. Put it behind a proxy that speaks TLS.
+    """
+    with open_ledger(store) as ledger:
+        try:
+            import uvicorn
+
+            from belated.online.host import Host
+            from belated.service import Settings, create_app
+            from belated.service.auth import is_loopback
+        except ImportError as error:
+            raise typer.BadParameter(str(error)) from None
+        check_host(host, store, local=is_loopback(host), ledger=ledger)
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+        logging.getLogger("belated.service").setLevel("INFO" if verbose else "WARNING")
+        settings = Settings(open=is_loopback(host))
+        app = create_app(ledger, Host(ledger, interval=interval), settings)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            log_level="warning",
+            access_log=False,  # it would tell of ids and subjects
+            server_header=False,
+        )
+        with listening(host, port) as listener:
+            tell(host, listener.getsockname()[1], store, guarded=bool(ledger.tokens.all()))
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
+    """Refuse to be reached by others while nobody needs a token."""
+    if local or any(token.revoked is None for token in ledger.tokens.all()):
+        return
+    raise typer.BadParameter(
+        f"host is {host}, which others can reach, and there is no token; "
+        f"make one first: {make_token(store)}",
+        param_hint="'--host'",
+    )
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(found[4][:2], family=found[0])
+    except OSError as error:
+        raise typer.BadParameter(
+            f"{host}:{port} cannot be listened at: {error.strerror}.", param_hint="'--port'"
+        ) from None
+
+
+def tell(host: str, port: int, store: str, *, guarded: bool) -> None:
+    """Say where it is and what to do next."""
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    typer.echo(f"belated serves {hidden(store)} at {address}; stop it with Ctrl-C.")
+    typer.echo(f"What it can do: {address}/openapi.json; whether it is ready: {address}/readyz")
+    if guarded:
+        typer.echo("Every request needs a token: curl -H 'Authorization: Bearer belated_...'")
+        return
+    typer.echo("WARNING: there are no tokens, so whoever is on this machine may do anything.")
+    typer.echo(f"Close it with: {make_token(store)}")
+
+
+def make_token(store: str) -> str:
+    """The command that makes a token for this store."""
+    return f"belated token create --scope admin --store {hidden(store)}"
+
+
+def hidden(store: str) -> str:
+    """An address without its password.
+
+    >>> hidden("postgresql://me:secret@host/belated")
+    'postgresql+psycopg://me:***@host/belated'
+    """
+    from belated.online.store import parse_url
+
+    return str(parse_url(store))

@@ -1,0 +1,72 @@
+"""Board: the policies that are served, written out once each."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final
+
+from belated.episode import Policy
+from belated.online.ledger import Ledger
+from belated.online.serving import Served, Serving
+from belated.service.directory import Entry
+from belated.service.plans import Page
+
+KEPT: Final = 32
+"""How many policies to keep written out."""
+
+
+class Board:
+    """Which version is served, and what it plays; for one event loop.
+
+    For `patience` seconds an answer is given again without a look into the database.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        aside: Callable[..., Any],
+        *,
+        patience: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._serving = Serving(ledger)
+        self._aside = aside
+        self._patience = patience
+        self._clock = clock
+        self._served: dict[int, tuple[float, Served]] = {}
+        self._pages: OrderedDict[tuple[int, int], Page] = OrderedDict()
+
+    async def served(self, problem: int) -> Served | None:
+        """What is served now; None while nothing has been published."""
+        at, served = self._served.get(problem, (0.0, None))
+        now = self._clock()
+        if served is not None and now - at < self._patience:
+            return served
+        found: Served | None = await self._aside(self._serving, problem)
+        if found is not None:
+            self._served[problem] = (now, found)
+        return found
+
+    def forget(self, problem: int) -> None:
+        """Look into the database next time."""
+        self._served.pop(problem, None)
+
+    async def policy(self, problem: int, version: int) -> Policy | None:
+        """What a version plays; None if there is no such version."""
+        policy: Policy | None = await self._aside(self._serving.policy, problem, version)
+        return policy
+
+    async def page(self, entry: Entry, version: int) -> Page | None:
+        """A version written out; None if there is no such version."""
+        key = (entry.id, version)
+        if key in self._pages:
+            self._pages.move_to_end(key)
+            return self._pages[key]
+        policy = await self.policy(entry.id, version)
+        if policy is None:
+            return None
+        page: Page = await self._aside(Page.of, entry.spec, version, policy)
+        self._pages[key] = page
+        if len(self._pages) > KEPT:
+            self._pages.popitem(last=False)
+        return page

@@ -1,0 +1,141 @@
+"""Guard: nobody gets to a route without what it asks for, and each route has to ask.
+
+A route declares its scope next to itself:
+
+    @router.get("/v1/problems")
+    @scope("read")
+    async def ...
+
+One without a scope is refused when it is made. A token for one problem is good for the routes
+under that problem and its episodes, and for no other.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from belated.online.host import OUTAGES
+from belated.online.tokens import Token
+from belated.service.auth import SCOPES, allows, find, is_loopback
+from belated.service.errors import (
+    RefusalError,
+    documented,
+    respond,
+    unavailable,
+    unexpected,
+)
+from belated.service.limits import limited
+from belated.service.state import State, state_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LOCAL: Final = "local"
+"""Who calls where no token is needed."""
+CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
+
+
+class Needs(NamedTuple):
+    """What a route asks for."""
+
+    scope: str
+    bulk: bool
+
+
+def scope(name: str, *, bulk: bool = False) -> Callable[[F], F]:
+    """Say which scope a route needs; `bulk` lets its body be larger."""
+    if name not in SCOPES:
+        raise ValueError(f"scope is {name!r}; allowed are {', '.join(SCOPES)}.")
+
+    def declare(endpoint: F) -> F:
+        endpoint.needs = Needs(name, bulk)  # type: ignore[attr-defined]
+        return endpoint
+
+    return declare
+
+
+class Guarded(APIRoute):
+    """A route that asks for a token, and reads no more than it has to."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        needs = getattr(endpoint, "needs", None)
+        if not isinstance(needs, Needs):
+            raise TypeError(f"{path} declares no scope.")
+        self.needs = needs
+        given = options.get("responses") or {}
+        options["responses"] = {**documented(401, 403, 422, 500, 503), **given}
+        options["openapi_extra"] = {
+            **(options.get("openapi_extra") or {}),
+            "security": [{"token": [needs.scope]}],
+        }
+        super().__init__(path, endpoint, **options)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What a request comes to."""
+        answer, needs = super().get_route_handler(), self.needs
+
+        async def handle(request: Request) -> Response:
+            state = state_of(request)
+            try:
+                request.state.caller = await admit(request, state, needs.scope)
+                most = state.settings.bulk if needs.bulk else state.settings.body
+                return await answer(limited(request, most))
+            except (RefusalError, RequestValidationError, HTTPException):
+                raise
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody reads it
+            except OUTAGES:
+                return respond(unavailable("The store cannot be reached. Try again."))
+            except Exception as error:
+                return unexpected(request, error)
+
+        return handle
+
+
+async def admit(request: Request, state: State, scope: str) -> str:
+    """The id of the caller's token, if it is good for this."""
+    tokens = await state.keyring.tokens()
+    if not tokens and state.settings.open:
+        check_local(request)
+        return LOCAL
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    token = find(tokens, text.strip()) if scheme.lower() == "bearer" else None
+    if token is None:
+        raise RefusalError(401, "A good token is needed: Bearer belated_...", headers=CHALLENGE)
+    if not allows(token, scope):
+        raise RefusalError(403, f"This token lacks the scope {scope!r}.")
+    if token.problem is not None:
+        await check_problem(request, state, token)
+    return token.id
+
+
+async def check_problem(request: Request, state: State, token: Token) -> None:
+    """Refuse what is not of the token's problem; an unknown episode is of none."""
+    given = request.path_params
+    if "problem" in given:
+        entry = await state.directory.problem(given["problem"])
+        if entry is not None and entry.id == token.problem:
+            return
+    elif "episode" in given:
+        place = await state.directory.place(given["episode"])
+        if place is None or place.problem == token.problem:
+            return
+    raise RefusalError(403, "This token is for one problem, and this is not of it.")
+
+
+def check_local(request: Request) -> None:
+    """Refuse what another site may have made a browser send."""
+    origin = request.headers.get("origin")
+    for host in (f"//{request.headers.get('host', '')}", *([] if origin is None else [origin])):
+        try:
+            name = urlsplit(host).hostname
+        except ValueError:
+            name = None
+        if name is None or not is_loopback(name):
+            raise RefusalError(403, "Without tokens, only this machine is answered.")

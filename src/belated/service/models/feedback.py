@@ -1,0 +1,83 @@
+"""What came back of episodes, and what became of it."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from belated.service.models.common import ID, Action, Model, Number, Reward, State, Time, example
+
+
+class StepReport(Model):
+    """One step of an episode."""
+
+    step: Number = Field(description="From 0.")
+    state: State
+    action: Action
+    next_state: State
+    reward: Reward | None = None
+
+
+class WholeEpisode(Model):
+    """A whole episode: H + 1 states, H actions, H rewards (or none where they are known)."""
+
+    states: list[State]
+    actions: list[Action]
+    rewards: list[Reward] | None = None
+    event_time: Time = None
+    model_config = example(
+        {
+            "states": ["ill", "ill", "well", "well"],
+            "actions": ["treat", "treat", "wait"],
+            "rewards": [0, 0.5, 1],
+        }
+    )
+
+
+class SomeSteps(Model):
+    """Some steps of an episode."""
+
+    steps: list[StepReport] = Field(min_length=1)
+    event_time: Time = None
+    model_config = example(
+        {"steps": [{"step": 0, "state": "ill", "action": 1, "next_state": "well", "reward": 1}]}
+    )
+
+
+class Walk(Model):
+    """States and actions of an episode whose rewards are late."""
+
+    states: list[State]
+    actions: list[Action]
+
+
+class LateRewards(Model):
+    """The path, or rewards by step, or both, where only rewards are late."""
+
+    path: Walk | None = None
+    rewards: dict[str, Reward] | None = None
+    event_time: Time = None
+    model_config = example({"rewards": {"0": 0, "2": 1}})
+
+
+class Receipt(Model):
+    """It is on disk: recorded now, or before."""
+
+    result: Literal["recorded", "already recorded"]
+    seq: int = Field(description="Where it stands in the ledger.")
+    model_config = example({"result": "recorded", "seq": 42})
+
+
+class LineResult(Model):
+    """What became of one line."""
+
+    line: int = Field(description="From 1.")
+    episode: str | None
+    status: int = Field(description="As if it had come alone.")
+    result: str | None = None
+    seq: int | None = None
+    error: str | None = None
+    message: str | None = None
+    field: str | None = None
+    model_config = example(
+        {"line": 1, "episode": ID, "status": 201, "result": "recorded", "seq": 42}
+    )

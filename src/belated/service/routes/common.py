@@ -1,0 +1,62 @@
+"""What routes share."""
+
+from typing import Any
+
+from fastapi import Request
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from belated.online.serving import Served
+from belated.service.directory import Entry
+from belated.service.errors import RefusalError, unavailable
+from belated.service.models import example_of
+from belated.service.state import State, state_of
+
+
+async def entry_of(request: Request, name: str) -> Entry:
+    """The problem of this name, or an answer that there is none."""
+    entry = await state_of(request).directory.problem(name)
+    if entry is None:
+        raise RefusalError(404, f"There is no problem {name[:100]!r}.")
+    return entry
+
+
+async def served(state: State, entry: Entry) -> Served:
+    """What is served, or an answer that it will be soon."""
+    found = await state.board.served(entry.id)
+    if found is None:
+        raise unavailable("No policy has been published yet. Try again.")
+    return found
+
+
+def inline_schema(*models: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a body that is one of these, for a route that reads it by itself."""
+    keys, definitions = models_json_schema(
+        [(model, "validation") for model in models], ref_template="#/$defs/{model}"
+    )
+    known = definitions.get("$defs", {})
+
+    def resolved(node: Any) -> Any:
+        if isinstance(node, list):
+            return [resolved(one) for one in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return resolved(known[node["$ref"].removeprefix("#/$defs/")])
+        return {key: resolved(value) for key, value in node.items()}
+
+    found = [resolved(keys[model, "validation"]) for model in models]
+    return found[0] if len(found) == 1 else {"anyOf": found}
+
+
+def json_body(*models: type[BaseModel]) -> dict[str, Any]:
+    """A JSON body, as OpenAPI tells of it, for a route that reads it by itself."""
+    examples = {
+        model.__name__: {
+            "summary": (model.__doc__ or "").split(":")[0],
+            "value": example_of(model),
+        }
+        for model in models
+    }
+    content = {"schema": inline_schema(*models), "examples": examples}
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}

@@ -1,0 +1,133 @@
+"""Feedback of many episodes, line by line."""
+
+import json
+from typing import Any
+
+import pytest
+
+from belated.online import Ledger
+from service.site import NDJSON, PLAYED, Site
+
+
+def lines(*given: Any) -> bytes:
+    return b"\n".join(one if isinstance(one, bytes) else json.dumps(one).encode() for one in given)
+
+
+def send(site: Site, body: Any, problem: str = "clinic") -> Any:
+    return site.post(f"/v1/problems/{problem}/feedback", content=body, headers=NDJSON)
+
+
+def results(answer: Any) -> list[dict[str, Any]]:
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def test_each_line_is_answered_in_its_order(site: Site) -> None:
+    site.define()
+    site.define("shop")
+    one, two, other = site.open(), site.open(), site.open("shop")
+    answer = send(
+        site,
+        lines(
+            {"episode": one, **PLAYED},
+            b"{",
+            {"episode": one, **PLAYED},
+            b"",
+            {"episode": one, **PLAYED, "rewards": [0, 0, 0]},
+            {"episode": "b" * 22, **PLAYED},
+            {"episode": "short", **PLAYED},
+            {"episode": two, **PLAYED, "states": ["ill", "ill", "ill", "dead"]},
+            {"episode": other, **PLAYED},
+            7,
+            {"episode": two, **PLAYED},
+        ),
+    )
+    said = results(answer)
+    assert [(one["line"], one["status"]) for one in said] == [
+        (1, 201),
+        (2, 422),
+        (3, 200),
+        (5, 409),
+        (6, 404),
+        (7, 422),
+        (8, 422),
+        (9, 404),
+        (10, 422),
+        (11, 201),
+    ]
+    assert said[6]["field"] == "states[3]"
+    assert said[0]["result"] == "recorded"
+    assert site.ledger.counts().events["feedback"] == 2
+    assert site.ledger.counts().refusals == 7
+
+
+def test_many_lines_are_recorded_in_few_writes(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.define()
+    ids = [site.open() for _ in range(20)] * 60
+    calls: list[int] = []
+    append = site.ledger.append
+
+    def counted(events: Any) -> Any:
+        calls.append(len(events))
+        return append(events)
+
+    monkeypatch.setattr(site.app.state.belated.commit, "_append", counted)
+    said = results(send(site, lines(*({"episode": id, **PLAYED} for id in ids))))
+    assert [one["status"] for one in said] == [201] * 20 + [200] * 1180
+    assert calls == [500, 500, 200]
+
+
+def test_lines_may_come_in_any_pieces(site: Site) -> None:
+    site.define()
+    body = lines(*({"episode": site.open(), **PLAYED} for _ in range(3)))
+
+    async def pieces() -> Any:
+        for first in range(0, len(body), 7):
+            yield body[first : first + 7]
+
+    assert [one["status"] for one in results(send(site, pieces()))] == [201] * 3
+
+
+def test_no_lines_are_no_trouble(site: Site) -> None:
+    site.define()
+    assert results(send(site, b"")) == []
+    assert send(site, b"", "nowhere").status_code == 404
+    answer = site.post("/v1/problems/clinic/feedback", {})
+    assert answer.status_code == 415
+
+
+def test_too_many_lines_end_with_a_line_that_says_so(ledger: Ledger) -> None:
+    with Site(ledger, lines=3) as site:
+        site.define()
+        body = lines(*({"episode": site.open(), **PLAYED} for _ in range(5)))
+        said = results(send(site, body))
+        assert [one["status"] for one in said] == [201, 201, 201, 413]
+        assert said[-1]["message"] == "There are more than 3 lines."
+        assert (said[-1]["line"], said[-1]["episode"]) == (4, None)
+        assert ledger.counts().events["feedback"] == 3
+
+
+def test_a_line_that_is_too_long_ends_it(ledger: Ledger) -> None:
+    with Site(ledger, body=1000) as site:
+        site.define()
+        good = {"episode": site.open(), **PLAYED}
+        said = results(send(site, lines(good, b"x" * 1001)))
+        assert [one["status"] for one in said] == [201, 413]
+        assert send(site, b"x" * 1001).status_code == 413
+
+
+def test_a_body_that_is_too_large_is_refused(ledger: Ledger) -> None:
+    with Site(ledger, bulk=1000) as site:
+        site.define()
+        good = lines({"episode": site.open(), **PLAYED}, b"")
+        assert send(site, good * 10).status_code == 413  # it says how long it is
+        assert "feedback" not in ledger.counts().events
+
+        async def pieces() -> Any:
+            for _ in range(10):
+                yield good
+
+        said = results(send(site, pieces()))
+        assert said[0]["status"] == 201
+        assert said[-1]["status"] == 413

@@ -1,0 +1,139 @@
+"""`belated serve` and `belated token`, as they are typed."""
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from belated.cli.serve import hidden, serve
+from belated.cli.token import token
+from belated.online import Ledger
+from belated.service.auth import find
+from histories import make_spec
+from service.site import CLINIC, wait_until
+
+app = typer.Typer()
+app.command()(serve)
+app.add_typer(token)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'ledger.db'}"
+
+
+def belated(*words: str) -> Any:
+    return CliRunner().invoke(app, [*words], catch_exceptions=False)
+
+
+def created(store: str, *words: str) -> str:
+    made = belated("token", "create", "--store", store, *words)
+    assert made.exit_code == 0, made.output
+    return str(made.stdout.strip())
+
+
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(store: str, tmp_path: Path) -> None:
+    text = created(store, "--scope", "decide, feedback")
+    with Ledger.open(store) as ledger:
+        [kept] = ledger.tokens.all()
+        assert find({kept.id: kept}, text) == kept
+    assert kept.scopes == ("decide", "feedback")
+    secret = text.split("_", 2)[2]
+    listed = belated("token", "list", "--store", store).stdout
+    assert kept.id in listed
+    assert secret not in listed
+    assert not any(secret.encode() in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_a_token_can_be_for_one_problem_and_be_revoked(store: str) -> None:
+    with Ledger.open(store) as ledger:
+        ledger.define(make_spec("clinic"))
+    id = created(store, "--scope", "read", "--problem", "clinic").split("_")[1]
+    assert "clinic" in belated("token", "list", "--store", store).stdout
+    assert belated("token", "revoke", id, "--store", store).exit_code == 0
+    again = belated("token", "revoke", id, "--store", store)
+    assert again.exit_code == 2
+    assert "no token" in again.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--scope", "reed"], "scope is 'reed'"),
+        (["--scope", ","], "scope is empty"),
+        (["--scope", "read", "--problem", "nowhere"], "There is no problem"),
+    ],
+)
+def test_what_is_wrong_with_a_token_is_said(store: str, words: list[str], message: str) -> None:
+    said = belated("token", "create", "--store", store, *words)
+    assert said.exit_code == 2
+    assert message in said.output
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_it_is_not_served_to_others_without_a_token(store: str, host: str) -> None:
+    said = belated("serve", "--store", store, "--host", host)
+    assert said.exit_code == 2
+    assert "belated token create" in " ".join(said.output.split())
+
+
+def test_a_token_that_was_revoked_does_not_count(store: str) -> None:
+    id = created(store, "--scope", "admin").split("_")[1]
+    belated("token", "revoke", id, "--store", store)
+    assert belated("serve", "--store", store, "--host", "0.0.0.0").exit_code == 2
+
+
+def test_a_store_or_port_that_cannot_be_had_is_said(store: str) -> None:
+    assert "store is of the kind 'mysql'" in belated("serve", "--store", "mysql://x").output
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = belated("serve", "--store", store, "--port", port)
+    assert said.exit_code == 2
+    assert "cannot be listened at" in said.output
+
+
+def test_no_password_is_printed() -> None:
+    assert "secret" not in hidden("postgresql://me:secret@host/belated")
+
+
+@pytest.fixture
+def served(store: str) -> Iterator[tuple[list[str], Any]]:
+    """A server in a process of its own."""
+    code = "import typer; from belated.cli.serve import serve; typer.run(serve)"
+    words = [sys.executable, "-W", "error", "-c", code, "--store", store, "--port", "0"]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield [process.stdout.readline() for _ in range(4)], process
+        finally:
+            process.kill()
+
+
+def test_it_serves_until_it_is_told_to_stop_and_loses_nothing(
+    served: tuple[list[str], Any], store: str
+) -> None:
+    said, process = served
+    address = said[0].split(" at ")[1].split(";")[0]
+    assert said[2].startswith("WARNING: there are no tokens")
+    assert f"belated token create --scope admin --store {store}" in said[3]
+    with httpx.Client(base_url=address, timeout=30) as client:
+        wait_until(lambda: client.get("/readyz").status_code == 200)
+        assert client.post("/v1/problems", json=CLINIC).status_code == 201
+        opened = [client.post("/v1/problems/clinic/episodes").json() for _ in range(5)]
+        created(store, "--scope", "admin")
+        wait_until(lambda: client.get("/v1/problems").status_code == 401)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, "")
+    with Ledger.open(store) as ledger:
+        assert all(ledger.episode(one["episode"]) for one in opened)

@@ -1,0 +1,206 @@
+"""Feedback and corrections over HTTP."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from belated.online.host import Host
+from belated.online.standing import Standing
+from belated.service.directory import Entry
+from belated.service.wire import translate
+from service.site import PLAYED, Site
+
+JSON = {"content-type": "application/json"}
+STEPS = [
+    {"step": 0, "state": "ill", "action": "wait", "next_state": "ill", "reward": 0},
+    {"step": 1, "state": 0, "action": 0, "next_state": "well", "reward": 0.5},
+    {"step": 2, "state": "well", "action": "treat", "next_state": 1, "reward": 1},
+]
+
+
+def standing(site: Site) -> Standing:
+    host = Host(site.ledger)
+    host.step()
+    problem = site.ledger.problem("clinic")
+    assert problem is not None
+    found = host.standing(problem)
+    assert isinstance(found, Standing)
+    host.stop()
+    return found
+
+
+def test_feedback_is_recorded_once(site: Site) -> None:
+    site.define()
+    path = f"/v1/episodes/{site.open()}/feedback"
+    first, again = site.post(path, PLAYED), site.post(path, PLAYED)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["result"] == "recorded"
+    assert again.json() == {"result": "already recorded", "seq": first.json()["seq"]}
+    other = site.post(path, {**PLAYED, "rewards": [0, 0, 0]})
+    assert other.status_code == 409
+    assert site.ledger.counts().events["feedback"] == 1
+    assert site.ledger.counts().refusals == 1
+
+
+def test_names_and_indices_say_the_same(site: Site) -> None:
+    site.define()
+    path = f"/v1/episodes/{site.open()}/feedback"
+    indices = {"states": [0, 0, 1, 1], "actions": [0, 0, 1], "rewards": [0, 0.5, 1]}
+    assert site.post(path, PLAYED).status_code == 201
+    assert site.post(path, indices).status_code == 200
+
+
+def test_steps_come_as_they_come(site: Site) -> None:
+    site.define()
+    id = site.open()
+    for step in reversed(STEPS):
+        assert site.post(f"/v1/episodes/{id}/feedback", {"steps": [step]}).status_code == 201
+    assert site.post(f"/v1/episodes/{id}/feedback", {"steps": STEPS}).status_code == 200
+    assert site.post(f"/v1/episodes/{id}/feedback", PLAYED).status_code == 200
+    assert standing(site).status.observed == 1
+
+
+def test_rewards_come_after_the_path_where_only_they_are_late(site: Site) -> None:
+    site.define(late="rewards")
+    path = f"/v1/episodes/{site.open()}/feedback"
+    walked = {"path": {"states": PLAYED["states"], "actions": PLAYED["actions"]}}
+    for given in ({"rewards": {"2": 1}}, walked, {"rewards": {"0": 0, "1": 0.5}}):
+        assert site.post(path, given).status_code == 201
+    assert site.post(path, PLAYED).status_code == 200
+    assert standing(site).status.observed == 1
+
+
+def test_when_it_happened_is_kept(site: Site) -> None:
+    site.define()
+    given = {**PLAYED, "event_time": "2026-01-31T13:00:00+01:00"}
+    assert site.post(f"/v1/episodes/{site.open()}/feedback", given).status_code == 201
+    [event] = site.ledger.events(kinds=["feedback"])
+    assert event.event_time == 1769860800 * 10**6
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({**PLAYED, "states": ["ill", "wel", "ill", "ill"]}, "states[1]"),
+        ({**PLAYED, "actions": ["treat", 7, "wait"]}, "actions[1]"),
+        ({**PLAYED, "rewards": [0, 0, 2]}, "rewards[2]"),
+        ({**PLAYED, "rewards": None}, "rewards"),
+        ({**PLAYED, "states": ["ill"]}, "states"),
+        ({**PLAYED, "states": ["wel"]}, "states"),
+        ({**PLAYED, "event_time": "soon"}, "event_time"),
+        ({**PLAYED, "event_time": 5}, "event_time"),
+        ({"steps": [{**STEPS[0], "next_state": "dead"}]}, "steps[0].next_state"),
+        ({"steps": [7]}, "steps[0]"),
+        ({"path": {"states": [], "actions": []}}, "path"),
+        ({"states": {"a": 1}}, "states"),
+        ({}, None),
+        ([], None),
+        (3, None),
+        ("text", None),
+    ],
+)
+def test_what_is_malformed_is_refused_with_its_field_and_kept(
+    site: Site, given: Any, field: str | None
+) -> None:
+    site.define()
+    id = site.open()
+    answer = site.post(f"/v1/episodes/{id}/feedback", content=json.dumps(given), headers=JSON)
+    assert answer.status_code == 422
+    assert answer.json()["field"] == field
+    assert answer.json()["message"].endswith(".")
+    [kept] = site.ledger.quarantine
+    assert (kept.episode, kept.outcome) == (id, "refused")
+    problem = site.ledger.problem("clinic")
+    assert problem is not None
+    assert json.loads(str(kept.text)) == translate(given, Entry.of(problem)).content
+
+
+def test_a_name_that_is_none_is_answered_with_those_that_are(site: Site) -> None:
+    site.define()
+    given = {**PLAYED, "states": ["ill", "wel", "ill", "ill"]}
+    answer = site.post(f"/v1/episodes/{site.open()}/feedback", given)
+    message = "states[1] is 'wel'; allowed are ill, well, or 0 .. 1."
+    assert answer.json()["message"] == message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff", b"[" * 100_000, b"1" * 5000, b'{"states": [NaN], "actions": []}'],
+)
+def test_what_is_no_json_is_refused_and_kept(site: Site, body: bytes) -> None:
+    site.define()
+    id = site.open()
+    answer = site.post(f"/v1/episodes/{id}/feedback", content=body, headers=JSON)
+    assert answer.status_code == 422
+    [kept] = site.ledger.quarantine
+    assert kept.episode == id
+    assert kept.text is not None
+
+
+def test_an_episode_that_is_not_there_is_unknown_and_its_feedback_kept(site: Site) -> None:
+    for id in ("a" * 22, "short"):
+        answer = site.post(f"/v1/episodes/{id}/feedback", PLAYED)
+        assert answer.status_code == 404
+    assert [kept.outcome for kept in site.ledger.quarantine] == ["unknown", "unknown"]
+
+
+def test_a_body_of_another_type_is_refused(site: Site) -> None:
+    site.define()
+    path = f"/v1/episodes/{site.open()}/feedback"
+    for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+        headers = {"content-type": kind}
+        answer = site.post(path, content=json.dumps(PLAYED), headers=headers)
+        assert answer.status_code == 415
+    headers = {"content-type": "application/json; charset=utf-8"}
+    assert site.post(path, content=json.dumps(PLAYED), headers=headers).status_code == 201
+
+
+def test_a_correction_replaces_what_came_before(site: Site) -> None:
+    site.define()
+    id = site.open()
+    better = {**PLAYED, "rewards": [0, 0, 0]}
+    site.post(f"/v1/episodes/{id}/feedback", PLAYED)
+    first = site.post(f"/v1/episodes/{id}/correction", better)
+    again = site.post(f"/v1/episodes/{id}/correction", better)
+    assert (first.status_code, again.status_code) == (201, 200)
+    part = site.post(f"/v1/episodes/{id}/correction", {"steps": STEPS[:1]})
+    assert part.status_code == 422
+    assert standing(site).status.observed == 1
+
+
+def test_many_requests_at_once_share_a_write(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.define()
+    ids = [site.open() for _ in range(60)]
+    sizes: list[int] = []
+    append = site.ledger.append
+
+    def counted(events: Any) -> Any:
+        sizes.append(len(events))
+        return append(events)
+
+    monkeypatch.setattr(site.app.state.belated.commit, "_append", counted)
+    # each of them twice, as a client does that did not hear
+    answers = site.ask_together(
+        [site.asking("POST", f"/v1/episodes/{id}/feedback", json=PLAYED) for id in ids * 2]
+    )
+    statuses = [answer.status_code for answer in answers]
+    assert (statuses.count(201), statuses.count(200)) == (60, 60)
+    assert sum(sizes) == 120
+    assert len(sizes) < 60
+    assert standing(site).status.observed == 60
+
+
+def test_metrics_and_logs_tell_of_no_ids(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    site.define()
+    with caplog.at_level("INFO", "belated.service"):
+        id = site.open(subject="patient-17")
+        token = site.token("admin")
+        site.ask("POST", f"/v1/episodes/{id}/feedback", token, json=PLAYED)
+        site.ask("DELETE", "/v1/subjects/patient-17", token)
+        page = site.ask("GET", "/metrics", token).text
+    assert "POST /v1/episodes/{episode}/feedback 201" in caplog.text
+    said = caplog.text + page
+    for secret in (id, token, token.split("_", 2)[2], "patient-17", "0.5,"):
+        assert not re.search(re.escape(secret), said)

@@ -1,0 +1,177 @@
+"""Nobody gets anywhere without a token that is good for just that."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+from starlette.routing import Route
+
+from belated.online import Ledger
+from belated.service.auth import SCOPES
+from belated.service.guard import Guarded, scope
+from belated.service.routes import routes
+from service.site import CLINIC, PLAYED, Site
+
+PUBLIC = {"/healthz", "/readyz", "/openapi.json"}
+"""What anybody may ask."""
+
+TABLE = [(method, route) for route in routes() for method in sorted(route.methods)]
+GUARDED = [(method, route) for method, route in TABLE if route.path not in PUBLIC]
+NAMES = [f"{method} {route.path}" for method, route in GUARDED]
+
+
+def address(route: APIRoute, **given: object) -> str:
+    values = {"problem": "clinic", "subject": "me", "version": 1, "episode": "a" * 22, **given}
+    return re.sub(r"{(\w+)}", lambda found: str(values[found[1]]), route.path)
+
+
+def test_the_application_has_these_routes_and_no_others(site: Site) -> None:
+    assert all(isinstance(route, Route) for route in site.app.routes)
+    paths = {route.path for route in site.app.routes if isinstance(route, Route)}
+    assert paths == {route.path for _, route in TABLE} | {"/openapi.json"}
+    for route in site.app.routes:
+        assert isinstance(route, Guarded) == (route.path not in PUBLIC)  # type: ignore[attr-defined]
+
+
+def test_public_routes_answer_without_a_token(site: Site) -> None:
+    site.token("read")
+    assert {path: site.get(path).status_code for path in PUBLIC} == {
+        "/healthz": 200,
+        "/readyz": 503,
+        "/openapi.json": 200,
+    }
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Two problems, with an episode of the first, and a token for each scope and problem."""
+    with (
+        Ledger.open(f"sqlite:///{tmp_path_factory.mktemp('town') / 'ledger.db'}") as ledger,
+        Site(ledger, token_patience=0.0) as site,
+    ):
+        site.define()
+        site.define("shop")
+        episode = site.open()
+        tokens = {name: site.token(name) for name in SCOPES}
+        other = site.token("admin", problem="shop")
+        own = site.token("admin", problem="clinic")
+        yield site, episode, tokens, other, own
+
+
+@pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
+def test_every_route_refuses_who_has_no_good_token(town: Any, method: str, route: Guarded) -> None:
+    site, episode, tokens, *_ = town
+    path = address(route, episode=episode)
+    for token in (None, "", "x", "belated__", tokens["admin"] + "x", tokens["admin"].upper()):
+        answer = site.ask(method, path, token, content=b"{")
+        assert answer.status_code == 401, token
+        assert answer.headers["www-authenticate"] == "Bearer"
+    basic = {"authorization": f"Basic {tokens['admin']}"}
+    assert site.ask(method, path, headers=basic).status_code == 401
+
+
+@pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
+def test_every_route_refuses_every_other_scope(town: Any, method: str, route: Guarded) -> None:
+    site, episode, tokens, *_ = town
+    path = address(route, episode=episode)
+    for name, token in tokens.items():
+        if name not in (route.needs.scope, "admin"):
+            assert site.ask(method, path, token, content=b"{").status_code == 403, name
+
+
+@pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
+def test_every_route_refuses_a_token_of_another_problem(
+    town: Any, method: str, route: Guarded
+) -> None:
+    site, episode, _, other, _ = town
+    path = address(route, episode=episode)
+    assert site.ask(method, path, other, content=b"{").status_code == 403
+    missing = address(route, problem="nowhere", episode=episode)
+    assert site.ask(method, missing, other, content=b"{").status_code == 403
+
+
+@pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
+def test_every_route_of_a_problem_admits_its_own_token(
+    town: Any, method: str, route: Guarded
+) -> None:
+    site, _, tokens, _, own = town
+    path = address(route)  # an episode that is not there, so that nothing changes
+    of_one = "{problem}" in route.path or "{episode}" in route.path
+    answer = site.ask(method, path, own, content=b"{")
+    assert (answer.status_code in (401, 403)) is not of_one, answer.text
+    assert site.ask(method, path, tokens["admin"], content=b"{").status_code not in (401, 403)
+
+
+def test_a_token_of_a_problem_cannot_send_feedback_of_another_one_in_bulk(town: Any) -> None:
+    site, episode, _, other, _ = town
+    before = site.ledger.counts().events.get("feedback", 0)
+    answer = site.ask(
+        "POST",
+        "/v1/problems/shop/feedback",
+        other,
+        content=json.dumps({"episode": episode, **PLAYED}),
+        headers={"content-type": "application/x-ndjson"},
+    )
+    assert json.loads(answer.text)["status"] == 404
+    assert site.ledger.counts().events.get("feedback", 0) == before
+
+
+def test_a_token_of_a_problem_cannot_ask_about_an_episode_of_another(town: Any) -> None:
+    site, episode, _, other, _ = town
+    asked = {"state": 0, "step": 0, "episode": episode}
+    answer = site.ask("POST", "/v1/problems/shop/decide", other, json=asked)
+    assert answer.status_code == 404
+
+
+def test_a_route_that_declares_no_scope_cannot_be_made() -> None:
+    async def forgotten() -> None: ...
+
+    with pytest.raises(TypeError, match="/v1/new declares no scope"):
+        Guarded("/v1/new", forgotten)
+
+
+def test_a_scope_that_is_none_cannot_be_declared() -> None:
+    with pytest.raises(ValueError, match="scope is 'reed'; allowed are read, "):
+        scope("reed")
+
+
+def test_a_revoked_token_is_good_for_nothing(site: Site) -> None:
+    token = site.token("admin")
+    assert site.ask("GET", "/v1/problems", token).status_code == 200
+    site.ledger.tokens.revoke(token.split("_")[1])
+    assert site.ask("GET", "/v1/problems", token).status_code == 401
+
+
+def test_no_token_at_all_means_open_only_until_the_first_is_made(site: Site) -> None:
+    assert site.get("/v1/problems").status_code == 200
+    token = site.token("admin")
+    assert site.get("/v1/problems").status_code == 401
+    site.ledger.tokens.revoke(token.split("_")[1])
+    assert site.get("/v1/problems").status_code == 401
+
+
+def test_a_service_that_others_can_reach_is_never_open(ledger: Ledger) -> None:
+    with Site(ledger, open=False) as site:
+        assert site.get("/v1/problems").status_code == 401
+        assert site.post("/v1/problems", CLINIC).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "evil.example:8000"},
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"host": "["},
+    ],
+)
+def test_an_open_service_answers_no_other_site(site: Site, headers: dict[str, str]) -> None:
+    assert site.get("/v1/problems", headers=headers).status_code == 403
+
+
+def test_an_open_service_answers_pages_of_its_own(site: Site) -> None:
+    headers = {"host": "localhost:8000", "origin": "http://localhost:8000"}
+    assert site.get("/v1/problems", headers=headers).status_code == 200

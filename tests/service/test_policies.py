@@ -1,0 +1,148 @@
+"""Policies and standings over HTTP."""
+
+import numpy as np
+import pytest
+
+from belated.episode import Policy
+from belated.service.plans import diff, plan_of
+from histories import make_spec
+from service.site import PLAYED, Site
+
+BASE = "/v1/problems/clinic"
+
+
+def learn(site: Site, count: int = 30) -> int:
+    """Play until there is something new; returns the newest version."""
+    for _ in range(count):
+        site.post(f"/v1/episodes/{site.open()}/feedback", PLAYED)
+        site.host.step()
+    return int(site.get(f"{BASE}/versions").json()["versions"][-1]["version"])
+
+
+def test_a_policy_is_sent_once_to_who_keeps_its_tag(site: Site) -> None:
+    site.define()
+    first = site.get(f"{BASE}/policy")
+    tag = first.headers["etag"]
+    for given in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        again = site.get(f"{BASE}/policy", headers={"if-none-match": given})
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["etag"] == tag
+    assert site.get(f"{BASE}/policy", headers={"if-none-match": '"x"'}).status_code == 200
+    assert learn(site) > 1
+    newer = site.get(f"{BASE}/policy", headers={"if-none-match": tag})
+    assert newer.status_code == 200
+    assert newer.headers["etag"] != tag
+
+
+def test_a_version_never_changes(site: Site) -> None:
+    site.define()
+    first = site.get(f"{BASE}/policy").json()
+    newest = learn(site)
+    assert site.get(f"{BASE}/policy/1").json() == first
+    assert site.get(f"{BASE}/policy/{newest}").json() == site.get(f"{BASE}/policy").json()
+    for version, status in ((newest + 1, 404), (0, 422), ("x", 422), (2**70, 422)):
+        assert site.get(f"{BASE}/policy/{version}").status_code == status
+
+
+def test_the_difference_of_two_versions_is_what_differs(site: Site) -> None:
+    site.define()
+    newest = learn(site)
+    old, new = (site.get(f"{BASE}/policy/{v}").json()["plan"] for v in (1, newest))
+    said = site.get(f"{BASE}/policy/diff?from=1&to={newest}").json()
+    assert said["changes"]
+    for change in said["changes"]:
+        step, state = change["step"], change["state"]
+        assert change["before"] == [old[step][state]]
+        assert change["after"] == [new[step][state]]
+        old[step][state] = new[step][state]
+    assert old == new
+    assert site.get(f"{BASE}/policy/diff?from=1&to=99").status_code == 404
+    assert site.get(f"{BASE}/policy/diff?from=1").status_code == 422
+
+
+def test_a_policy_that_explores_tells_between_which_actions() -> None:
+    spec = make_spec()
+    explore = np.zeros((3, 4, 2), np.bool_)
+    plain = Policy(np.zeros((3, 4), np.int32), explore.copy(), 0.25)
+    explore[1, 2] = True
+    mixed = Policy(np.zeros((3, 4), np.int32), explore, 0.0)
+    said = plan_of(spec, 7, mixed)
+    assert said["explore"] == [{}, {"state 2": ["action 0", "action 1"]}, {}]
+    assert plan_of(spec, 7, plain)["epsilon"] == 0.25
+    [change] = diff(spec, plain, mixed)
+    assert change == {
+        "step": 1,
+        "state": "state 2",
+        "before": ["action 0"],
+        "after": ["action 0", "action 1"],
+    }
+
+
+def test_the_status_tells_what_is_missing(site: Site) -> None:
+    site.define()
+    ids = [site.open() for _ in range(5)]
+    site.post(f"/v1/episodes/{ids[0]}/feedback", PLAYED)
+    site.host.step()
+    said = site.get(f"{BASE}/status").json()
+    assert (said["begun"], said["observed"], said["missing"]) == (5, 1, 4)
+    assert said["ages"]["counts"]["inf"] == 4
+    assert 0 <= said["ages"]["median"] <= said["ages"]["oldest"]
+    assert said["psi"] > 0
+    assert said["in_flight"]["most"] == 1.0
+    assert said["alpha"] == 10
+    assert said["failure"] is None
+    assert said["serving"]["version"] == said["serving"]["newest"]
+
+
+def test_a_problem_that_cannot_be_folded_says_why(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.define()
+
+    def broken(self: object, event: object) -> None:
+        raise ValueError("The learner is out of order.")
+
+    monkeypatch.setattr("belated.online.fold.Fold.apply", broken)
+    said = site.get(f"{BASE}/status").json()
+    assert said["failure"] == "The learner is out of order."
+    assert said["missing"] is None
+    assert 'belated_failed{problem="clinic"} 1.0' in site.get("/metrics").text
+    site.host.step()
+    assert site.get("/readyz").json()["failed"] == 1
+
+
+@pytest.mark.parametrize("path", ["policy", "policy/1", "versions", "status"])
+def test_a_problem_that_is_not_there_has_none(site: Site, path: str) -> None:
+    assert site.get(f"/v1/problems/nowhere/{path}").status_code == 404
+
+
+def test_a_person_may_freeze_roll_back_and_shadow(site: Site) -> None:
+    site.define()
+    assert site.post(f"{BASE}/freeze").json() == {
+        "version": 1,
+        "newest": 1,
+        "frozen": True,
+        "shadow": False,
+    }
+    newest = learn(site)
+    assert newest > 1
+    assert site.get(f"{BASE}/policy").json()["version"] == 1
+    assert site.post(f"{BASE}/unfreeze").json()["version"] == newest
+    assert site.post(f"{BASE}/rollback", {"version": 1}).json()["version"] == 1
+    assert site.get(f"{BASE}/policy").json()["version"] == 1
+    site.post(f"{BASE}/unfreeze")
+    assert site.post(f"{BASE}/shadow", {"on": True}).json()["shadow"] is True
+    assert site.post(f"{BASE}/shadow", {"on": False}).json()["version"] == newest
+    assert site.post(f"{BASE}/rollback", {"version": newest + 1}).status_code == 422
+    assert site.post(f"{BASE}/rollback", {}).status_code == 422
+    assert site.post("/v1/problems/nowhere/freeze").status_code == 404
+    actions = [event.body["by"] for event in site.ledger.events(kinds=["control"])]
+    assert set(actions) == {"local"}
+
+
+def test_what_another_token_decides_is_under_its_name(site: Site) -> None:
+    site.define()
+    token = site.token("admin", problem="clinic")
+    site.ask("POST", f"{BASE}/freeze", token)
+    [event] = site.ledger.events(kinds=["control"])
+    assert event.body["by"] == token.split("_")[1]

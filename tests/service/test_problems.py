@@ -1,0 +1,88 @@
+"""Problems over HTTP."""
+
+from typing import Any
+
+import pytest
+
+from belated.online import Ledger
+from service.site import CLINIC, Site
+
+
+def test_a_problem_is_defined_once_and_the_same_again_is_a_repeat(site: Site) -> None:
+    first, again = (site.post("/v1/problems", CLINIC) for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json() == again.json() == site.get("/v1/problems/clinic").json()
+    assert first.json()["states"] == ["ill", "well"]
+    other = site.post("/v1/problems", CLINIC | {"horizon": 4})
+    assert other.status_code == 409
+    assert other.json()["error"] == "conflict"
+
+
+def test_problems_are_listed_oldest_first(site: Site) -> None:
+    for name in ("zoo", "abc"):
+        site.define(name)
+    listed = site.get("/v1/problems").json()["problems"]
+    assert [problem["name"] for problem in listed] == ["zoo", "abc"]
+
+
+def test_a_problem_has_a_policy_as_soon_as_it_is_defined(site: Site) -> None:
+    site.define()
+    assert site.get("/v1/problems/clinic/policy").json()["version"] == 1
+    site.host.step()
+    assert len(site.get("/v1/problems/clinic/versions").json()["versions"]) == 1
+
+
+def test_a_problem_may_have_known_rewards(site: Site) -> None:
+    site.define(rewards=[[0, 0], [0.5, 1]])
+    assert site.get("/v1/problems/clinic").json()["rewards"] == [[0, 0], [0.5, 1]]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "message"),
+    [
+        ({"horizon": 0}, "horizon", "greater than or equal to 1"),
+        ({"horizon": 10**9}, "horizon", "must be at most 2000000"),
+        ({"states": []}, "states", "at least 1"),
+        ({"name": "a/b"}, "name", "pattern"),
+        ({"rewards": [[2, 0], [0, 0]]}, None, ""),
+        ({"rewards": [[0]]}, None, "rewards has shape"),
+        ({"base": {"name": "nothing"}}, None, "base is 'nothing'; it must be one of"),
+        ({"base": {"name": "ucrl2", "options": {"delta": 7}}}, None, "delta"),
+        ({"base": {"name": "ucrl2", "options": {"delta": "x"}}}, None, ""),
+        ({"updater": {"name": "multi"}}, None, "updater is"),
+        ({"states": ["a", "a"]}, None, "twice"),
+        ({"surprise": 1}, "surprise", "not permitted"),
+    ],
+)
+def test_what_is_wrong_with_a_problem_is_said(
+    site: Site, change: dict[str, Any], field: str | None, message: str
+) -> None:
+    answer = site.post("/v1/problems", CLINIC | change)
+    assert answer.status_code == 422, answer.text
+    said = answer.json()
+    assert message in said["message"]
+    if field is not None:
+        assert said["field"] == field
+    assert site.ledger.last == 0
+
+
+def test_a_body_that_is_no_json_is_refused(site: Site) -> None:
+    headers = {"content-type": "application/json"}
+    answer = site.post("/v1/problems", content=b"{", headers=headers)
+    assert answer.status_code == 422
+    assert answer.json()["message"].startswith("The body is not JSON")
+    answer = site.post("/v1/problems", content=b"{}", headers={"content-type": "text/plain"})
+    assert answer.status_code == 422
+
+
+def test_a_problem_that_is_not_there_is_unknown(site: Site) -> None:
+    answer = site.get("/v1/problems/nowhere")
+    assert answer.status_code == 404
+    assert answer.json()["message"] == "There is no problem 'nowhere'."
+
+
+def test_a_problem_that_another_process_defined_is_known(site: Site, ledger: Ledger) -> None:
+    assert site.get("/v1/problems/clinic").status_code == 404
+    with Ledger.open(str(ledger.store.engine.url)) as other, Site(other) as neighbour:
+        neighbour.define()
+    assert site.get("/v1/problems/clinic").status_code == 200
