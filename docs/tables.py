@@ -49,7 +49,7 @@ ABOUT = {  # source, what it needs, cost of an update
 def guarantee(base: str, updater: str) -> str:
     """What is known of regret under delay."""
     if base == "optimal":
-        return "regret 0"
+        return "none: explores all the same" if updater == "explicit" else "regret 0"
     if base == "q-learning" and updater == "multi":
         return "M f(K/M), f = H^2 sqrt(SAT)"
     if base not in OPTIMISTIC:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from belated.mdp.gymnasium import from_gymnasium as from_gymnasium
     from belated.mdp.icu_sepsis import icu_sepsis as icu_sepsis
     from belated.mdp.model import MDP as MDP
+    from belated.mdp.worlds import world as world
     from belated.simulation.calibrate import calibrate as calibrate
     from belated.simulation.many import simulate_many as simulate_many
     from belated.simulation.simulate import simulate as simulate
@@ -76,6 +77,7 @@ _HOME = {
     "icu_sepsis": "belated.mdp.icu_sepsis",
     "DelayedFeedback": "belated.gym.delayed",
     "MDP": "belated.mdp.model",
+    "world": "belated.mdp.worlds",
     "calibrate": "belated.simulation.calibrate",
     "simulate": "belated.simulation.simulate",
     "results": "belated.sweep.results",

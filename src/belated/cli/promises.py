@@ -121,7 +121,7 @@ def vacuous(asked: "Asked", promises: "Sequence[Promise]") -> str:
     empty = sum(bound.vacuous for bound in proven)
     most = f"K H = {proven[0].most:,}, all that {asked.episodes:,} episodes can earn"
     if empty == len(proven) and all(promise.order.vacuous for promise in promises):
-        return f"Every number is vacuous: it is above {most}. Only proportions mean anything."
+        return f"Every total is vacuous: it is above {most}. Only proportions mean anything."
     if empty == len(proven):
         return f"Every bound is vacuous (*): it is above {most}. Orders are no bounds."
     if empty:

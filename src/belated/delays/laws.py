@@ -44,15 +44,15 @@ Inverse = Callable[[Floats], Floats]
 class Law:
     """A distribution over delays 0, 1, 2, ... and never.
 
-    The third argument is the quantile function: for p in [0, 1] the smallest j with
+    `quantiles` is the quantile function: for p in [0, 1] the smallest j with
     P(tau <= j) >= p (at p = 0 the least delay), inf where there is none. Two laws of one name
     and mean count as equal, so a name must tell what the law is.
     """
 
     name: str
     mean: float  # inf if the feedback may never return
-    _inverse: Inverse = field(repr=False, compare=False)
-    _lost: float = field(default=0.0, repr=False)  # probability of never, ahead of _inverse
+    quantiles: Inverse = field(repr=False, compare=False)
+    _lost: float = field(default=0.0, repr=False)  # probability of never, ahead of `quantiles`
 
     def quantile(self, p: float) -> float:
         """The smallest j with P(tau <= j) >= p; inf if there is none."""
@@ -61,7 +61,7 @@ class Law:
         kept = 1 - self._lost
         if p > kept or kept == 0:
             return math.inf
-        return float(self._inverse(np.array([min(1.0, p / kept)]))[0])
+        return float(self.quantiles(np.array([min(1.0, p / kept)]))[0])
 
     def at(self, u: Floats) -> Ints:
         """The delays that the uniforms `u` in [0, 1) stand for."""
@@ -71,7 +71,7 @@ class Law:
         lost = u < self._lost
         rest = np.zeros_like(u)
         np.divide(u - self._lost, 1 - self._lost, out=rest, where=~lost)
-        delays = self._inverse(np.minimum(rest, _BELOW_ONE).ravel()).reshape(u.shape)
+        delays = self.quantiles(np.minimum(rest, _BELOW_ONE).ravel()).reshape(u.shape)
         wrong = ~((delays >= 0) & (delays == np.floor(delays)))
         if wrong.any():
             raise ValueError(
@@ -190,7 +190,7 @@ def never(probability: float, otherwise: Law) -> Law:
     return Law(
         f"never:{_plain(probability)}:{otherwise.name}",
         math.inf if probability > 0 else otherwise.mean,
-        otherwise._inverse,
+        otherwise.quantiles,
         probability + (1 - probability) * otherwise._lost,
     )
 

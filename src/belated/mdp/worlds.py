@@ -87,6 +87,10 @@ def parse(text: str) -> MDP:
     return look_up(text).make()
 
 
+world = parse
+"""As `belated.world` has it."""
+
+
 def look_up(text: str) -> Named:
     """What a name stands for, or a sentence with all that are understood."""
     for kind in KINDS:
