@@ -1,6 +1,6 @@
 """`belated`: the command line.
 
-Exit codes: 0 done, 2 wrong usage, 130 stopped by Ctrl-C. Commands import what they need when
+Exit codes: 0 done, 1 something is wrong with what was found, 2 wrong usage, 130 stopped by Ctrl-C. Commands import what they need when
 they run, so that `belated --help` is quick.
 """
 
@@ -14,6 +14,7 @@ import belated
 from belated.cli.bounds import bounds
 from belated.cli.calibrate import calibrate
 from belated.cli.figures import figures
+from belated.cli.ledger import ledger
 from belated.cli.reproduce import reproduce
 from belated.cli.run import run
 from belated.cli.serve import serve
@@ -33,6 +34,7 @@ app = typer.Typer(
 for command in (reproduce, run, sweep, figures, calibrate, bounds, worlds, show, serve):
     app.command()(command)
 app.add_typer(token)
+app.add_typer(ledger)
 
 
 def _tell_version(asked: bool) -> None:

