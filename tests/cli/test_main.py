@@ -17,6 +17,7 @@ COMMANDS = (
     "show",
     "serve",
     "token",
+    "ledger",
 )
 
 

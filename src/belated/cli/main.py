@@ -1,7 +1,7 @@
 """`belated`: the command line.
 
-Exit codes: 0 done, 1 something is wrong with what was found, 2 wrong usage, 130 stopped by Ctrl-C. Commands import what they need when
-they run, so that `belated --help` is quick.
+Exit codes: 0 done, 1 something is wrong with what was found, 2 wrong usage, 130 stopped by
+Ctrl-C. Commands import what they need when they run, so that `belated --help` is quick.
 """
 
 import os
