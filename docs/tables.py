@@ -84,9 +84,7 @@ def algorithms(results: Results) -> Iterator[str]:
 
 def regret_cell(results: Results, base: str, updater: str, chain: str) -> str:
     """The mean final regrets of one chain."""
-    found = (
-        mean_regret(results, world=chain, base=base, updater=updater, delay=d) for d in DELAYS
-    )
+    found = (mean_regret(results, world=chain, base=base, updater=updater, delay=d) for d in DELAYS)
     return ", ".join(f"{regret:.0f}" for regret in found)
 
 
