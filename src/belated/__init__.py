@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from belated import delays as delays
     from belated import gym as gym
     from belated import theory as theory
+    from belated.client import Client as Client
     from belated.episode import Episode as Episode
     from belated.episode import Policy as Policy
     from belated.episode import Shape as Shape
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Client": "belated.client",
     "Episode": "belated.episode",
     "Policy": "belated.episode",
     "Shape": "belated.episode",
