@@ -72,11 +72,14 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that listens there."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(found[4][:2], family=found[0])
+        listener = socket.create_server(found[4][:2], family=found[0])
     except OSError as error:
         raise typer.BadParameter(
             f"{host}:{port} cannot be listened at: {error.strerror}.", param_hint="'--port'"
         ) from None
+    # asyncio leaves this out for a socket that it is handed, and each answer would wait 40 ms
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def tell(host: str, port: int, store: str, *, guarded: bool) -> None:

@@ -1,0 +1,335 @@
+"""Servers are killed under load, time and again: what was acknowledged is there, once.
+
+BELATED_CRASH=1 makes it long: 20,000 episodes and a dozen kills on each database.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from typer.testing import CliRunner
+
+from belated.cli.main import app
+from belated.online import Ledger
+from belated.online.follower import Follower
+from online.conftest import postgres, postgres_url, sqlite_url
+from service.site import CLINIC
+
+__all__ = ["postgres", "postgres_url", "sqlite_url"]
+
+T = TypeVar("T")
+
+BELATED = [sys.executable, "-W", "error", "-c", "from belated.cli.main import main; main()"]
+CLIENTS = 8
+BLOCK = 25
+"""How many episodes a client opens before it sends what came back of them, shuffled."""
+PATIENCE = 120.0
+"""Seconds after which a test that makes no progress fails."""
+TAKEOVER = 10.0
+"""Seconds in which another must plan when the one that plans has died."""
+
+
+class Size(NamedTuple):
+    episodes: int
+    crashes: int
+
+
+LONG = os.environ.get("BELATED_CRASH") == "1"
+ON_SQLITE = Size(20_000, 12) if LONG else Size(1000, 2)
+ON_POSTGRES = Size(20_000, 12) if LONG else Size(400, 1)
+
+
+def played(number: int) -> dict[str, Any]:
+    """What came back of an episode; no two are alike."""
+    return {"states": [0, 1, 1, 0], "actions": [1, 0, number % 2], "rewards": [0, 1, number / 1e5]}
+
+
+def eventually(true: Callable[[], bool], patience: float = PATIENCE) -> None:
+    """Ask until it is true."""
+    deadline = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < deadline, f"It did not come true within {patience} s."
+
+
+class Answer(NamedTuple):
+    status: int
+    body: Any
+
+
+class Server:
+    """`belated serve`, which can be killed and started again, on another port each time."""
+
+    def __init__(self, store: str, log: Path) -> None:
+        self._command = [*BELATED, "serve", "--store", store, "--port", "0", "--interval", "0.1"]
+        self._log = log
+        self.address: tuple[str, int] | None = None
+        """Where it listens; None while it is down."""
+        self.start()
+
+    def start(self) -> None:
+        """Returns as soon as it listens, which is before it is ready."""
+        with self._log.open("a") as log:
+            self._process = subprocess.Popen(
+                self._command, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        assert self._process.stdout is not None
+        said = self._process.stdout.readline()
+        assert " at http://" in said, self._log.read_text()
+        host, _, port = said.split(" at http://")[1].split(";")[0].rpartition(":")
+        self.address = host, int(port)
+
+    def kill(self) -> None:
+        self.address = None
+        self._process.kill()
+        self._process.communicate()
+
+    def ask(self, method: str, path: str, given: Any = None) -> Answer:
+        assert self.address is not None
+        connection = HTTPConnection(*self.address, timeout=PATIENCE)
+        try:
+            return ask(connection, method, path, given)
+        finally:
+            connection.close()
+
+    @property
+    def readiness(self) -> dict[str, Any]:
+        body: dict[str, Any] = self.ask("GET", "/readyz").body
+        return body
+
+
+def ask(connection: HTTPConnection, method: str, path: str, given: Any = None) -> Answer:
+    """One request."""
+    body = None if given is None else json.dumps(given).encode()
+    connection.request(method, path, body, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    return Answer(response.status, json.loads(response.read()))
+
+
+@contextmanager
+def fleet(count: int, store: str, folder: Path) -> Iterator[list[Server]]:
+    """Servers on one store; none of them may complain."""
+    log = folder / "stderr.txt"
+    servers: list[Server] = []
+    try:
+        for _ in range(count):
+            servers.append(Server(store, log))
+        yield servers
+    finally:
+        for server in servers:
+            server.kill()
+    assert log.read_text() == ""
+
+
+class Load:
+    """What clients are to do, and what the servers told them."""
+
+    def __init__(self, servers: list[Server], size: Size) -> None:
+        self.size = size
+        self.begun: list[int] = []
+        """The episodes that are open, or back."""
+        self.opened: dict[str, set[int]] = defaultdict(set)
+        """The versions that an episode was said to be played with."""
+        self.recorded: dict[str, set[int]] = defaultdict(set)
+        """The seqs at which its feedback was said to be."""
+        self.answered = self.broken = self.kills = 0
+        """Requests that had an answer, those that had none, and why."""
+        self.news = threading.Condition()
+        """Held to change any of these."""
+        self._servers = servers
+
+    def run(self, crash: Callable[["Load"], None]) -> None:
+        """Let all clients do their part; `crash` is called at random moments meanwhile."""
+        moments = random.Random(7).sample(range(2 * self.size.episodes), self.size.crashes)
+        with ThreadPoolExecutor(CLIENTS) as pool:
+            clients = [pool.submit(Client(self, number).play) for number in range(CLIENTS)]
+            for moment in sorted(moments):
+                self._wait(lambda: self.answered > moment or failed(clients))  # noqa: B023
+                if failed(clients):
+                    break
+                crash(self)
+        for client in clients:
+            client.result()
+        print(f"{self.answered} acknowledged, {self.broken} without answer, {self.kills} kills")
+
+    def kill(self, server: Server) -> None:
+        self.kills += 1
+        server.kill()
+
+    def start(self, server: Server) -> None:
+        server.start()
+        with self.news:
+            self.news.notify_all()
+
+    def addresses(self) -> list[tuple[str, int]]:
+        """Of the servers that are up; waits for one."""
+
+        def up() -> list[tuple[str, int]]:
+            return [server.address for server in self._servers if server.address is not None]
+
+        return self._wait(up)
+
+    def _wait(self, true: Callable[[], T]) -> T:
+        with self.news:
+            found = self.news.wait_for(true, PATIENCE)
+        assert found, f"It did not come true within {PATIENCE} s."
+        return found
+
+
+def failed(clients: list[Future[None]]) -> bool:
+    return any(client.done() and client.exception() for client in clients)
+
+
+class Client:
+    """Sends everything until it is acknowledged, to whichever server is up."""
+
+    def __init__(self, load: Load, number: int) -> None:
+        self._load = load
+        self._mine = range(number, load.size.episodes, CLIENTS)
+        self._rng = random.Random(number)
+        self._connection: HTTPConnection | None = None
+
+    def play(self) -> None:
+        """Open some episodes, then send what came back of them, and of anybody's once more."""
+        load, rng = self._load, self._rng
+        for first in range(0, len(self._mine), BLOCK):
+            block = self._mine[first : first + BLOCK]
+            for number in block:
+                answer = self._send("/v1/problems/clinic/episodes", {"id": id_of(number)})
+                with load.news:
+                    load.opened[id_of(number)].add(answer["version"])
+                    load.begun.append(number)
+            outcomes = [*block, *rng.choices(load.begun, k=BLOCK // 2)]
+            for number in rng.sample(outcomes, len(outcomes)):
+                answer = self._send(f"/v1/episodes/{id_of(number)}/feedback", played(number))
+                with load.news:
+                    load.recorded[id_of(number)].add(answer["seq"])
+        self._close()
+
+    def _send(self, path: str, given: Any) -> Any:
+        while True:
+            try:
+                answer = self._try(path, given)
+            except (OSError, HTTPException):
+                self._close()
+                with self._load.news:
+                    self._load.broken += 1
+                continue
+            if answer.status == 503:
+                continue
+            assert answer.status in (200, 201), answer
+            with self._load.news:
+                self._load.answered += 1
+                self._load.news.notify_all()
+            return answer.body
+
+    def _try(self, path: str, given: Any) -> Answer:
+        if self._connection is None:
+            address = self._rng.choice(self._load.addresses())
+            self._connection = HTTPConnection(*address, timeout=PATIENCE)
+        return ask(self._connection, "POST", path, given)
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def id_of(number: int) -> str:
+    """What a client calls an episode."""
+    return f"episode-{number:014d}"
+
+
+def define(server: Server, name: str = "clinic") -> None:
+    """Define a problem; returns when its first policy is published."""
+    given = {**CLINIC, "name": name, "episodes": 20_000}
+    assert server.ask("POST", "/v1/problems", given).status == 201
+    eventually(lambda: server.ask("GET", f"/v1/problems/{name}/policy").status == 200, TAKEOVER)
+
+
+def settled(server: Server) -> int:
+    """How many episodes its learner has observed, once nothing waits any more."""
+
+    def status() -> dict[str, Any]:
+        body: dict[str, Any] = server.ask("GET", "/v1/problems/clinic/status").body
+        assert body["failure"] is None
+        return body
+
+    eventually(lambda: status()["waiting"] == 0)
+    return int(status()["observed"])
+
+
+def check(store: str, load: Load, episodes: int) -> None:
+    """What was acknowledged is there as it was told, once, and all else follows from it."""
+    ids = {id_of(number): number for number in range(episodes)}
+    with Ledger.open(store) as ledger:
+        problem = ledger.problem("clinic")
+        assert problem is not None
+        opened = list(ledger.events(problem.id, kinds=["opened"]))
+        heard = list(ledger.events(problem.id, kinds=["feedback"]))
+        learner = Follower(ledger, problem).catch_up().learner
+        assert ledger.counts().refusals == 0
+    assert Counter(event.episode for event in opened) == Counter(list(ids))
+    assert Counter(event.episode for event in heard) == Counter(list(ids))
+    assert load.opened == {event.episode: {event.body["version"]} for event in opened}
+    assert load.recorded == {event.episode: {event.seq} for event in heard}
+    for event in heard:
+        assert event.episode is not None
+        assert event.body["rewards"] == played(ids[event.episode])["rewards"]
+    assert learner.observed == episodes
+    said = CliRunner().invoke(app, ["ledger", "verify", "--store", store])
+    assert said.exit_code == 0, said.output
+
+
+def test_nothing_acknowledged_is_lost_or_counts_twice_when_it_is_killed(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    size = ON_SQLITE
+
+    def crash(load: Load) -> None:
+        load.kill(server)
+        load.start(server)
+        if load.kills % 3 == 2:  # once more, while it finds its way back under load
+            load.kill(server)
+            load.start(server)
+
+    with fleet(1, sqlite_url, tmp_path) as [server]:
+        define(server)
+        load = Load([server], size)
+        load.run(crash)
+        assert settled(server) == size.episodes
+    assert load.broken > 0
+    check(sqlite_url, load, size.episodes)
+
+
+def test_another_takes_over_and_nothing_is_lost_when_the_one_that_plans_is_killed(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    size = ON_POSTGRES
+
+    def crash(load: Load) -> None:
+        eventually(lambda: any(server.readiness["plans"] for server in servers))
+        [planner] = [server for server in servers if server.readiness["plans"]]
+        [other] = [server for server in servers if server is not planner]
+        load.kill(planner)
+        eventually(lambda: bool(other.readiness["plans"]), TAKEOVER)
+        define(other, f"after-{load.kills}")  # it publishes
+        load.start(planner)
+
+    with fleet(2, postgres_url, tmp_path) as servers:
+        define(servers[0])
+        load = Load(servers, size)
+        load.run(crash)
+        assert [settled(server) for server in servers] == [size.episodes] * 2
+    assert load.broken > 0
+    check(postgres_url, load, size.episodes)
