@@ -16,6 +16,7 @@ COMMANDS = (
     "worlds",
     "show",
     "serve",
+    "demo",
     "token",
     "ledger",
 )

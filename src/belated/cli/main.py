@@ -13,6 +13,7 @@ import typer
 import belated
 from belated.cli.bounds import bounds
 from belated.cli.calibrate import calibrate
+from belated.cli.demo import demo
 from belated.cli.figures import figures
 from belated.cli.ledger import ledger
 from belated.cli.reproduce import reproduce
@@ -31,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # half the time, and it does not say that --version takes a value
     pretty_exceptions_enable=False,
 )
-for command in (reproduce, run, sweep, figures, calibrate, bounds, worlds, show, serve):
+for command in (reproduce, run, sweep, figures, calibrate, bounds, worlds, show, serve, demo):
     app.command()(command)
 app.add_typer(token)
 app.add_typer(ledger)

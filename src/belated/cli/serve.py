@@ -2,14 +2,22 @@
 
 import logging
 import socket
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from belated.cli.token import DEFAULT, Store, open_ledger
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from belated.online.ledger import Ledger
+
+HOST: Final = "127.0.0.1"
+PORT: Final = 8000
+"""Where to listen, unless another place is asked for."""
 
 
 def serve(
@@ -19,8 +27,8 @@ def serve(
         typer.Option(
             help="Where to listen. Any other address than this machine's own needs a token."
         ),
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    ] = HOST,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = PORT,
     interval: Annotated[
         float, typer.Option(min=0.01, help="Seconds between two looks at what has come back.")
     ] = 1.0,
@@ -32,29 +40,49 @@ def serve(
     one, and from then on every request needs one. Put it behind a proxy that speaks TLS.
     """
     with open_ledger(store) as ledger:
-        try:
-            import uvicorn
-
-            from belated.online.host import Host
-            from belated.service import Settings, create_app
+        with extra():
             from belated.service.auth import is_loopback
-        except ImportError as error:
-            raise typer.BadParameter(str(error)) from None
         check_host(host, store, local=is_loopback(host), ledger=ledger)
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
         logging.getLogger("belated.service").setLevel("INFO" if verbose else "WARNING")
-        settings = Settings(open=is_loopback(host))
-        app = create_app(ledger, Host(ledger, interval=interval), settings)
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            log_level="warning",
-            access_log=False,  # it would tell of ids and subjects
-            server_header=False,
-        )
+        server = server_of(ledger, open=is_loopback(host), interval=interval)
         with listening(host, port) as listener:
-            tell(host, listener.getsockname()[1], store, guarded=bool(ledger.tokens.all()))
-            uvicorn.Server(config).run(sockets=[listener])
+            address = address_of(host, listener.getsockname()[1])
+            tell(address, store, guarded=bool(ledger.tokens.all()))
+            server.run(sockets=[listener])
+
+
+@contextmanager
+def extra() -> Iterator[None]:
+    """Imports within that need what is not installed leave with a sentence."""
+    try:
+        yield
+    except ImportError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def server_of(
+    ledger: "Ledger", *, open: bool, interval: float, grace: int | None = None
+) -> "uvicorn.Server":
+    """A server of the service around a ledger.
+
+    `open` lets it do without tokens as long as there are none. `grace` is how many seconds
+    requests have that are open at the end; with None, as many as they need.
+    """
+    with extra():
+        import uvicorn
+
+        from belated.online.host import Host
+        from belated.service import Settings, create_app
+    config = uvicorn.Config(
+        create_app(ledger, Host(ledger, interval=interval), Settings(open=open)),
+        log_config=None,
+        log_level="warning",
+        access_log=False,  # it would tell of ids and subjects
+        server_header=False,
+        timeout_graceful_shutdown=grace,
+    )
+    return uvicorn.Server(config)
 
 
 def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
@@ -82,9 +110,17 @@ def listening(host: str, port: int) -> socket.socket:
     return listener
 
 
-def tell(host: str, port: int, store: str, *, guarded: bool) -> None:
+def address_of(host: str, port: int) -> str:
+    """Where a browser finds it.
+
+    >>> address_of("::1", 8000)
+    'http://[::1]:8000'
+    """
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def tell(address: str, store: str, *, guarded: bool) -> None:
     """Say where it is and what to do next."""
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     typer.echo(f"belated serves {hidden(store)} at {address}; stop it with Ctrl-C.")
     typer.echo(f"What it can do: {address}/openapi.json; whether it is ready: {address}/readyz")
     if guarded:

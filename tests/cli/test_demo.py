@@ -1,0 +1,175 @@
+"""`belated demo`, as it is typed."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from belated.cli import demo as command
+from belated.cli.main import app
+from belated.client import Client
+from belated.demo.lateness import Lateness
+from belated.online import Ledger, Part, Spec
+from service.site import wait_until
+
+BELATED = [sys.executable, "-W", "error", "-c", "from belated.cli.main import main; main()"]
+
+
+@contextmanager
+def demo(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A demo in a process of its own, whose temporary folder is made in `folder`."""
+    with subprocess.Popen(
+        [*BELATED, "demo", "--port", "0", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"TMPDIR": str(folder), "PYTHONUTF8": "1"},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def typed(*words: str) -> Any:
+    return CliRunner().invoke(app, ["demo", *words], catch_exceptions=False)
+
+
+def counts(summary: str) -> dict[str, int]:
+    """The numbers before some words of a summary."""
+    words = ("patients", "back", "never", "pending", "sent twice", "answered")
+    found = {word: re.search(rf"([\d,]+) {word}", summary) for word in words}
+    return {word: int(one[1].replace(",", "")) for word, one in found.items() if one}
+
+
+def test_it_ends_by_itself_and_what_it_says_is_true(tmp_path: Path) -> None:
+    words = ["--episodes", "100", "--rate", "400", "--mean-delay", "10", "--never", "0.1"]
+    with demo(tmp_path, *words) as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    drawn = [Lateness(mean=10, never=0.1, seed=7).sendings(k) for k in range(1, 101)]
+    never = sum(not sendings for sendings in drawn)
+    twice = sum(one.again for sendings in drawn for one in sendings)
+    *_, first, second = out.splitlines()
+    assert counts(first) == {
+        "patients": 100,
+        "back": 100 - never,
+        "never": never,
+        "pending": never,
+        "sent twice": twice,
+        "answered": twice,
+    }
+    assert never > 0
+    assert re.fullmatch(
+        r"Mean return: \d\.\d\d of the first 10, \d\.\d\d of the last 10; "
+        r"the best possible is 4\.71\.",
+        second,
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_ends_it_in_order_and_a_store_is_kept(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'kept.db'}"
+    with demo(tmp_path, "--rate", "50", "--store", store) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(2)]
+        address = said[1].split("Dashboard: ")[1].split("/ ;")[0]
+        client = Client(address)
+        wait_until(lambda: client.status("clinic")["begun"] > 5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    *_, first, _, kept = out.splitlines()
+    assert kept == f"All of it is kept in {store}."
+    with Ledger.open(store) as ledger:
+        clinic = ledger.problem("clinic")
+        assert clinic is not None
+        opened = list(ledger.events(clinic.id, kinds=["opened"]))
+    told = counts(first)
+    assert told["patients"] == len(opened)
+    assert told["pending"] == told["patients"] - told["back"]
+
+    again = typed("--port", "0", "--store", store, "--episodes", "3", "--mean-delay", "0")
+    assert again.exit_code == 0, again.output
+    assert "3 patients: " in again.output
+    with Ledger.open(store) as ledger:
+        assert len(list(ledger.events(clinic.id, kinds=["opened"]))) == len(opened) + 3
+
+
+def test_another_port_is_taken_where_none_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(command, "PORT", port)
+        with command.somewhere(None) as free:
+            other = free.getsockname()[1]
+        assert other != port
+        assert capsys.readouterr().out == f"Port {port} is taken; this is at {other}.\n"
+        with pytest.raises(typer.BadParameter, match="cannot be listened at"):
+            command.somewhere(port)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'ledger.db'}"
+
+
+def test_a_store_with_tokens_is_refused(store: str) -> None:
+    with Ledger.open(store) as ledger:
+        ledger.tokens.add("id", b"hash", scopes=["admin"], problem=None)
+    said = typed("--store", store, "--port", "0")
+    assert said.exit_code == 2
+    assert "has tokens" in said.output
+
+
+def test_a_store_with_another_clinic_is_refused(store: str) -> None:
+    other = Spec(
+        name="clinic",
+        states=["ill"],
+        actions=["wait"],
+        horizon=1,
+        rewards=None,
+        base=Part("ucrl2"),
+        updater=Part("active"),
+        episodes=10,
+    )
+    with Ledger.open(store) as ledger:
+        ledger.define(other)
+    said = typed("--store", store, "--port", "0")
+    assert said.exit_code == 1
+    assert "The demo cannot go on: " in said.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--rate", "0"], "'--rate'"),
+        (["--never", "2"], "'--never'"),
+        (["--mean-delay", "-1"], "'--mean-delay'"),
+        (["--episodes", "0"], "'--episodes'"),
+        (["--seed", str(2**64)], "seed is"),
+        (["--store", "mysql://x"], "store is of the kind 'mysql'"),
+    ],
+)
+def test_wrong_usage_leaves_with_2_and_a_sentence(words: list[str], message: str) -> None:
+    said = typed("--port", "0", *words)
+    assert said.exit_code == 2
+    assert message in said.output
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    script = "import sys; sys.modules['fastapi'] = None; from belated.cli.main import main; main()"
+    words = [sys.executable, "-c", script, "demo", "--port", "0"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "pip install 'belated[service]'" in " ".join(done.stderr.split())

@@ -1,0 +1,128 @@
+"""The requests that the README and docs/service.md show work as printed.
+
+They are run by bash as they stand, but for the port. A comment beside or below a request shows its
+answer, and `…` stands for whatever was left out.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import belated as bl
+from belated.cli.main import app
+from service.site import wait_until
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("curl") is None or shutil.which("bash") is None,
+    reason="curl and bash are not installed",
+)
+
+ROOT = Path(__file__).parents[1]
+BELATED = [sys.executable, "-W", "error", "-c", "from belated.cli.main import main; main()"]
+PRINTED = "localhost:8000"
+SOON = "in a second: "
+"""Before an answer that is true after a moment."""
+
+
+def section(text: str, title: str) -> str:
+    """What stands under a title."""
+    return text.split(f"{title}\n")[1].split("\n## ")[0]
+
+
+FOR_REAL = section((ROOT / "README.md").read_text(), "## For real")
+FIRST = section((ROOT / "docs/service.md").read_text(), "# Service")
+
+
+def blocks(text: str, language: str) -> str:
+    """All code in a language, as one would paste it."""
+    return "\n".join(re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL))
+
+
+@contextmanager
+def running(*words: str) -> Iterator[str]:
+    """A command that serves; gives the address without http://."""
+    with subprocess.Popen([*BELATED, *words], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            told = next(line for line in process.stdout if "127.0.0.1:" in line)
+            port = re.search(r"127\.0\.0\.1:(\d+)", told)
+            assert port
+            yield f"localhost:{port[1]}"
+        finally:
+            process.terminate()  # in order, so that the demo takes its folder away
+
+
+def bash(script: str, at: str) -> list[str]:
+    """The lines that a script prints; no command in it may fail."""
+    assert PRINTED in script
+    done = subprocess.run(
+        ["bash", "-e", "-c", script.replace(PRINTED, at)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def promised(script: str) -> list[str]:
+    """The answers that comments show, in order."""
+    return re.findall(r"^(?:[^#\n]* )?# (.*)$", script, re.MULTILINE)
+
+
+def keeps(answer: str, promise: str) -> bool:
+    """Whether an answer is as it was shown."""
+    parts = [part.strip() for part in promise.removeprefix(SOON).split("…")]
+    return re.fullmatch(".*".join(map(re.escape, parts)), answer) is not None
+
+
+def test_a_promise_is_kept_word_by_word_but_for_what_it_leaves_out() -> None:
+    assert keeps('{"a":1,"b":2}  200', '{"a":…, … }  200')
+    assert keeps('{"a":1}', 'in a second: … "a":1 …')
+    assert not keeps('{"a":1}  201', '{"a":1}  200')
+    assert not keeps('{"a":1,"b":2}', '{"a":1}')
+    assert promised("ask this   # that\n# and those\nask more\n") == ["that", "and those"]
+
+
+def test_the_readme_shows_what_the_service_answers_while_the_demo_runs() -> None:
+    script = blocks(FOR_REAL, "bash")
+    assert len(script.splitlines()) <= 25
+    promises = promised(script)
+    assert len(promises) == script.count("\nask ")
+    with running("demo", "--port", "0", "--rate", "20") as at:
+        answers = bash(script, at)
+        *told, last = zip(answers, promises, strict=True)
+        for answer, promise in told:
+            assert keeps(answer, promise)
+        _, promise = last
+        assert promise.startswith(SOON)
+        function, *_, request = script.strip().splitlines()
+        wait_until(lambda: keeps(bash(f"{function}\n{request}", at)[0], promise))
+
+
+def test_the_first_requests_of_the_service_work_as_printed(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'belated.db'}"
+    with running("serve", "--store", store, "--port", "0") as at:
+        defined, opened, told = bash(blocks(FIRST, "bash"), at)
+        assert keeps(defined, '{"name":"clinic", … }')
+        assert keeps(opened, '{"episode": … "version": 1, … "plan":[{"ill":"wait", … }')
+        assert keeps(told, '{"result":"recorded","seq":…}')
+        exec(blocks(FIRST, "python").replace(PRINTED, at), {"__name__": "service"})
+        client = bl.Client(f"http://{at}")
+        wait_until(lambda: client.status("clinic")["observed"] == 2)
+        assert client.status("clinic")["missing"] == 0
+
+
+def test_the_commands_before_them_are_there() -> None:
+    known = {command.callback.__name__ for command in app.registered_commands if command.callback}
+    told = [
+        re.findall(r"^belated (\w+)", blocks(text, ""), re.MULTILINE) for text in (FOR_REAL, FIRST)
+    ]
+    assert told == [["demo"], ["serve"]]
+    assert known >= {"demo", "serve"}
