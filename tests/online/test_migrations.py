@@ -1,6 +1,8 @@
 """A database of any version is brought up to date."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from belated.checks.ledger import samples
-from belated.online import Ledger, migrations, schema
+from belated.online import Feedback, Ledger, migrations, schema
+from belated.online.host import Host
+from belated.online.standing import Standing
 from belated.online.store import Store
+from belated.online.verify import verify
 
 NEXT = '''
 """A column more."""
@@ -28,6 +33,38 @@ def upgrade() -> None:
 '''
 
 
+FIRST = Path(__file__).with_name("first_migration.sql")
+"""A ledger as the first version wrote it, with something of every kind; never to be changed."""
+DIGEST = "26b1aa4f0bc9bf3d71f9033d15a0b0e2a8a47aa924ef032bdaffcbc696b5d5ca"
+"""Of its events."""
+POLICY = "216e230404f14c86edc784797110bac45ec796998a92c9693a8df9e1b0d748e2"
+"""Of what they come to."""
+
+
+@pytest.fixture
+def first(url: str, tmp_path: Path) -> str:
+    """The address of that ledger, on either database."""
+    file = f"sqlite:///{tmp_path / 'first.db'}"
+    with closing(sqlite3.connect(tmp_path / "first.db")) as connection:
+        connection.executescript(FIRST.read_text())
+    if url.startswith("sqlite"):
+        return file
+    old, new = Store.open(file), Store.open(url)
+    with old.reading() as source, new.writing() as target:
+        migrations.upgrade(target, "0001")
+        tables = {store: sa.MetaData() for store in (source, target)}
+        for store, known in tables.items():
+            known.reflect(store)
+        for table in tables[target].sorted_tables:
+            rows = source.execute(sa.select(tables[source].tables[table.name])).all()
+            if rows and table.name != migrations.TABLE:
+                rows.sort(key=lambda row: row._mapping.get("seq", 0))
+                target.execute(sa.insert(table), [dict(row._mapping) for row in rows])
+    old.close()
+    new.close()
+    return url
+
+
 @pytest.fixture
 def later(tmp_path: Path) -> Path:
     """The versions, with another one to come."""
@@ -35,6 +72,11 @@ def later(tmp_path: Path) -> Path:
     shutil.copytree(migrations.FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "versions" / "v9999_next.py").write_text(NEXT)
     return folder
+
+
+def played(number: int) -> dict[str, list[float]]:
+    """What may come back of an episode of that ledger."""
+    return {"states": [0, number, 1, 2], "actions": [1, 0, 1], "rewards": [0.5, 1, number / 4]}
 
 
 def version(ledger: Ledger) -> str | None:
@@ -66,6 +108,52 @@ def test_a_database_of_the_first_version_is_brought_up_to_date(url: str) -> None
     with Ledger.open(url) as ledger:
         assert version(ledger) == migrations.newest()
         assert samples.opened(ledger, samples.defined(ledger))
+
+
+def test_a_ledger_of_the_first_version_is_read_as_it_was_written(first: str) -> None:
+    with Ledger.open(first) as ledger:
+        assert version(ledger) == migrations.newest()
+        counts = ledger.counts()
+        assert (counts.episodes, counts.answered, counts.withdrawn) == (14, 12, 1)
+        assert set(counts.events) == {
+            "defined",
+            "opened",
+            "feedback",
+            "corrected",
+            "withdrawn",
+            "tick",
+            "published",
+            "control",
+        }
+        assert (counts.redacted, counts.refusals) == (1, 1)
+        assert (ledger.digest(), ledger.faults()) == (DIGEST, [])
+        assert [token.id for token in ledger.tokens.all()] == ["one"]
+        [problem] = ledger.problems()
+        verdict = verify(ledger, problem)
+        assert (verdict.faults, verdict.unsettled, verdict.policy) == ([], [], POLICY)
+
+
+def test_a_ledger_of_the_first_version_goes_on(first: str) -> None:
+    with Ledger.open(first) as ledger:
+        [problem] = ledger.problems()
+        host = Host(ledger)
+        host.step()
+        standing = host.standing(problem)
+        assert isinstance(standing, Standing)
+        assert (standing.status.begun, standing.status.observed) == (13, 11)
+        before = ledger.last
+        for number in range(4):
+            ids = samples.opened(ledger, problem.id, 3)
+            ledger.append([Feedback(id, played(number)) for id in ids])
+        ledger.append([Feedback(ids[0], {"states": []})])
+        ledger.withdraw(subject="patient-2")
+        host.step()
+        host.stop()
+        assert ledger.last > before + 24
+        assert [kept.id == 1 for kept in ledger.quarantine] == [True, False]
+        verdict = verify(ledger, problem)
+        assert (verdict.faults, verdict.unsettled) == ([], [])
+        assert verdict.policy != POLICY
 
 
 def test_what_was_recorded_survives_an_upgrade(url: str, later: Path) -> None:

@@ -74,6 +74,13 @@ def test_nonsense_gets_a_sentence_before_anything_is_read(memory: Ledger, asked,
     assert str(raised.value).startswith(sentence)
 
 
+def test_many_episodes_are_looked_up_together(ledger: Ledger) -> None:
+    ids = samples.opened(ledger, samples.defined(ledger), 1200)
+    assert ledger.episodes(iter(ids)) == {id: ledger.episode(id) for id in ids}
+    assert list(ledger.episodes([ids[7], "nobody", "n" * 22, ids[7]])) == [ids[7]]
+    assert ledger.episodes([]) == {}
+
+
 def test_counts_are_those_of_a_problem_or_of_all(ledger: Ledger) -> None:
     one, two = samples.defined(ledger, "one"), samples.defined(ledger, "two")
     a, b, c = samples.opened(ledger, one, 3)

@@ -14,7 +14,7 @@ from belated.service.guard import Guarded, scope
 from belated.service.routes import routes
 from service.site import CLINIC, PLAYED, Site
 
-PUBLIC = {"/healthz", "/readyz", "/openapi.json"}
+PUBLIC = {"/", "/healthz", "/readyz", "/openapi.json"}
 """What anybody may ask."""
 
 TABLE = [(method, route) for route in routes() for method in sorted(route.methods)]
@@ -24,7 +24,7 @@ NAMES = [f"{method} {route.path}" for method, route in GUARDED]
 
 def address(route: APIRoute, **given: object) -> str:
     values = {"problem": "clinic", "subject": "me", "version": 1, "episode": "a" * 22, **given}
-    return re.sub(r"{(\w+)}", lambda found: str(values[found[1]]), route.path)
+    return re.sub(r"{(\w+)}", lambda found: str(values[found[1]]), route.path_format)
 
 
 def test_the_application_has_these_routes_and_no_others(site: Site) -> None:
@@ -38,6 +38,7 @@ def test_the_application_has_these_routes_and_no_others(site: Site) -> None:
 def test_public_routes_answer_without_a_token(site: Site) -> None:
     site.token("read")
     assert {path: site.get(path).status_code for path in PUBLIC} == {
+        "/": 200,
         "/healthz": 200,
         "/readyz": 503,
         "/openapi.json": 200,

@@ -77,7 +77,7 @@ def test_every_route_is_described_with_examples_and_errors(site: Site) -> None:
                     assert has_example(content, schemas), (name, kind)
         guarded = {"401", "403", "422", "500", "503"} <= set(operation["responses"])
         assert guarded is ("security" in operation), name
-    assert seen == {f"{m} {route.path}" for route in routes() for m in route.methods}
+    assert seen == {f"{m} {route.path_format}" for route in routes() for m in route.methods}
 
 
 def test_the_scope_of_every_route_is_described(site: Site) -> None:
@@ -85,11 +85,11 @@ def test_the_scope_of_every_route_is_described(site: Site) -> None:
     for route in routes():
         if isinstance(route, Guarded):
             [method] = route.methods
-            assert said[f"{method} {route.path}"] == [{"token": [route.needs.scope]}]
+            assert said[f"{method} {route.path_format}"] == [{"token": [route.needs.scope]}]
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [(m, route.path) for route in routes() for m in route.methods]
+    ("method", "path"), [(m, route.path_format) for route in routes() for m in route.methods]
 )
 def test_every_route_does_what_its_description_says(site: Site, method: str, path: str) -> None:
     operation = schemathesis.openapi.from_dict(site.app.openapi())[path][method]

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from belated.episode import Policy
+from belated.online import schema
 from belated.service.plans import diff, plan_of
 from histories import make_spec
 from service.site import PLAYED, Site
@@ -146,3 +148,15 @@ def test_what_another_token_decides_is_under_its_name(site: Site) -> None:
     site.ask("POST", f"{BASE}/freeze", token)
     [event] = site.ledger.events(kinds=["control"])
     assert event.body["by"] == token.split("_")[1]
+
+
+def test_a_policy_that_was_changed_where_it_is_stored_is_not_served(site: Site) -> None:
+    site.define()
+    of = schema.policies
+    with site.ledger.store.writing() as connection:
+        connection.execute(sa.update(of).values(epsilon=0.5))
+    for answer in (site.get(f"{BASE}/policy"), site.get(f"{BASE}/policy/1")):
+        assert answer.status_code == 500
+        assert answer.json()["error"] == "internal"
+    assert site.post(f"{BASE}/episodes").status_code == 500
+    assert site.ledger.counts().episodes == 0

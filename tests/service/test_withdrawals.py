@@ -33,10 +33,22 @@ def test_a_subject_is_withdrawn_in_one_problem_or_in_all(site: Site) -> None:
     assert site.delete("/v1/subjects/me").status_code == 200
     assert site.post(f"/v1/episodes/{ids[0]}/feedback", PLAYED).status_code == 410
     assert site.post(f"/v1/episodes/{stays}/feedback", PLAYED).status_code == 200
-    assert site.delete("/v1/subjects/me").status_code == 404
-    assert site.delete("/v1/problems/shop/subjects/me").status_code == 404
     assert site.delete(f"/v1/subjects/{'x' * 300}").status_code == 422
     assert site.delete(f"/v1/problems/shop/subjects/{'x' * 300}").status_code == 422
+
+
+def test_a_subject_may_be_withdrawn_again_and_one_that_never_was(site: Site) -> None:
+    site.define()
+    site.open(subject="me")
+    for path in ("/v1/problems/clinic/subjects/me", "/v1/subjects/me"):
+        site.open(subject="me")
+        first, again = site.delete(path), site.delete(path)
+        assert first.status_code == again.status_code == 200
+        assert first.json() == {"result": "recorded", "seq": site.ledger.last}
+        assert again.json() == {"result": "nothing kept", "seq": None}
+        assert site.delete(f"{path}-never").json() == again.json()
+    assert site.ledger.counts().events["withdrawn"] == 2
+    assert site.delete("/v1/problems/nowhere/subjects/me").status_code == 404
 
 
 def test_what_was_withdrawn_is_not_learned_from(site: Site) -> None:

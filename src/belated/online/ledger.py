@@ -7,8 +7,8 @@ from typing import Self, get_args
 import sqlalchemy as sa
 
 from belated.episode import Policy
-from belated.online import audit, migrations, schema
-from belated.online.batch import Batch
+from belated.online import audit, derived, migrations, schema
+from belated.online.batch import Batch, pieces
 from belated.online.checking import check_seq, check_text, is_id, is_name
 from belated.online.events import (
     Action,
@@ -88,7 +88,8 @@ class Ledger:
     def append(self, events: Iterable[Happening]) -> list[Outcome]:
         """Record events in one transaction, in this order; returns what became of each.
 
-        One that is refused leaves no trace but in the quarantine and does not hold up the others.
+        One that is refused leaves no trace, but for feedback in the quarantine, and does not hold
+        up the others.
         When this returns, what was recorded is on disk; if it raises, nothing was recorded.
         """
         given = list(events)
@@ -202,6 +203,17 @@ class Ledger:
             ).first()
         return None if row is None else EpisodeRecord(**row._mapping)
 
+    def episodes(self, ids: Iterable[str]) -> dict[str, EpisodeRecord]:
+        """The episodes of these ids, by id; those that are unknown are left out."""
+        of, wanted = schema.episodes, sorted({id for id in ids if is_id(id)})
+        with self.store.reading() as connection:
+            found = [
+                EpisodeRecord(**row._mapping)
+                for some in pieces(wanted)
+                for row in connection.execute(sa.select(of).where(of.c.id.in_(some)))
+            ]
+        return {record.id: record for record in found}
+
     def counts(self, problem: int | None = None) -> audit.Counts:
         """How much there is, of one problem or of all."""
         with self.store.reading() as connection:
@@ -213,7 +225,7 @@ class Ledger:
 
     def faults(self) -> list[str]:
         """Sentences about what is missing or was changed behind the ledger's back."""
-        return audit.faults(self.events())
+        return audit.faults(self.events()) + derived.strays(self.store)
 
 
 def _check_kinds(kinds: Collection[Kind]) -> list[Kind]:

@@ -41,8 +41,7 @@ def pack(policy: Policy) -> Packed:
     marked = policy.explore is not None and bool(policy.explore.any())
     explore = np.packbits(policy.explore).tobytes() if marked else None  # type: ignore[arg-type]
     epsilon = float(policy.epsilon)
-    parts = (struct.pack("<d", epsilon), actions, explore or b"")
-    return Packed(actions, explore, epsilon, sha256(b"".join(parts)).hexdigest())
+    return Packed(actions, explore, epsilon, _sha(actions, explore, epsilon))
 
 
 def unpack(packed: Packed, spec: Spec) -> Policy:
@@ -56,6 +55,11 @@ def unpack(packed: Packed, spec: Spec) -> Policy:
     elif packed.epsilon > 0:
         explore = np.zeros((H, S, A), np.bool_)
     return Policy(actions, explore, packed.epsilon)
+
+
+def _sha(actions: bytes, explore: bytes | None, epsilon: float) -> str:
+    parts = (struct.pack("<d", epsilon), actions, explore or b"")
+    return sha256(b"".join(parts)).hexdigest()
 
 
 def check_fits(policy: Policy, spec: Spec) -> None:
@@ -96,7 +100,7 @@ class Policies:
         return None if row is None else Version(*row)
 
     def get(self, problem: int, version: int) -> Policy | None:
-        """What a version plays; None if there is no such version."""
+        """What a version plays, just as it was published; None if there is no such version."""
         of = schema.policies.c
         query = sa.select(of.actions, of.explore, of.epsilon, of.sha)
         with self._store.reading() as connection:
@@ -104,4 +108,12 @@ class Policies:
             row: Any = connection.execute(
                 query.where(of.problem == problem, of.version == version)
             ).first()
-        return None if row is None or known is None else unpack(Packed(*row), known.spec)
+        if row is None or known is None:
+            return None
+        packed = Packed(*row)
+        if _sha(*packed[:3]) != packed.sha:
+            raise ValueError(
+                f"Version {version} of problem {known.name!r} has been changed where it is stored: "
+                "its digest is another."
+            )
+        return unpack(packed, known.spec)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from belated.online import packing, schema
+from belated.online import derived, packing, schema
 from belated.online.canonical import digest
 from belated.online.events import Event
 from belated.online.fold import Fold
@@ -45,6 +45,7 @@ def verify(ledger: Ledger, problem: Problem) -> Verdict:
         verdict = _verify(ledger, problem, end)
         # what was withdrawn meanwhile is gone from events that had been read, or had not
         if not any(ledger.events(problem.id, after=end, kinds=["withdrawn"])):
+            verdict.faults += derived.faults(ledger.store, problem)
             return verdict
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from starlette.exceptions import HTTPException
@@ -10,9 +9,11 @@ from starlette.exceptions import HTTPException
 from belated.online.checking import is_id
 from belated.online.events import Feedback
 from belated.online.outcomes import Refused, Unknown
+from belated.online.quarantine import Rejection
 from belated.service.answers import answer
 from belated.service.directory import Entry
-from belated.service.errors import RETRY, RefusalError, body_of
+from belated.service.errors import RefusalError, body_of, refusal_of
+from belated.service.refusals import put
 from belated.service.state import State
 from belated.service.wire import Complaint, Incoming, parse, translate
 
@@ -46,17 +47,20 @@ class Bulk:
         """What became of each line; the last may say why from there on nothing was recorded."""
         try:
             await self._read(stream)
-        except HTTPException as error:
-            await self._break_off(error.status_code, str(error.detail))
-        except RefusalError as error:
-            await self._break_off(error.status, error.message)
+        except (HTTPException, RefusalError) as error:
+            refusal = refusal_of(error, "POST")
+            if refusal.status == 413:  # what came before is to count
+                await self._record()
+            if not self._results:
+                raise
+            await self._break_off(refusal, getattr(error, "seen", None))
         return self._results
 
-    async def _break_off(self, status: int, message: str) -> None:
-        if status == 413:  # what came before is to count
-            await self._record()
-        if not self._results:
-            raise RefusalError(status, message, headers=RETRY if status == 503 else None)
+    async def _break_off(self, refusal: RefusalError, seen: Any) -> None:
+        """End with a line that says why."""
+        status, message = refusal.status, refusal.message
+        if status == 413:
+            await put(self._state, [Rejection(message, seen, problem=self._entry.id)])
         self._tell(self._done + 1, None, status, body_of(status, message))
 
     async def _read(self, stream: AsyncIterator[bytes]) -> None:
@@ -89,38 +93,40 @@ class Bulk:
         state, entry = self._state, self._entry
         places = await state.directory.places({one.episode for one in lines if one.episode})
         events, sent = [], []
+        refused: list[Rejection] = []
         answers: dict[int, Answer] = {}
         for one in lines:
             place = places.get(one.episode or "")
             if one.complaint is not None or (place is not None and place.problem != entry.id):
-                answers[one.number] = await self._refuse(one)
+                answers[one.number], rejection = refuse(one, entry.id)
+                refused.append(rejection)
                 continue
             incoming = translate(one.content, entry) if place is not None else Incoming(one.content)
             assert one.episode is not None
             events.append(Feedback(one.episode, incoming.content, incoming.event_time))
             sent.append((one, incoming.complaint))
+        if refused:
+            await put(state, refused)
         outcomes = await state.record(*events) if events else []
         for (one, complaint), outcome in zip(sent, outcomes, strict=True):
             answers[one.number] = answer(outcome, complaint)
         for one in lines:
             self._tell(one.number, one.episode, *answers[one.number])
 
-    async def _refuse(self, one: Line) -> Answer:
-        """Keep what the ledger is not asked about; of another problem's, only that it came."""
-        problem, quarantine = self._entry.id, self._state.ledger.quarantine
-        outcome: Refused | Unknown
-        if one.complaint is not None:
-            outcome, content = Refused(one.complaint.message, one.complaint.field), one.content
-        else:
-            outcome = Unknown(f"There is no episode {one.episode!r} of this problem.")
-            content = None
-        await self._state.quick(partial(quarantine.add, outcome.reason, content, problem=problem))
-        return answer(outcome)
-
     def _tell(self, line: int, episode: str | None, status: int, body: dict[str, Any]) -> None:
         said = {"line": line, "episode": episode, "status": status, **body}
         self._results.append(json.dumps(said).encode() + b"\n")
         self._done = line
+
+
+def refuse(one: Line, problem: int) -> tuple[Answer, Rejection]:
+    """What is said of a line that the ledger is not asked about, and what of it is kept."""
+    if one.complaint is not None:
+        field, reason = one.complaint
+        return answer(Refused(reason, field)), Rejection(reason, one.content, problem=problem)
+    reason = f"There is no episode {one.episode!r} of this problem."
+    # of another problem's, only that it came
+    return answer(Unknown(reason)), Rejection(reason, None, problem=problem, outcome="unknown")
 
 
 def line_of(number: int, raw: bytes) -> Line:

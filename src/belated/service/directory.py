@@ -99,5 +99,7 @@ class Directory:
         return place
 
     def _look_up(self, ids: list[str]) -> list[EpisodeRecord]:
-        found = (self._ledger.episode(id) for id in ids)
-        return [record for record in found if record is not None]
+        if len(ids) == 1:  # the usual case, which a query of its own answers sooner
+            record = self._ledger.episode(ids[0])
+            return [] if record is None else [record]
+        return list(self._ledger.episodes(ids).values())

@@ -47,6 +47,10 @@ class RefusalError(Exception):
         self.headers = headers
 
 
+REFUSALS: Final = (RefusalError, RequestValidationError, HTTPException)
+"""What is raised when a request is refused."""
+
+
 def body_of(status: int, message: str, field: str | None = None) -> dict[str, Any]:
     """What an error says.
 
@@ -114,22 +118,26 @@ def first_of(error: RequestValidationError) -> RefusalError:
     return RefusalError(422, f"{field or 'The body'}: {message}.", field=field or None)
 
 
+def refusal_of(error: Exception, method: str) -> RefusalError:
+    """An error that FastAPI or a route raises, as a sentence."""
+    if isinstance(error, RefusalError):
+        return error
+    if isinstance(error, RequestValidationError):
+        return first_of(error)
+    assert isinstance(error, HTTPException)
+    if error.status_code == 400:  # what FastAPI says of bytes that are no text
+        return RefusalError(422, "The body is not JSON: it cannot be decoded.")
+    said = {404: "There is nothing here.", 405: f"{method} is not for this address."}
+    message = said.get(error.status_code, str(error.detail))
+    headers = dict(error.headers) if error.headers else None
+    return RefusalError(error.status_code, message, headers=headers)
+
+
 def install(app: FastAPI) -> None:
     """Let every error of an app take this form."""
 
-    @app.exception_handler(RefusalError)
-    async def refused(request: Request, error: RefusalError) -> JSONResponse:
-        return respond(error)
+    async def refused(request: Request, error: Exception) -> JSONResponse:
+        return respond(refusal_of(error, request.method))
 
-    @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return respond(first_of(error))
-
-    @app.exception_handler(HTTPException)
-    async def routed(request: Request, error: HTTPException) -> JSONResponse:
-        if error.status_code == 400:  # what FastAPI says of bytes that are no text
-            return respond(RefusalError(422, "The body is not JSON: it cannot be decoded."))
-        said = {404: "There is nothing here.", 405: f"{request.method} is not for this address."}
-        message = said.get(error.status_code, str(error.detail))
-        headers = dict(error.headers) if error.headers else None
-        return respond(RefusalError(error.status_code, message, headers=headers))
+    for kind in REFUSALS:
+        app.add_exception_handler(kind, refused)

@@ -10,21 +10,20 @@ One without a scope is refused when it is made. A token for one problem is good 
 under that problem and its episodes, and for no other.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from belated.online.host import OUTAGES
 from belated.online.tokens import Token
 from belated.service.auth import SCOPES, allows, find, is_loopback
 from belated.service.errors import (
+    REFUSALS,
     RefusalError,
     documented,
     respond,
@@ -32,6 +31,7 @@ from belated.service.errors import (
     unexpected,
 )
 from belated.service.limits import limited
+from belated.service.refusals import keep
 from belated.service.state import State, state_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,15 +46,20 @@ class Needs(NamedTuple):
 
     scope: str
     bulk: bool
+    kept: Sequence[str] | None
 
 
-def scope(name: str, *, bulk: bool = False) -> Callable[[F], F]:
-    """Say which scope a route needs; `bulk` lets its body be larger."""
+def scope(name: str, *, bulk: bool = False, kept: Sequence[str] | None = None) -> Callable[[F], F]:
+    """Say which scope a route needs; `bulk` lets its body be larger.
+
+    Of a body that is refused, the fields in `kept` go to the quarantine; all of it if none are
+    given.
+    """
     if name not in SCOPES:
         raise ValueError(f"scope is {name!r}; allowed are {', '.join(SCOPES)}.")
 
     def declare(endpoint: F) -> F:
-        endpoint.needs = Needs(name, bulk)  # type: ignore[attr-defined]
+        endpoint.needs = Needs(name, bulk, kept)  # type: ignore[attr-defined]
         return endpoint
 
     return declare
@@ -85,8 +90,10 @@ class Guarded(APIRoute):
             try:
                 request.state.caller = await admit(request, state, needs.scope)
                 most = state.settings.bulk if needs.bulk else state.settings.body
-                return await answer(limited(request, most))
-            except (RefusalError, RequestValidationError, HTTPException):
+                request = limited(request, most)
+                return await answer(request)
+            except REFUSALS as error:
+                await keep(request, error, needs.kept)
                 raise
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it

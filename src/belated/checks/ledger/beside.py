@@ -2,6 +2,7 @@
 
 from belated.checks.ledger.samples import Open, defined, opened, tell, whole
 from belated.checks.suite import hold
+from belated.online.quarantine import Rejection
 
 
 def keeps_refusals_aside(open: Open) -> None:
@@ -29,11 +30,29 @@ def keeps_refusals_aside(open: Open) -> None:
             "states" in first.reason and "nobody" in second.reason and third.text == '"{"',
             f"Refusals are kept as {found}; each must tell what was refused and why.",
         )
+        read = ledger.quarantine.read
+        hold(
+            [*read(limit=1), *read(after=first.id)] == found
+            and list(read(problem)) == [first, third],
+            f"Refusals {found} are not read in pieces, or by problem, as they are read at once.",
+        )
         hold(
             ledger.quarantine.forget(before=first.at) == 0
             and ledger.quarantine.forget(before=third.at + 1) == 3
             and list(ledger.quarantine) == [],
             "Old refusals cannot be forgotten, or new ones are.",
+        )
+        ledger.quarantine.add_all(Rejection(why, odd, episode=episode) for why in ("a", "b"))
+        hold(
+            [(r.problem, r.reason) for r in read()] == [(problem, "a"), (problem, "b")],
+            f"Two refusals of an episode that are added together are kept as {list(read())}.",
+        )
+        ledger.withdraw(episode=episode)
+        ledger.quarantine.add("c", odd, episode=episode)
+        hold(
+            [(r.outcome, r.text) for r in read()] == [("gone", None)],
+            f"Of an episode that was withdrawn, {list(read())} is kept aside; only that something "
+            "came may be.",
         )
 
 

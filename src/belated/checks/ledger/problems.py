@@ -72,14 +72,19 @@ def numbers_episodes(open: Open) -> None:
             f"Episodes have the ids {ids}; each needs one of its own that nobody can guess.",
         )
         for episode in records:
-            event, known = at(ledger, episode.seq), ledger.episode(episode.id)
+            event, found = at(ledger, episode.seq), ledger.episode(episode.id)
             hold(
                 event.body == {"number": episode.number, "version": 1}
                 and event.episode == episode.id
-                and known == episode,
-                f"Episode {episode} is recorded by {event} and known as {known}.",
+                and found == episode,
+                f"Episode {episode} is recorded by {event} and known as {found}.",
             )
         hold(ledger.episode("nobody") is None, "The ledger knows an episode that never was.")
+        known = ledger.episodes([*ids, "nobody"])
+        hold(
+            known == {episode.id: episode for episode in records},
+            f"Episodes {records} are known together as {known}.",
+        )
         answers(one(ledger, Opened(one_, 2)), Refused, "an episode of a version to come")
         answers(one(ledger, Opened(99, 1)), Unknown, "an episode of no problem")
 

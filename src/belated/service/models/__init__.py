@@ -21,6 +21,14 @@ from belated.service.models.feedback import (
     StepReport,
     Walk,
     WholeEpisode,
+    Withdrawal,
+)
+from belated.service.models.history import (
+    History,
+    TimeBin,
+    TimeBins,
+    VersionBin,
+    VersionBins,
 )
 from belated.service.models.policies import (
     Change,
@@ -32,6 +40,7 @@ from belated.service.models.policies import (
     Versions,
 )
 from belated.service.models.problems import CLINIC, NewProblem, Part, Problem, Problems
+from belated.service.models.quarantine import Refusal
 from belated.service.models.standing import Ages, Health, InFlight, Readiness, Status
 
 __all__ = [
@@ -47,6 +56,7 @@ __all__ = [
     "EpisodeId",
     "Error",
     "Health",
+    "History",
     "InFlight",
     "LateRewards",
     "LedgerEvent",
@@ -61,6 +71,7 @@ __all__ = [
     "QueryVersion",
     "Readiness",
     "Receipt",
+    "Refusal",
     "RollBack",
     "Shadow",
     "Situation",
@@ -68,10 +79,15 @@ __all__ = [
     "Status",
     "StepReport",
     "Subject",
+    "TimeBin",
+    "TimeBins",
     "Version",
+    "VersionBin",
+    "VersionBins",
     "VersionInfo",
     "Versions",
     "Walk",
     "WholeEpisode",
+    "Withdrawal",
     "example_of",
 ]

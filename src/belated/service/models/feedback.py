@@ -67,6 +67,15 @@ class Receipt(Model):
     model_config = example({"result": "recorded", "seq": 42})
 
 
+class Withdrawal(Model):
+    """It is on disk, or nothing of this subject is kept: nothing ever was, or all was withdrawn.
+    Which of the two cannot be told, since that would mean to remember the subject."""
+
+    result: Literal["recorded", "nothing kept"]
+    seq: int | None = Field(description="Where it stands in the ledger, if it was recorded.")
+    model_config = example({"result": "recorded", "seq": 43})
+
+
 class LineResult(Model):
     """What became of one line."""
 

@@ -4,12 +4,14 @@ from fastapi.routing import APIRoute
 
 from belated.service.routes import (
     controls,
+    dashboard,
     episodes,
     exports,
     feedback,
     operations,
     policies,
     problems,
+    quarantine,
     withdrawals,
 )
 
@@ -26,7 +28,9 @@ def routes() -> list[APIRoute]:
             withdrawals,
             controls,
             exports,
+            quarantine,
             operations,
+            dashboard,
         )
         for route in module.router.routes
         if isinstance(route, APIRoute)

@@ -29,7 +29,7 @@ router = APIRouter(route_class=Guarded, tags=["episodes"])
         **documented(404, 409, 410, 413),
     },
 )
-@scope("decide")
+@scope("decide", kept=("id", "event_time"))  # a subject is kept where a withdrawal finds it
 async def open_episode(
     problem: models.ProblemName,
     request: Request,
@@ -48,8 +48,9 @@ async def open_episode(
     version = (await served(state, entry)).version
     try:
         event = Opened(entry.id, version, given.subject, given.id, event_time)
-    except (ValueError, TypeError) as error:
-        raise RefusalError(422, str(error)) from None
+    except ValueError:  # which tells the subject, and the reason is kept
+        message = "subject must consist of printable characters."
+        raise RefusalError(422, message, field="subject") from None
     outcome = check((await state.record(event))[0])
     episode = outcome.episode
     assert episode is not None

@@ -1,10 +1,12 @@
 """Withdrawals: data that is to be forgotten."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
 
 from belated.online.events import Withdrawn
+from belated.online.outcomes import Outcome, Unknown
 from belated.service import models
 from belated.service.answers import answer, check
 from belated.service.errors import RefusalError, documented
@@ -20,45 +22,49 @@ router = APIRouter(route_class=Guarded, tags=["withdrawals"])
 async def withdraw_episode(episode: models.EpisodeId, request: Request) -> dict[str, Any]:
     """Forget what came back of an episode; the policy is made anew without it."""
     state = state_of(request)
-    return await _withdraw(state, Withdrawn(episode=episode))
+    outcome = (await state.record(Withdrawn(episode=episode)))[0]
+    check(outcome)
+    state.host.wake()
+    return answer(outcome)[1]
 
 
+# a subject may hold anything, slashes too
 @router.delete(
-    "/v1/problems/{problem}/subjects/{subject}",
-    response_model=models.Receipt,
+    "/v1/problems/{problem}/subjects/{subject:path}",
+    response_model=models.Withdrawal,
     responses=documented(404),
 )
 @scope("withdraw")
 async def withdraw_subject(
     problem: models.ProblemName, subject: models.Subject, request: Request
 ) -> dict[str, Any]:
-    """Forget what came back of all that a subject played in a problem."""
+    """Forget what came back of all that a subject played in a problem; again, as often as you
+    like."""
     state, entry = state_of(request), await entry_of(request, problem)
     try:
         event = Withdrawn(problem=entry.id, subject=subject)
     except (ValueError, TypeError) as error:
         raise RefusalError(422, str(error), field="subject") from None
-    return await _withdraw(state, event)
+    return _told(state, await state.record(event))
 
 
-@router.delete("/v1/subjects/{subject}", response_model=models.Receipt, responses=documented(404))
+@router.delete("/v1/subjects/{subject:path}", response_model=models.Withdrawal)
 @scope("withdraw")
 async def withdraw_subject_everywhere(subject: models.Subject, request: Request) -> dict[str, Any]:
-    """Forget what came back of all that a subject played, in every problem."""
+    """Forget what came back of all that a subject played, in every problem; again, as often as you
+    like."""
     state = state_of(request)
     try:
         outcomes = await state.slow(lambda: state.ledger.withdraw(subject=subject))
     except (ValueError, TypeError) as error:
         raise RefusalError(422, str(error), field="subject") from None
-    if not outcomes:
-        raise RefusalError(404, "Nothing of this subject is here.")
-    done = [check(outcome) for outcome in outcomes]
+    return _told(state, outcomes)
+
+
+def _told(state: State, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """What became of a subject's data; of an unknown one, nothing is kept."""
+    done = [check(outcome) for outcome in outcomes if not isinstance(outcome, Unknown)]
+    if not done:
+        return {"result": "nothing kept", "seq": None}
     state.host.wake()
     return {"result": "recorded", "seq": done[-1].seq}
-
-
-async def _withdraw(state: State, event: Withdrawn) -> dict[str, Any]:
-    outcome = (await state.record(event))[0]
-    check(outcome)
-    state.host.wake()
-    return answer(outcome)[1]

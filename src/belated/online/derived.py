@@ -1,0 +1,236 @@
+"""Derived: whether the tables that are made of events hold what the events come to.
+
+Tables and events are read side by side in their order, as of one moment, so that memory stays flat
+and what is recorded meanwhile is no fault.
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import Any, Final, TypeVar
+
+import sqlalchemy as sa
+
+from belated.online import schema
+from belated.online.audit import MOST
+from belated.online.claims import written
+from belated.online.content import ContentError, parse
+from belated.online.events import Event
+from belated.online.omissions import UNDOING, Omissions
+from belated.online.outcomes import EpisodeRecord
+from belated.online.problems import Problem
+from belated.online.spec import Spec
+from belated.online.store import Store
+
+AT_ONCE: Final = 500
+
+L = TypeVar("L")
+R = TypeVar("R")
+
+
+def faults(store: Store, problem: Problem) -> list[str]:
+    """Sentences about what is missing, too much or different of a problem, the first ones."""
+    with store.steady() as connection:
+        try:
+            return list(islice(_faults(connection, problem), MOST))
+        except (ValueError, KeyError, TypeError) as error:
+            why = f"{type(error).__name__}: {error}"
+            return [f"The tables cannot be compared with the events: {why}"]
+
+
+def strays(store: Store) -> list[str]:
+    """Sentences about what belongs to no problem, and problems that are not in their table."""
+    with store.steady() as connection:
+        return list(islice(_strays(connection), MOST))
+
+
+def _faults(connection: sa.Connection, problem: Problem) -> Iterator[str]:
+    undone = list(_events(connection, problem.id, *UNDOING))
+    yield from _wrong_name(connection, problem)
+    yield from _wrong_episodes(connection, problem.id, undone)
+    yield from _wrong_claims(connection, problem, undone)
+
+
+def _events(connection: sa.Connection, problem: int, *kinds: str) -> Iterator[Event]:
+    of = schema.events.c
+    query = sa.select(schema.events).where(of.problem == problem, of.kind.in_(kinds))
+    if not {"opened", "feedback"} & set(kinds):
+        query = query.where(sa.text(schema.RARE))
+    return (Event._make(row) for row in _streamed(connection, query.order_by(of.seq)))
+
+
+def _streamed(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[Any]:
+    return iter(connection.execute(query, execution_options={"yield_per": AT_ONCE}))
+
+
+def _side_by_side(
+    ours: Iterator[tuple[int, L]], theirs: Iterator[tuple[int, R]]
+) -> Iterator[tuple[L | None, R | None]]:
+    """What has the same key, in order of keys; None where one side has nothing."""
+    one, other = next(ours, None), next(theirs, None)
+    while one is not None or other is not None:
+        if other is None or (one is not None and one[0] < other[0]):
+            yield one[1] if one is not None else None, None
+            one = next(ours, None)
+        elif one is None or other[0] < one[0]:
+            yield None, other[1]
+            other = next(theirs, None)
+        else:
+            yield one[1], other[1]
+            one, other = next(ours, None), next(theirs, None)
+
+
+def _wrong_name(connection: sa.Connection, problem: Problem) -> Iterator[str]:
+    of = schema.problems.c
+    name = connection.scalar(sa.select(of.name).where(of.id == problem.id))
+    if name != problem.name:
+        yield _misnamed(problem.id, name, problem.name)
+
+
+def _misnamed(id: int, name: str | None, defined: str) -> str:
+    if name is None:
+        return f"Problem {defined!r} was defined at {id}, but is not in the table of problems."
+    return f"Problem {id} is {name!r} in the table of problems; it was defined as {defined!r}."
+
+
+def _wrong_episodes(connection: sa.Connection, problem: int, undone: list[Event]) -> Iterator[str]:
+    """Episodes are numbered in order of seq, and found by their number in that order."""
+    withdrawn = _withdrawn(undone)
+    of = schema.episodes
+    rows = _streamed(connection, sa.select(of).where(of.c.problem == problem).order_by(of.c.number))
+    opened = _events(connection, problem, "opened")
+    stored = (EpisodeRecord(**row._mapping) for row in rows)
+    for made, found in _side_by_side(
+        ((one.number, one) for one in (_episode(event, withdrawn) for event in opened)),
+        ((one.number, one) for one in stored),
+    ):
+        if made is not None and found is not None and made.id == found.id:
+            yield from _differences(made, found)
+            continue
+        if made is not None:
+            yield f"Episode {made.id} was opened at {made.seq}, but is not among the episodes."
+        if found is not None:
+            yield (
+                f"Episode {found.id} is number {found.number} among the episodes, "
+                "but was not opened as that."
+            )
+
+
+def _withdrawn(undone: list[Event]) -> dict[str, int]:
+    """When episodes were withdrawn."""
+    return {
+        id: event.seq
+        for event in undone
+        if event.kind == "withdrawn"
+        for id in event.body["episodes"]
+    }
+
+
+def _episode(event: Event, withdrawn: dict[str, int]) -> EpisodeRecord:
+    """What an opening comes to, but for the subject, which it does not tell."""
+    id, body = str(event.episode), event.body
+    return EpisodeRecord(
+        id,
+        event.problem,
+        body["number"],
+        body["version"],
+        event.seq,
+        withdrawn=withdrawn.get(id),
+    )
+
+
+def _differences(made: EpisodeRecord, found: EpisodeRecord) -> Iterator[str]:
+    for name in ("version", "seq", "withdrawn"):
+        ours, theirs = getattr(made, name), getattr(found, name)
+        if ours != theirs:
+            yield f"Episode {made.id} has {name} {theirs}; by the events it is {ours}."
+    if made.withdrawn is not None and found.subject is not None:
+        yield f"Episode {made.id} has been withdrawn, but its subject is still there."
+
+
+def _wrong_claims(
+    connection: sa.Connection, problem: Problem, undone: list[Event]
+) -> Iterator[str]:
+    """Claims stand where the feedback does that made them, as long as it counts."""
+    omissions, withdrawn = Omissions(undone), _withdrawn(undone)
+    of, episodes = schema.claims, schema.episodes.c
+    mine = sa.select(of).join_from(of, schema.episodes, of.c.episode == episodes.id)
+    rows = _streamed(connection, mine.where(episodes.problem == problem.id).order_by(of.c.seq))
+    for event, claims in _side_by_side(
+        ((event.seq, event) for event in _events(connection, problem.id, "feedback", "corrected")),
+        ((seq, list(some)) for seq, some in groupby(rows, attrgetter("seq"))),
+    ):
+        found = {(row.episode, row.part): row.sha for row in claims or ()}
+        if event is None:
+            yield from _disputed({}, found, claims[0].seq if claims else 0)
+            continue
+        if event.redacted != (event.episode in withdrawn):
+            yield _misredacted(event)
+        made = _claims(event, omissions, problem.spec)
+        if made is not None and made != found:
+            yield from _disputed(made, found, event.seq)
+
+
+def _misredacted(event: Event) -> str:
+    if event.redacted:
+        return f"Event {event.seq} is redacted, but its episode was not withdrawn."
+    return f"Event {event.seq} is of an episode that was withdrawn, but is not redacted."
+
+
+Parts = dict[tuple[str | None, str], str]
+"""Digests by episode and part."""
+
+
+def _claims(event: Event, omissions: Omissions, spec: Spec) -> Parts | None:
+    """What feedback claims; None if that cannot be told, which the fold complains of."""
+    if event in omissions:
+        return {}
+    try:
+        _, parts = written(parse(event.body, spec))
+    except ContentError:
+        return None
+    return {(event.episode, part): sha for part, sha in parts.items()}
+
+
+def _disputed(made: Parts, found: Parts, seq: int) -> Iterator[str]:
+    for episode, part in sorted(made.keys() | found.keys(), key=str):
+        what = f"Part {part!r} of episode {episode}"
+        if (episode, part) not in found:
+            yield f"{what} came at {seq}, but is not among the claims."
+        elif (episode, part) not in made:
+            yield f"{what} is among the claims at {seq}, but nothing that counts came there."
+        elif made[episode, part] != found[episode, part]:
+            yield f"{what} came at {seq} with other content than the claims say."
+
+
+def _strays(connection: sa.Connection) -> Iterator[str]:
+    events, problems, episodes, claims = (
+        table.c for table in (schema.events, schema.problems, schema.episodes, schema.claims)
+    )
+    names = {row.id: row.name for row in connection.execute(sa.select(schema.problems))}
+    defined = {
+        row.seq: _name_in(row.body)
+        for row in connection.execute(
+            sa.select(events.seq, events.body).where(events.kind == "defined", sa.text(schema.RARE))
+        )
+    }
+    for id, name in defined.items():
+        if name is not None and names.get(id) != name:
+            yield _misnamed(id, names.get(id), name)
+    for id in sorted(names.keys() - defined.keys()):
+        yield f"Problem {names[id]!r} is in the table of problems, but no event {id} defined it."
+    lost = sa.select(episodes.id).where(episodes.problem.not_in(sa.select(problems.id)))
+    for id in _streamed(connection, lost):
+        yield f"Episode {id[0]} is of no problem in the table of problems."
+    known = sa.select(episodes.id).where(episodes.id == claims.episode)
+    for row in _streamed(connection, sa.select(schema.claims).where(~known.exists())):
+        yield f"Part {row.part!r} of episode {row.episode} is claimed, which is no episode."
+
+
+def _name_in(text: str | None) -> str | None:
+    """The name in a definition; None if that has been changed beyond reading."""
+    try:
+        return str(json.loads(text or "")["name"])
+    except (ValueError, KeyError, TypeError):
+        return None
