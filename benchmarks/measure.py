@@ -64,10 +64,10 @@ def alone(task: str, *arguments: object) -> dict[str, Any]:
     return report
 
 
-def memory() -> dict[str, float]:
-    """Memory of this process in MB, now and at its peak; nothing where there is no /proc."""
+def memory(process: int | str = "self") -> dict[str, float]:
+    """Memory of a process in MB, now and at its peak; nothing where there is no /proc."""
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
         return {}
     # The peak that getrusage knows begins with that of the parent process; this one does not.

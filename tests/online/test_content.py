@@ -45,6 +45,29 @@ def test_the_same_content_has_the_same_digest_however_it_is_written(s, a, r) -> 
     assert len(texts) == 1
 
 
+@given(STATES, ACTIONS, REWARDS, st.data())
+def test_names_and_indices_may_be_mixed_and_mean_the_same(s, a, r, data) -> None:
+    def told(numbers, names):
+        return [names[i] if data.draw(st.booleans()) else i for i in numbers]
+
+    plain = parse({"states": s, "actions": a, "rewards": r}, UNKNOWN)
+    states, actions = told(s, UNKNOWN.states), told(a, UNKNOWN.actions)
+    assert parse({"states": states, "actions": actions, "rewards": r}, UNKNOWN) == plain
+    steps = [
+        {
+            "step": h,
+            "state": states[h],
+            "action": actions[h],
+            "next_state": states[h + 1],
+            "reward": r[h],
+        }
+        for h in range(3)
+    ]
+    assert parse({"steps": steps}, UNKNOWN) == as_steps(plain)
+    path = {"states": states, "actions": actions}
+    assert parse({"path": path}, UNKNOWN) == {"path": as_path(plain)["path"]}
+
+
 def test_canonical_json_and_its_digest_are_known() -> None:
     text = canonical({"b": [1, 1.0, None, True], "a": {"é": "\0"}})
     assert text == '{"a":{"\\u00e9":"\\u0000"},"b":[1,1.0,null,true]}'

@@ -76,6 +76,49 @@ def test_what_comes_while_one_is_recorded_is_recorded_together(
     assert slow.batches == [[1], [2, 3, 4]]
 
 
+def test_where_several_came_together_a_batch_waits_for_as_many_again(slow: Slow) -> None:
+    commit = GroupCommit(slow, most=5, room=8, linger=30)
+    commit.start()
+    for _ in range(9):
+        slow.go.release()
+
+    async def entered(timeout: float) -> bool:
+        return await asyncio.to_thread(slow.entered.acquire, timeout=timeout)
+
+    async def go() -> None:
+        await begin(commit, *range(1, 6))  # as much as is recorded together
+        rest = [await begin(commit, number) for number in (6, 7, 8)]
+        assert await entered(30)
+        await asyncio.gather(*rest)
+        assert await entered(30)
+        alone = await begin(commit, 9)
+        assert not await entered(0.05)
+        rest = [await begin(commit, number) for number in (10, 11)]
+        await asyncio.gather(alone, *rest)
+
+    asyncio.run(go())
+    commit.stop()
+    assert slow.batches == [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]]
+
+
+def test_what_waits_for_others_is_recorded_at_the_end(slow: Slow) -> None:
+    commit = GroupCommit(slow, most=5, room=8, linger=30)
+    commit.start()
+
+    async def go() -> None:
+        first = await hold(commit, slow)
+        rest = [await begin(commit, number) for number in (2, 3, 4)]
+        slow.go.release()
+        slow.go.release()
+        await asyncio.gather(first, *rest)
+        last = await begin(commit, 5)
+        slow.go.release()
+        await asyncio.to_thread(commit.stop)
+        assert await last == [Recorded(5)]
+
+    asyncio.run(go())
+
+
 def test_a_batch_has_no_more_than_it_may_but_a_request_is_never_split(
     commit: GroupCommit, slow: Slow
 ) -> None:

@@ -5,13 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.online.content import ContentError, parse
-from belated.online.problems import Problem
-from belated.service.directory import Entry
-from belated.service.wire import microseconds, translate
+from belated.service.wire import microseconds, read
 from histories import make_spec
 
-ENTRY = Entry.of(Problem(1, make_spec()))
-STATES = ENTRY.spec.states
+SPEC = make_spec()
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -23,18 +20,16 @@ FIELDS = st.sampled_from(["states", "actions", "rewards", "steps", "path", "even
 def test_whatever_comes_is_read_and_the_ledger_refuses_what_has_a_complaint(
     content: object,
 ) -> None:
-    incoming = translate(content, ENTRY)
+    incoming = read(content)
     if incoming.complaint is not None:
         with pytest.raises(ContentError):
-            parse(incoming.content, ENTRY.spec)
+            parse(incoming.content, SPEC)
 
 
-@given(st.lists(st.integers(0, 3), min_size=4, max_size=4), st.data())
-def test_names_and_numbers_may_be_mixed(states: list[int], data: st.DataObject) -> None:
-    named = [STATES[s] if data.draw(st.booleans()) else s for s in states]
-    content = {"states": named, "actions": [0, "action 1", 0]}
-    assert translate(content, ENTRY).content == {"states": states, "actions": [0, 1, 0]}
-    assert content["states"] is named
+def test_the_time_at_which_it_happened_goes_beside_it() -> None:
+    given = {"states": [0], "event_time": "1970-01-01T00:00:01Z"}
+    assert read(given) == ({"states": [0]}, 1_000_000, None)
+    assert "event_time" in given
 
 
 @pytest.mark.parametrize(

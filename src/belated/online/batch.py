@@ -11,6 +11,7 @@ from belated.online.canonical import SALT_BYTES, digest
 from belated.online.checking import is_id
 from belated.online.claims import Claim, Claims
 from belated.online.events import Feedback, Happening, Kind, Opened, Withdrawn
+from belated.online.inserting import insert
 from belated.online.outcomes import EpisodeRecord
 from belated.online.problems import Problem, Problems
 
@@ -19,6 +20,12 @@ AT_ONCE: Final = 500
 
 # what is referred to comes first
 ORDER: Final = (schema.problems, schema.episodes, schema.events, schema.claims, schema.policies)
+KNOWN: Final = (
+    sa.select(schema.claims.c.part, schema.claims.c.sha, schema.claims.c.seq, schema.episodes)
+    .select_from(schema.episodes.outerjoin(schema.claims))
+    .where(schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)))
+)
+"""Episodes, in the order of an EpisodeRecord, with the parts of each that have come."""
 
 
 class Batch:
@@ -50,11 +57,12 @@ class Batch:
         self._episodes |= dict.fromkeys(ids)
         self._claims |= {id: {} for id in ids}
         for some in pieces(sorted(ids)):
-            of = schema.episodes
-            for row in self.run(sa.select(of).where(of.c.id.in_(some))):
-                self._episodes[row.id] = EpisodeRecord(**row._mapping)
-            for row in self.run(sa.select(schema.claims).where(schema.claims.c.episode.in_(some))):
-                self._claims[row.episode][row.part] = Claim(row.sha, row.seq)
+            rows: Iterable[Any] = self.run(KNOWN, ids=some)
+            for part, sha, seq, id, *rest in rows:
+                if self._episodes[id] is None:
+                    self._episodes[id] = EpisodeRecord(id, *rest)
+                if part is not None:
+                    self._claims[id][part] = Claim(sha, seq)
 
     def episode(self, id: str) -> EpisodeRecord | None:
         """The episode of this id, if there is one; `expect` must have heard of it."""
@@ -147,16 +155,16 @@ class Batch:
         """Let a row wait."""
         self._rows[table].append(row)
 
-    def run(self, statement: sa.Executable) -> sa.CursorResult[Any]:
+    def run(self, statement: sa.Executable, **given: Any) -> sa.CursorResult[Any]:
         """Write what waits, then do this."""
         self.flush()
-        return self.connection.execute(statement)
+        return self.connection.execute(statement, given or None)
 
     def flush(self) -> None:
         """Write what waits."""
         for table, rows in self._rows.items():
             if rows:
-                self.connection.execute(sa.insert(table), rows)
+                insert(self.connection, table, rows)
                 self._rows[table] = []
 
     def refresh(self, ids: Sequence[str]) -> None:

@@ -6,9 +6,9 @@ Feedback is one of
     {"steps": [{"step": h, "state": s, "action": a, "next_state": y, "reward": r}, ...]}
     {"path": {"states": [...], "actions": [...]}, "rewards": {h: r, ...}}
 
-with states and actions by index and steps from 0. Rewards may be left out, or be null, where they
-are known beforehand. The third is for problems of which only the rewards are late; its path and
-its rewards may come together or apart.
+with states and actions by name (a text) or by index (a number), and steps from 0. Rewards may be
+left out, or be null, where they are known beforehand. The third is for problems of which only the
+rewards are late; its path and its rewards may come together or apart.
 
 It is taken apart into parts that come once each: "whole", "step:3", "path", "reward:3".
 """
@@ -24,6 +24,9 @@ Parts: TypeAlias = dict[str, Any]
 WHOLE: Final = "whole"
 PATH: Final = "path"
 
+LISTED: Final = 10
+"""How many names to tell of."""
+
 
 class ContentError(ValueError):
     """Something is wrong with feedback, in one field of it."""
@@ -34,7 +37,7 @@ class ContentError(ValueError):
 
 
 def parse(content: object, spec: Spec) -> Parts:
-    """The parts of feedback, checked and in canonical form."""
+    """The parts of feedback, checked and in canonical form, with indices for names."""
     if not isinstance(content, Mapping):
         raise ContentError(None, f"content must be an object, not {_short(content)}.")
     if "steps" in content:
@@ -55,6 +58,21 @@ def parse_whole(content: object, spec: Spec) -> Parts:
     if WHOLE not in parts:
         raise ContentError(None, "A correction must bring the whole episode: states and actions.")
     return parts
+
+
+def number_of(field: str, value: Any, numbers: Mapping[str, int]) -> int:
+    """The index of a state or action, which is given by name or by that index.
+
+    >>> number_of("state", "well", {"ill": 0, "well": 1}), number_of("state", 0, {"ill": 0})
+    (1, 0)
+    """
+    found = numbers.get(value) if type(value) is str else value
+    if type(found) is int and 0 <= found < len(numbers):
+        return found
+    names = ", ".join(list(numbers)[:LISTED]) + (", ..." if len(numbers) > LISTED else "")
+    raise ContentError(
+        field, f"{field} is {_short(value)}; allowed are {names}, or 0 .. {len(numbers) - 1}."
+    )
 
 
 def body_of(parts: Parts) -> dict[str, Any]:
@@ -111,35 +129,40 @@ def _whole(content: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
 
 def _walk(content: Mapping[str, Any], within: str, spec: Spec) -> dict[str, Any]:
     walk = {}
-    for name, count, limit in (
-        ("states", spec.horizon + 1, len(spec.states)),
-        ("actions", spec.horizon, len(spec.actions)),
+    for name, count, numbers in (
+        ("states", spec.horizon + 1, spec.state_numbers),
+        ("actions", spec.horizon, spec.action_numbers),
     ):
         field = f"{within}{name}"
         values = _list(field, content.get(name), count)
-        walk[name] = [_index(field, i, value, limit) for i, value in enumerate(values)]
+        limit = len(numbers)
+        walk[name] = [
+            # most are indices, and no name is made for a field that nobody will ask about
+            value
+            if type(value) is int and 0 <= value < limit
+            else number_of(f"{field}[{i}]", value, numbers)
+            for i, value in enumerate(values)
+        ]
     return walk
 
 
 def _steps(steps: object, spec: Spec) -> Parts:
     if not isinstance(steps, list | tuple) or not steps:
         raise ContentError("steps", "steps must be a list of at least one step.")
-    limits = {
-        "step": spec.horizon,
-        "state": len(spec.states),
-        "action": len(spec.actions),
-        "next_state": len(spec.states),
+    columns = {
+        "state": spec.state_numbers,
+        "action": spec.action_numbers,
+        "next_state": spec.state_numbers,
     }
     parts: Parts = {}
     for i, step in enumerate(steps):
         where = f"steps[{i}]"
         if not isinstance(step, Mapping):
             raise ContentError(where, f"{where} must be an object, not {_short(step)}.")
-        _only(step, *limits, "reward", within=where)
-        fact: dict[str, Any] = {
-            name: _index(f"{where}.{name}", None, step.get(name), limit)
-            for name, limit in limits.items()
-        }
+        _only(step, "step", *columns, "reward", within=where)
+        fact: dict[str, Any] = {"step": _step(f"{where}.step", step.get("step"), spec.horizon)}
+        for name, numbers in columns.items():
+            fact[name] = number_of(f"{where}.{name}", step.get(name), numbers)
         reward = step.get("reward")
         if reward is None:
             _need_no_reward(f"{where}.reward", spec)
@@ -200,11 +223,10 @@ def _list(field: str, values: Any, count: int) -> Any:
     return values
 
 
-def _index(field: str, i: int | None, value: Any, limit: int) -> int:
-    if type(value) is int and 0 <= value < limit:
+def _step(field: str, value: Any, horizon: int) -> int:
+    if type(value) is int and 0 <= value < horizon:
         return value
-    where = field if i is None else f"{field}[{i}]"
-    raise ContentError(where, f"{where} is {_short(value)}; allowed are 0 .. {limit - 1}.")
+    raise ContentError(field, f"{field} is {_short(value)}; allowed are 0 .. {horizon - 1}.")
 
 
 def _reward(field: str, i: int | None, value: Any) -> float:

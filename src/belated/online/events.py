@@ -82,11 +82,15 @@ class Opened:
 
 @dataclass(frozen=True)
 class Feedback:
-    """What came back of an episode; `belated.online.content` tells what `content` may be."""
+    """What came back of an episode; `belated.online.content` tells what `content` may be.
+
+    With `problem`, an episode of another one is unknown.
+    """
 
     episode: str
     content: Any
     event_time: int | None = None
+    problem: int | None = None
     kind: ClassVar[Kind] = "feedback"
 
     def __post_init__(self) -> None:

@@ -116,6 +116,16 @@ class Spec:
         return plain
 
     @cached_property
+    def state_numbers(self) -> dict[str, int]:
+        """The number of each state."""
+        return {name: i for i, name in enumerate(self.states)}
+
+    @cached_property
+    def action_numbers(self) -> dict[str, int]:
+        """The number of each action."""
+        return {name: i for i, name in enumerate(self.actions)}
+
+    @cached_property
     def text(self) -> str:
         """In canonical JSON."""
         return canonical(self.body)

@@ -23,6 +23,9 @@ PATIENCE: Final = 60_000
 SCRUB_PATIENCE: Final = 500
 """How long to wait for those who read, in milliseconds: nobody can write meanwhile."""
 
+KEPT: Final = 14
+"""How many connections to keep: as many as the service has threads that ask."""
+
 _WRITES: Final = {"belated_writes": True}
 
 
@@ -153,7 +156,11 @@ def _postgres(url: sa.URL) -> sa.Engine:
     try:
         # each statement must see what was committed before it, above all while waiting to write
         engine = sa.create_engine(
-            url, isolation_level="READ COMMITTED", pool_pre_ping=True, hide_parameters=True
+            url,
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,
+            pool_size=KEPT,
+            hide_parameters=True,
         )
     except ImportError:
         raise ImportError(
@@ -174,7 +181,7 @@ def _postgres(url: sa.URL) -> sa.Engine:
 def _sqlite(url: sa.URL, in_memory: bool) -> sa.Engine:
     if not in_memory and not url.query:
         _create_privately(Path(str(url.database)))
-    options: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {}
+    options: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {"pool_size": KEPT}
     engine = sa.create_engine(
         url, connect_args={"check_same_thread": False}, hide_parameters=True, **options
     )
@@ -189,6 +196,8 @@ def _sqlite(url: sa.URL, in_memory: bool) -> sa.Engine:
             "fullfsync = ON",  # and not in the disk's memory, where that differs
             "foreign_keys = ON",
             "secure_delete = ON",  # what is redacted is overwritten
+            "wal_autocheckpoint = 8000",  # pages: most are written often, and copied once
+            "cache_size = -16000",  # kilobytes
         ):
             connection.execute(f"PRAGMA {setting}")
 

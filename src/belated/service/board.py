@@ -34,22 +34,29 @@ class Board:
         self._patience = patience
         self._clock = clock
         self._served: dict[int, tuple[float, Served]] = {}
+        self._asking: dict[int, object] = {}
         self._pages: OrderedDict[tuple[int, int], Page] = OrderedDict()
 
     async def served(self, problem: int) -> Served | None:
         """What is served now; None while nothing has been published."""
         at, served = self._served.get(problem, (0.0, None))
         now = self._clock()
-        if served is not None and now - at < self._patience:
-            return served
-        found: Served | None = await self._aside(self._serving, problem)
-        if found is not None:
-            self._served[problem] = (now, found)
-        return found
+        if served is not None and (now - at < self._patience or problem in self._asking):
+            return served  # while one asks, the others make do with what is known
+        self._asking[problem] = mine = object()
+        try:
+            found: Served | None = await self._aside(self._serving, problem)
+            if found is not None and self._asking.get(problem) is mine:
+                self._served[problem] = (now, found)
+            return found
+        finally:
+            if self._asking.get(problem) is mine:
+                del self._asking[problem]
 
     def forget(self, problem: int) -> None:
-        """Look into the database next time."""
+        """Look into the database next time; what was asked before is not kept."""
         self._served.pop(problem, None)
+        self._asking.pop(problem, None)
 
     async def policy(self, problem: int, version: int) -> Policy | None:
         """What a version plays; None if there is no such version."""

@@ -8,14 +8,14 @@ from starlette.exceptions import HTTPException
 
 from belated.online.checking import is_id
 from belated.online.events import Feedback
-from belated.online.outcomes import Refused, Unknown
+from belated.online.outcomes import Refused
 from belated.online.quarantine import Rejection
 from belated.service.answers import answer
 from belated.service.directory import Entry
 from belated.service.errors import RefusalError, body_of, refusal_of
 from belated.service.refusals import put
 from belated.service.state import State
-from belated.service.wire import Complaint, Incoming, parse, translate
+from belated.service.wire import Complaint, parse, read
 
 Answer: TypeAlias = tuple[int, dict[str, Any]]
 
@@ -90,24 +90,22 @@ class Bulk:
     async def _record(self) -> None:
         """Record what waits, in one go."""
         lines, self._lines = self._lines, []
-        state, entry = self._state, self._entry
-        places = await state.directory.places({one.episode for one in lines if one.episode})
         events, sent = [], []
         refused: list[Rejection] = []
         answers: dict[int, Answer] = {}
         for one in lines:
-            place = places.get(one.episode or "")
-            if one.complaint is not None or (place is not None and place.problem != entry.id):
-                answers[one.number], rejection = refuse(one, entry.id)
-                refused.append(rejection)
+            if one.complaint is not None:
+                field, reason = one.complaint
+                answers[one.number] = answer(Refused(reason, field))
+                refused.append(Rejection(reason, one.content, problem=self._entry.id))
                 continue
-            incoming = translate(one.content, entry) if place is not None else Incoming(one.content)
+            content, event_time, complaint = read(one.content)
             assert one.episode is not None
-            events.append(Feedback(one.episode, incoming.content, incoming.event_time))
-            sent.append((one, incoming.complaint))
+            events.append(Feedback(one.episode, content, event_time, self._entry.id))
+            sent.append((one, complaint))
         if refused:
-            await put(state, refused)
-        outcomes = await state.record(*events) if events else []
+            await put(self._state, refused)
+        outcomes = await self._state.record(*events) if events else []
         for (one, complaint), outcome in zip(sent, outcomes, strict=True):
             answers[one.number] = answer(outcome, complaint)
         for one in lines:
@@ -117,16 +115,6 @@ class Bulk:
         said = {"line": line, "episode": episode, "status": status, **body}
         self._results.append(json.dumps(said).encode() + b"\n")
         self._done = line
-
-
-def refuse(one: Line, problem: int) -> tuple[Answer, Rejection]:
-    """What is said of a line that the ledger is not asked about, and what of it is kept."""
-    if one.complaint is not None:
-        field, reason = one.complaint
-        return answer(Refused(reason, field)), Rejection(reason, one.content, problem=problem)
-    reason = f"There is no episode {one.episode!r} of this problem."
-    # of another problem's, only that it came
-    return answer(Unknown(reason)), Rejection(reason, None, problem=problem, outcome="unknown")
 
 
 def line_of(number: int, raw: bytes) -> Line:

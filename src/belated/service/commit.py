@@ -1,6 +1,6 @@
 """Group commit: requests hand in events, and one thread records what has come meanwhile together.
 
-One write to disk then serves many requests. A lone request waits for nobody.
+One write to disk then serves many requests.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from belated.online.events import Happening
 from belated.online.host import OUTAGES
@@ -16,6 +16,9 @@ from belated.online.outcomes import Outcome
 
 Append: TypeAlias = Callable[[list[Happening]], list[Outcome]]
 Watch: TypeAlias = Callable[[Sequence[Outcome]], None]
+
+
+LINGER: Final = 0.002
 
 
 class BusyError(Exception):
@@ -36,15 +39,28 @@ class GroupCommit:
     - `most`: how many events to record together, if several requests brought them.
     - `room`: how many may wait; `submit` raises BusyError beyond that.
     - `watch` hears what became of each batch.
+    - `linger`: how many seconds a batch waits, at most, for as many requests as came together
+      lately. A batch costs much and each event in it little; who comes alone waits for nobody.
     """
 
-    def __init__(self, append: Append, *, most: int, room: int, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        append: Append,
+        *,
+        most: int,
+        room: int,
+        watch: Watch | None = None,
+        linger: float = LINGER,
+    ) -> None:
         self._append = append
         self._most = most
         self._room = room
         self._watch = watch
+        self._linger = linger
         self._jobs: deque[Job] = deque()
         self._waiting = 0
+        self._wanted = 1  # how many jobs to be woken for
+        self._crowd = 1  # how many came together lately
         self._news = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -81,7 +97,8 @@ class GroupCommit:
                 raise BusyError(f"{self._waiting} events wait to be recorded already.")
             self._jobs.append(job)
             self._waiting += len(events)
-            self._news.notify()
+            if len(self._jobs) >= self._wanted:
+                self._news.notify()
         return await job.answer
 
     def _run(self) -> None:
@@ -91,15 +108,20 @@ class GroupCommit:
     def _take(self) -> list[Job]:
         """What has come; nothing once all is done."""
         with self._news:
-            while not self._jobs and not self._closed:
-                self._news.wait()
+            self._wait(1, None)
+            self._wait(self._crowd, self._linger)
             batch: list[Job] = []
             size = 0
             while self._jobs and (not batch or size + len(self._jobs[0].events) <= self._most):
                 batch.append(self._jobs.popleft())
                 size += len(batch[-1].events)
             self._waiting -= size
+            self._crowd = max(len(batch), self._crowd * 3 // 4)
             return batch
+
+    def _wait(self, jobs: int, seconds: float | None) -> None:
+        self._wanted = jobs
+        self._news.wait_for(lambda: len(self._jobs) >= jobs or self._closed, seconds)
 
     def _record(self, batch: list[Job]) -> None:
         try:

@@ -1,7 +1,7 @@
 """Directory: problems by name and episodes by id, read once each: they never change."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -9,8 +9,9 @@ from belated.online.ledger import Ledger
 from belated.online.outcomes import EpisodeRecord
 from belated.online.problems import Problem
 from belated.online.spec import Spec
+from belated.service.gather import Gather
 
-KEPT: Final = 200_000
+KEPT: Final = 20_000
 """How many episodes to keep at hand."""
 
 
@@ -59,6 +60,7 @@ class Directory:
         self._names: dict[str, int] = {}
         self._entries: dict[int, Entry] = {}
         self._places: OrderedDict[str, Place] = OrderedDict()
+        self._gather = Gather(self._look_up)
 
     async def problem(self, which: str | int) -> Entry | None:
         """The problem of this name or id, if there is one."""
@@ -75,21 +77,12 @@ class Directory:
 
     async def place(self, episode: str) -> Place | None:
         """Where an episode belongs, if there is one of this id."""
-        return (await self.places([episode])).get(episode)
+        place = self._places.get(episode)
+        return await self._gather(episode) if place is None else place
 
-    async def places(self, episodes: Iterable[str]) -> dict[str, Place]:
-        """Where episodes belong; those that are unknown are left out."""
-        found, missing = {}, []
-        for id in episodes:
-            place = self._places.get(id)
-            if place is None:
-                missing.append(id)
-            else:
-                found[id] = place
-        if missing:
-            for record in await self._aside(self._look_up, missing):
-                found[record.id] = self.remember(record)
-        return found
+    async def _look_up(self, episodes: list[str]) -> dict[str, Place]:
+        found = await self._aside(self._ledger.episodes, episodes)
+        return {id: self.remember(record) for id, record in found.items()}
 
     def remember(self, record: EpisodeRecord) -> Place:
         """Keep an episode at hand."""
@@ -97,9 +90,3 @@ class Directory:
         if len(self._places) > KEPT:
             self._places.popitem(last=False)
         return place
-
-    def _look_up(self, ids: list[str]) -> list[EpisodeRecord]:
-        if len(ids) == 1:  # the usual case, which a query of its own answers sooner
-            record = self._ledger.episode(ids[0])
-            return [] if record is None else [record]
-        return list(self._ledger.episodes(ids).values())

@@ -11,6 +11,7 @@ under that problem and its episodes, and for no other.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from belated.online.host import OUTAGES
 from belated.online.tokens import Token
@@ -47,19 +49,29 @@ class Needs(NamedTuple):
     scope: str
     bulk: bool
     kept: Sequence[str] | None
+    plain: bool
 
 
-def scope(name: str, *, bulk: bool = False, kept: Sequence[str] | None = None) -> Callable[[F], F]:
-    """Say which scope a route needs; `bulk` lets its body be larger.
+def scope(
+    name: str,
+    *,
+    bulk: bool = False,
+    kept: Sequence[str] | None = None,
+    plain: bool = False,
+) -> Callable[[F], F]:
+    """Say which scope a route needs.
 
-    Of a body that is refused, the fields in `kept` go to the quarantine; all of it if none are
-    given.
+    - `bulk` lets its body be larger.
+    - `kept`: of a body that is refused, these fields go to the quarantine; all of it if none are
+      given.
+    - `plain`: it takes the parts of its address and the request as they are, and checks them by
+      itself. That halves the time of what is asked most.
     """
     if name not in SCOPES:
         raise ValueError(f"scope is {name!r}; allowed are {', '.join(SCOPES)}.")
 
     def declare(endpoint: F) -> F:
-        endpoint.needs = Needs(name, bulk, kept)  # type: ignore[attr-defined]
+        endpoint.needs = Needs(name, bulk, kept, plain)  # type: ignore[attr-defined]
         return endpoint
 
     return declare
@@ -80,10 +92,15 @@ class Guarded(APIRoute):
             "security": [{"token": [needs.scope]}],
         }
         super().__init__(path, endpoint, **options)
+        if needs.plain:
+            self._handle = self.get_route_handler()
+            self.app = self._plain
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """What a request comes to."""
         answer, needs = super().get_route_handler(), self.needs
+        if needs.plain:
+            answer = self._unchecked
 
         async def handle(request: Request) -> Response:
             state = state_of(request)
@@ -103,6 +120,14 @@ class Guarded(APIRoute):
                 return unexpected(request, error)
 
         return handle
+
+    async def _unchecked(self, request: Request) -> Response:
+        response: Response = await self.endpoint(**request.path_params, request=request)
+        return response
+
+    async def _plain(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._handle(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 async def admit(request: Request, state: State, scope: str) -> str:
@@ -138,11 +163,20 @@ async def check_problem(request: Request, state: State, token: Token) -> None:
 
 def check_local(request: Request) -> None:
     """Refuse what another site may have made a browser send."""
-    origin = request.headers.get("origin")
-    for host in (f"//{request.headers.get('host', '')}", *([] if origin is None else [origin])):
-        try:
-            name = urlsplit(host).hostname
-        except ValueError:
-            name = None
-        if name is None or not is_loopback(name):
-            raise RefusalError(403, "Without tokens, only this machine is answered.")
+    host, origin = request.headers.get("host", ""), request.headers.get("origin")
+    if not (is_local(f"//{host}") and (origin is None or is_local(origin))):
+        raise RefusalError(403, "Without tokens, only this machine is answered.")
+
+
+@lru_cache(maxsize=64)
+def is_local(address: str) -> bool:
+    """Whether an address is one of this machine's.
+
+    >>> is_local("//localhost:8000"), is_local("https://example.org")
+    (True, False)
+    """
+    try:
+        name = urlsplit(address).hostname
+    except ValueError:
+        return False
+    return name is not None and is_loopback(name)

@@ -1,19 +1,15 @@
-"""Feedback as it comes: names become numbers here, and nothing is judged.
+"""Feedback as it comes: JSON becomes what the ledger is told, and nothing is judged.
 
-A text is a name and a number is an index. What cannot be read goes to the ledger as it is, which
-refuses it and keeps it with the reason; the complaint says it in the caller's words.
+What cannot be read goes to the ledger as it is, which refuses it and keeps it with the reason; the
+complaint says it in the caller's words.
 """
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from belated.service.directory import Entry
-
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-LISTED: Final = 10
-"""How many names to tell of."""
+NO_TIME: Final = "event_time must be a time with its zone, such as 2026-01-31T12:00:00Z."
 
 
 class Complaint(NamedTuple):
@@ -47,28 +43,25 @@ def parse(raw: bytes) -> tuple[Any, Complaint | None]:
         return text, Complaint(None, f"The body is not JSON: {why}.")
 
 
-def translate(given: Any, entry: Entry) -> Incoming:
-    """Feedback with numbers for names."""
-    if not isinstance(given, dict):
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
+
+
+def write(body: Any) -> bytes:
+    """JSON."""
+    return _ENCODER.encode(body).encode()
+
+
+def read(given: Any) -> Incoming:
+    """Feedback without the time at which it happened, which goes beside it."""
+    if not isinstance(given, dict) or "event_time" not in given:
         return Incoming(given)
-    content, reader = dict(given), _Reader(entry)
-    event_time, complaint = None, None
-    if "event_time" in content:
-        event_time = microseconds(content["event_time"])
-        if event_time is None and content["event_time"] is not None:
-            complaint = Complaint(
-                "event_time",
-                "event_time must be a time with its zone, such as 2026-01-31T12:00:00Z.",
-            )
-        else:
-            del content["event_time"]
-    reader.walk(content, "")
-    if isinstance(content.get("path"), dict):
-        content["path"] = path = dict(content["path"])
-        reader.walk(path, "path.")
-    if isinstance(content.get("steps"), list):
-        content["steps"] = [reader.step(one, i) for i, one in enumerate(content["steps"])]
-    return Incoming(content, event_time, complaint or reader.complaint)
+    content = dict(given)
+    time = content.pop("event_time")
+    event_time = microseconds(time)
+    if event_time is None and time is not None:
+        # the ledger refuses it, and keeps it, as it came
+        return Incoming(given, None, Complaint("event_time", NO_TIME))
+    return Incoming(content, event_time)
 
 
 def microseconds(given: Any) -> int | None:
@@ -82,45 +75,3 @@ def microseconds(given: Any) -> int | None:
         return None if time.tzinfo is None else (time - EPOCH) // timedelta(microseconds=1)
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-class _Reader:
-    """Turns names into numbers, and remembers the first that is unknown."""
-
-    def __init__(self, entry: Entry) -> None:
-        self._words = {"state": entry.states, "action": entry.actions}
-        self.complaint: Complaint | None = None
-
-    def walk(self, content: dict[str, Any], within: str) -> None:
-        for kind in ("state", "action"):
-            values = content.get(f"{kind}s")
-            if isinstance(values, list):
-                content[f"{kind}s"] = [
-                    self.index(kind, value, f"{within}{kind}s[{i}]")
-                    if type(value) is str
-                    else value
-                    for i, value in enumerate(values)
-                ]
-
-    def step(self, given: Any, i: int) -> Any:
-        if not isinstance(given, dict):
-            return given
-        step = dict(given)
-        for name, kind in (("state", "state"), ("action", "action"), ("next_state", "state")):
-            if isinstance(step.get(name), str):
-                step[name] = self.index(kind, step[name], f"steps[{i}].{name}")
-        return step
-
-    def index(self, kind: str, name: str, field: str) -> int | str:
-        number = self._words[kind].get(name)
-        if number is not None:
-            return number
-        if self.complaint is None:
-            self.complaint = Complaint(field, unknown_name(field, name, self._words[kind]))
-        return name
-
-
-def unknown_name(field: str, name: str, words: Mapping[str, int]) -> str:
-    """A sentence about a name that is none."""
-    known = ", ".join(list(words)[:LISTED]) + (", ..." if len(words) > LISTED else "")
-    return f"{field} is {name[:60]!r}; allowed are {known}, or 0 .. {len(words) - 1}."

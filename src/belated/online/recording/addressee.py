@@ -34,8 +34,10 @@ def quarantined(
     def recorded(batch: Batch, given: F) -> Outcome:
         episode = batch.episode(given.episode)
         outcome: Outcome
-        if episode is None:
-            outcome = Unknown(f"There is no episode {given.episode[:64]!r}.")
+        foreign = episode is not None and given.problem not in (None, episode.problem)
+        if episode is None or foreign:
+            where = "" if given.problem is None else " of this problem"
+            outcome = Unknown(f"There is no episode {given.episode[:64]!r}{where}.")
         elif episode.withdrawn is not None:
             outcome = Gone(f"Episode {episode.id} has been withdrawn.", episode.withdrawn)
         else:
@@ -46,12 +48,12 @@ def quarantined(
             keep(
                 batch.connection,
                 at=batch.at,
-                problem=None if episode is None else episode.problem,
+                problem=given.problem if episode is None or foreign else episode.problem,
                 episode=given.episode,
                 outcome=type(outcome).__name__.lower(),
                 reason=outcome.reason,
-                # what was withdrawn is not to be kept under another name
-                body=None if isinstance(outcome, Gone) else given.content,
+                # what was withdrawn, or is another's, is not to be kept under another name
+                body=None if foreign or isinstance(outcome, Gone) else given.content,
             )
         return outcome
 

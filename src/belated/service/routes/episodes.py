@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
+from belated.online.content import ContentError, number_of
 from belated.online.events import Opened
 from belated.online.outcomes import Recorded
 from belated.service import models
@@ -15,7 +16,7 @@ from belated.service.errors import RefusalError, documented, unavailable
 from belated.service.guard import Guarded, scope
 from belated.service.routes.common import entry_of, served
 from belated.service.state import state_of
-from belated.service.wire import microseconds, unknown_name
+from belated.service.wire import NO_TIME, microseconds
 
 router = APIRouter(route_class=Guarded, tags=["episodes"])
 
@@ -42,7 +43,7 @@ async def open_episode(
     if event_time is None and given.event_time is not None:
         raise RefusalError(
             422,
-            "event_time must be a time with its zone, such as 2026-01-31T12:00:00Z.",
+            NO_TIME,
             field="event_time",
         )
     version = (await served(state, entry)).version
@@ -77,7 +78,10 @@ async def decide(
 ) -> models.Decision:
     """What to do in a state at a step, for those who do not keep a policy."""
     state, entry = state_of(request), await entry_of(request, problem)
-    index = _index(given.state, entry.states)
+    try:
+        index = number_of("state", given.state, entry.spec.state_numbers)
+    except ContentError as error:
+        raise RefusalError(422, str(error), field=error.field) from None
     if given.step >= entry.spec.horizon:
         raise RefusalError(
             422, f"step is {given.step}; allowed are 0 .. {entry.spec.horizon - 1}.", field="step"
@@ -105,10 +109,3 @@ def drawn(episode: str, step: int) -> float:
     """
     bits = sha256(f"{step}/{episode}".encode(errors="surrogatepass")).digest()
     return int.from_bytes(bits[:8], "big") / 2**64 // 2**-53 * 2**-53
-
-
-def _index(given: str | int, names: dict[str, int]) -> int:
-    index = names.get(given) if isinstance(given, str) else given
-    if index is None or index >= len(names):
-        raise RefusalError(422, unknown_name("state", str(given), names), field="state")
-    return index

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 
 from belated.online.events import Corrected, Feedback
 from belated.service import models
@@ -15,7 +15,7 @@ from belated.service.errors import RefusalError, documented
 from belated.service.guard import Guarded, scope
 from belated.service.routes.common import entry_of, inline_schema, json_body
 from belated.service.state import state_of
-from belated.service.wire import Incoming, parse, translate
+from belated.service.wire import Incoming, parse, read, write
 
 router = APIRouter(route_class=Guarded, tags=["feedback"])
 
@@ -33,7 +33,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
     responses=ANSWERS,
     openapi_extra=json_body(models.WholeEpisode, models.SomeSteps, models.LateRewards),
 )
-@scope("feedback")
+@scope("feedback", plain=True)
 async def send_feedback(episode: models.EpisodeId, request: Request) -> Response:
     """Send what came back of an episode: all of it, or steps and rewards as they come.
 
@@ -60,15 +60,10 @@ async def _record(episode: str, request: Request, kind: type[Feedback]) -> Respo
     state = state_of(request)
     check_type(request, "application/json")
     given, complaint = parse(await request.body())
-    incoming = Incoming(given, None, complaint)
-    place = await state.directory.place(episode)
-    if place is not None and complaint is None:
-        entry = await state.directory.problem(place.problem)
-        assert entry is not None
-        incoming = translate(given, entry)
+    incoming = read(given) if complaint is None else Incoming(given, None, complaint)
     event = kind(episode, incoming.content, incoming.event_time)
     status, body = answer((await state.record(event))[0], incoming.complaint)
-    return JSONResponse(body, status)
+    return Response(write(body), status, media_type="application/json")
 
 
 @router.post(
