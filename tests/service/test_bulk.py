@@ -78,26 +78,22 @@ def test_many_lines_are_recorded_in_few_writes(site: Site, monkeypatch: pytest.M
     assert calls == [500, 500, 200]
 
 
-def test_episodes_that_are_not_at_hand_are_looked_up_together(
-    site: Site, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+def test_an_episode_of_another_problem_is_unknown_and_nothing_is_told_of_it(
+    site: Site, ledger: Ledger
 ) -> None:
     site.define()
     site.define("shop")
     good, other = site.open(), site.open("shop")
-    asked: list[int] = []
-    plain = Ledger.episodes
-
-    def counted(self: Ledger, ids: Any) -> Any:
-        asked.append(len(ids))
-        return plain(self, ids)
-
-    monkeypatch.setattr(Ledger, "episodes", counted)
-    monkeypatch.setattr(Ledger, "episode", None)
-    with Site(ledger) as anew:
-        ids = (good, other, "b" * 22)
-        said = results(send(anew, lines(*({"episode": id, **PLAYED} for id in ids))))
-        assert [one["status"] for one in said] == [201, 404, 404]
-    assert asked == [3]
+    ids = (good, other, "b" * 22)
+    said = results(send(site, lines(*({"episode": id, **PLAYED} for id in ids))))
+    assert [one["status"] for one in said] == [201, 404, 404]
+    assert said[1]["message"].replace(other, "") == said[2]["message"].replace("b" * 22, "")
+    foreign, unknown = ledger.quarantine
+    assert foreign.text is None
+    assert unknown.text is not None
+    clinic = ledger.problem("clinic")
+    assert clinic is not None
+    assert foreign.problem == unknown.problem == clinic.id
 
 
 def test_lines_may_come_in_any_pieces(site: Site) -> None:

@@ -36,6 +36,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
+DESCRIBED = [route for route in routes() if route.include_in_schema]
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,11 @@ def test_every_route_is_described_with_examples_and_errors(site: Site) -> None:
                     assert has_example(content, schemas), (name, kind)
         guarded = {"401", "403", "422", "500", "503"} <= set(operation["responses"])
         assert guarded is ("security" in operation), name
-    assert seen == {f"{m} {route.path_format}" for route in routes() for m in route.methods}
+    assert seen == {f"{m} {route.path_format}" for route in DESCRIBED for m in route.methods}
+
+
+def test_only_the_page_for_people_is_not_described() -> None:
+    assert [route.path for route in routes() if route not in DESCRIBED] == ["/"]
 
 
 def test_the_scope_of_every_route_is_described(site: Site) -> None:
@@ -89,7 +94,7 @@ def test_the_scope_of_every_route_is_described(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [(m, route.path_format) for route in routes() for m in route.methods]
+    ("method", "path"), [(m, route.path_format) for route in DESCRIBED for m in route.methods]
 )
 def test_every_route_does_what_its_description_says(site: Site, method: str, path: str) -> None:
     operation = schemathesis.openapi.from_dict(site.app.openapi())[path][method]
@@ -116,6 +121,7 @@ def test_every_route_does_what_its_description_says(site: Site, method: str, pat
             max_examples=count,
             derandomize=True,
             database=None,
+            deadline=None,
             suppress_health_check=list(HealthCheck),
         )(tried)()
 

@@ -122,7 +122,7 @@ def address_of(host: str, port: int) -> str:
 def tell(address: str, store: str, *, guarded: bool) -> None:
     """Say where it is and what to do next."""
     typer.echo(f"belated serves {hidden(store)} at {address}; stop it with Ctrl-C.")
-    typer.echo(f"What it can do: {address}/openapi.json; whether it is ready: {address}/readyz")
+    typer.echo(f"Dashboard: {address}/ ; what else it can do: {address}/openapi.json")
     if guarded:
         typer.echo("Every request needs a token: curl -H 'Authorization: Bearer belated_...'")
         return

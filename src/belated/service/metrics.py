@@ -132,6 +132,6 @@ class Measure:
             await self._app(scope, receive, watch)
         finally:
             # what is no route must not become a label each
-            route = getattr(scope.get("route"), "path", "other")
+            route = getattr(scope.get("route"), "path_format", "other")
             method = scope["method"] if route != "other" else "other"
             self._metrics.answered(method, route, status, time.perf_counter() - began)

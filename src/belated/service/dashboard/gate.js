@@ -1,0 +1,40 @@
+// Gates: a token where the service asks for one, a name where it does not list its problems.
+
+class Gate {
+  constructor(passed) {
+    at('token-form').addEventListener('submit', event => {
+      event.preventDefault();
+      keepToken(at('token').value.trim());
+      at('token').value = '';
+      this.asked = false;
+      passed();
+    });
+    at('name-form').addEventListener('submit', event => {
+      event.preventDefault();
+      location.hash = encodeURIComponent(at('name').value.trim());
+    });
+    at('token-change').addEventListener('click', () => {
+      this.asked = true;
+      this.show('token-form');
+      say(at('token-why'), 'In place of the one that is used now.');
+      at('token').focus();
+    });
+    at('token-keep').addEventListener('click', () => {
+      this.asked = false;
+      passed();
+    });
+  }
+
+  // One of 'token-form', 'name-form', 'panels', or nothing.
+  show(what) {
+    for (const id of ['token-form', 'name-form', 'panels']) show(at(id), id === what);
+    show(at('token-change'), what !== 'token-form' && token() !== null);
+    show(at('token-keep'), Boolean(this.asked));
+  }
+
+  askForToken(why) {
+    this.asked = false;
+    this.show('token-form');
+    say(at('token-why'), token() ? `The token is not good: ${why}` : why);
+  }
+}

@@ -1,0 +1,74 @@
+"""The page of the dashboard: anybody may have it, and it may do next to nothing."""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+
+import pytest
+
+from belated.service import dashboard
+from service.site import Site
+
+
+def test_it_is_served_without_a_token(site: Site) -> None:
+    site.token("read")
+    answer = site.get("/")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-cache"
+    assert answer.text == dashboard.page().html
+
+
+def test_its_head_is_that_of_the_page(site: Site) -> None:
+    head, page = site.ask("HEAD", "/"), site.get("/")
+    assert head.status_code == 200
+    assert dict(head.headers) == dict(page.headers)
+
+
+def test_nothing_but_its_own_style_and_script_may_run(site: Site) -> None:
+    answer = site.get("/")
+    allowed = dict(
+        rule.split(" ", 1) for rule in answer.headers["content-security-policy"].split("; ")
+    )
+    for tag, rule in (("style", "style-src"), ("script", "script-src")):
+        [text] = re.findall(rf"(?s)<{tag}[^>]*>(.*?)</{tag}>", answer.text)
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        assert allowed.pop(rule) == f"'sha256-{digest}'"
+    assert allowed == {
+        "default-src": "'none'",
+        "connect-src": "'self'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+
+
+@pytest.mark.parametrize(
+    "forbidden",
+    [
+        r"https?://",  # another origin
+        r"\sstyle=",  # what the policy would block
+        r"\son[a-z]+=",
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(",  # names are texts
+        r"localStorage|document\.cookie",  # a token is for one tab
+    ],
+)
+def test_it_holds_none_of(forbidden: str) -> None:
+    assert not re.search(forbidden, dashboard.page().html)
+
+
+def test_it_is_small() -> None:
+    assert len(dashboard.page().html.encode()) < 100_000
+
+
+def test_every_script_beside_it_is_in_it() -> None:
+    found = {file.name for file in files(dashboard).iterdir() if file.name.endswith(".js")}
+    assert found == {f"{name}.js" for name in dashboard.SCRIPTS}
+
+
+def test_every_element_that_a_script_asks_for_is_there() -> None:
+    page = dashboard.page().html
+    asked = set(re.findall(r"\bat\('([\w-]+)'\)", page))
+    assert asked <= set(re.findall(r'\bid="([\w-]+)"', page))
