@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup reproduce test lint types layers unit plain test-browser bench tables forget clean
+.PHONY: help setup reproduce test lint types layers unit plain test-browser bench bench-service tables forget clean
 
 help:
 	@echo "make reproduce   the paper in minutes: 16 figures, report.html and claims, in out/"
 	@echo "make test        lint, types, layers and tests"
 	@echo "make test-browser  the report in headless Chromium, if that is installed"
 	@echo "make bench       measure speed side by side, write docs/performance.md"
+	@echo "make bench-service  the service under load beside an empty route, write docs/service.md"
 	@echo "make tables      play the studies behind the tables of the docs, and write them"
 	@echo "make clean       remove what the others made"
 
@@ -51,6 +52,9 @@ test-browser: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python benchmarks/run.py
+
+bench-service: .venv/.dev
+	$(BIN)/python benchmarks/load.py
 
 tables: .venv/.dev
 	$(BIN)/python docs/tables.py

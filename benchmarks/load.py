@@ -1,4 +1,4 @@
-"""`make bench-service`: the service under load, beside an empty route; the table goes to the docs."""
+"""`make bench-service`: the service under load beside an empty route; writes docs/service.md."""
 
 import argparse
 import itertools
@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import load_million
+from belated.online import Ledger
 from load_client import Load, drive, request
 from load_clinic import NAME, define, open_episodes, played
 from load_servers import Server, empty, service
 from run import machine
 from table import Promise, Report, Section, markdown, number, show, spread, write
-
-from belated.online import Ledger
 
 PAGE = Path(__file__).parent.parent / "docs" / "service.md"
 CONNECTIONS = 32

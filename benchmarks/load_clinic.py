@@ -37,7 +37,8 @@ def open_episodes(ledger: Ledger, problem: int, count: int) -> list[str]:
     ids = []
     for _ in range(count // OPENED):
         for outcome in ledger.open_episodes(problem, OPENED, version=1):
-            assert isinstance(outcome, Recorded) and outcome.episode is not None
+            assert isinstance(outcome, Recorded)
+            assert outcome.episode is not None
             ids.append(outcome.episode.id)
     return ids
 

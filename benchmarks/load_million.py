@@ -1,4 +1,4 @@
-"""A million rows: how fast many come in at once, what they cost in memory, and how fast they fold."""
+"""A million rows: how fast they come in, what they cost in memory, and how fast they fold."""
 
 import json
 import subprocess
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import sqlalchemy as sa
-from load_clinic import NAME, define, open_episodes, played
-from load_servers import service
-from table import Promise, Report, Section, number
 
 from belated.online import Ledger, schema
 from belated.online.follower import Follower
+from load_clinic import NAME, define, open_episodes, played
+from load_servers import service
+from table import Promise, Report, Section, number
 
 CHUNK = 5000
 """Episodes of one request."""

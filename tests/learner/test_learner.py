@@ -334,7 +334,7 @@ def test_an_id_beyond_63_bits_is_refused() -> None:
 
 def test_another_format_is_refused() -> None:
     state = {**make().snapshot(), "format": 7}
-    with pytest.raises(ValueError, match=r"^state has format 7; this version reads 2\.$"):
+    with pytest.raises(ValueError, match=r"^state has format 7; this version reads 3\.$"):
         bl.Learner.restore(state)
 
 

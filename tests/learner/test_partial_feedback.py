@@ -460,7 +460,7 @@ def test_a_learner_restored_in_the_middle_goes_on_bit_for_bit(
     learner = make(base=base, updater=updater, late=late, reward_bonus="bernstein", seed=3)
     live(learner, range(1, 16))
     state = learner.snapshot()
-    assert any(part["came"] for _, part in state["open"])  # some are half back
+    assert any(part["came"] for _, part in state["open"]["parts"])  # some are half back
     if base == bl.PSRL(resample="episode") and not isinstance(updater, bl.MultiInstance):
         learner.start(1000)
         state = learner.snapshot()

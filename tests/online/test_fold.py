@@ -7,7 +7,7 @@ import pytest
 
 import belated as bl
 from belated.online import Corrected, Event, Feedback, Ledger, Recorded, Spec
-from belated.online.fold import Fold
+from belated.online.fold import FORMAT, Fold
 from belated.online.follower import Follower, undoing
 from belated.online.omissions import Omissions
 from belated.online.packing import digest, pack, unpack
@@ -298,7 +298,7 @@ def test_a_snapshot_with_a_flight_that_was_withdrawn_since_is_not_used(memory: L
         assert same(fold.snapshot(), from_nothing(history).snapshot())
 
 
-@pytest.mark.parametrize("state", [{"format": 0}, {"format": 1, "spec": "another"}, 5])
+@pytest.mark.parametrize("state", [{"format": 0}, {"format": FORMAT, "spec": "another"}, 5])
 def test_a_snapshot_that_cannot_be_read_is_passed_over(memory: Ledger, state: Any) -> None:
     history = begin(memory)
     history.answer(*history.open(2))
@@ -327,7 +327,7 @@ def test_of_an_episode_that_is_back_the_learner_keeps_a_bit_and_the_fold_nothing
             history.answer(*history.open(100))
             history.tick()
         state = follower.catch_up().snapshot()
-        assert (state["flights"], state["waiting"]) == ([], [])
+        assert (state["flights"]["ids"], state["waiting"]) == ("", [])
         assert state["learner"]["seen"]["bits"].nbytes == 4096 // 8
         sizes.append(size(state))
     assert sizes[0] == sizes[1] == sizes[2]

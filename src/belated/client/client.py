@@ -145,6 +145,10 @@ class Client:
         """Where a problem stands: what is missing, how old it is, and what is served."""
         return self._way.json("GET", "problems", problem, "status")
 
+    def history(self, problem: str) -> dict[str, Any]:
+        """What was opened and came back, how late, and what it earned, by time and by version."""
+        return self._way.json("GET", "problems", problem, "history")
+
     def freeze(self, problem: str) -> dict[str, Any]:
         """Keep to the version that is served now; returns which that is, as the next three do."""
         return self._way.json("POST", "problems", problem, "freeze")
@@ -170,8 +174,9 @@ class Client:
     ) -> str:
         """Forget what came back of an episode, or of a subject, in one problem or in all.
 
-        A subject of whom nothing is left is a 404, also if this call removed it and the answer was
-        lost on the way.
+        Returns "recorded"; for an episode that was withdrawn before, "already recorded"; and for a
+        subject of whom nothing is left, "nothing kept", also if this call removed it and the answer
+        was lost on the way.
         """
         if (episode is None) == (subject is None) or (episode is not None and problem is not None):
             raise TypeError("withdraw takes an episode, or a subject and perhaps a problem.")

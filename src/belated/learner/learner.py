@@ -7,7 +7,7 @@ truth or the delays, only of what has been observed.
 import heapq
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from belated.learner.bases.base import Base
 from belated.learner.feedback import Parcel, earned, paid, path, single, whole
 from belated.learner.ids import IdSet
 from belated.learner.instance import Instance
-from belated.learner.pending import Pending
+from belated.learner.pending import Pending, restore_all, snapshot_all
 from belated.learner.plan import Planner
 from belated.learner.problem import Late, Planning, Problem, Stages
 from belated.learner.rewards import RewardBonus
@@ -28,6 +28,9 @@ from belated.learner.updaters.explicit import Tally
 from belated.learner.updaters.updater import Outset, Sight, Updater
 
 F = TypeVar("F", Episode, Step)
+
+FORMAT: Final = 3
+"""Of snapshots."""
 
 
 class Learner:
@@ -345,7 +348,7 @@ class Learner:
         """The whole learner as plain arrays and numbers; `restore` goes on bit for bit."""
         problem = self._problem
         return {
-            "format": 2,
+            "format": FORMAT,
             "shape": [self.shape.states, self.shape.actions, self.shape.horizon],
             "base": _describe(problem.base, BASES),
             "updater": _describe(self._updater, UPDATERS),
@@ -358,7 +361,7 @@ class Learner:
             "seed": int(problem.seed),
             "tally": self._explorer.seen.copy() if isinstance(self._explorer, Tally) else None,
             "seen": self._seen.snapshot(),
-            "open": [[id, pending.snapshot()] for id, pending in self._open.items()],
+            "open": snapshot_all(self._open),
             "begun": self._begun,
             "waited": self._waited,
             "used": self._used,
@@ -375,8 +378,10 @@ class Learner:
         updater: Updater | None = None,
     ) -> "Learner":
         """The learner as it was; give `base` or `updater` again if they are your own."""
-        if state.get("format") != 2:
-            raise ValueError(f"state has format {state.get('format')!r}; this version reads 2.")
+        if state.get("format") != FORMAT:
+            raise ValueError(
+                f"state has format {state.get('format')!r}; this version reads {FORMAT}."
+            )
         self = cls.__new__(cls)
         updater = updater or cast(Updater, _rebuild("updater", state["updater"], UPDATERS))
         problem = Problem.of(
@@ -394,7 +399,7 @@ class Learner:
         if isinstance(self._explorer, Tally):
             self._explorer.seen[:] = state["tally"]
         self._seen = IdSet.restore(state["seen"])
-        self._open = {int(id): Pending.restore(part) for id, part in state["open"]}
+        self._open = restore_all(state["open"])
         self._begun, self._waited = state["begun"], state["waited"]
         self._used, self._stale = state["used"], state["stale"]
         self._instances = [

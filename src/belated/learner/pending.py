@@ -43,12 +43,16 @@ class Pending:
         """One that may be changed."""
         return Pending(self.owner, self.came, self.path)
 
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing of it has come."""
+        return not self.came and self.path is None
+
     def snapshot(self) -> dict[str, Any]:
-        """Plain arrays and numbers."""
+        """Plain arrays and numbers, but for the owner."""
         path = self.path
         known = None if path is None else np.append(path.states, path.successors[-1:])
         return {
-            "owner": self.owner,
             "came": [step for step in range(self.came.bit_length()) if self.came >> step & 1],
             "states": known,
             "actions": None if path is None else path.actions.copy(),
@@ -56,11 +60,33 @@ class Pending:
         }
 
     @classmethod
-    def restore(cls, state: dict[str, Any]) -> "Pending":
+    def restore(cls, owner: int, state: dict[str, Any]) -> "Pending":
         """As it was."""
         path = None
         if state["states"] is not None:
             states, actions = state["states"], state["actions"]
             steps = np.arange(actions.size)
             path = Parcel(state["id"], steps, states[:-1], actions, states[1:], None, late=False)
-        return cls(state["owner"], sum(1 << step for step in state["came"]), path)
+        return cls(owner, sum(1 << step for step in state["came"]), path)
+
+
+def snapshot_all(pending: dict[int, Pending]) -> dict[str, Any]:
+    """Many by their ids: of most nothing has come, and they are numbers in two arrays."""
+    return {
+        "ids": np.array(list(pending), np.int64),
+        "owners": np.array([one.owner for one in pending.values()], np.int64),
+        "parts": [
+            [place, one.snapshot()]
+            for place, one in enumerate(pending.values())
+            if not one.untouched
+        ],
+    }
+
+
+def restore_all(state: dict[str, Any]) -> dict[int, Pending]:
+    """As they were, in the same order."""
+    ids, owners = state["ids"].tolist(), state["owners"].tolist()
+    found = {id: Pending(owner) for id, owner in zip(ids, owners, strict=True)}
+    for place, part in state["parts"]:
+        found[ids[place]] = Pending.restore(owners[place], part)
+    return found

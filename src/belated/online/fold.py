@@ -5,22 +5,26 @@
     tick                   the learner takes what came up to it at once, and may have a new policy
 
 A fold is a function of the events: from a snapshot it goes on to the same bits as from nothing.
-It keeps nothing of an episode that is back; the learner keeps a bit.
+It keeps nothing of an episode that is back but its share of the history; the learner keeps a bit.
 """
 
 import json
+from bisect import bisect_right
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from belated.episode import Policy
 from belated.learner.learner import Learner
 from belated.online.events import Event
-from belated.online.flights import Flight
+from belated.online.flights import Flight, restore_all, snapshot_all
+from belated.online.history import History
 from belated.online.omissions import Omissions
-from belated.online.parcels import parcels_of
+from belated.online.parcels import earned_by, parcels_of
 from belated.online.parts import base_of, learner_of, updater_of
 from belated.online.spec import Spec
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""Of snapshots."""
 
 
 class Waiting(NamedTuple):
@@ -29,6 +33,9 @@ class Waiting(NamedTuple):
     seq: int
     episode: str
     text: str
+    at: int
+    opened: int
+    """How many episodes had been opened when it came."""
 
 
 class Fold:
@@ -40,6 +47,7 @@ class Fold:
     def __init__(self, spec: Spec, omissions: Omissions | None = None) -> None:
         self.spec = spec
         self.learner = learner_of(spec)
+        self.history = History()
         self.omissions = omissions or Omissions()
         self.seq = 0
         """The last event that was applied."""
@@ -64,6 +72,11 @@ class Fold:
     def waiting(self) -> int:
         """How many pieces of feedback wait for a tick."""
         return len(self._waiting)
+
+    @property
+    def missing(self) -> int:
+        """How many episodes are not back by the last tick."""
+        return len(self._flights)
 
     @property
     def opened(self) -> list[int]:
@@ -104,30 +117,51 @@ class Fold:
         assert event.episode is not None
         if event in self.omissions:
             return
-        number = event.body["number"]
+        body = event.body
+        number, version = body["number"], body["version"]
         self.learner.start(number)
-        self._flights[event.episode] = Flight(number, event.at)
+        place = self.history.open(event.at, version)
+        self._flights[event.episode] = Flight(number, event.at, version, place)
 
     def _hear(self, event: Event) -> None:
         if event in self.omissions:
             return
         assert event.episode is not None
         assert event.text is not None
-        self._waiting.append(Waiting(event.seq, event.episode, event.text))
+        opened = self.history.opened
+        self._waiting.append(Waiting(event.seq, event.episode, event.text, event.at, opened))
         self._news = event.seq
 
     def _tick(self, event: Event) -> None:
         upto = event.body["upto"]
-        come = [one for one in self._waiting if one.seq <= upto]
-        self._waiting = [one for one in self._waiting if one.seq > upto]
+        place = bisect_right(self._waiting, upto, key=attrgetter("seq"))
+        come, self._waiting = self._waiting[:place], self._waiting[place:]
         flights = [self._flights[one.episode] for one in come]
         # all at once, which is faster by half than one by one
         contents = json.loads(f"[{','.join(one.text for one in come)}]")
-        self.learner.take(parcels_of(zip(flights, contents, strict=True)))
-        for one, flight in zip(come, flights, strict=True):
-            if flight.came == self.spec.horizon:
-                self._flights.pop(one.episode, None)
+        parcels = parcels_of(zip(flights, contents, strict=True))
+        self.learner.take(parcels)
+        numbered = {flight.number: flight for flight in flights}
+        for number, earned in earned_by(parcels, self.spec.rewards):
+            numbered[number].earned += earned
+        self._land(come)
         self.tick, self._upto = event.seq, upto
+
+    def _land(self, come: list[Waiting]) -> None:
+        """Let go of the episodes that are back with these pieces."""
+        # of several pieces the last one stays
+        last = {one.episode: one for one in come}
+        back = [
+            one for one in last.values() if self._flights[one.episode].came == self.spec.horizon
+        ]
+        flights = [self._flights.pop(one.episode) for one in back]
+        self.history.take_back(
+            at=[one.at for one in back],
+            opened=[flight.at for flight in flights],
+            episodes=[one.opened - flight.place for one, flight in zip(back, flights, strict=True)],
+            version=[flight.version for flight in flights],
+            earned=[flight.earned for flight in flights],
+        )
 
     def snapshot(self) -> dict[str, Any]:
         """The whole fold as plain arrays, numbers and texts; `restore` goes on bit for bit."""
@@ -135,11 +169,12 @@ class Fold:
             "format": FORMAT,
             "spec": self.spec.text,
             "learner": self.learner.snapshot(),
+            "history": self.history.snapshot(),
             "seq": self.seq,
             "tick": self.tick,
             "upto": self._upto,
             "news": self._news,
-            "flights": [[id, flight.snapshot()] for id, flight in self._flights.items()],
+            "flights": snapshot_all(self._flights),
             "waiting": [list(one) for one in self._waiting],
         }
 
@@ -149,7 +184,9 @@ class Fold:
     ) -> "Fold":
         """The fold as it was; `omissions` must know what undoes the events to come."""
         if state.get("format") != FORMAT:
-            raise ValueError(f"state has format {state.get('format')!r}; this version reads 1.")
+            raise ValueError(
+                f"state has format {state.get('format')!r}; this version reads {FORMAT}."
+            )
         if state["spec"] != spec.text:
             raise ValueError("state is of another problem.")
         self = cls.__new__(cls)
@@ -157,9 +194,10 @@ class Fold:
         self.learner = Learner.restore(
             state["learner"], base=base_of(spec), updater=updater_of(spec)
         )
+        self.history = History.restore(state["history"])
         self.omissions = omissions or Omissions()
         self.seq, self.tick = state["seq"], state["tick"]
         self._upto, self._news = state["upto"], state["news"]
-        self._flights = {id: Flight.restore(flight) for id, flight in state["flights"]}
+        self._flights = restore_all(state["flights"])
         self._waiting = [Waiting(*one) for one in state["waiting"]]
         return self

@@ -48,8 +48,11 @@ class Follower:
         return fold
 
     def save(self, *, every: int = OFTEN) -> bool:
-        """Keep a snapshot if so many events have been folded since the last one."""
-        if self._fold is None or self._since < max(1, every):
+        """Keep a snapshot if so many events have been folded since the last one.
+
+        Where many episodes are out, which all go into it, half as many events as these.
+        """
+        if self._fold is None or self._since < max(1, every, self._fold.missing // 2):
             return False
         self._since = 0
         data = pack(self._fold.snapshot())

@@ -12,6 +12,7 @@ from typing import Final, Self
 
 import sqlalchemy as sa
 
+from belated.online.fold import Fold
 from belated.online.follower import OFTEN, Follower, undoing
 from belated.online.ledger import Ledger
 from belated.online.lock import PlannerLock, lock_of
@@ -21,6 +22,9 @@ from belated.online.standing import Standing
 
 INTERVAL: Final = 1.0
 """Seconds between two looks at what other processes have recorded."""
+
+PATIENCE: Final = 0.2
+"""Seconds to wait for a learner at work before telling where it stood."""
 
 OUTAGES: Final = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError)
 """What a database raises when it is the one that fails."""
@@ -58,6 +62,7 @@ class Host:
         self._followers: dict[int, Follower] = {}
         self._failures: dict[int, Failure] = {}
         self._settled: dict[int, int] = {}  # up to where nothing is left to do
+        self._standings: dict[int, Standing] = {}  # the last of each problem that was asked for
         self._news = threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -97,18 +102,27 @@ class Host:
         return plans
 
     def standing(self, problem: Problem) -> Standing | Failure:
-        """Where a problem stands by now; any host can tell."""
+        """Where a problem stands by now; any host can tell.
+
+        While its learner is at work, where it stood before, if somebody has asked before: `seq`
+        tells how far that goes.
+        """
         failure = self._failure(problem)
         if failure is not None:
             return failure
         follower, end = self._follower(problem), self._ledger.last
-        with follower.busy:
-            try:
-                return Standing.of(follower.catch_up())
-            except OUTAGES:
-                raise
-            except Exception as error:
-                return self._fail(problem, error, end)
+        earlier = self._standings.get(problem.id)
+        if not follower.busy.acquire(timeout=-1 if earlier is None else PATIENCE):
+            assert earlier is not None
+            return earlier
+        try:
+            return self._keep(problem, follower.catch_up())
+        except OUTAGES:
+            raise
+        except Exception as error:
+            return self._fail(problem, error, end)
+        finally:
+            follower.busy.release()
 
     def start(self) -> None:
         """Let a thread look, time and again."""
@@ -159,13 +173,20 @@ class Host:
         with follower.busy:
             try:
                 if self._settled.get(problem.id, 0) < end:
-                    advance(self._ledger, follower)
+                    fold = advance(self._ledger, follower)
+                    # it takes a look at everything that is missing, so only where it is wanted
+                    if problem.id in self._standings:
+                        self._keep(problem, fold)
                     follower.save(every=self._snapshot_every)
                     self._settled[problem.id] = end
             except OUTAGES:
                 raise
             except Exception as error:
                 self._fail(problem, error, end)
+
+    def _keep(self, problem: Problem, fold: Fold) -> Standing:
+        standing = self._standings[problem.id] = Standing.of(fold)
+        return standing
 
     def _failure(self, problem: Problem) -> Failure | None:
         """Why it cannot be folded, unless something has happened since that could help."""
@@ -184,8 +205,8 @@ class Host:
         return self._followers.setdefault(problem.id, Follower(self._ledger, problem))
 
 
-def advance(ledger: Ledger, follower: Follower) -> None:
-    """Fold what is new of a problem, and publish what that comes to."""
+def advance(ledger: Ledger, follower: Follower) -> Fold:
+    """Fold what is new of a problem, and publish what that comes to; returns the fold."""
     problem = follower.problem.id
     fold = follower.catch_up()
     if fold.due:
@@ -195,3 +216,4 @@ def advance(ledger: Ledger, follower: Follower) -> None:
     if newest is None or newest.sha != pack(fold.policy).sha:
         version = 1 if newest is None else newest.version + 1
         ledger.publish(problem, fold.policy, version=version, tick=fold.tick)
+    return fold

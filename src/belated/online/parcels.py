@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from belated.episode import Ints
+from belated.episode import Floats, Ints
 from belated.learner.feedback import Parcel
 from belated.online.flights import Flight, path_parcel
 
@@ -35,6 +35,27 @@ def parcels_of(feedback: Iterable[tuple[Flight, Content]]) -> list[Parcel]:
     for place, parcel in _wholes(wholes):
         made[place] = parcel
     return [parcel for parcel in made if parcel is not None]
+
+
+def earned_by(parcels: list[Parcel], known: Floats | None) -> Iterator[tuple[int, float]]:
+    """The number of each episode that brings rewards, and what they add to its return.
+
+    As a learner sees it: where rewards are `known`, (S, A) or (H, S, A), what is sent counts for
+    nothing. All at once, since one by one takes as long as the learner does.
+    """
+    paid = [parcel for parcel in parcels if parcel.late]
+    if not paid:
+        return
+    if known is None:
+        each = np.concatenate([parcel.rewards for parcel in paid if parcel.rewards is not None])
+    else:
+        states = np.concatenate([parcel.states for parcel in paid])
+        actions = np.concatenate([parcel.actions for parcel in paid])
+        steps = np.concatenate([parcel.steps for parcel in paid])
+        each = known[states, actions] if known.ndim == 2 else known[steps, states, actions]
+    sizes = [parcel.steps.size for parcel in paid]
+    sums = np.add.reduceat(each, np.cumsum([0, *sizes[:-1]]))
+    yield from zip((parcel.id for parcel in paid), sums.tolist(), strict=True)
 
 
 def _wholes(wholes: list[tuple[int, Flight, Content]]) -> Iterator[tuple[int, Parcel]]:

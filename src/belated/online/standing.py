@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from belated.learner.status import Status
 from belated.online.fold import Fold
+from belated.online.history import Past
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,8 @@ class Standing:
     """Plans made, the first one included."""
     alpha: float
     """Of the current epoch under Lazy; inf otherwise."""
+    past: Past = field(repr=False)
+    """What was opened and came back, by time and by version."""
 
     @classmethod
     def of(cls, fold: Fold) -> "Standing":
@@ -40,4 +43,5 @@ class Standing:
             updates=learner.updates,
             epochs=learner.epochs,
             alpha=learner.alpha,
+            past=fold.history.past(),
         )

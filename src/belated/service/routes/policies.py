@@ -8,6 +8,7 @@ from belated.service import models
 from belated.service.directory import Entry
 from belated.service.errors import RefusalError, documented
 from belated.service.guard import Guarded, scope
+from belated.service.history import history_of
 from belated.service.plans import Page, diff
 from belated.service.routes.common import entry_of, served
 from belated.service.state import State, state_of
@@ -36,7 +37,7 @@ TAGGED: dict[str, Any] = {
     responses=FRESH,
     openapi_extra=TAGGED,
 )
-@scope("read")
+@scope("read", plain=True)
 async def read_policy(problem: models.ProblemName, request: Request) -> Response:
     """The policy that is served now."""
     state, entry = state_of(request), await entry_of(request, problem)
@@ -100,6 +101,17 @@ async def read_status(problem: models.ProblemName, request: Request) -> dict[str
     choice = (await served(state, entry)).choice
     standing = await state.slow(state.host.standing, entry.problem)
     return status_of(entry.problem.name, choice, standing, now=state.ledger.store.now())
+
+
+@router.get(
+    "/v1/problems/{problem}/history", response_model=models.History, responses=documented(404)
+)
+@scope("read")
+async def read_history(problem: models.ProblemName, request: Request) -> dict[str, Any]:
+    """What was opened and came back, how late, and what it earned, by time and by version."""
+    state, entry = state_of(request), await entry_of(request, problem)
+    standing = await state.slow(state.host.standing, entry.problem)
+    return history_of(entry.problem.name, standing)
 
 
 async def page_of(state: State, entry: Entry, version: int) -> Page:

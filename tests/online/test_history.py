@@ -1,0 +1,441 @@
+"""A history: what the events of a problem count to, in whatever pieces and however undone."""
+
+import math
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from belated.online import Corrected, Event, Feedback, Ledger, Opened, Recorded
+from belated.online.bins import MOST, View
+from belated.online.fold import FORMAT, Fold
+from belated.online.follower import Follower, undoing
+from belated.online.history import SECOND, Past
+from belated.online.history import History as Counted
+from belated.online.host import Host
+from belated.online.omissions import Omissions
+from belated.online.packing import digest, pack, unpack
+from belated.online.parts import learner_of
+from belated.online.standing import Standing
+from histories import KINDS, A, H, History, S, anything, make_spec
+from snapshots import same
+
+START = 1_794_750_600 * SECOND
+TABLE = np.linspace(0, 1, H * S * A).reshape(H, S, A)
+
+several_kinds = pytest.mark.parametrize(
+    "options",
+    [KINDS["unknown"], KINDS["known"], {"rewards": TABLE}, KINDS["late rewards"]],
+    ids=["unknown", "known", "known by step", "late rewards"],
+)
+
+
+class Clock:
+    """Tells what it is told."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> int:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += round(seconds * SECOND)
+
+
+class Long(History):
+    """A history that takes its time, and publishes versions."""
+
+    def __init__(self, clock: Clock, ledger: Ledger, *, luck: int = 0, **options: Any) -> None:
+        super().__init__(ledger, make_spec(**options), luck)
+        self.clock = clock
+        self.version = 0
+        self.publish()
+
+    def publish(self) -> None:
+        self.version += 1
+        policy = learner_of(self.spec).policy
+        published = self.ledger.publish(self.problem, policy, version=self.version)
+        assert isinstance(published, Recorded)
+
+    def open(self, count: int = 1, *, subject: str | None = None) -> list[str]:
+        ids = [self.rng.bytes(16).hex() for _ in range(count)]
+        for id in ids:
+            version = int(self.rng.integers(1, self.version + 1))
+            self.ledger.append([Opened(self.problem, version, subject, id)])
+            self.clock.pass_by(self.rng.exponential(0.3))
+        self.episodes += ids
+        return ids
+
+    def move(self, *, ticks: bool, undo: bool) -> None:
+        super().move(ticks=ticks, undo=undo)
+        self.clock.pass_by(self.rng.exponential(20))
+        if self.rng.random() < 0.2:
+            self.publish()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def memory(clock: Clock) -> Iterator[Ledger]:
+    with Ledger.open("sqlite://", clock=clock) as opened:
+        yield opened
+
+
+def from_nothing(history: History) -> Fold:
+    fold = Fold(history.spec, Omissions(undoing(history.ledger, history.problem)))
+    for event in history.ledger.events(history.problem):
+        fold.apply(event)
+    return fold
+
+
+def check(past: Past, history: History) -> int:
+    """Compare with a plain recount of the ledger; returns how many episodes are back."""
+    opened, back = recount(history)
+    times = {"at": [event.at for event in opened.values()], "back": [one["at"] for one in back]}
+    keys = times["at"] + times["back"]
+    bins = binned(past.times, keys, SECOND, origin=keys[0] // SECOND * SECOND if keys else 0)
+    for place, (start, end) in enumerate(bins):
+        of = {name: column[place] for name, column in past.times.columns.items()}
+        here = [one for one in back if start <= one["at"] < end]
+        assert of["opened"] == sum(start <= at < end for at in times["at"])
+        assert of["returned"] == len(here)
+        assert of["delay"] == pytest.approx(sum(one["delay"] for one in here))
+        assert of["longest"] == max((one["delay"] for one in here), default=-math.inf)
+        assert of["episodes"] == sum(one["episodes"] for one in here)
+    with_version = [event.body["version"] for event in opened.values()]
+    for place, (start, end) in enumerate(binned(past.versions, with_version, 1, origin=1)):
+        of = {name: column[place] for name, column in past.versions.columns.items()}
+        earned = [one["earned"] for one in back if start <= one["version"] < end]
+        assert of["opened"] == sum(start <= version < end for version in with_version)
+        assert of["returned"] == len(earned)
+        assert of["earned"] == pytest.approx(sum(earned))
+        assert of["squares"] == pytest.approx(sum(one**2 for one in earned))
+    return len(back)
+
+
+def binned(view: View, keys: list[int], width: int, *, origin: int) -> list[tuple[int, int]]:
+    """Where the bins must begin and end; the view must have just these."""
+    if not keys:
+        assert len(view) == 0
+        return []
+    while (max(keys) - origin) // width - (min(keys) - origin) // width >= MOST:
+        width *= 2
+    first, last = (origin + (key - origin) // width * width for key in (min(keys), max(keys)))
+    starts = range(first, last + 1, width)
+    assert (view.width, view.starts) == (width, list(starts))
+    return [(start, start + width) for start in starts]
+
+
+def recount(history: History) -> tuple[dict[str, Event], list[dict[str, Any]]]:
+    """What was opened, and what is back by the last tick, with no fold."""
+    events = list(history.ledger.events(history.problem))
+    upto = max((event.body["upto"] for event in events if event.kind == "tick"), default=0)
+    gone = {id for event in events if event.kind == "withdrawn" for id in event.body["episodes"]}
+    opened = {str(e.episode): e for e in events if e.kind == "opened" and e.episode not in gone}
+    back = []
+    for id, opening in opened.items():
+        pieces = [e for e in events if e.episode == id and e.kind in ("feedback", "corrected")]
+        corrections = [place for place, e in enumerate(pieces) if e.kind == "corrected"]
+        pieces = [e for e in pieces[corrections[-1] if corrections else 0 :] if e.seq <= upto]
+        earned = return_of([event.body for event in pieces], history.spec.rewards)
+        if earned is not None:
+            last = pieces[-1]
+            back.append(
+                {
+                    "at": last.at,
+                    "delay": max(0.0, (last.at - opening.at) / SECOND),
+                    "episodes": sum(opening.seq < e.seq < last.seq for e in opened.values()),
+                    "version": opening.body["version"],
+                    "earned": earned,
+                }
+            )
+    return opened, back
+
+
+def return_of(contents: list[dict[str, Any]], known: Any) -> float | None:
+    """The sum of the rewards of an episode; None if something is missing."""
+    triples: dict[int, tuple[int, int]] = {}
+    rewards: dict[int, float] = {}
+    for content in contents:
+        walk = content.get("path", content)
+        triples |= dict(enumerate(zip(walk.get("states", []), walk.get("actions", []))))  # noqa: B905
+        for step in content.get("steps", []):
+            triples[step["step"]] = step["state"], step["action"]
+            rewards[step["step"]] = step["reward"]
+        sent = content.get("rewards") or {}
+        pairs = enumerate(sent) if isinstance(sent, list) else sent.items()
+        rewards |= {int(h): reward for h, reward in pairs}
+    if known is not None:
+        table = np.broadcast_to(known, (H, S, A))
+        rewards = {h: float(table[h, s, a]) for h, (s, a) in triples.items()}
+    complete = len(triples) == len(rewards) == H
+    return math.fsum(rewards.values()) if complete else None
+
+
+@several_kinds
+@pytest.mark.parametrize("luck", range(2))
+def test_a_history_is_a_plain_recount_of_the_ledger(
+    memory: Ledger, clock: Clock, options: dict[str, Any], luck: int
+) -> None:
+    history = Long(clock, memory, luck=luck, **options)
+    for _ in range(4):
+        history.go_on(40)
+        returned = check(from_nothing(history).history.past(), history)
+    assert returned > 10
+    assert from_nothing(history).history.past().times.width > SECOND
+
+
+@several_kinds
+def test_a_history_from_any_snapshot_is_the_one_from_nothing(
+    memory: Ledger, clock: Clock, options: dict[str, Any]
+) -> None:
+    history = Long(clock, memory, luck=5, **options)
+    history.go_on(50)
+    events = list(memory.events(history.problem))
+    omissions = Omissions(undoing(memory, history.problem))
+    end, before = from_nothing(history).snapshot(), Fold(history.spec, omissions)
+    for place, event in enumerate(events, start=1):
+        before.apply(event)
+        if place % 4:
+            continue
+        after = Fold.restore(history.spec, unpack(pack(before.snapshot())), omissions)
+        for later in events[place:]:
+            after.apply(later)
+        assert same(after.snapshot(), end)
+
+
+@several_kinds
+def test_following_a_ledger_gives_the_history_from_nothing(
+    memory: Ledger, clock: Clock, options: dict[str, Any]
+) -> None:
+    history = Long(clock, memory, luck=7, **options)
+    follower = Follower(memory, history.known)
+    for _ in range(10):
+        history.go_on(10)
+        fold = follower.catch_up()
+        follower.save(every=10)
+        assert digest(fold.snapshot()) == digest(from_nothing(history).snapshot())
+    check(fold.history.past(), history)
+
+
+def test_a_return_is_told_as_of_the_arrival_of_the_last_piece(memory: Ledger, clock: Clock) -> None:
+    history = Long(clock, memory, late="rewards")
+    (id,) = history.open()
+    clock.now = START
+    facts = anything(history.rng)
+    rewards = facts.pop("rewards")
+    for seconds, piece in (
+        (2.5, {"rewards": {0: rewards[0], 2: rewards[2]}}),
+        (4.0, {"path": facts}),
+        (7.25, {"rewards": {1: rewards[1]}}),
+    ):
+        history.open()
+        clock.now = START + round(seconds * SECOND)
+        memory.append([Feedback(id, piece)])
+    history.open(5)
+    clock.pass_by(100)
+    assert from_nothing(history).history.past().times.columns["returned"].sum() == 0
+    history.tick()
+    past = from_nothing(history).history.past()
+    of = {name: column[7] for name, column in past.times.columns.items()}
+    assert (of["returned"], of["delay"], of["longest"], of["episodes"]) == (1, 7.25, 7.25, 3)
+    assert past.versions.columns["earned"][0] == pytest.approx(sum(rewards))
+
+
+def test_rewards_that_are_known_count_and_not_those_that_are_sent(
+    memory: Ledger, clock: Clock
+) -> None:
+    history = Long(clock, memory, rewards=TABLE)
+    facts = {"states": [0, 1, 2, 3], "actions": [0, 1, 0], "rewards": [0, 0, 0]}
+    (id,) = history.open()
+    memory.append([Feedback(id, facts)])
+    history.tick()
+    earned = from_nothing(history).history.past().versions.columns["earned"][0]
+    assert earned == pytest.approx(TABLE[0, 0, 0] + TABLE[1, 1, 1] + TABLE[2, 2, 0])
+
+
+def test_a_correction_takes_the_place_of_what_came_before(memory: Ledger, clock: Clock) -> None:
+    history = Long(clock, memory)
+    (id,) = history.open()
+    clock.now = START
+    history.answer(id)
+    history.tick()
+    clock.pass_by(3)
+    right = anything(history.rng)
+    memory.append([Corrected(id, right)])
+    history.tick()
+    past = from_nothing(history).history.past()
+    assert past.times.columns["returned"].tolist() == [0, 0, 0, 1]
+    assert past.times.columns["delay"][3] == 3
+    assert past.versions.columns["earned"][0] == pytest.approx(sum(right["rewards"]))
+
+
+def test_what_was_withdrawn_leaves_no_trace(memory: Ledger, clock: Clock) -> None:
+    history = Long(clock, memory)
+    follower = Follower(memory, history.known)
+    (stays,) = history.open()
+    history.answer(stays, *history.open(3, subject="someone"))
+    history.open(2, subject="someone")
+    history.tick()
+    assert follower.catch_up().history.opened == 6
+    memory.withdraw(subject="someone")
+    history.tick()
+    fold = follower.catch_up()
+    assert fold.history.opened == 1
+    assert check(fold.history.past(), history) == 1
+
+
+def test_a_clock_that_is_set_back_makes_no_delay_negative(memory: Ledger, clock: Clock) -> None:
+    history = Long(clock, memory)
+    ids = history.open(2)
+    clock.now = START - 5 * SECOND
+    history.answer(ids[0])
+    clock.now = START + 9 * SECOND
+    history.answer(ids[1])
+    history.tick()
+    past = from_nothing(history).history.past()
+    assert past.times.start == START - 5 * SECOND
+    assert past.times.columns["delay"][0] == 0
+    assert check(past, history) == 2
+
+
+def test_many_versions_share_a_bin() -> None:
+    counted = Counted()
+    for version in [2, *range(1, 601)]:
+        counted.open(START, version)
+    view = counted.past().versions
+    assert (view.width, len(view), view.start) == (4, 150, 1)
+    assert view.columns["opened"][:3].tolist() == [5, 4, 4]
+
+
+def older(state: dict[str, Any]) -> dict[str, Any]:
+    """A snapshot as it was before there were histories."""
+    old = {key: value for key, value in state.items() if key != "history"}
+    old["waiting"] = [one[:3] for one in old["waiting"]]
+    return old | {"format": 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [older, lambda state: state | {"spec": "another"}, lambda state: state | {"history": None}],
+    ids=["older", "of another problem", "damaged"],
+)
+def test_a_snapshot_that_is_not_of_this_kind_is_passed_over(
+    memory: Ledger, clock: Clock, change: Any
+) -> None:
+    history = Long(clock, memory, luck=9)
+    history.go_on(40, undo=False)
+    state = from_nothing(history).snapshot()
+    assert state["format"] == FORMAT
+    memory.snapshots.save(history.problem, memory.last, pack(change(state)))
+    history.go_on(10, undo=False)
+    fold = Follower(memory, history.known).catch_up()
+    assert same(fold.snapshot(), from_nothing(history).snapshot())
+
+
+class Held:
+    """A lock that another thread holds meanwhile."""
+
+    def __init__(self, lock: Any) -> None:
+        self._lock = lock
+        self._held, self._enough = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._hold)
+
+    def _hold(self) -> None:
+        with self._lock:
+            self._held.set()
+            self._enough.wait()
+
+    def __enter__(self) -> None:
+        self._thread.start()
+        self._held.wait()
+
+    def __exit__(self, *error: object) -> None:
+        self._enough.set()
+        self._thread.join()
+
+
+def test_while_a_learner_is_at_work_it_is_told_where_it_stood(memory: Ledger, clock: Clock) -> None:
+    history = Long(clock, memory)
+    host = Host(memory)
+    first = host.standing(history.known)
+    assert isinstance(first, Standing)
+    history.answer(*history.open(3))
+    with Held(host._follower(history.known).busy):
+        assert host.standing(history.known) is first
+    assert host.step()
+    with Held(host._follower(history.known).busy):
+        stood = host.standing(history.known)
+    assert isinstance(stood, Standing)
+    assert stood.seq > first.seq
+    assert stood.past.versions.columns["returned"].sum() == 3
+    assert first.past.versions.columns["opened"].sum() == 0
+    history.open()
+    now = host.standing(history.known)
+    assert isinstance(now, Standing)
+    assert now.past.versions.columns["opened"].sum() == 4
+    host.stop()
+
+
+class Watched:
+    """A lock that tells when somebody comes for it."""
+
+    def __init__(self, lock: Any) -> None:
+        self._lock = lock
+        self.wanted = threading.Event()
+
+    def acquire(self, *given: Any, **options: Any) -> bool:
+        self.wanted.set()
+        return bool(self._lock.acquire(*given, **options))
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+def test_who_asks_first_waits_for_the_learner(
+    memory: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("belated.online.host.PATIENCE", 0)
+    history = Long(clock, memory)
+    host = Host(memory)
+    follower = host._follower(history.known)
+    lock, watched = follower.busy, Watched(follower.busy)
+    monkeypatch.setattr(follower, "busy", watched)
+    told: list[object] = []
+    asker = threading.Thread(target=lambda: told.append(host.standing(history.known)))
+    with Held(lock):
+        asker.start()
+        watched.wanted.wait()
+        history.open(2)
+    asker.join()
+    assert isinstance(told[0], Standing)
+    assert told[0].past.versions.columns["opened"].tolist() == [2]
+
+
+def test_nobody_looks_where_nobody_has_asked(
+    memory: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, other = (Long(clock, memory, name=name) for name in ("watched", "other"))
+    looks: list[str] = []
+    plain = Standing.of
+
+    def look(fold: Fold) -> Standing:
+        looks.append(fold.spec.name)
+        return plain(fold)
+
+    monkeypatch.setattr(Standing, "of", look)
+    host = Host(memory)
+    host.step()
+    assert looks == []
+    host.standing(watched.known)
+    for history in (watched, other):
+        history.answer(*history.open(2))
+    host.step()
+    assert looks == ["watched", "watched"]
+    host.stop()

@@ -1,0 +1,171 @@
+"""The history of a problem over HTTP."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from belated.online import Ledger
+from belated.online.history import SECOND
+from belated.service.models import History
+from service.site import PLAYED, Site
+
+URL = "/v1/problems/clinic/history"
+START = 1_794_750_602 * SECOND
+
+
+class Clock:
+    """Seconds after the start."""
+
+    seconds = 0.0
+
+    def __call__(self) -> int:
+        return START + round(self.seconds * SECOND)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}", clock=clock) as opened:
+        yield opened
+
+
+def answer(site: Site, id: str, *rewards: float) -> None:
+    sent = site.post(f"/v1/episodes/{id}/feedback", PLAYED | {"rewards": list(rewards)})
+    assert sent.status_code == 201, sent.text
+
+
+def told(site: Site) -> dict[str, Any]:
+    said = site.get(URL)
+    assert said.status_code == 200, said.text
+    History.model_validate(said.json())
+    return dict(said.json())
+
+
+def empty(start: str, opened: int) -> dict[str, Any]:
+    late = dict.fromkeys(("delay", "longest", "episodes"))
+    return {"start": start, "opened": opened, "returned": 0, **late}
+
+
+def test_a_history_tells_what_came_back_how_late_and_what_it_earned(
+    site: Site, clock: Clock
+) -> None:
+    site.define()
+    site.host.step()
+    clock.seconds = 0.5
+    first = site.open()
+    clock.seconds = 0.75
+    second, _ = site.open(), site.open()
+    clock.seconds = 2.5
+    answer(site, first, 0, 0.5, 1)
+    clock.seconds = 2.75
+    answer(site, second, 1, 1, 1)
+    before = told(site)
+    assert [one["returned"] for one in before["times"]["bins"]] == [0]
+    site.host.step()
+    said = told(site)
+    assert said["problem"] == "clinic"
+    assert said["seq"] == site.ledger.last
+    assert said["times"]["width"] == 1.0
+    assert said["times"]["bins"] == [
+        empty("2026-11-15T13:50:02Z", 3),
+        empty("2026-11-15T13:50:03Z", 0),
+        {
+            "start": "2026-11-15T13:50:04Z",
+            "opened": 0,
+            "returned": 2,
+            "delay": 2.0,
+            "longest": 2.0,
+            "episodes": 1.5,
+        },
+    ]
+    assert said["versions"] == {
+        "width": 1,
+        "bins": [
+            {
+                "first": 1,
+                "last": 1,
+                "opened": 3,
+                "returned": 2,
+                "mean_return": 2.25,
+                "error": 0.75,
+            }
+        ],
+    }
+
+
+def test_one_return_has_a_mean_and_no_error(site: Site) -> None:
+    site.define()
+    answer(site, site.open(), 0, 0.5, 1)
+    site.host.step()
+    [version] = told(site)["versions"]["bins"]
+    assert (version["mean_return"], version["error"]) == (1.5, None)
+
+
+def test_returns_that_are_all_alike_have_an_error_of_nothing(site: Site) -> None:
+    site.define()
+    ids = [site.open() for _ in range(7)]
+    for id in ids:
+        answer(site, id, 0.1, 0.7, 0.3)
+    site.host.step()
+    [version] = told(site)["versions"]["bins"]
+    assert version["error"] == pytest.approx(0, abs=1e-7)
+
+
+def test_the_bins_of_a_long_time_are_wider(site: Site, clock: Clock) -> None:
+    site.define()
+    id = site.open()
+    clock.seconds = 1000
+    answer(site, id, 0, 0, 0)
+    site.host.step()
+    times = told(site)["times"]
+    assert (times["width"], len(times["bins"])) == (4.0, 251)
+    assert times["bins"][-1]["delay"] == 1000.0
+
+
+def test_what_was_corrected_or_withdrawn_is_as_if_it_had_not_been(site: Site) -> None:
+    site.define()
+    ids = [site.open() for _ in range(3)]
+    for id in ids:
+        answer(site, id, 0, 0, 0)
+    site.host.step()
+    site.post(f"/v1/episodes/{ids[0]}/correction", PLAYED | {"rewards": [1, 1, 1]})
+    site.delete(f"/v1/episodes/{ids[1]}")
+    site.host.step()
+    [version] = told(site)["versions"]["bins"]
+    assert (version["opened"], version["returned"], version["mean_return"]) == (2, 2, 1.5)
+
+
+def test_where_nothing_was_opened_there_are_no_bins(site: Site) -> None:
+    site.define()
+    said = told(site)
+    assert said["seq"] == site.ledger.last
+    assert said["times"] == {"width": 1.0, "bins": []}
+    assert said["versions"] == {"width": 1, "bins": []}
+
+
+def test_a_problem_that_cannot_be_folded_has_no_history(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.define()
+    site.open()
+
+    def broken(self: object, event: object) -> None:
+        raise ValueError("The learner is out of order.")
+
+    monkeypatch.setattr("belated.online.fold.Fold.apply", broken)
+    assert told(site) == {
+        "problem": "clinic",
+        "seq": None,
+        "times": {"width": 1.0, "bins": []},
+        "versions": {"width": 1, "bins": []},
+    }
+
+
+def test_a_problem_that_is_not_there_has_no_history(site: Site) -> None:
+    assert site.get("/v1/problems/nowhere/history").status_code == 404
