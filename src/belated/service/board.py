@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from belated.episode import Policy
 from belated.online.ledger import Ledger
+from belated.online.problems import Problem
 from belated.online.serving import Served, Serving
-from belated.service.directory import Entry
 from belated.service.plans import Page
 
 KEPT: Final = 32
@@ -63,16 +63,16 @@ class Board:
         policy: Policy | None = await self._aside(self._serving.policy, problem, version)
         return policy
 
-    async def page(self, entry: Entry, version: int) -> Page | None:
+    async def page(self, problem: Problem, version: int) -> Page | None:
         """A version written out; None if there is no such version."""
-        key = (entry.id, version)
+        key = (problem.id, version)
         if key in self._pages:
             self._pages.move_to_end(key)
             return self._pages[key]
-        policy = await self.policy(entry.id, version)
+        policy = await self.policy(problem.id, version)
         if policy is None:
             return None
-        page: Page = await self._aside(Page.of, entry.spec, version, policy)
+        page: Page = await self._aside(Page.of, problem.spec, version, policy)
         self._pages[key] = page
         if len(self._pages) > KEPT:
             self._pages.popitem(last=False)

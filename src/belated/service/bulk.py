@@ -9,9 +9,9 @@ from starlette.exceptions import HTTPException
 from belated.online.checking import is_id
 from belated.online.events import Feedback
 from belated.online.outcomes import Refused
+from belated.online.problems import Problem
 from belated.online.quarantine import Rejection
 from belated.service.answers import answer
-from belated.service.directory import Entry
 from belated.service.errors import RefusalError, body_of, refusal_of
 from belated.service.refusals import put
 from belated.service.state import State
@@ -35,9 +35,9 @@ class Line(NamedTuple):
 class Bulk:
     """Records lines as they come, and keeps what became of each."""
 
-    def __init__(self, state: State, entry: Entry) -> None:
+    def __init__(self, state: State, problem: Problem) -> None:
         self._state = state
-        self._entry = entry
+        self._problem = problem
         self._results: list[bytes] = []
         self._lines: list[Line] = []
         self._count = 0
@@ -60,7 +60,7 @@ class Bulk:
         """End with a line that says why."""
         status, message = refusal.status, refusal.message
         if status == 413:
-            await put(self._state, [Rejection(message, seen, problem=self._entry.id)])
+            await put(self._state, [Rejection(message, seen, problem=self._problem.id)])
         self._tell(self._done + 1, None, status, body_of(status, message))
 
     async def _read(self, stream: AsyncIterator[bytes]) -> None:
@@ -97,11 +97,11 @@ class Bulk:
             if one.complaint is not None:
                 field, reason = one.complaint
                 answers[one.number] = answer(Refused(reason, field))
-                refused.append(Rejection(reason, one.content, problem=self._entry.id))
+                refused.append(Rejection(reason, one.content, problem=self._problem.id))
                 continue
             content, event_time, complaint = read(one.content)
             assert one.episode is not None
-            events.append(Feedback(one.episode, content, event_time, self._entry.id))
+            events.append(Feedback(one.episode, content, event_time, self._problem.id))
             sent.append((one, complaint))
         if refused:
             await put(self._state, refused)

@@ -2,46 +2,15 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from belated.online.ledger import Ledger
 from belated.online.outcomes import EpisodeRecord
 from belated.online.problems import Problem
-from belated.online.spec import Spec
 from belated.service.gather import Gather
 
 KEPT: Final = 20_000
 """How many episodes to keep at hand."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A problem, and the number of each state and action."""
-
-    problem: Problem
-    states: dict[str, int]
-    actions: dict[str, int]
-
-    @classmethod
-    def of(cls, problem: Problem) -> "Entry":
-        """Of a problem."""
-        spec = problem.spec
-        return cls(
-            problem,
-            {name: i for i, name in enumerate(spec.states)},
-            {name: i for i, name in enumerate(spec.actions)},
-        )
-
-    @property
-    def id(self) -> int:
-        """What the ledger calls it."""
-        return self.problem.id
-
-    @property
-    def spec(self) -> Spec:
-        """As it was defined."""
-        return self.problem.spec
 
 
 class Place(NamedTuple):
@@ -58,22 +27,22 @@ class Directory:
         self._ledger = ledger
         self._aside = aside
         self._names: dict[str, int] = {}
-        self._entries: dict[int, Entry] = {}
+        self._problems: dict[int, Problem] = {}
         self._places: OrderedDict[str, Place] = OrderedDict()
         self._gather = Gather(self._look_up)
 
-    async def problem(self, which: str | int) -> Entry | None:
+    async def problem(self, which: str | int) -> Problem | None:
         """The problem of this name or id, if there is one."""
         id = self._names.get(which) if isinstance(which, str) else which
-        if id in self._entries:
-            return self._entries[id]
+        if id in self._problems:
+            return self._problems[id]
         problem = await self._aside(self._ledger.problem, which)
         return None if problem is None else self.add(problem)
 
-    def add(self, problem: Problem) -> Entry:
+    def add(self, problem: Problem) -> Problem:
         """Keep a problem at hand."""
         self._names[problem.name] = problem.id
-        return self._entries.setdefault(problem.id, Entry.of(problem))
+        return self._problems.setdefault(problem.id, problem)
 
     async def place(self, episode: str) -> Place | None:
         """Where an episode belongs, if there is one of this id."""

@@ -151,8 +151,8 @@ async def check_problem(request: Request, state: State, token: Token) -> None:
     """Refuse what is not of the token's problem; an unknown episode is of none."""
     given = request.path_params
     if "problem" in given:
-        entry = await state.directory.problem(given["problem"])
-        if entry is not None and entry.id == token.problem:
+        known = await state.directory.problem(given["problem"])
+        if known is not None and known.id == token.problem:
             return
     elif "episode" in given:
         place = await state.directory.place(given["episode"])

@@ -41,12 +41,12 @@ async def keep(request: Request, error: Exception, fields: Sequence[str] | None 
     state = state_of(request)
     try:
         name = request.path_params.get("problem")
-        entry = None if name is None else await state.directory.problem(name)
+        known = None if name is None else await state.directory.problem(name)
         given = None if refusal.status == 413 else await _sent(request)
         rejection = Rejection(
             refusal.message,
             error.seen if isinstance(error, TooLargeError) else _kept(given, outcome, fields),
-            problem=None if entry is None else entry.id,
+            problem=None if known is None else known.id,
             episode=request.path_params.get("episode") or _episode_in(given),
             outcome=outcome,
         )

@@ -6,24 +6,24 @@ from fastapi import Request
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from belated.online.problems import Problem
 from belated.online.serving import Served
-from belated.service.directory import Entry
 from belated.service.errors import RefusalError, unavailable
 from belated.service.models import example_of
 from belated.service.state import State, state_of
 
 
-async def entry_of(request: Request, name: str) -> Entry:
+async def problem_of(request: Request, name: str) -> Problem:
     """The problem of this name, or an answer that there is none."""
-    entry = await state_of(request).directory.problem(name)
-    if entry is None:
+    known = await state_of(request).directory.problem(name)
+    if known is None:
         raise RefusalError(404, f"There is no problem {name[:100]!r}.")
-    return entry
+    return known
 
 
-async def served(state: State, entry: Entry) -> Served:
+async def served(state: State, problem: Problem) -> Served:
     """What is served, or an answer that it will be soon."""
-    found = await state.board.served(entry.id)
+    found = await state.board.served(problem.id)
     if found is None:
         raise unavailable("No policy has been published yet. Try again.")
     return found

@@ -9,7 +9,7 @@ from belated.service import models
 from belated.service.answers import check
 from belated.service.errors import documented
 from belated.service.guard import Guarded, scope
-from belated.service.routes.common import entry_of, served
+from belated.service.routes.common import problem_of, served
 from belated.service.state import state_of
 from belated.service.status import choice_of
 
@@ -59,8 +59,8 @@ async def shadow(
 async def _control(
     request: Request, problem: str, action: Action, version: int | None = None
 ) -> dict[str, Any]:
-    state, entry = state_of(request), await entry_of(request, problem)
-    event = Control(entry.id, action, version, by=request.state.caller)
+    state, known = state_of(request), await problem_of(request, problem)
+    event = Control(known.id, action, version, by=request.state.caller)
     check((await state.record(event))[0])
-    state.board.forget(entry.id)
-    return choice_of((await served(state, entry)).choice)
+    state.board.forget(known.id)
+    return choice_of((await served(state, known)).choice)

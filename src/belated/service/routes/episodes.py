@@ -14,7 +14,7 @@ from belated.service import models
 from belated.service.answers import check
 from belated.service.errors import RefusalError, documented, unavailable
 from belated.service.guard import Guarded, scope
-from belated.service.routes.common import entry_of, served
+from belated.service.routes.common import problem_of, served
 from belated.service.state import state_of
 from belated.service.wire import NO_TIME, microseconds
 
@@ -37,7 +37,7 @@ async def open_episode(
     given: Annotated[models.NewEpisode | None, Body()] = None,
 ) -> Response:
     """Open an episode. The answer holds the whole policy, so that a device can act offline."""
-    state, entry = state_of(request), await entry_of(request, problem)
+    state, known = state_of(request), await problem_of(request, problem)
     given = given or models.NewEpisode()
     event_time = microseconds(given.event_time)
     if event_time is None and given.event_time is not None:
@@ -46,9 +46,9 @@ async def open_episode(
             NO_TIME,
             field="event_time",
         )
-    version = (await served(state, entry)).version
+    version = (await served(state, known)).version
     try:
-        event = Opened(entry.id, version, given.subject, given.id, event_time)
+        event = Opened(known.id, version, given.subject, given.id, event_time)
     except ValueError:  # which tells the subject, and the reason is kept
         message = "subject must consist of printable characters."
         raise RefusalError(422, message, field="subject") from None
@@ -56,7 +56,7 @@ async def open_episode(
     episode = outcome.episode
     assert episode is not None
     state.directory.remember(episode)
-    page = await state.board.page(entry, episode.version)
+    page = await state.board.page(known, episode.version)
     if page is None:
         raise unavailable("The policy cannot be read. Try again.")
     head = json.dumps({"episode": episode.id, "version": episode.version})
@@ -77,28 +77,28 @@ async def decide(
     problem: models.ProblemName, given: models.Situation, request: Request
 ) -> models.Decision:
     """What to do in a state at a step, for those who do not keep a policy."""
-    state, entry = state_of(request), await entry_of(request, problem)
+    state, known = state_of(request), await problem_of(request, problem)
     try:
-        index = number_of("state", given.state, entry.spec.state_numbers)
+        index = number_of("state", given.state, known.spec.state_numbers)
     except ContentError as error:
         raise RefusalError(422, str(error), field=error.field) from None
-    if given.step >= entry.spec.horizon:
+    if given.step >= known.spec.horizon:
         raise RefusalError(
-            422, f"step is {given.step}; allowed are 0 .. {entry.spec.horizon - 1}.", field="step"
+            422, f"step is {given.step}; allowed are 0 .. {known.spec.horizon - 1}.", field="step"
         )
     if given.episode is None:
-        now = await served(state, entry)
+        now = await served(state, known)
         version, policy, u = now.version, now.policy, random.SystemRandom().random()
     else:
         place = await state.directory.place(given.episode)
-        if place is None or place.problem != entry.id:
+        if place is None or place.problem != known.id:
             raise RefusalError(404, "There is no such episode of this problem.", field="episode")
-        found = await state.board.policy(entry.id, place.version)
+        found = await state.board.policy(known.id, place.version)
         if found is None:
             raise unavailable("The policy cannot be read. Try again.")
         version, policy, u = place.version, found, drawn(given.episode, given.step)
     action = policy.action(given.step, index, u)
-    return models.Decision(action=entry.spec.actions[action], version=version)
+    return models.Decision(action=known.spec.actions[action], version=version)
 
 
 def drawn(episode: str, step: int) -> float:

@@ -14,7 +14,7 @@ from belated.service import models
 from belated.service.errors import documented
 from belated.service.export import piece, write_parquet
 from belated.service.guard import Guarded, scope
-from belated.service.routes.common import entry_of, inline_schema
+from belated.service.routes.common import inline_schema, problem_of
 from belated.service.state import state_of
 
 router = APIRouter(route_class=Guarded, tags=["exports"])
@@ -47,8 +47,8 @@ async def export_events(
     limit: Annotated[int | None, Query(ge=1, le=models.MOST, examples=[1000])] = None,
 ) -> StreamingResponse:
     """The events of a problem; to go on later, ask for those after the last seq."""
-    state, entry = state_of(request), await entry_of(request, problem)
-    events = state.ledger.events(entry.id, after=after, limit=limit)
+    state, known = state_of(request), await problem_of(request, problem)
+    events = state.ledger.events(known.id, after=after, limit=limit)
 
     async def lines() -> AsyncIterator[bytes]:
         while some := await state.slow(piece, events):
@@ -71,16 +71,16 @@ async def export_events(
 @scope("export")
 async def export_parquet(problem: models.ProblemName, request: Request) -> FileResponse:
     """The events of a problem, as Parquet."""
-    state, entry = state_of(request), await entry_of(request, problem)
+    state, known = state_of(request), await problem_of(request, problem)
     folder = Path(tempfile.mkdtemp(prefix="belated-"))  # for its owner alone
     try:
-        file = await state.slow(write_parquet, state.ledger, entry.id, folder)
+        file = await state.slow(write_parquet, state.ledger, known.id, folder)
     except BaseException:
         shutil.rmtree(folder)
         raise
     return FileResponse(
         file,
         media_type=PARQUET,
-        filename=f"{entry.problem.name}.parquet",
+        filename=f"{known.name}.parquet",
         background=BackgroundTask(shutil.rmtree, folder),
     )

@@ -13,7 +13,7 @@ from belated.service.answers import answer
 from belated.service.bulk import Bulk
 from belated.service.errors import RefusalError, documented
 from belated.service.guard import Guarded, scope
-from belated.service.routes.common import entry_of, inline_schema, json_body
+from belated.service.routes.common import inline_schema, json_body, problem_of
 from belated.service.state import state_of
 from belated.service.wire import Incoming, parse, read, write
 
@@ -105,9 +105,9 @@ async def send_bulk(problem: models.ProblemName, request: Request) -> StreamingR
     Lines are recorded as they are read, many at a time. The answer begins when all of them are,
     since few clients read while they write; a request that broke off may be sent again.
     """
-    state, entry = state_of(request), await entry_of(request, problem)
+    state, known = state_of(request), await problem_of(request, problem)
     check_type(request, NDJSON)
-    results = await Bulk(state, entry).read(request.stream())
+    results = await Bulk(state, known).read(request.stream())
 
     async def lines() -> AsyncIterator[bytes]:
         for some in results:

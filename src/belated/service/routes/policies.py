@@ -4,13 +4,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from belated.online.problems import Problem
 from belated.service import models
-from belated.service.directory import Entry
 from belated.service.errors import RefusalError, documented
 from belated.service.guard import Guarded, scope
 from belated.service.history import history_of
 from belated.service.plans import Page, diff
-from belated.service.routes.common import entry_of, served
+from belated.service.routes.common import problem_of, served
 from belated.service.state import State, state_of
 from belated.service.status import status_of
 
@@ -40,9 +40,9 @@ TAGGED: dict[str, Any] = {
 @scope("read", plain=True)
 async def read_policy(problem: models.ProblemName, request: Request) -> Response:
     """The policy that is served now."""
-    state, entry = state_of(request), await entry_of(request, problem)
-    version = (await served(state, entry)).version
-    return paged(await page_of(state, entry, version), request)
+    state, known = state_of(request), await problem_of(request, problem)
+    version = (await served(state, known)).version
+    return paged(await page_of(state, known, version), request)
 
 
 @router.get(
@@ -56,11 +56,11 @@ async def compare_policies(
     new: Annotated[models.QueryVersion, Query(alias="to")],
 ) -> dict[str, Any]:
     """Where two versions differ."""
-    state, entry = state_of(request), await entry_of(request, problem)
-    before, after = [await state.board.policy(entry.id, version) for version in (old, new)]
+    state, known = state_of(request), await problem_of(request, problem)
+    before, after = [await state.board.policy(known.id, version) for version in (old, new)]
     if before is None or after is None:
         raise no_version(old if before is None else new)
-    changes = await state.quick(diff, entry.spec, before, after)
+    changes = await state.quick(diff, known.spec, before, after)
     epsilon = (before.epsilon, after.epsilon)
     return {"old": old, "new": new, "epsilon": epsilon, "changes": changes}
 
@@ -76,8 +76,8 @@ async def read_version(
     problem: models.ProblemName, version: models.Version, request: Request
 ) -> Response:
     """A version of the policy; it never changes."""
-    state, entry = state_of(request), await entry_of(request, problem)
-    return paged(await page_of(state, entry, version), request)
+    state, known = state_of(request), await problem_of(request, problem)
+    return paged(await page_of(state, known, version), request)
 
 
 @router.get(
@@ -86,8 +86,8 @@ async def read_version(
 @scope("read")
 async def list_versions(problem: models.ProblemName, request: Request) -> dict[str, Any]:
     """All versions of the policy, oldest first."""
-    state, entry = state_of(request), await entry_of(request, problem)
-    versions = await state.quick(state.ledger.policies.versions, entry.id)
+    state, known = state_of(request), await problem_of(request, problem)
+    versions = await state.quick(state.ledger.policies.versions, known.id)
     return {"versions": [vars(version) for version in versions]}
 
 
@@ -97,10 +97,10 @@ async def list_versions(problem: models.ProblemName, request: Request) -> dict[s
 @scope("read")
 async def read_status(problem: models.ProblemName, request: Request) -> dict[str, Any]:
     """What is missing now and how old it is, beside psi, and what has been made of the rest."""
-    state, entry = state_of(request), await entry_of(request, problem)
-    choice = (await served(state, entry)).choice
-    standing = await state.slow(state.host.standing, entry.problem)
-    return status_of(entry.problem.name, choice, standing, now=state.ledger.store.now())
+    state, known = state_of(request), await problem_of(request, problem)
+    choice = (await served(state, known)).choice
+    standing = await state.slow(state.host.standing, known)
+    return status_of(known.name, choice, standing, now=state.ledger.store.now())
 
 
 @router.get(
@@ -109,14 +109,14 @@ async def read_status(problem: models.ProblemName, request: Request) -> dict[str
 @scope("read")
 async def read_history(problem: models.ProblemName, request: Request) -> dict[str, Any]:
     """What was opened and came back, how late, and what it earned, by time and by version."""
-    state, entry = state_of(request), await entry_of(request, problem)
-    standing = await state.slow(state.host.standing, entry.problem)
-    return history_of(entry.problem.name, standing)
+    state, known = state_of(request), await problem_of(request, problem)
+    standing = await state.slow(state.host.standing, known)
+    return history_of(known.name, standing)
 
 
-async def page_of(state: State, entry: Entry, version: int) -> Page:
+async def page_of(state: State, problem: Problem, version: int) -> Page:
     """A version written out, or an answer that there is none."""
-    page = await state.board.page(entry, version)
+    page = await state.board.page(problem, version)
     if page is None:
         raise no_version(version)
     return page

@@ -14,7 +14,7 @@ from belated.service import models
 from belated.service.answers import check
 from belated.service.errors import RefusalError, documented
 from belated.service.guard import Guarded, scope
-from belated.service.routes.common import entry_of
+from belated.service.routes.common import problem_of
 from belated.service.state import state_of
 
 router = APIRouter(route_class=Guarded, tags=["problems"])
@@ -63,7 +63,7 @@ async def list_problems(request: Request) -> dict[str, Any]:
 @scope("read")
 async def read_problem(problem: models.ProblemName, request: Request) -> dict[str, Any]:
     """A problem as it was defined."""
-    return (await entry_of(request, problem)).spec.body
+    return (await problem_of(request, problem)).spec.body
 
 
 def _made(body: dict[str, Any]) -> tuple[Spec, Policy]:

@@ -13,7 +13,7 @@ from belated.online.quarantine import Refusal
 from belated.service import models
 from belated.service.errors import documented
 from belated.service.guard import Guarded, scope
-from belated.service.routes.common import entry_of, inline_schema
+from belated.service.routes.common import inline_schema, problem_of
 from belated.service.state import State, state_of
 
 router = APIRouter(route_class=Guarded, tags=["exports"])
@@ -51,8 +51,8 @@ async def read_quarantine(
 
     The same again is not told anew, but counted.
     """
-    state, entry = state_of(request), await entry_of(request, problem)
-    refusals = state.ledger.quarantine.read(entry.id, after=after, limit=limit)
+    state, known = state_of(request), await problem_of(request, problem)
+    refusals = state.ledger.quarantine.read(known.id, after=after, limit=limit)
     return streamed(state, refusals)
 
 

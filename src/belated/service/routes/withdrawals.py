@@ -11,7 +11,7 @@ from belated.service import models
 from belated.service.answers import answer, check
 from belated.service.errors import RefusalError, documented
 from belated.service.guard import Guarded, scope
-from belated.service.routes.common import entry_of
+from belated.service.routes.common import problem_of
 from belated.service.state import State, state_of
 
 router = APIRouter(route_class=Guarded, tags=["withdrawals"])
@@ -40,9 +40,9 @@ async def withdraw_subject(
 ) -> dict[str, Any]:
     """Forget what came back of all that a subject played in a problem; again, as often as you
     like."""
-    state, entry = state_of(request), await entry_of(request, problem)
+    state, known = state_of(request), await problem_of(request, problem)
     try:
-        event = Withdrawn(problem=entry.id, subject=subject)
+        event = Withdrawn(problem=known.id, subject=subject)
     except (ValueError, TypeError) as error:
         raise RefusalError(422, str(error), field="subject") from None
     return _told(state, await state.record(event))
