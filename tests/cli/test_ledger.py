@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from belated.checks.ledger import samples
 from belated.cli.ledger import ledger as app
-from belated.online import Feedback, Ledger, schema
+from belated.online import Corrected, Feedback, Ledger, schema
 from belated.online.copying import copy
 from belated.online.host import Host
 from databases import postgres_server
@@ -39,6 +39,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
         clinic, shop = History(ledger, make_spec()), History(ledger, make_spec("shop"))
         host = Host(ledger, snapshot_every=10)
         host.step()
+        clinic.answer(*clinic.open(2))
+        ledger.append([Corrected(clinic.episodes[1], clinic.whole())])
         for _ in range(5):
             clinic.answer(*clinic.open(5, subject="Ann"))
             shop.answer(*shop.open(2))

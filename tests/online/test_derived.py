@@ -62,6 +62,11 @@ def seq_of(history: History, episode: str, kind: str) -> int:
     return event.seq
 
 
+def opening(history: History, episode: str) -> int:
+    """By which the claims know an episode."""
+    return seq_of(history, episode, "opened")
+
+
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
 def test_any_history_comes_to_its_tables(memory: Ledger, options: dict[str, Any]) -> None:
     history = History(memory, make_spec(**options), 5)
@@ -80,10 +85,10 @@ def test_it_is_so_on_any_database(ledger: Ledger) -> None:
     of = schema.claims
     with ledger.store.writing() as connection:
         row: Any = connection.execute(sa.select(of).order_by(of.c.seq).limit(1)).one()
+        [id] = (event.episode for event in ledger.events() if event.seq == row.episode)
         connection.execute(sa.delete(of).where(of.c.episode == row.episode, of.c.part == row.part))
     assert told(history) == [
-        f"Part {row.part!r} of episode {row.episode} came at {row.seq}, "
-        "but is not among the claims."
+        f"Part {row.part!r} of episode {id} came at {row.seq}, but is not among the claims."
     ]
 
 
@@ -92,7 +97,7 @@ def test_an_episode_that_was_taken_away_is_told(played: History) -> None:
     opened, heard = (seq_of(played, id, kind) for kind in ("opened", "feedback"))
     tamper(
         played,
-        sa.delete(schema.claims).where(schema.claims.c.episode == id),
+        sa.delete(schema.claims).where(schema.claims.c.episode == opened),
         sa.delete(of).where(of.c.id == id),
     )
     assert told(played) == [
@@ -142,7 +147,7 @@ def test_an_episode_that_is_not_withdrawn_any_more_is_told(played: History) -> N
 
 def test_a_claim_that_was_taken_away_is_told(played: History) -> None:
     id, of = played.episodes[7], schema.claims
-    tamper(played, sa.delete(of).where(of.c.episode == id))
+    tamper(played, sa.delete(of).where(of.c.episode == opening(played, id)))
     seq = seq_of(played, id, "feedback")
     assert told(played) == [
         f"Part 'step:1' of episode {id} came at {seq}, but is not among the claims."
@@ -152,11 +157,12 @@ def test_a_claim_that_was_taken_away_is_told(played: History) -> None:
 def test_a_claim_of_nothing_is_told(played: History) -> None:
     id, of = played.episodes[6], schema.claims
     [other] = (e.seq for e in played.ledger.events(kinds=["corrected"]))
+    opened = opening(played, id)
     tamper(
         played,
-        sa.insert(of).values(episode=id, part="whole", sha="x", seq=4),
-        sa.insert(of).values(episode=id, part="step:0", sha="x", seq=other),
-        sa.insert(of).values(episode=id, part="step:1", sha="x", seq=10**6),
+        sa.insert(of).values(episode=opened, part="whole", sha="x", seq=4),
+        sa.insert(of).values(episode=opened, part="step:0", sha="x", seq=other),
+        sa.insert(of).values(episode=opened, part="step:1", sha="x", seq=10**6),
     )
     assert told(played) == [
         f"Part {part!r} of episode {id} is among the claims at {seq}, "
@@ -169,7 +175,8 @@ def test_a_claim_of_nothing_is_told(played: History) -> None:
 def test_a_claim_of_what_was_undone_is_told(played: History, which: int, kind: str) -> None:
     id, of = played.episodes[which], schema.claims
     seq = seq_of(played, id, kind)
-    tamper(played, sa.insert(of).values(episode=id, part="step:0", sha="x", seq=seq))
+    row = {"episode": opening(played, id), "part": "step:0", "sha": "x", "seq": seq}
+    tamper(played, sa.insert(of).values(**row))
     assert told(played) == [
         f"Part 'step:0' of episode {id} is among the claims at {seq}, "
         "but nothing that counts came there."
@@ -178,10 +185,37 @@ def test_a_claim_of_what_was_undone_is_told(played: History, which: int, kind: s
 
 def test_a_claim_of_other_content_is_told(played: History) -> None:
     id, of = played.episodes[4], schema.claims
-    tamper(played, sa.update(of).where(of.c.episode == id).values(sha="0" * 64))
+    opened = opening(played, id)
+    tamper(played, sa.update(of).where(of.c.episode == opened).values(sha="0" * 64))
     seq = seq_of(played, id, "feedback")
     assert told(played) == [
         f"Part 'whole' of episode {id} came at {seq} with other content than the claims say."
+    ]
+
+
+def test_what_was_replaced_and_is_not_told_so_is_told(played: History) -> None:
+    of, (id, other) = schema.replaced, played.episodes[1:3]
+    seq, right = (seq_of(played, one, "feedback") for one in (id, other))
+    tamper(
+        played,
+        sa.delete(of).where(of.c.episode == opening(played, id)),
+        sa.insert(of).values(episode=opening(played, other), seq=right),
+    )
+    assert told(played) == [
+        f"Event {seq} of episode {id} was corrected, but is not among the replaced.",
+        f"Event {right} of episode {other} is among the replaced, but was not corrected.",
+    ]
+
+
+def test_what_is_of_no_episode_is_told(played: History) -> None:
+    tamper(
+        played,
+        sa.insert(schema.claims).values(episode=10**6, part="whole", sha="x", seq=5),
+        sa.insert(schema.replaced).values(episode=1, seq=6),
+    )
+    assert played.ledger.faults() == [
+        "Event 5 is among the claims as of an episode opened at 1000000, where none was.",
+        "Event 6 is among the replaced as of an episode opened at 1, where none was.",
     ]
 
 
@@ -213,7 +247,6 @@ def test_problems_that_are_missing_or_too_many_are_told(memory: Ledger) -> None:
     clinic, shop = samples.defined(memory, "clinic"), samples.defined(memory, "shop")
     [episode] = samples.opened(memory, clinic)
     [other] = samples.opened(memory, shop)
-    samples.seq(samples.tell(memory, other, samples.whole(1)))
     problems, episodes = schema.problems, schema.episodes
     unbound(
         memory,
@@ -225,7 +258,6 @@ def test_problems_that_are_missing_or_too_many_are_told(memory: Ledger) -> None:
         f"Problem 'clinic' was defined at {clinic}, but is not in the table of problems.",
         "Problem 'nothing' is in the table of problems, but no event 99 defined it.",
         f"Episode {episode} is of no problem in the table of problems.",
-        f"Part 'whole' of episode {other} is claimed, which is no episode.",
     ]
 
 
@@ -246,7 +278,7 @@ FILL = (
     """INSERT INTO episodes
        SELECT printf('{name}%019d', n), {problem}, n, 1, {last} + n, NULL, NULL FROM n""",
     """INSERT INTO claims
-       SELECT printf('{name}%019d', n), 'whole', '{sha}', {last} + {rows} + n FROM n""",
+       SELECT {last} + n, 'whole', '{sha}', {last} + {rows} + n FROM n""",
 )
 
 

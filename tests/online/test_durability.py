@@ -80,7 +80,7 @@ def test_postgres_syncs_every_commit_even_where_it_would_not(postgres_url: str) 
 def test_a_batch_is_one_commit(ledger: Ledger) -> None:
     ids = samples.opened(ledger, samples.defined(ledger), 20)
     commits = []
-    sa.event.listen(ledger.store.engine, "commit", lambda connection: commits.append(1))
+    sa.event.listen(ledger.store.writer, "commit", lambda connection: commits.append(1))
     outcomes = ledger.append(
         [Feedback(id, samples.whole(i)) for i, id in enumerate(ids)]
         + [Feedback("nobody", samples.whole()), Feedback(ids[0], samples.whole(1))]

@@ -11,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 
 from belated.checks.ledger import samples
-from belated.online import Feedback, Ledger, migrations, schema
+from belated.online import AlreadyRecorded, Feedback, Ledger, migrations, schema
 from belated.online.host import Host
 from belated.online.standing import Standing
 from belated.online.store import Store
@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "next"
-down_revision = "0001"
+down_revision = "0002"
 
 
 def upgrade() -> None:
@@ -156,6 +156,24 @@ def test_a_ledger_of_the_first_version_goes_on(first: str) -> None:
         assert verdict.policy != POLICY
 
 
+def test_what_a_correction_replaced_before_the_upgrade_is_still_found(first: str) -> None:
+    with Ledger.open(first) as ledger:
+        [corrected] = ledger.events(kinds=["corrected"])
+        answers = [
+            event
+            for event in ledger.events(kinds=["feedback", "corrected"])
+            if event.episode == corrected.episode
+        ]
+        assert [event.kind for event in answers] == ["feedback", "corrected"]
+        id = str(corrected.episode)
+        assert ledger.append([Feedback(id, answers[0].body)]) == [AlreadyRecorded(answers[0].seq)]
+        ledger.withdraw(episode=id)
+        left = [event for event in ledger.events() if event.episode == id]
+        assert [event.redacted for event in left] == [False, True, True]
+        [problem] = ledger.problems()
+        assert verify(ledger, problem).faults == []
+
+
 def test_what_was_recorded_survives_an_upgrade(url: str, later: Path) -> None:
     with Ledger.open(url) as ledger:
         [episode] = samples.opened(ledger, samples.defined(ledger), subject="Ann")
@@ -175,7 +193,7 @@ def test_an_upgrade_that_fails_leaves_the_database_as_it_was(url: str, later: Pa
     with Ledger.open(url) as ledger:
         with pytest.raises(sa.exc.DBAPIError), ledger.store.writing() as connection:
             migrations.upgrade(connection, folder=later)
-        assert version(ledger) == "0001"
+        assert version(ledger) == migrations.newest()
         with ledger.store.reading() as connection:
             columns = [column["name"] for column in sa.inspect(connection).get_columns("episodes")]
     assert "note" not in columns

@@ -60,7 +60,7 @@ def compared(source: Watched, target: Watched) -> Copied:
 def count_rows(target: Watched, count: Count) -> None:
     """Count the rows that are written."""
 
-    @sa.event.listens_for(target.store.engine, "after_cursor_execute")
+    @sa.event.listens_for(target.store.writer, "after_cursor_execute")
     def written(
         connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool
     ) -> None:

@@ -40,7 +40,7 @@ def count(connection: sa.Connection, problem: int | None = None) -> Counts:
     if problem is not None:
         kinds = kinds.where(events.problem == problem)
     some = sa.select(sa.func.count())
-    answered = sa.select(claims.episode).where(claims.episode == episodes.id).exists()
+    answered = sa.select(claims.episode).where(claims.episode == episodes.seq).exists()
     return Counts(
         events={row[0]: row[1] for row in connection.execute(kinds)},
         redacted=number(some.where(events.redacted), events.problem),

@@ -19,10 +19,19 @@ AT_ONCE: Final = 500
 """How many ids to ask for in one query."""
 
 # what is referred to comes first
-ORDER: Final = (schema.problems, schema.episodes, schema.events, schema.claims, schema.policies)
+ORDER: Final = (
+    schema.problems,
+    schema.episodes,
+    schema.events,
+    schema.claims,
+    schema.replaced,
+    schema.policies,
+)
 KNOWN: Final = (
     sa.select(schema.claims.c.part, schema.claims.c.sha, schema.claims.c.seq, schema.episodes)
-    .select_from(schema.episodes.outerjoin(schema.claims))
+    .select_from(
+        schema.episodes.outerjoin(schema.claims, schema.claims.c.episode == schema.episodes.c.seq)
+    )
     .where(schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)))
 )
 """Episodes, in the order of an EpisodeRecord, with the parts of each that have come."""
@@ -136,15 +145,28 @@ class Batch:
 
     def claim(self, episode: str, parts: dict[str, str]) -> None:
         """Note that these parts of an episode, by their digests, came with the last event."""
+        opened = self._opening(episode)
         for part, sha in parts.items():
             self._claims[episode][part] = Claim(sha, self.seq)
-            self.add(schema.claims, episode=episode, part=part, sha=sha, seq=self.seq)
+            self.add(schema.claims, episode=opened, part=part, sha=sha, seq=self.seq)
+
+    def replace_claims(self, episode: str) -> None:
+        """What has come of an episode counts no more, but stays known as what was replaced."""
+        opened = self._opening(episode)
+        for seq in sorted({claim.seq for claim in self._claims[episode].values()}):
+            self.add(schema.replaced, episode=opened, seq=seq)
+        self.forget_claims([episode])
 
     def forget_claims(self, episodes: Sequence[str]) -> None:
         """What has come of these episodes counts no more."""
         for some in pieces(episodes):
-            self.run(sa.delete(schema.claims).where(schema.claims.c.episode.in_(some)))
+            self.run(sa.delete(schema.claims).where(schema.claims.c.episode.in_(openings(some))))
         self._claims |= {id: {} for id in episodes}
+
+    def _opening(self, episode: str) -> int:
+        known = self._episodes[episode]
+        assert known is not None
+        return known.seq
 
     def forget_snapshots(self, problem: int, since: int) -> None:
         """What was made of events from `since` on holds no more."""
@@ -172,6 +194,22 @@ class Batch:
         for id in ids:
             self._episodes.pop(id, None)
         self.expect(Feedback(id, None) for id in ids)
+
+
+def openings(ids: Sequence[str]) -> sa.Select[tuple[int]]:
+    """The seqs at which these episodes were opened, by which claims know them."""
+    of = schema.episodes.c
+    return sa.select(of.seq).where(of.id.in_(ids))
+
+
+def answers(ids: Sequence[str]) -> sa.CompoundSelect[tuple[int]]:
+    """The seqs of all that came back of these episodes, also of what counts no more."""
+    return sa.union(
+        *(
+            sa.select(table.c.seq).where(table.c.episode.in_(openings(ids)))
+            for table in (schema.claims, schema.replaced)
+        )
+    )
 
 
 def pieces(ids: Sequence[str]) -> Iterable[Sequence[str]]:

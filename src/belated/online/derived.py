@@ -50,6 +50,7 @@ def _faults(connection: sa.Connection, problem: Problem) -> Iterator[str]:
     yield from _wrong_name(connection, problem)
     yield from _wrong_episodes(connection, problem.id, undone)
     yield from _wrong_claims(connection, problem, undone)
+    yield from _wrong_replaced(connection, problem.id, undone)
 
 
 def _events(connection: sa.Connection, problem: int, *kinds: str) -> Iterator[Event]:
@@ -154,14 +155,12 @@ def _wrong_claims(
 ) -> Iterator[str]:
     """Claims stand where the feedback does that made them, as long as it counts."""
     omissions, withdrawn = Omissions(undone), _withdrawn(undone)
-    of, episodes = schema.claims, schema.episodes.c
-    mine = sa.select(of).join_from(of, schema.episodes, of.c.episode == episodes.id)
-    rows = _streamed(connection, mine.where(episodes.problem == problem.id).order_by(of.c.seq))
+    rows = _streamed(connection, _of_problem(schema.claims, problem.id))
     for event, claims in _side_by_side(
         ((event.seq, event) for event in _events(connection, problem.id, "feedback", "corrected")),
         ((seq, list(some)) for seq, some in groupby(rows, attrgetter("seq"))),
     ):
-        found = {(row.episode, row.part): row.sha for row in claims or ()}
+        found = {(row.id, row.part): row.sha for row in claims or ()}
         if event is None:
             yield from _disputed({}, found, claims[0].seq if claims else 0)
             continue
@@ -170,6 +169,30 @@ def _wrong_claims(
         made = _claims(event, omissions, problem.spec)
         if made is not None and made != found:
             yield from _disputed(made, found, event.seq)
+
+
+def _of_problem(table: sa.Table, problem: int) -> sa.Select[Any]:
+    """Rows that know an episode by its opening, with its id, in order of seq."""
+    opening = schema.events.alias()
+    rows = sa.select(table, opening.c.episode.label("id"))
+    joined = rows.join_from(table, opening, opening.c.seq == table.c.episode)
+    return joined.where(opening.c.problem == problem).order_by(table.c.seq)
+
+
+def _wrong_replaced(connection: sa.Connection, problem: int, undone: list[Event]) -> Iterator[str]:
+    """What a correction replaced is no more among the claims, but is still found."""
+    last = {event.episode: event.seq for event in undone if event.kind == "corrected"}
+    made = {
+        (event.episode, event.seq)
+        for event in _events(connection, problem, "feedback", "corrected")
+        if event.seq < last.get(event.episode, 0)
+    }
+    rows = connection.execute(_of_problem(schema.replaced, problem))
+    found = {(row.id, row.seq) for row in rows}
+    for episode, seq in sorted(made - found, key=str):
+        yield f"Event {seq} of episode {episode} was corrected, but is not among the replaced."
+    for episode, seq in sorted(found - made, key=str):
+        yield f"Event {seq} of episode {episode} is among the replaced, but was not corrected."
 
 
 def _misredacted(event: Event) -> str:
@@ -205,9 +228,7 @@ def _disputed(made: Parts, found: Parts, seq: int) -> Iterator[str]:
 
 
 def _strays(connection: sa.Connection) -> Iterator[str]:
-    events, problems, episodes, claims = (
-        table.c for table in (schema.events, schema.problems, schema.episodes, schema.claims)
-    )
+    events, problems, episodes = schema.events.c, schema.problems.c, schema.episodes.c
     names = {row.id: row.name for row in connection.execute(sa.select(schema.problems))}
     defined = {
         row.seq: _name_in(row.body)
@@ -223,9 +244,13 @@ def _strays(connection: sa.Connection) -> Iterator[str]:
     lost = sa.select(episodes.id).where(episodes.problem.not_in(sa.select(problems.id)))
     for id in _streamed(connection, lost):
         yield f"Episode {id[0]} is of no problem in the table of problems."
-    known = sa.select(episodes.id).where(episodes.id == claims.episode)
-    for row in _streamed(connection, sa.select(schema.claims).where(~known.exists())):
-        yield f"Part {row.part!r} of episode {row.episode} is claimed, which is no episode."
+    for table in (schema.claims, schema.replaced):
+        opened = sa.select(events.seq).where(events.seq == table.c.episode, events.kind == "opened")
+        for row in _streamed(connection, sa.select(table).where(~opened.exists())):
+            yield (
+                f"Event {row.seq} is among the {table.name} as of an episode opened at "
+                f"{row.episode}, where none was."
+            )
 
 
 def _name_in(text: str | None) -> str | None:

@@ -31,7 +31,6 @@ events: Final = sa.Table(
     sa.Column("sha", Sha, nullable=False),
     sa.Column("redacted", sa.Boolean, nullable=False),
     sa.Index("events_of_problem", "problem", "seq"),
-    sa.Index("events_of_episode", "episode"),
     sa.Index(
         "events_rare",
         "problem",
@@ -63,13 +62,24 @@ episodes: Final = sa.Table(
     sa.Index("episodes_of_subject", "subject"),
 )
 
+# an episode goes by the seq of its opening here: what arrives about when it was opened lies
+# together then, and ids are random
 claims: Final = sa.Table(
     "claims",
     metadata,
-    sa.Column("episode", sa.String(64), sa.ForeignKey("episodes.id"), primary_key=True),
+    sa.Column("episode", Number, primary_key=True, autoincrement=False),
     sa.Column("part", sa.String(32), primary_key=True),
     sa.Column("sha", Sha, nullable=False),
     sa.Column("seq", Number, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# what a correction took from the claims
+replaced: Final = sa.Table(
+    "replaced",
+    metadata,
+    sa.Column("episode", Number, primary_key=True, autoincrement=False),
+    sa.Column("seq", Number, primary_key=True, autoincrement=False),
     sqlite_with_rowid=False,
 )
 

@@ -41,8 +41,9 @@ class Store:
     without gaps, and nobody sees a number before all smaller ones.
     """
 
-    def __init__(self, engine: sa.Engine, *, shared: bool, clock: Clock) -> None:
+    def __init__(self, engine: sa.Engine, writer: sa.Engine, *, shared: bool, clock: Clock) -> None:
         self.engine = engine
+        self.writer = writer
         self.now = clock
         self._write = threading.RLock()
         # in memory there is one connection, so that reading must wait for writing
@@ -59,9 +60,13 @@ class Store:
             ":memory:",
         )
         if parsed.get_backend_name() == "postgresql":
-            engine = _postgres(parsed)
+            engine = writer = _postgres(parsed)
+        elif in_memory:
+            engine = writer = _sqlite(parsed, poolclass=StaticPool)
         else:
-            engine = _sqlite(parsed, in_memory)
+            engine = _sqlite(parsed, pool_size=KEPT)
+            # what a connection has read is of no use to it once another has written
+            writer = _sqlite(parsed, pool_size=1, max_overflow=0)
         try:
             with engine.connect():
                 pass
@@ -69,7 +74,7 @@ class Store:
             engine.dispose()
             why = str(error.orig).strip().partition("\n")[0]
             raise ConnectionError(f"store {parsed} cannot be opened: {why}.") from None
-        return cls(engine, shared=in_memory, clock=clock)
+        return cls(engine, writer, shared=in_memory, clock=clock)
 
     @property
     def on_postgres(self) -> bool:
@@ -101,7 +106,7 @@ class Store:
         with self._write:
             self._check_open()
             with (
-                self.engine.connect().execution_options(**_WRITES) as connection,
+                self.writer.connect().execution_options(**_WRITES) as connection,
                 connection.begin(),
             ):
                 if self.on_postgres:
@@ -115,7 +120,7 @@ class Store:
         """
         if self.on_postgres:
             return True
-        with self._write, self.engine.connect() as connection:
+        with self._write, self.writer.connect() as connection:
             driver: Any = connection.connection.dbapi_connection
             driver.execute(f"PRAGMA busy_timeout = {SCRUB_PATIENCE}")
             try:
@@ -128,6 +133,7 @@ class Store:
         """Let go of every connection."""
         self._open = False
         self.engine.dispose()
+        self.writer.dispose()
 
     def _check_open(self) -> None:
         if not self._open:
@@ -178,12 +184,11 @@ def _postgres(url: sa.URL) -> sa.Engine:
     return engine
 
 
-def _sqlite(url: sa.URL, in_memory: bool) -> sa.Engine:
-    if not in_memory and not url.query:
+def _sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
+    if pool.get("poolclass") is not StaticPool and not url.query:
         _create_privately(Path(str(url.database)))
-    options: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {"pool_size": KEPT}
     engine = sa.create_engine(
-        url, connect_args={"check_same_thread": False}, hide_parameters=True, **options
+        url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
     )
 
     @event.listens_for(engine, "connect")

@@ -8,7 +8,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from belated.online import schema
-from belated.online.batch import Batch
+from belated.online.batch import Batch, answers
 from belated.online.content import Parts, parse
 from belated.online.events import Event, Feedback
 from belated.online.outcomes import (
@@ -64,9 +64,7 @@ def history(batch: Batch, episode: str) -> list[Event]:
     """All that came back of an episode, in order of seq."""
     of = schema.events.c
     rows = batch.run(
-        sa.select(schema.events)
-        .where(of.episode == episode, of.kind.in_(["feedback", "corrected"]))
-        .order_by(of.seq)
+        sa.select(schema.events).where(of.seq.in_(answers([episode]))).order_by(of.seq)
     )
     return [Event._make(row) for row in rows]
 

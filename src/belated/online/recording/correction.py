@@ -46,6 +46,6 @@ def record_correction(
     )
     if known:
         batch.forget_snapshots(episode.problem, min(claim.seq for claim in known.values()))
-        batch.forget_claims([episode.id])
+        batch.replace_claims(episode.id)
     batch.claim(episode.id, claims)
     return Recorded(seq)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from belated.online import schema
-from belated.online.batch import Batch, pieces
+from belated.online.batch import Batch, answers, pieces
 from belated.online.canonical import canonical
 from belated.online.events import Withdrawn
 from belated.online.outcomes import AlreadyRecorded, Outcome, Recorded, Unknown
@@ -50,7 +50,7 @@ def _redact(batch: Batch, ids: Sequence[str], *, problem: int, seq: int) -> None
     batch.forget_snapshots(problem, batch.run(first).scalar_one())
     for statement in (
         sa.update(events)
-        .where(events.c.episode.in_(ids), events.c.kind.in_(["feedback", "corrected"]))
+        .where(events.c.seq.in_(answers(ids)))
         .values(body=None, salt=None, event_time=None, redacted=True),
         sa.update(episodes).where(episodes.c.id.in_(ids)).values(subject=None, withdrawn=seq),
         sa.delete(refusals).where(refusals.c.episode.in_(ids)),

@@ -1,0 +1,50 @@
+"""Claims by the seq of the opening, so that what arrives about when it was opened lies together.
+
+Ids are random, and each piece of feedback touched a page of its own in two indexes. The one of
+events by episode goes: what came of an episode stands in its claims, and, since corrections take
+claims away, in `replaced`.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def upgrade() -> None:
+    """Move the claims, and note what corrections have replaced."""
+    op.create_table(
+        "claims_in_order",
+        sa.Column("episode", NUMBER, primary_key=True, autoincrement=False),
+        sa.Column("part", sa.String(32), primary_key=True),
+        sa.Column("sha", sa.String(64), nullable=False),
+        sa.Column("seq", NUMBER, nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.execute(
+        """INSERT INTO claims_in_order (episode, part, sha, seq)
+           SELECT episodes.seq, claims.part, claims.sha, claims.seq
+           FROM claims JOIN episodes ON episodes.id = claims.episode
+           ORDER BY episodes.seq, claims.part"""
+    )
+    op.drop_table("claims")
+    op.rename_table("claims_in_order", "claims")
+    op.create_table(
+        "replaced",
+        sa.Column("episode", NUMBER, primary_key=True, autoincrement=False),
+        sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),
+        sqlite_with_rowid=False,
+    )
+    op.execute(
+        """INSERT INTO replaced (episode, seq)
+           SELECT DISTINCT episodes.seq, earlier.seq
+           FROM events AS correction
+           JOIN events AS earlier ON earlier.episode = correction.episode
+               AND earlier.kind IN ('feedback', 'corrected') AND earlier.seq < correction.seq
+           JOIN episodes ON episodes.id = correction.episode
+           WHERE correction.kind = 'corrected'"""
+    )
+    op.drop_index("events_of_episode", "events")
