@@ -104,6 +104,7 @@ def test_steps_that_say_the_same_twice_say_it_once() -> None:
         ({"rewards": {}}, "rewards", "rewards must be an object of at least one reward by step."),
         ({"rewards": [0.5]}, "rewards", "rewards must be an object of at least one reward by step"),
         ({"rewards": {"3": 0.5}}, "rewards", "rewards has the step '3'; allowed are 0 .. 2."),
+        ({"rewards": {"9" * 5000: 0.5}}, "rewards", "rewards has the step '9999"),
         ({"rewards": {"01": 0.5}}, "rewards", "rewards has the step '01'; allowed are 0 .. 2."),
         ({"rewards": {"²": 0.5}}, "rewards", "rewards has the step '²'; allowed are 0 .. 2."),
         ({"rewards": {True: 0.5}}, "rewards", "rewards has the step True; allowed are 0 .. 2."),

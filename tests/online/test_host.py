@@ -389,8 +389,21 @@ def test_a_thread_outlives_an_outage(history: History) -> None:
 
 
 def test_an_interval_must_be_a_time(memory: Ledger) -> None:
-    with pytest.raises(ValueError, match=r"^interval is 0; it must be a number of seconds above"):
-        Host(memory, interval=0)
+    for interval in (0, -1, float("nan"), 1e10):
+        with pytest.raises(ValueError, match=rf"^interval is {interval}; it must be seconds above"):
+            Host(memory, interval=interval)
+
+
+def test_a_host_whose_thread_died_is_not_ready(
+    memory: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = Host(memory)
+    host.step()
+    monkeypatch.setattr(host, "_run", lambda: None)
+    host.start()
+    while host.ready:  # until the thread has ended
+        pass
+    host.stop()
 
 
 def test_of_two_hosts_one_plans_until_it_stops(url: str) -> None:

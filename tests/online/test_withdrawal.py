@@ -74,6 +74,18 @@ def test_who_reads_puts_the_scrubbing_off_until_later(tmp_path: Path) -> None:
         assert wal > (tmp_path / "ledger.db-wal").stat().st_size == 0
 
 
+def test_what_one_that_was_killed_left_is_scrubbed_by_the_next(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with Ledger.open(url) as killed, Ledger.open(url) as alive:
+        play(killed)
+        with killed.store.reading() as connection:
+            connection.execute(sa.select(schema.events)).all()
+            killed.withdraw(subject="Ann Other")
+        assert (tmp_path / "ledger.db-wal").stat().st_size > 0
+        alive.tick(1)
+        assert (tmp_path / "ledger.db-wal").stat().st_size == 0
+
+
 def test_what_is_left_of_it_cannot_be_guessed(ledger: Ledger) -> None:
     """The digest of a body that could be guessed is salted, and the salt goes with the body."""
     problem = samples.defined(ledger)

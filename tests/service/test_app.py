@@ -105,6 +105,11 @@ def test_what_is_no_address_is_said(site: Site) -> None:
     assert answer.json()["message"] == "PUT is not for this address."
 
 
+def test_an_address_with_a_slash_too_many_leads_nowhere(site: Site) -> None:
+    answer = site.get("/v1/problems/", headers={"host": "localhost:1"})
+    assert (answer.status_code, "location" in answer.headers) == (404, False)
+
+
 def test_metrics_count_what_happened(site: Site) -> None:
     site.define()
     site.post(f"/v1/episodes/{site.open()}/feedback", PLAYED)

@@ -132,6 +132,9 @@ def test_a_line_that_is_too_long_ends_it(ledger: Ledger) -> None:
         good = {"episode": site.open(), **PLAYED}
         said = results(send(site, lines(good, b"x" * 1001)))
         assert [one["status"] for one in said] == [201, 413]
+        for tail in (b"x" * 1001, b"x" * 1001 + b"\n"):
+            last = results(send(site, lines(good, b"", b"", tail)))[-1]
+            assert (last["line"], last["message"]) == (4, "Line 4 has more than 1000 bytes.")
         assert send(site, b"x" * 1001).status_code == 413
 
 

@@ -119,8 +119,9 @@ def served(store: str) -> Iterator[tuple[list[str], Any]]:
             process.kill()
 
 
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_told_to_stop_and_loses_nothing(
-    served: tuple[list[str], Any], store: str
+    served: tuple[list[str], Any], store: str, end: signal.Signals, tmp_path: Path
 ) -> None:
     said, process = served
     address = said[0].split(" at ")[1].split(";")[0]
@@ -132,8 +133,10 @@ def test_it_serves_until_it_is_told_to_stop_and_loses_nothing(
         opened = [client.post("/v1/problems/clinic/episodes").json() for _ in range(5)]
         created(store, "--scope", "admin")
         wait_until(lambda: client.get("/v1/problems").status_code == 401)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(end)
     _, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (130, "")
+    assert (process.returncode, err) == (128 + end, "")
+    # nothing of what was withdrawn can be left there
+    assert [file.name for file in tmp_path.iterdir() if "wal" in file.name] == []
     with Ledger.open(store) as ledger:
         assert all(ledger.episode(one["episode"]) for one in opened)

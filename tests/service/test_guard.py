@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from belated.online import Ledger
 from belated.service.auth import SCOPES
+from belated.service.directory import Directory
 from belated.service.guard import Guarded, scope
 from belated.service.routes import routes
 from service.site import CLINIC, PLAYED, Site
@@ -117,6 +118,28 @@ def test_a_token_of_a_problem_cannot_send_feedback_of_another_one_in_bulk(town: 
     )
     assert json.loads(answer.text)["status"] == 404
     assert site.ledger.counts().events.get("feedback", 0) == before
+
+
+def test_a_token_of_a_problem_gets_nowhere_with_an_episode_that_is_opened_meanwhile(
+    town: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, _, tokens, other, _ = town
+    id = "m" * 22
+    place = Directory.place
+
+    async def slow(self: Directory, episode: str) -> Any:
+        found = await place(self, episode)
+        opened = await site.asking(
+            "POST", "/v1/problems/clinic/episodes", tokens["decide"], json={"id": id}
+        )
+        assert opened.status_code == 201
+        return found
+
+    site.host.step()
+    monkeypatch.setattr(Directory, "place", slow)
+    answer = site.ask("POST", f"/v1/episodes/{id}/feedback", other, json=PLAYED)
+    assert answer.status_code == 404
+    assert id not in {event.episode for event in site.ledger.events(kinds=["feedback"])}
 
 
 def test_a_token_of_a_problem_cannot_ask_about_an_episode_of_another(town: Any) -> None:

@@ -1,6 +1,7 @@
 """`belated serve`: the service, in one process."""
 
 import logging
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 HOST: Final = "127.0.0.1"
 PORT: Final = 8000
 """Where to listen, unless another place is asked for."""
+GRACE: Final = 10
+"""Seconds that open requests have at the end."""
 
 
 def serve(
@@ -30,7 +33,8 @@ def serve(
     ] = HOST,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = PORT,
     interval: Annotated[
-        float, typer.Option(min=0.01, help="Seconds between two looks at what has come back.")
+        float,
+        typer.Option(min=0.01, max=86400, help="Seconds between two looks at what has come back."),
     ] = 1.0,
     verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
 ) -> None:
@@ -39,17 +43,31 @@ def serve(
     Without tokens it runs open, for a trial on this machine alone; `belated token create` makes
     one, and from then on every request needs one. Put it behind a proxy that speaks TLS.
     """
-    with open_ledger(store) as ledger:
+    with ending_in_order(), open_ledger(store) as ledger:
         with extra():
             from belated.service.auth import is_loopback
         check_host(host, store, local=is_loopback(host), ledger=ledger)
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
         logging.getLogger("belated.service").setLevel("INFO" if verbose else "WARNING")
-        server = server_of(ledger, open=is_loopback(host), interval=interval)
+        server = server_of(ledger, open=is_loopback(host), interval=interval, grace=GRACE)
         with listening(host, port) as listener:
             address = address_of(host, listener.getsockname()[1])
             tell(address, store, guarded=bool(ledger.tokens.all()))
             server.run(sockets=[listener])
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """SIGTERM ends what is within like any other exit, so that the ledger is closed."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -61,13 +79,11 @@ def extra() -> Iterator[None]:
         raise typer.BadParameter(str(error)) from None
 
 
-def server_of(
-    ledger: "Ledger", *, open: bool, interval: float, grace: int | None = None
-) -> "uvicorn.Server":
+def server_of(ledger: "Ledger", *, open: bool, interval: float, grace: int) -> "uvicorn.Server":
     """A server of the service around a ledger.
 
     `open` lets it do without tokens as long as there are none. `grace` is how many seconds
-    requests have that are open at the end; with None, as many as they need.
+    requests have that are open at the end.
     """
     with extra():
         import uvicorn

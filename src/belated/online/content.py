@@ -198,7 +198,9 @@ def _rewards(rewards: object, horizon: int) -> Parts:
         raise ContentError("rewards", "rewards must be an object of at least one reward by step.")
     paid: dict[int, float] = {}
     for key, value in rewards.items():
-        step = int(key) if isinstance(key, str) and key.isdecimal() and key.isascii() else key
+        # a number of thousands of digits is one that Python refuses to read
+        digits = isinstance(key, str) and len(key) < 10 and key.isdecimal() and key.isascii()
+        step = int(key) if digits else key
         if type(step) is not int or not 0 <= step < horizon or str(step) != str(key):
             raise ContentError(
                 "rewards", f"rewards has the step {_short(key)}; allowed are 0 .. {horizon - 1}."

@@ -23,6 +23,9 @@ from belated.online.standing import Standing
 INTERVAL: Final = 1.0
 """Seconds between two looks at what other processes have recorded."""
 
+LONGEST: Final = 86400.0
+"""The most seconds: a day."""
+
 PATIENCE: Final = 0.2
 """Seconds to wait for a learner at work before telling where it stood."""
 
@@ -53,8 +56,10 @@ class Host:
     def __init__(
         self, ledger: Ledger, *, interval: float = INTERVAL, snapshot_every: int = OFTEN
     ) -> None:
-        if not interval > 0:
-            raise ValueError(f"interval is {interval}; it must be a number of seconds above 0.")
+        if not 0 < interval <= LONGEST:
+            raise ValueError(
+                f"interval is {interval}; it must be seconds above 0, and at most {LONGEST:g}."
+            )
         self._ledger = ledger
         self._interval = interval
         self._snapshot_every = snapshot_every
@@ -77,7 +82,7 @@ class Host:
     @property
     def ready(self) -> bool:
         """Whether it has looked at everything once since it plans, or leaves that to another."""
-        return self._ready
+        return self._ready and (self._thread is None or self._thread.is_alive())
 
     @property
     def trouble(self) -> str | None:

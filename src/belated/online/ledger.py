@@ -45,7 +45,8 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._problems = Problems()
-        self._traces = False  # whether something redacted may be left in a file
+        # whether something redacted may be left in a file, be it by one that was killed
+        self._traces = True
         self.policies = Policies(store, self._problems)
         self.snapshots = Snapshots(store)
         self.quarantine = Quarantine(store)

@@ -58,6 +58,7 @@ def create_app(
         description=ABOUT + "\n".join(f"- `{name}`: {what}" for name, what in SCOPES.items()),
         docs_url=None,  # these pages load scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # to an address that it takes from the caller
         lifespan=lifespan,
         routes=list(routes()),
     )

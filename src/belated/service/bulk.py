@@ -58,10 +58,11 @@ class Bulk:
 
     async def _break_off(self, refusal: RefusalError, seen: Any) -> None:
         """End with a line that says why."""
-        status, message = refusal.status, refusal.message
-        if status == 413:
+        status, message, line = refusal.status, refusal.message, self._done + 1
+        if status == 413:  # with `seen` it is the body that is too long, and its line was not read
+            line = self._count if seen is None else self._count + 1
             await put(self._state, [Rejection(message, seen, problem=self._problem.id)])
-        self._tell(self._done + 1, None, status, body_of(status, message))
+        self._tell(line, None, status, body_of(status, message))
 
     async def _read(self, stream: AsyncIterator[bytes]) -> None:
         most, rest = self._state.settings.body, b""
@@ -70,7 +71,7 @@ class Bulk:
             for raw in whole:
                 await self._add(raw)
             if len(rest) > most:
-                raise RefusalError(413, f"Line {self._count + 1} has more than {most} bytes.")
+                await self._add(rest)
         await self._add(rest)
         await self._record()
 

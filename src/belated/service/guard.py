@@ -110,6 +110,8 @@ class Guarded(APIRoute):
                 request = limited(request, most)
                 return await answer(request)
             except REFUSALS as error:
+                if isinstance(error.__cause__, ClientDisconnect):
+                    return Response(status_code=400)  # nobody reads it
                 await keep(request, error, needs.kept)
                 raise
             except ClientDisconnect:
@@ -148,7 +150,7 @@ async def admit(request: Request, state: State, scope: str) -> str:
 
 
 async def check_problem(request: Request, state: State, token: Token) -> None:
-    """Refuse what is not of the token's problem; an unknown episode is of none."""
+    """Refuse what is not of the token's problem; an unknown episode may become another's yet."""
     given = request.path_params
     if "problem" in given:
         known = await state.directory.problem(given["problem"])
@@ -156,7 +158,9 @@ async def check_problem(request: Request, state: State, token: Token) -> None:
             return
     elif "episode" in given:
         place = await state.directory.place(given["episode"])
-        if place is None or place.problem == token.problem:
+        if place is None:
+            raise RefusalError(404, "There is no such episode.")
+        if place.problem == token.problem:
             return
     raise RefusalError(403, "This token is for one problem, and this is not of it.")
 

@@ -59,7 +59,7 @@ async def keep(request: Request, error: Exception, fields: Sequence[str] | None 
 async def put(state: State, rejections: Sequence[Rejection]) -> None:
     """Keep refusals. That they cannot be kept makes no failure of them."""
     try:
-        await state.quick(state.ledger.quarantine.add_all, rejections)
+        await state.keeping(state.ledger.quarantine.add_all, rejections)
     except Exception as failure:
         _tell(failure)
 
@@ -84,7 +84,8 @@ def _kept(given: Any, outcome: str, fields: Sequence[str] | None) -> Any:
         return None
     if fields is None:
         return given
-    return {key: given[key] for key in fields if key in given} if isinstance(given, dict) else None
+    given = given if isinstance(given, dict) else {}
+    return {key: given[key] for key in fields if key in given} or None
 
 
 def _episode_in(given: Any) -> str | None:

@@ -54,11 +54,13 @@ class State:
     """For a look into the database."""
     slow: Aside
     """For what may take seconds."""
+    keeping: Aside
+    """For what was refused, which must not hold up those who ask."""
 
     @classmethod
     def of(cls, ledger: Ledger, host: Host, settings: Settings) -> "State":
         """Around a ledger and its host."""
-        metrics, quick, slow = Metrics(), Aside(8), Aside(4)
+        metrics, quick, slow, keeping = Metrics(), Aside(8), Aside(4), Aside(1)
         commit = GroupCommit(
             ledger.append, most=settings.batch, room=settings.queue, watch=metrics.recorded
         )
@@ -74,12 +76,14 @@ class State:
             board=Board(ledger, quick, patience=settings.patience),
             quick=quick,
             slow=slow,
+            keeping=keeping,
         )
 
     def close(self) -> None:
         """End the threads."""
         self.quick.close()
         self.slow.close()
+        self.keeping.close()
 
     async def record(self, *events: Happening) -> list[Outcome]:
         """Record events together with those of others."""

@@ -97,7 +97,8 @@ async def _record(episode: str, request: Request, kind: type[Feedback]) -> Respo
         }
     },
 )
-@scope("feedback", bulk=True)
+# of what is refused as a whole nothing is kept: no withdrawal would find whose it is
+@scope("feedback", bulk=True, kept=())
 async def send_bulk(problem: models.ProblemName, request: Request) -> StreamingResponse:
     """Send what came back of many episodes, one on each line: `episode`, beside what one would
     send alone.
