@@ -1,6 +1,7 @@
 """Every refusal is kept with its reason, and can be read."""
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -191,6 +192,21 @@ def test_lines_that_are_refused_share_a_write(site: Site, monkeypatch: pytest.Mo
     site.post("/v1/problems/clinic/feedback", content=content, headers=NDJSON)
     assert sizes == [500, 200]
     assert site.ledger.counts().refusals == 700
+
+
+def test_refusals_that_wait_for_the_disk_hold_up_nobody(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.define()
+    free = threading.Event()
+    monkeypatch.setattr(Quarantine, "add_all", lambda self, rejections: free.wait(30))
+    wrong = {"state": "nowhere", "step": 0}
+    refusing = [
+        site.start(site.asking("POST", "/v1/problems/clinic/decide", json=wrong)) for _ in range(20)
+    ]
+    assert site.get("/v1/problems/clinic/versions").status_code == 200
+    free.set()
+    assert {answer().status_code for answer in refusing} == {422}
 
 
 def test_what_is_long_is_kept_in_part(site: Site) -> None:
