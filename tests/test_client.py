@@ -276,7 +276,9 @@ def test_a_token_is_shown_and_a_wrong_one_is_refused(client: Client, service: Se
         assert made.text not in repr(refused.value)
 
 
-def test_a_service_that_comes_back_is_waited_for(client: Client, service: Service) -> None:
+def test_a_service_that_comes_back_is_waited_for(
+    client: Client, service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
     waited: list[float] = []
 
     def restart(seconds: float) -> None:
@@ -293,6 +295,9 @@ def test_a_service_that_comes_back_is_waited_for(client: Client, service: Servic
     assert client.bulk("clinic", [{"episode": episode, **PLAYED}])[0].status == 200
     assert len(waited) == 9
     assert 0 < waited[0] < waited[2]
+    said = [one.getMessage() for one in caplog.records if one.name == "belated.client"]
+    assert len(said) == 3  # once for each outage
+    assert all(" cannot be reached: " in one and one.endswith(" Trying again.") for one in said)
     counts = service.ledger.counts()
     assert (counts.episodes, counts.answered, counts.events["feedback"]) == (1, 1, 1)
 

@@ -36,6 +36,7 @@ def section(text: str, title: str) -> str:
 
 
 FOR_REAL = section((ROOT / "README.md").read_text(), "## For real")
+OTHER = section((ROOT / "docs/service.md").read_text(), "## Other requests")
 FIRST = section((ROOT / "docs/service.md").read_text(), "# Service")
 
 
@@ -109,10 +110,15 @@ def test_the_readme_shows_what_the_service_answers_while_the_demo_runs() -> None
 def test_the_first_requests_of_the_service_work_as_printed(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'belated.db'}"
     with running("serve", "--store", store, "--port", "0") as at:
-        defined, opened, told = bash(blocks(FIRST, "bash"), at)
+        others = blocks(OTHER, "bash")
+        defined, opened, told, *rest = bash(f"{blocks(FIRST, 'bash')}\n{others}", at)
         assert keeps(defined, '{"name":"clinic", … }')
         assert keeps(opened, '{"episode": … "version": 1, … "plan":[{"ill":"wait", … }')
         assert keeps(told, '{"result":"recorded","seq":…}')
+        promises = promised(others)
+        assert len(promises) == others.count("\nask ")
+        for answer, promise in zip(rest, promises, strict=True):
+            assert keeps(answer, promise), answer
         exec(blocks(FIRST, "python").replace(PRINTED, at), {"__name__": "service"})
         client = bl.Client(f"http://{at}")
         wait_until(lambda: client.status("clinic")["observed"] == 2)

@@ -134,8 +134,9 @@ def test_it_serves_until_it_is_told_to_stop_and_loses_nothing(
         created(store, "--scope", "admin")
         wait_until(lambda: client.get("/v1/problems").status_code == 401)
     process.send_signal(end)
-    _, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (128 + end, "")
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+    assert out == f"Stopped; everything is in {store}.\n"
     # nothing of what was withdrawn can be left there
     assert [file.name for file in tmp_path.iterdir() if "wal" in file.name] == []
     with Ledger.open(store) as ledger:

@@ -69,6 +69,7 @@ def demo(
     """
     from belated.demo.lateness import Lateness
 
+    typer.echo("Starting; the first time it compiles for about ten seconds ...")
     with sentence():
         lateness = Lateness(mean=mean_delay, never=never, seed=seed)
     with storing(store) as url, open_ledger(url) as ledger:
@@ -129,11 +130,11 @@ def tell(address: str, lateness: "Lateness", *, rate: float, best: float) -> Non
     typer.echo(
         f"A simulated clinic: {rate:g} patients a second, outcomes {lateness.mean:g} patients late "
         f"on average, {lateness.never:.0%} never.\n"
-        f"Dashboard: {address}/ ; stop it with Ctrl-C.\n"
+        f"Dashboard: {address}/#clinic ; stop it with Ctrl-C.\n"
         "\n"
         "What to look at there:\n"
         "  Pending episodes, beside ψ: pending is a state, never a zero, however long it lasts\n"
-        f"  Mean return by version: it rises towards {best:.2f}, the best possible\n"
+        f"  Mean return by version: it rises towards {best:.2f}, the best that can be expected\n"
         "  The policy: when to operate, when to medicate, and when it is too late for either\n"
         "  Freeze: patients keep to that version, while new ones go on being published\n"
         "\n"

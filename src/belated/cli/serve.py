@@ -1,6 +1,7 @@
 """`belated serve`: the service, in one process."""
 
 import logging
+import os
 import signal
 import socket
 from collections.abc import Iterator
@@ -43,7 +44,7 @@ def serve(
     Without tokens it runs open, for a trial on this machine alone; `belated token create` makes
     one, and from then on every request needs one. Put it behind a proxy that speaks TLS.
     """
-    with ending_in_order(), open_ledger(store) as ledger:
+    with open_ledger(store) as ledger:
         with extra():
             from belated.service.auth import is_loopback
         check_host(host, store, local=is_loopback(host), ledger=ledger)
@@ -53,21 +54,24 @@ def serve(
         with listening(host, port) as listener:
             address = address_of(host, listener.getsockname()[1])
             tell(address, store, guarded=bool(ledger.tokens.all()))
-            server.run(sockets=[listener])
+            with ending_in_order():
+                server.run(sockets=[listener])
+    typer.echo(f"Stopped; everything is in {hidden(store)}.")
 
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """SIGTERM ends what is within like any other exit, so that the ledger is closed."""
+    """Let a server that was told to end return, so that the ledger is closed after it.
 
-    def end(*_: object) -> None:
-        raise SystemExit(128 + signal.SIGTERM)
-
-    before = signal.signal(signal.SIGTERM, end)
+    It raises the signal again when it is done, which would end the process at once.
+    """
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(one, lambda *_: None) for one in signals]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in zip(signals, before, strict=True):
+            signal.signal(one, handler)
 
 
 @contextmanager
@@ -118,8 +122,10 @@ def listening(host: str, port: int) -> socket.socket:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(found[4][:2], family=found[0])
     except OSError as error:
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise typer.BadParameter(
-            f"{host}:{port} cannot be listened at: {error.strerror}.", param_hint="'--port'"
+            f"{host}:{port} cannot be listened at: {why}. With --port 0 it takes one that is free.",
+            param_hint="'--port'",
         ) from None
     # asyncio leaves this out for a socket that it is handed, and each answer would wait 40 ms
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +14,8 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+LOG: Final = logging.getLogger("belated.client")
 
 FIRST: Final = 0.2
 """The first wait in seconds; each is twice as long as the one before it, up to `MOST`."""
@@ -74,6 +77,8 @@ class Transport:
             except ServiceError as error:
                 if not error.passing or tried >= self._retries or error.wait > LONGEST:
                     raise
+                if tried == 0:
+                    LOG.warning("%s Trying again.", error)
                 # apart from each other, or all who were cut off would come back at once
                 backoff = min(FIRST * 2**tried, MOST) * random.uniform(0.5, 1)
                 self._sleep(max(error.wait, backoff))

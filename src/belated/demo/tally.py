@@ -24,7 +24,7 @@ HEADER: Final = _set(
 
 @dataclass
 class Tally:
-    """Counts of patients; `best` is what one is worth at best."""
+    """Counts of patients; `best` is what one is worth on average, at best."""
 
     best: float
     totals: list[float] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Tally:
             f"the service has {pending:,} pending. "
             f"{self.twice:,} sent twice, {self.repeats:,} answered 'already recorded'.\n"
             f"Mean return: {first:.2f} of the first {tenth:,}, {last:.2f} of the last {tenth:,}; "
-            f"the best possible is {self.best:.2f}."
+            f"the best that can be expected is {self.best:.2f}."
         )
 
 

@@ -27,6 +27,8 @@ NAMES: Final = {
     503: "unavailable",
 }
 RETRY: Final = {"Retry-After": "1"}
+NO_OBJECT: Final = ("model_attributes_type", "model_type", "dict_type")
+"""What pydantic says of a body that is something else, or that was not read as JSON."""
 
 
 class RefusalError(Exception):
@@ -111,6 +113,12 @@ def first_of(error: RequestValidationError) -> RefusalError:
     where = [part for part in said["loc"] if part not in ("body", "query", "path")]
     if said["type"] == "json_invalid":
         return RefusalError(422, f"The body is not JSON: {said['ctx']['error']}.")
+    if not where and said["type"] == "missing":
+        return RefusalError(422, "The body is missing; it must be a JSON object.")
+    if not where and said["type"] in NO_OBJECT:
+        return RefusalError(
+            422, "The body must be a JSON object, with Content-Type: application/json."
+        )
     field = ""
     for part in where:
         field += f"[{part}]" if isinstance(part, int) else f".{part}" if field else str(part)

@@ -9,12 +9,13 @@ from belated.online.outcomes import Outcome, Recorded, Refused, Unknown
 
 def record_control(batch: Batch, given: Control) -> Outcome:
     """Decisions are kept as they come; only what never was cannot be gone back to."""
-    if batch.problem(given.problem) is None:
+    problem = batch.problem(given.problem)
+    if problem is None:
         return Unknown(f"There is no problem {given.problem}.")
     last = batch.most(schema.policies.c.version, given.problem)
     if given.version is not None and given.version > last:
         return Refused(
-            f"version is {given.version}; problem {given.problem} has published {last}.",
+            f"version is {given.version}; the newest of problem {problem.name!r} is {last}.",
             "version",
         )
     seq = batch.event(
