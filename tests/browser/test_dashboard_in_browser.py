@@ -189,6 +189,20 @@ def test_the_history_is_drawn(tab: Tab, url: str) -> None:
     tab.wait_for("/opened/.test(document.querySelector('#arrivals .tip').innerText)")
 
 
+def test_a_history_of_seconds_names_each_of_them_once(tab: Tab, url: str) -> None:
+    client = bl.Client(url)
+    client.define({**CLINIC, "name": "brief"})
+    client.open_episode("brief")
+    shown(tab, url, "brief")
+    tab.wait_for("document.querySelectorAll('#arrivals text').length > 2")
+    texts = tab.evaluate(
+        "[...document.querySelectorAll('#arrivals text')].map(one => one.textContent)"
+    )
+    times = [text for text in texts if ":" in text]
+    assert len(times) > 1
+    assert len(set(times)) == len(times), times
+
+
 def test_the_map_shows_the_policy_that_is_served_or_any_other(tab: Tab, url: str) -> None:
     shown(tab, url)
     plan = bl.Client(url).policy("clinic").plan
@@ -376,6 +390,28 @@ def test_without_a_token_it_asks_for_one_and_keeps_it_for_the_tab(
     assert tab.evaluate("localStorage.length") == 0
     assert tab.evaluate("document.querySelector('#token').value") == ""
     assert all("status of 401" in line for line in tab.console), tab.console
+
+
+def test_what_cannot_be_a_token_is_told_and_not_kept(
+    tab: Tab, guarded: tuple[str, dict[str, str]]
+) -> None:
+    address, tokens = guarded
+    tab.goto(address)
+    tab.evaluate("sessionStorage.clear()")
+    asked = "performance.getEntriesByType('resource').length"
+    for text in ("größer", "belated no good", tokens["read"] + "\N{RIGHT DOUBLE QUOTATION MARK}"):
+        tab.goto(address)
+        tab.wait_for("/token is needed/.test(document.querySelector('#token-why').textContent)")
+        tab.type("#token", text)
+        tab.click("#token-form .main")
+        tab.wait_for("/is no token/.test(document.querySelector('#token-why').textContent)")
+        assert tab.evaluate("sessionStorage.length") == 0
+    tab.wait_for(f"{asked} > {tab.evaluate(asked)} + 3")
+    assert "is no token" in tab.text("#token-why")  # still, though the service was asked again
+    assert tab.text("#state-text") == "A token is needed"
+    tab.type("#token", tokens["read"])
+    tab.click("#token-form .main")
+    tab.wait_for("document.querySelector('#title').textContent === 'clinic'")
 
 
 def test_a_refusal_is_told_in_the_words_of_the_service(

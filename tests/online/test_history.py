@@ -109,6 +109,7 @@ def check(past: Past, history: History) -> int:
         assert of["longest"] == max((one["delay"] for one in here), default=-math.inf)
         assert of["episodes"] == sum(one["episodes"] for one in here)
     with_version = [event.body["version"] for event in opened.values()]
+    assert past.newest == max(with_version, default=0)
     for place, (start, end) in enumerate(binned(past.versions, with_version, 1, origin=1)):
         of = {name: column[place] for name, column in past.versions.columns.items()}
         earned = [one["earned"] for one in back if start <= one["version"] < end]

@@ -42,7 +42,7 @@ def test_a_learner_is_made_as_the_spec_says() -> None:
     assert shape_of(spec) == made.shape
 
 
-@pytest.mark.parametrize("options", [{}, {"resample": "auto"}, {"resample": "update"}])
+@pytest.mark.parametrize("options", [{}, {"resample": "update"}])
 @pytest.mark.parametrize("updater", [Part("active"), Part("lazy", {"alpha": 2})])
 def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> None:
     assert base_of(make_spec(base=Part("psrl", options), updater=updater)) == bl.PSRL(
@@ -54,7 +54,7 @@ def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> N
     ("options", "sentence"),
     [
         (
-            {"base": Part("fixed", {"actions": [[0] * S] * H})},
+            {"base": Part("fixed", {"actions": [0] * S})},
             f"base is 'fixed'; it must be one of {', '.join(LEARNING)}.",
         ),
         ({"base": Part("optimal")}, f"base is 'optimal'; it must be one of {', '.join(LEARNING)}."),
@@ -65,8 +65,12 @@ def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> N
         ),
         (
             {"base": Part("psrl", {"resample": "episode"})},
-            "resample is 'episode'; a version of a policy serves many episodes",
+            "resample is 'episode'; a version of a policy serves many episodes, "
+            "so that online only 'update' is offered.",
         ),
+        ({"base": Part("psrl", {"resample": "auto"})}, "resample is 'auto'; a version of"),
+        ({"base": Part("psrl", {"resample": "banana"})}, "resample is 'banana'; a version of"),
+        ({"base": Part("psrl", {"resample": None})}, "resample is None; a version of"),
         (
             {"base": Part("ucrl2", {"colour": 1})},
             "base 'ucrl2' has no option 'colour'; it has delta, scale, monotone, ties",

@@ -1,6 +1,7 @@
 """Specs of problems."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,6 +50,19 @@ def without(key: str) -> dict[str, object]:
     return {name: value for name, value in GIVEN.items() if name != key}
 
 
+def nested(depth: int) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+def test_an_option_is_one_value_or_a_list_of_values() -> None:
+    options = {"a": 1, "b": 0.5, "c": "x", "d": True, "e": None, "f": [1, 0.5, "x", False, None]}
+    spec = Spec.of({**GIVEN, "base": {"name": "x", "options": options}})
+    assert Spec.of(json.loads(spec.text)).base.options == options
+
+
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
@@ -73,6 +87,18 @@ def without(key: str) -> dict[str, object]:
         (
             {**GIVEN, "base": {"name": "x", "options": {"a": float("inf")}}},
             "options of x are {'a': inf}; JSON must be able to hold them.",
+        ),
+        (
+            {**GIVEN, "base": {"name": "x", "options": {"a": {"b": 1}}}},
+            "option 'a' of x is {'b': 1}; it must be a number, a text, true, false, null, or a",
+        ),
+        (
+            {**GIVEN, "base": {"name": "x", "options": {"a": 1, "b": [1, [2]]}}},
+            "option 'b' of x is [1, [2]]; it must be a number, a text, true, false, null, or a",
+        ),
+        (
+            {**GIVEN, "base": {"name": "x", "options": {"a": nested(100_000)}}},
+            "option 'a' of x is [[[[[",
         ),
         ({**GIVEN, "episodes": 1.5}, "episodes must be an integer, not 1.5."),
         ({**GIVEN, "seed": -1}, "seed is -1; it must be at least 0."),

@@ -1,6 +1,8 @@
 """Addresses of databases, good and bad."""
 
+import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +41,25 @@ def test_a_file_that_is_no_database_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "letter.db").write_text("Dear all, " * 100)
     with pytest.raises(ConnectionError, match=r"cannot be opened: file is not a database\.$"):
         Ledger.open(f"sqlite:///{tmp_path / 'letter.db'}")
+
+
+@pytest.mark.parametrize("query", ["", "?timeout=5", "?uri=false"])
+def test_a_file_is_made_for_its_owner_alone(tmp_path: Path, query: str) -> None:
+    before = os.umask(0o022)
+    try:
+        with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}{query}") as ledger:
+            samples.defined(ledger)
+            modes = {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == {0o600}
+
+
+def test_a_uri_is_left_to_sqlite(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.db"
+    with Ledger.open(f"sqlite:///file:{file}?mode=rwc&uri=true") as ledger:
+        assert ledger.last == 0
+    assert file.exists()
 
 
 def test_a_closed_ledger_says_so(sqlite_url: str) -> None:

@@ -101,6 +101,11 @@ def test_what_is_drawn_lies_in_the_unit_interval() -> None:
         ({"state": -1, "step": 0}, 422, None),
         ({"state": "ill", "step": 3}, 422, "step"),
         ({"state": "ill"}, 422, "step"),
+        ({"state": True, "step": 0}, 422, None),
+        ({"state": 1.0, "step": 0}, 422, None),
+        ({"state": "ill", "step": False}, 422, "step"),
+        ({"state": "ill", "step": "0"}, 422, "step"),
+        ({"state": "ill", "step": 0.0}, 422, "step"),
         ({"state": "ill", "step": 0, "episode": "x"}, 404, "episode"),
     ],
 )

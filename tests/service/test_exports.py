@@ -1,9 +1,13 @@
 """Exports over HTTP."""
 
 import json
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pytest
+from starlette.requests import ClientDisconnect
 
 from service.site import PLAYED, Site
 
@@ -56,3 +60,78 @@ def test_parquet_holds_the_same(site: Site, tmp_path: Path) -> None:
     expected = [(row["seq"], row["kind"], row["body"]) for row in map(json.loads, lines)]
     assert [(seq, kind, body and json.loads(body)) for seq, kind, body in rows] == expected
     assert site.get("/v1/problems/nowhere/events.parquet").status_code == 404
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where temporary files go; a name as people choose them."""
+    made = tmp_path / "Ann's [own]"
+    made.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(made))
+    return made
+
+
+def test_parquet_is_made_in_a_folder_of_any_name(site: Site, folder: Path) -> None:
+    played(site)
+    answer = site.get("/v1/problems/clinic/events.parquet")
+    assert answer.status_code == 200
+    assert answer.content.startswith(b"PAR1")
+    assert answer.headers["content-length"] == str(len(answer.content))
+    assert answer.headers["content-disposition"] == 'attachment; filename="clinic.parquet"'
+
+
+@pytest.mark.parametrize("asked", ["bytes=abc", "bytes=99999999-", "bytes=0-3", "bytes=0-1,4-5"])
+def test_parquet_comes_whole_whatever_part_is_asked_for(
+    site: Site, folder: Path, asked: str
+) -> None:
+    played(site)
+    path = "/v1/problems/clinic/events.parquet"
+    answer = site.get(path, headers={"range": asked})
+    assert (answer.status_code, answer.content) == (200, site.get(path).content)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["http.response.start", "http.response.body"])
+def test_nothing_is_left_behind_when_nobody_reads_the_parquet(
+    site: Site, folder: Path, kind: str
+) -> None:
+    played(site)
+    seen: list[str] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        seen.append(message["type"])
+        assert list(folder.iterdir()) == []  # not even while it is sent
+        if message["type"] == kind:
+            raise OSError("gone")
+
+    path = "/v1/problems/clinic/events.parquet"
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1")],
+    }
+    with pytest.raises(ClientDisconnect):
+        site.run(site.app(scope, receive, send))
+    assert seen[-1] == kind
+    assert list(folder.iterdir()) == []
+
+
+def test_nothing_is_left_behind_when_parquet_cannot_be_written(
+    site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played(site)
+
+    def full(*given: object) -> None:
+        assert list(folder.iterdir()) != []
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    assert site.get("/v1/problems/clinic/events.parquet").status_code >= 500
+    assert list(folder.iterdir()) == []

@@ -8,6 +8,8 @@ import pytest
 
 from belated.online import Ledger
 from belated.online.history import SECOND
+from belated.online.history import History as Counted
+from belated.service.history import versions_of
 from belated.service.models import History
 from service.site import PLAYED, Site
 
@@ -126,6 +128,17 @@ def test_the_bins_of_a_long_time_are_wider(site: Site, clock: Clock) -> None:
     times = told(site)["times"]
     assert (times["width"], len(times["bins"])) == (4.0, 251)
     assert times["bins"][-1]["delay"] == 1000.0
+
+
+def test_the_last_bin_of_versions_ends_with_the_newest() -> None:
+    counted = Counted()
+    for version in range(1, 258):
+        counted.open(START, version)
+    past = counted.past()
+    said = versions_of(past.versions, past.newest)
+    assert said["width"] == 2
+    ends = [(one["first"], one["last"]) for one in said["bins"]]
+    assert ends[-2:] == [(255, 256), (257, 257)]
 
 
 def test_what_was_corrected_or_withdrawn_is_as_if_it_had_not_been(site: Site) -> None:

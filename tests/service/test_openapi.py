@@ -126,6 +126,19 @@ def test_every_route_does_what_its_description_says(site: Site, method: str, pat
         )(tried)()
 
 
+@pytest.mark.parametrize("name", ["path", "rewards"])
+def test_what_is_refused_when_it_is_null_is_not_described_as_null(site: Site, name: str) -> None:
+    site.define(f"late-{name}", late="rewards")
+    address = f"/v1/episodes/{site.open(f'late-{name}')}/feedback"
+    assert site.post(address, {name: None}).status_code == 422
+    said = dict(operations(site))["POST /v1/episodes/{episode}/feedback"]
+    kinds = said["requestBody"]["content"]["application/json"]["schema"]["anyOf"]
+    [late] = [kind for kind in kinds if kind["title"] == "LateRewards"]
+    assert late["properties"][name]["type"] == "object"
+    assert "default" not in late["properties"][name]
+    assert "required" not in late
+
+
 def takes_anything(operation: Any) -> bool:
     """Whether there is something that could be wrong."""
     return bool(list(operation.iter_parameters()) or list(operation.body))

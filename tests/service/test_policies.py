@@ -142,6 +142,25 @@ def test_a_person_may_freeze_roll_back_and_shadow(site: Site) -> None:
     assert set(actions) == {"local"}
 
 
+@pytest.mark.parametrize(
+    ("control", "given"),
+    [
+        ("rollback", {"version": True}),
+        ("rollback", {"version": "1"}),
+        ("rollback", {"version": 1.0}),
+        ("shadow", {"on": "no"}),
+        ("shadow", {"on": 1}),
+    ],
+)
+def test_a_control_takes_nothing_for_something_else(
+    site: Site, control: str, given: dict[str, object]
+) -> None:
+    site.define()
+    answer = site.post(f"{BASE}/{control}", given)
+    assert (answer.status_code, answer.json()["field"]) == (422, *given)
+    assert list(site.ledger.events(kinds=["control"])) == []
+
+
 def test_what_another_token_decides_is_under_its_name(site: Site) -> None:
     site.define()
     token = site.token("admin", problem="clinic")

@@ -1,20 +1,15 @@
 """Exports of a ledger: its events in a file, as lines of JSON or as Parquet."""
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
 
 from belated.cli.count import Count
 from belated.cli.fresh import fresh
 from belated.cli.watched import Watched
 from belated.online import schema
 from belated.online.events import Event
-from belated.service.export import COLUMNS, line
-
-LONGEST: Final = 1 << 24
-"""The longest line that DuckDB makes room for unless it is told otherwise, in bytes."""
+from belated.service.export import COLUMNS, line, write_parquet
 
 
 def export(ledger: Watched, path: Path, *, problem: int | None, parquet: bool) -> int:
@@ -25,7 +20,7 @@ def export(ledger: Watched, path: Path, *, problem: int | None, parquet: bool) -
         lines = part.with_suffix(".ndjson") if parquet else part
         longest = write_lines(lines, ledger.events(problem), names)
         if parquet:
-            write_parquet(lines, part, longest)
+            write_parquet(lines, part, longest, columns={"problem": "VARCHAR", **COLUMNS})
         return count.done
 
 
@@ -40,37 +35,6 @@ def write_lines(path: Path, events: Iterable[Event], names: Mapping[int, str]) -
             longest = max(longest, len(text))
             out.write(text)
     return longest
-
-
-def write_parquet(lines: Path, path: Path, longest: int) -> None:
-    """The same rows in the same order."""
-    import duckdb
-
-    columns = {"problem": "VARCHAR", **COLUMNS}
-    with duckdb.connect(config={"temp_directory": str(path.parent)}) as connection:
-        connection.execute(
-            f"COPY (SELECT * FROM read_json('{pattern(lines)}', format = 'newline_delimited', "
-            f"columns = {columns}, maximum_object_size = {max(LONGEST, longest + 1)})) "
-            f"TO '{quoted(str(path))}' (FORMAT parquet, COMPRESSION zstd)"
-        )
-
-
-def quoted(text: str) -> str:
-    """A text within quotes in SQL.
-
-    >>> quoted("Ann's")
-    "Ann''s"
-    """
-    return text.replace("'", "''")
-
-
-def pattern(path: Path) -> str:
-    """The pattern that matches this path alone.
-
-    >>> pattern(Path("may*.ndjson"))
-    'may[*].ndjson'
-    """
-    return quoted(re.sub(r"([*?[])", r"[\1]", str(path)))
 
 
 def private(path: str, flags: int) -> int:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from belated.cli.failures import failing, refusing
 from belated.cli.inputs import sentence
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def create(
 
     with sentence("--scope"):
         scopes = check_scopes(scope)
-    with open_ledger(store) as ledger:
+    with open_ledger(store) as ledger, failing():
         with sentence("--problem"):
             found = None if problem is None else ledger.problem(problem)
             if problem is not None and found is None:
@@ -62,7 +63,7 @@ def list_tokens(store: Store = DEFAULT) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("Token", "Scopes", "Problem", "Created", "Revoked"):
         table.add_column(title)
-    with open_ledger(store) as ledger:
+    with open_ledger(store) as ledger, failing():
         names = {problem.id: problem.name for problem in ledger.problems()}
         for one in ledger.tokens.all():
             name = "all" if one.problem is None else names[one.problem]
@@ -77,7 +78,7 @@ def revoke(
     store: Store = DEFAULT,
 ) -> None:
     """Make a token good for nothing, within a second."""
-    with open_ledger(store) as ledger, sentence("TOKEN"):
+    with open_ledger(store) as ledger, failing(), sentence("TOKEN"):
         if not ledger.tokens.revoke(token):
             raise ValueError(f"There is no token {token[:12]!r} that is good for anything.")
     typer.echo(f"Token {token} is revoked.")
@@ -85,14 +86,10 @@ def revoke(
 
 def open_ledger(store: str) -> "Ledger":
     """The ledger at an address, or a sentence about why not."""
-    try:
+    with refusing():
         from belated.online.ledger import Ledger
-    except ImportError as error:
-        raise typer.BadParameter(str(error)) from None
-    try:
+    with failing(), refusing("--store"):
         return Ledger.open(store)
-    except (ValueError, ImportError, OSError) as error:
-        raise typer.BadParameter(str(error), param_hint="'--store'") from None
 
 
 def day(microseconds: int) -> str:

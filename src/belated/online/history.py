@@ -41,6 +41,8 @@ class Past:
     times: View
     """By microseconds; delays in seconds."""
     versions: View
+    newest: int
+    """The newest version that anything was opened with; 0 if nothing was."""
 
 
 class History:
@@ -49,6 +51,8 @@ class History:
     def __init__(self) -> None:
         self.opened = 0
         """How many episodes have been opened."""
+        self.newest = 0
+        """The newest version that one was opened with."""
         self._times = Bins(SECOND, TIMES)
         self._versions = Bins(1, VERSIONS, origin=1)
 
@@ -56,6 +60,7 @@ class History:
         """Count an episode; returns how many that makes."""
         self._times.count(at, "opened")
         self._versions.count(version, "opened")
+        self.newest = max(self.newest, version)
         self.opened += 1
         return self.opened
 
@@ -92,12 +97,13 @@ class History:
 
     def past(self) -> Past:
         """All of it; what comes later does not change it."""
-        return Past(self._times.view(), self._versions.view())
+        return Past(self._times.view(), self._versions.view(), self.newest)
 
     def snapshot(self) -> dict[str, Any]:
         """Plain arrays, numbers and texts."""
         return {
             "opened": self.opened,
+            "newest": self.newest,
             "times": self._times.snapshot(),
             "versions": self._versions.snapshot(),
         }
@@ -106,7 +112,7 @@ class History:
     def restore(cls, state: dict[str, Any]) -> "History":
         """As it was."""
         self = cls()
-        self.opened = state["opened"]
+        self.opened, self.newest = state["opened"], state["newest"]
         self._times = Bins.restore(state["times"])
         self._versions = Bins.restore(state["versions"])
         return self

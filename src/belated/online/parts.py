@@ -8,6 +8,7 @@
 [[0, 1]]
 """
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar, cast
@@ -55,10 +56,11 @@ def base_of(spec: Spec) -> Base:
     part = spec.base
     if part.name == PSRL.name:
         # versions are immutable, so that a draw for each episode would be a version for each
-        if part.options.get("resample") == "episode":
+        given = part.options.get("resample", "update")
+        if given != "update":
             raise ValueError(
-                "resample is 'episode'; a version of a policy serves many episodes, "
-                "so it must be 'update'."
+                f"resample is {reprlib.repr(given)}; a version of a policy serves many episodes, "
+                "so that online only 'update' is offered."
             )
         part = Part(part.name, {**part.options, "resample": "update"})
     return _made("base", part, LEARNING)

@@ -1,5 +1,6 @@
 """Spec: a problem as it is defined, once and for all."""
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -17,7 +18,10 @@ Late = Literal["everything", "rewards"]
 
 @dataclass(frozen=True)
 class Part:
-    """A base or an updater: its name and its options, as JSON can hold them."""
+    """A base or an updater: its name and its options, as JSON can hold them.
+
+    An option is a number, a text, true, false, null, or a list of those.
+    """
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -28,6 +32,13 @@ class Part:
             isinstance(key, str) for key in self.options
         ):
             raise TypeError(f"options of {self.name} must be a mapping, not {self.options!r}.")
+        for key, value in self.options.items():
+            if not _is_plain(value):
+                # it may lie so deep that Python cannot write it out
+                raise ValueError(
+                    f"option {key!r} of {self.name} is {reprlib.repr(value)}; it must be a number, "
+                    "a text, true, false, null, or a list of those."
+                )
         try:
             canonical(dict(self.options))
         except (TypeError, ValueError):
@@ -150,6 +161,12 @@ class Spec:
 
     def __hash__(self) -> int:
         return hash(self.text)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether an option may hold this."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return all(one is None or isinstance(one, bool | int | float | str) for one in values)
 
 
 def _part(what: str, given: object) -> Part:

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
+from sqlalchemy.util import asbool
 
 Clock: TypeAlias = Callable[[], int]
 
@@ -185,7 +186,8 @@ def _postgres(url: sa.URL) -> sa.Engine:
 
 
 def _sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
-    if pool.get("poolclass") is not StaticPool and not url.query:
+    # what a URI names may be no file
+    if pool.get("poolclass") is not StaticPool and not asbool(url.query.get("uri", False)):
         _create_privately(Path(str(url.database)))
     engine = sa.create_engine(
         url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool

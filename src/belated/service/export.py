@@ -1,16 +1,23 @@
 """Exports: the events of a problem, as lines of JSON or as Parquet."""
 
 import json
-from collections.abc import Iterator
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import BinaryIO, Final
 
 from belated.online.events import Event
 from belated.online.ledger import Ledger
 
 PIECE: Final = 500
 """How many events to write at a time."""
+
+LONGEST: Final = 1 << 24
+"""The longest line that DuckDB makes room for unless it is told otherwise, in bytes."""
 
 COLUMNS: Final = {
     "seq": "BIGINT",
@@ -42,21 +49,55 @@ def piece(events: Iterator[Event]) -> bytes:
     return "".join(line(event) for event in islice(events, PIECE)).encode()
 
 
-def write_parquet(ledger: Ledger, problem: int, folder: Path) -> Path:
-    """All events of a problem in a file in this folder."""
+def parquet_of(ledger: Ledger, problem: int) -> BinaryIO:
+    """All events of a problem, in a file without a name: it is gone once it is closed."""
+    with (
+        TemporaryDirectory(prefix="belated-") as folder,  # for its owner alone
+        ExitStack() as undo,
+    ):
+        lines, made = Path(folder, "events.ndjson"), Path(folder, "events.parquet")
+        longest = 0
+        with lines.open("wb") as out:
+            for event in ledger.events(problem):
+                longest = max(longest, out.write(line(event).encode()))
+        write_parquet(lines, made, longest)
+        whole = undo.enter_context(TemporaryFile())
+        with made.open("rb") as found:
+            shutil.copyfileobj(found, whole)
+        whole.seek(0)
+        undo.pop_all()
+    return whole
+
+
+def write_parquet(
+    lines: Path, path: Path, longest: int, *, columns: Mapping[str, str] = COLUMNS
+) -> None:
+    """The same rows in the same order; `longest` is the length of the longest line."""
     import duckdb
 
-    lines, file = folder / "events.ndjson", folder / "events.parquet"
-    events = ledger.events(problem)
-    with lines.open("wb") as out:
-        while some := piece(events):
-            out.write(some)
-    with duckdb.connect() as connection:
-        # neither takes parameters; these are no caller's words
+    # what does not fit into memory goes beside the file, and not to where the process runs
+    with duckdb.connect(config={"temp_directory": str(path.parent)}) as connection:
+        # neither takes parameters
         connection.execute(
-            f"COPY (SELECT * FROM read_json('{lines}', format = 'newline_delimited', "
-            f"columns = {COLUMNS}, maximum_object_size = 100000000) ORDER BY seq) "
-            f"TO '{file}' (FORMAT parquet, COMPRESSION zstd)"
+            f"COPY (SELECT * FROM read_json('{pattern(lines)}', format = 'newline_delimited', "
+            f"columns = {dict(columns)}, maximum_object_size = {max(LONGEST, longest + 1)})) "
+            f"TO '{quoted(str(path))}' (FORMAT parquet, COMPRESSION zstd)"
         )
-    lines.unlink()
-    return file
+
+
+def quoted(text: str) -> str:
+    """A text within quotes in SQL.
+
+    >>> quoted("Ann's")
+    "Ann''s"
+    """
+    return text.replace("'", "''")
+
+
+def pattern(path: Path) -> str:
+    """The pattern that matches this path alone.
+
+    >>> pattern(Path("may*.ndjson"))
+    'may[*].ndjson'
+    """
+    return quoted(re.sub(r"([*?[])", r"[\1]", str(path)))

@@ -20,7 +20,7 @@ def history_of(problem: str, standing: Standing | Failure) -> dict[str, Any]:
         "problem": problem,
         "seq": seq,
         "times": times_of(past.times),
-        "versions": versions_of(past.versions),
+        "versions": versions_of(past.versions, past.newest),
     }
 
 
@@ -42,15 +42,15 @@ def times_of(view: View) -> dict[str, Any]:
     return {"width": view.width / SECOND, "bins": bins}
 
 
-def versions_of(view: View) -> dict[str, Any]:
-    """What the episodes opened with each version earned."""
+def versions_of(view: View, newest: int) -> dict[str, Any]:
+    """What the episodes opened with each version earned; they reach up to the newest."""
     bins = []
     for first, row in rows(view):
         count = int(row["returned"])
         bins.append(
             {
                 "first": first,
-                "last": first + view.width - 1,
+                "last": min(first + view.width - 1, newest),
                 "opened": int(row["opened"]),
                 "returned": count,
                 "mean_return": row["earned"] / count if count else None,

@@ -16,9 +16,11 @@ function token() {
   return sessionStorage.getItem(TOKEN);
 }
 
+// Whether it was kept: with another character in a header, fetch would not even ask.
 function keepToken(text) {
-  if (text) sessionStorage.setItem(TOKEN, text);
-  else sessionStorage.removeItem(TOKEN);
+  if (!/^[\x21-\x7e]+$/.test(text)) return false;
+  sessionStorage.setItem(TOKEN, text);
+  return true;
 }
 
 async function send(path, options = {}) {

@@ -1,11 +1,17 @@
 // Gates: a token where the service asks for one, a name where it does not list its problems.
 
+const ODD = 'That is no token: it has a character that none has. Was all of it copied, and nothing else?';
+
 class Gate {
   constructor(passed) {
     at('token-form').addEventListener('submit', event => {
       event.preventDefault();
-      keepToken(at('token').value.trim());
+      this.odd = !keepToken(at('token').value.trim());
       at('token').value = '';
+      if (this.odd) {
+        say(at('token-why'), ODD);
+        return;
+      }
       this.asked = false;
       passed();
     });
@@ -15,12 +21,14 @@ class Gate {
     });
     at('token-change').addEventListener('click', () => {
       this.asked = true;
+      this.odd = false;
       this.show('token-form');
       say(at('token-why'), 'In place of the one that is used now.');
       at('token').focus();
     });
     at('token-keep').addEventListener('click', () => {
       this.asked = false;
+      this.odd = false;
       passed();
     });
   }
@@ -35,6 +43,6 @@ class Gate {
   askForToken(why) {
     this.asked = false;
     this.show('token-form');
-    say(at('token-why'), token() ? `The token is not good: ${why}` : why);
+    say(at('token-why'), this.odd ? ODD : token() ? `The token is not good: ${why}` : why);
   }
 }

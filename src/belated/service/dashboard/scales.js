@@ -68,9 +68,10 @@ function logDurationTicks(low, high) {
     .map(value => ({at: value, text: duration(value)}));
 }
 
-// Times in milliseconds; whole hours and days are those of the reader's clock.
+// Times in milliseconds; whole hours and days are those of the reader's clock, which tells no less
+// than a second.
 function timeTicks(low, high, about) {
-  const step = durationStep((high - low) / 1000, about) * 1000;
+  const step = Math.max(1, durationStep((high - low) / 1000, about)) * 1000;
   const shift = new Date(low).getTimezoneOffset() * 60e3;
   return multiples(step, low - shift, high - shift)
     .map(value => ({at: value + shift, text: clock(value + shift, step)}));

@@ -58,6 +58,21 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+class Sent(Model):
+    """What is sent here: true is no number, and neither is "1"; 1 is one wherever 1.0 is."""
+
+    model_config = ConfigDict(strict=True)
+
+
+def left_out(**given: Any) -> Any:
+    """A field that may be left out, and is never null."""
+
+    def without_default(schema: dict[str, Any]) -> None:
+        del schema["default"]
+
+    return Field(default=None, json_schema_extra=without_default, **given)
+
+
 def example(given: dict[str, Any]) -> ConfigDict:
     """Settings of a model with an example."""
     return ConfigDict(extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": [given]})

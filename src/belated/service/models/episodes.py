@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from belated.service.models.common import ID, MOST, Model, State, Text, Time, example
+from belated.service.models.common import ID, MOST, Model, Sent, State, Text, Time, example
 
 
-class NewEpisode(Model):
+class NewEpisode(Sent):
     """An episode to be opened; every field may be left out."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22,64}$")] | None = Field(
@@ -58,7 +58,7 @@ class Episode(Model):
     model_config = example({"episode": ID, "version": 1, "policy": PLAN})
 
 
-class Situation(Model):
+class Situation(Sent):
     """Where an episode is."""
 
     state: State

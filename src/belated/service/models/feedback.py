@@ -4,10 +4,21 @@ from typing import Literal
 
 from pydantic import Field
 
-from belated.service.models.common import ID, Action, Model, Number, Reward, State, Time, example
+from belated.service.models.common import (
+    ID,
+    Action,
+    Model,
+    Number,
+    Reward,
+    Sent,
+    State,
+    Time,
+    example,
+    left_out,
+)
 
 
-class StepReport(Model):
+class StepReport(Sent):
     """One step of an episode."""
 
     step: Number = Field(description="From 0.")
@@ -17,7 +28,7 @@ class StepReport(Model):
     reward: Reward | None = None
 
 
-class WholeEpisode(Model):
+class WholeEpisode(Sent):
     """A whole episode: H + 1 states, H actions, H rewards (or none where they are known)."""
 
     states: list[State]
@@ -33,7 +44,7 @@ class WholeEpisode(Model):
     )
 
 
-class SomeSteps(Model):
+class SomeSteps(Sent):
     """Some steps of an episode."""
 
     steps: list[StepReport] = Field(min_length=1)
@@ -43,18 +54,18 @@ class SomeSteps(Model):
     )
 
 
-class Walk(Model):
+class Walk(Sent):
     """States and actions of an episode whose rewards are late."""
 
     states: list[State]
     actions: list[Action]
 
 
-class LateRewards(Model):
+class LateRewards(Sent):
     """The path, or rewards by step, or both, where only rewards are late."""
 
-    path: Walk | None = None
-    rewards: dict[str, Reward] | None = None
+    path: Walk = left_out()
+    rewards: dict[str, Reward] = left_out(min_length=1)
     event_time: Time = None
     model_config = example({"rewards": {"0": 0, "2": 1}})
 

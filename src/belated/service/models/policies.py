@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from belated.service.models.common import MOST, Model, example
+from belated.service.models.common import MOST, Model, Sent, example
 
 
 class VersionInfo(Model):
@@ -59,14 +59,14 @@ class Choice(Model):
     model_config = example({"version": 3, "newest": 5, "frozen": True, "shadow": False})
 
 
-class RollBack(Model):
+class RollBack(Sent):
     """Where to go back to."""
 
     version: int = Field(ge=1, le=MOST)
     model_config = example({"version": 1})
 
 
-class Shadow(Model):
+class Shadow(Sent):
     """Whether to learn without serving it."""
 
     on: bool

@@ -4,14 +4,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from belated.service.models.common import MOST, Model, Reward, Text, example
+from belated.service.models.common import MOST, Model, Reward, Sent, Text, example
 
 
-class Part(Model):
+class Part(Sent):
     """A base or an updater, by name, with its options."""
 
     name: Text
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Each is a number, a text, true, false, null, or a list of those.",
+    )
     model_config = example({"name": "ucrl2", "options": {"delta": 0.05}})
 
 
@@ -27,7 +30,7 @@ CLINIC: dict[str, Any] = {
 }
 
 
-class NewProblem(Model):
+class NewProblem(Sent):
     """A problem, defined once and for all."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = Field(

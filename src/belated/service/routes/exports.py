@@ -1,26 +1,26 @@
 """Exports: the ledger of a problem, to take away."""
 
-import shutil
-import tempfile
+import os
 from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO, Final
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import FileResponse, StreamingResponse
-from starlette.background import BackgroundTask
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from belated.service import models
 from belated.service.errors import documented
-from belated.service.export import piece, write_parquet
+from belated.service.export import parquet_of, piece
 from belated.service.guard import Guarded, scope
 from belated.service.routes.common import inline_schema, problem_of
-from belated.service.state import state_of
+from belated.service.state import Aside, state_of
 
 router = APIRouter(route_class=Guarded, tags=["exports"])
 
 NDJSON = "application/x-ndjson"
 PARQUET = "application/vnd.apache.parquet"
+CHUNK: Final = 1 << 18
+"""How many bytes of a file to send at a time."""
 
 
 @router.get(
@@ -59,7 +59,7 @@ async def export_events(
 
 @router.get(
     "/v1/problems/{problem}/events.parquet",
-    response_class=FileResponse,
+    response_class=StreamingResponse,
     responses={
         200: {
             "description": "All events, in order, with bodies in JSON.",
@@ -69,18 +69,33 @@ async def export_events(
     },
 )
 @scope("export")
-async def export_parquet(problem: models.ProblemName, request: Request) -> FileResponse:
+async def export_parquet(problem: models.ProblemName, request: Request) -> StreamingResponse:
     """The events of a problem, as Parquet."""
     state, known = state_of(request), await problem_of(request, problem)
-    folder = Path(tempfile.mkdtemp(prefix="belated-"))  # for its owner alone
-    try:
-        file = await state.slow(write_parquet, state.ledger, known.id, folder)
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
-    return FileResponse(
-        file,
-        media_type=PARQUET,
-        filename=f"{known.name}.parquet",
-        background=BackgroundTask(shutil.rmtree, folder),
-    )
+    file = await state.slow(parquet_of, state.ledger, known.id)
+    return FileStream(file, state.slow, f"{known.name}.parquet")
+
+
+class FileStream(StreamingResponse):
+    """Sends an open file, and closes it also when nobody reads it to the end.
+
+    It comes whole, whatever range is asked for: the next request would make another file.
+    """
+
+    media_type = PARQUET
+
+    def __init__(self, file: BinaryIO, slow: Aside, name: str) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            while some := await slow(file.read, CHUNK):
+                yield some
+
+        headers = {
+            "Content-Length": str(os.fstat(file.fileno()).st_size),
+            "Content-Disposition": f'attachment; filename="{name}"',
+        }
+        super().__init__(pieces(), headers=headers)
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._file:
+            await super().__call__(scope, receive, send)
