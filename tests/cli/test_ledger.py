@@ -264,9 +264,19 @@ def exported(file: Path, out: Path, *words: str) -> list[dict[str, Any]]:
     done = call("export", "--store", address(file), *words, out)
     assert (done.exit_code, done.stderr) == (0, "")
     rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert done.stdout == f"Wrote {len(rows):,} events to {out}.\n"
+    assert done.stdout == f"Wrote {len(rows):,} events to {out}, as ndjson.\n"
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
     return rows
+
+
+def test_an_export_is_what_its_name_says(played: Path, tmp_path: Path) -> None:
+    out = tmp_path / "events.parquet"
+    assert call("export", "--store", address(played), out).stdout.endswith(", as parquet.\n")
+    assert out.read_bytes()[:4] == b"PAR1"
+    done = call("export", "--store", address(played), tmp_path / "events.csv")
+    assert done.exit_code == 2
+    assert "ends in .csv; it must end in" in " ".join(done.stderr.split())
+    assert [file.name for file in tmp_path.iterdir()] == [out.name]
 
 
 def test_an_export_holds_every_event_and_nothing_that_was_withdrawn(

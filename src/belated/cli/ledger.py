@@ -94,18 +94,40 @@ def copy(
 @ledger.command()
 def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
-    format: Annotated[Format, typer.Option(help="Lines of JSON, or Parquet.")] = Format.NDJSON,
+    format: Annotated[
+        Format | None, typer.Option(help="Lines of JSON, or Parquet; by default as FILE ends.")
+    ] = None,
     store: Store = DEFAULT,
     problem: Problem = None,
 ) -> None:
-    """Write the events to a new file; what was withdrawn is left out."""
+    """Write the events to a new file: lines of JSON, or Parquet if its name ends in .parquet.
+
+    Of what was withdrawn it is told only that it was there.
+    """
+    with refusing("FILE"):
+        format = format or format_of(file)
     with opened(store, "--store") as found, failing():
         with refusing():
             from belated.cli.ledger_export import export as write
         id = id_of(found, problem)
         with refusing("FILE"):
             count = write(found, file, problem=id, parquet=format is Format.PARQUET)
-    typer.echo(f"Wrote {count:,} events to {file}.")
+    typer.echo(f"Wrote {count:,} events to {file}, as {format.value}.")
+
+
+def format_of(file: Path) -> Format:
+    """What a name promises.
+
+    >>> format_of(Path("events.parquet")).value
+    'parquet'
+    """
+    endings = {".parquet": Format.PARQUET, "": Format.NDJSON}
+    endings |= dict.fromkeys((".ndjson", ".jsonl", ".json"), Format.NDJSON)
+    if file.suffix.lower() not in endings:
+        raise ValueError(
+            f"{file} ends in {file.suffix}; it must end in .ndjson or .parquet, or give --format."
+        )
+    return endings[file.suffix.lower()]
 
 
 def opened(url: str, hint: str) -> "Watched":

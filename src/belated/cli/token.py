@@ -48,6 +48,11 @@ def create(
         ledger.tokens.add(
             made.id, made.hash, scopes=scopes, problem=None if found is None else found.id
         )
+        if not ledger.problems():
+            from belated.cli.serve import hidden
+
+            words = f"{hidden(store)} holds no problem yet; is it the store that is served?"
+            typer.echo(f"Note: {words}", err=True)
     typer.echo(f"Token {made.id}, for {', '.join(scopes)}; it is not shown again:", err=True)
     typer.echo(made.text)
 

@@ -27,6 +27,8 @@ NAMES: Final = {
     503: "unavailable",
 }
 RETRY: Final = {"Retry-After": "1"}
+KINDS: Final = ("str", "int", "constrained-str", "constrained-int")
+"""What pydantic adds to the name of a field that may be one or the other."""
 NO_OBJECT: Final = ("model_attributes_type", "model_type", "dict_type")
 """What pydantic says of a body that is something else, or that was not read as JSON."""
 
@@ -110,7 +112,7 @@ def unexpected(request: Request, error: Exception) -> JSONResponse:
 def first_of(error: RequestValidationError) -> RefusalError:
     """The first of the errors that validation found, as a sentence."""
     said = error.errors()[0]
-    where = [part for part in said["loc"] if part not in ("body", "query", "path")]
+    where = [part for part in said["loc"] if part not in ("body", "query", "path", *KINDS)]
     if said["type"] == "json_invalid":
         return RefusalError(422, f"The body is not JSON: {said['ctx']['error']}.")
     if not where and said["type"] == "missing":
