@@ -401,7 +401,7 @@ def test_what_cannot_be_a_token_is_told_and_not_kept(
     asked = "performance.getEntriesByType('resource').length"
     for text in ("größer", "belated no good", tokens["read"] + "\N{RIGHT DOUBLE QUOTATION MARK}"):
         tab.goto(address)
-        tab.wait_for("/token is needed/.test(document.querySelector('#token-why').textContent)")
+        tab.wait_for("/Paste one/.test(document.querySelector('#token-why').textContent)")
         tab.type("#token", text)
         tab.click("#token-form .main")
         tab.wait_for("/is no token/.test(document.querySelector('#token-why').textContent)")

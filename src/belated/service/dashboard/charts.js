@@ -1,6 +1,6 @@
 // Charts: a frame with axes, layers in it, and a pointer that reads values out.
 
-const LEFT = 46;
+const LEFT = 54;
 const RIGHT = 14;
 const TOP = 10;
 const BOTTOM = 24;

@@ -1,5 +1,6 @@
 // Gates: a token where the service asks for one, a name where it does not list its problems.
 
+const MADE = 'Paste one with the scope ‘read’; ‘belated token create --scope read’ makes it.';
 const ODD = 'That is no token: it has a character that none has. Was all of it copied, and nothing else?';
 
 class Gate {
@@ -40,9 +41,9 @@ class Gate {
     show(at('token-keep'), Boolean(this.asked));
   }
 
-  askForToken(why) {
+  askForToken() {
     this.asked = false;
     this.show('token-form');
-    say(at('token-why'), this.odd ? ODD : token() ? `The token is not good: ${why}` : why);
+    say(at('token-why'), this.odd ? ODD : token() ? `This token is not good. ${MADE}` : MADE);
   }
 }

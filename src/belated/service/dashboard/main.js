@@ -194,7 +194,7 @@ function trouble(error) {
     view = blank(null);
     showState('busy', 'A token is needed');
     note(null);
-    gate.askForToken(error.message);
+    gate.askForToken();
     return;
   }
   if (!(error instanceof Away || error instanceof Refusal)) console.error(error);
