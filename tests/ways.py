@@ -1,6 +1,9 @@
 """The same run every way there is, and whether the bits agree."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,22 @@ def difference(one: Run, other: Run) -> str | None:
         if isinstance(a, np.ndarray) and a.dtype != b.dtype:
             return field.name
     return None
+
+
+def printed_compiled_and_plain(script: str) -> str:
+    """What a script prints, which must be the same with compilation and without."""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "NUMBA_DISABLE_JIT": disable},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for disable in "01"
+    }
+    assert len(printed) == 1
+    return printed.pop()
 
 
 def four_ways(world: bl.MDP, **given: Any) -> dict[str, Run]:

@@ -1,9 +1,5 @@
 """One truth, three ways: the reference loop, compiled code, and planning only what changed."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +11,7 @@ from belated.delays.laws import Law
 from belated.learner.bases import Base, Kernel
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run
-from ways import all_agree, difference, four_ways
+from ways import all_agree, difference, four_ways, printed_compiled_and_plain
 from worlds import laws, random_world, worlds
 
 BASES = {
@@ -162,15 +158,4 @@ for base in OPTIMISTIC.values():
 
 
 def test_compiled_code_and_plain_python_agree_to_the_bit() -> None:
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", SHORT],
-            env={**os.environ, "NUMBA_DISABLE_JIT": disable},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for disable in "01"
-    }
-    assert len(printed) == 1
-    assert printed.pop().count("\n") == 7
+    assert printed_compiled_and_plain(SHORT).count("\n") == 7

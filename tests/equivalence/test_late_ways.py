@@ -2,10 +2,7 @@
 
 import dataclasses
 import math
-import os
 import re
-import subprocess
-import sys
 import warnings
 from typing import Any
 
@@ -20,7 +17,7 @@ from belated.learner.bases import Base, EpsilonGreedy, Kernel, Optimal, UniformR
 from belated.learner.rewards import BONUSES
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run
-from ways import all_agree, difference, four_ways
+from ways import all_agree, difference, four_ways, printed_compiled_and_plain
 from worlds import laws, random_world
 
 BASES: dict[str, Base] = {
@@ -416,16 +413,5 @@ for base in bases:
 
 
 def test_compiled_code_and_plain_python_agree_to_the_bit() -> None:
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", SHORT],
-            env={**os.environ, "NUMBA_DISABLE_JIT": disable},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for disable in "01"
-    }
-    assert len(printed) == 1
-    lines = printed.pop().splitlines()
+    lines = printed_compiled_and_plain(SHORT).splitlines()
     assert len({line for line in lines if line.startswith(("psrl", "q-"))}) > 12

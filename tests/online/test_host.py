@@ -401,8 +401,9 @@ def test_a_host_whose_thread_died_is_not_ready(
     host.step()
     monkeypatch.setattr(host, "_run", lambda: None)
     host.start()
-    while host.ready:  # until the thread has ended
-        pass
+    assert host._thread is not None
+    host._thread.join(30)
+    assert not host.ready
     host.stop()
 
 

@@ -104,20 +104,6 @@ def test_only_what_is_new_is_read(history: History, monkeypatch: pytest.MonkeyPa
     assert read == [history.ledger.last]
 
 
-def test_with_patience_it_asks_only_now_and_then(history: History) -> None:
-    now = 0.0
-    serving = Serving(history.ledger, patience=2.0, clock=lambda: now)
-    assert serving(history.problem) is None
-    publish(history, 1)
-    assert serving.choice(history.problem).version == 1  # before there is one, it asks
-    publish(history, 2)
-    assert serving.choice(history.problem).version == 1
-    now = 1.9
-    assert serving.choice(history.problem).version == 1
-    now = 2.0
-    assert serving.choice(history.problem).version == 2
-
-
 def test_policies_at_hand_are_not_without_number(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:

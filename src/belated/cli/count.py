@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from belated.simulation.progress import BETWEEN_LINES, QUIET, clock_face
+from belated.simulation.progress import BETWEEN_LINES, QUIET, Pace
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -64,20 +64,28 @@ class Count:
             self._bar.stop()
 
     def _say(self, seconds: float) -> None:
-        done = f"{min(self.done, self.total):,} of {self.total:,} rows"
-        print(f"{self.title}: {done}, {clock_face(seconds)}", file=sys.stderr, flush=True)
+        pace = Pace(min(self.done, self.total), self.total, seconds)
+        done = f"{pace.done:,} of {pace.total:,} rows"
+        print(f"{self.title}: {done}, {pace.left}", file=sys.stderr, flush=True)
 
 
 def bar() -> "Progress":
     """A bar that goes when the work is over."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
-        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
         console=Console(stderr=True),
         auto_refresh=False,
         transient=True,

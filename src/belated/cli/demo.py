@@ -69,7 +69,7 @@ def demo(
     """
     from belated.demo.lateness import Lateness
 
-    typer.echo("Starting; the first time it compiles for about ten seconds ...")
+    typer.echo("Starting; the first time it compiles for some seconds ...")
     with sentence():
         lateness = Lateness(mean=mean_delay, never=never, seed=seed)
     with storing(store) as url, open_ledger(url) as ledger:

@@ -1,4 +1,4 @@
-"""Inserting: many rows by one statement, which a database takes in several times faster.
+"""Inserting: many rows by one statement.
 
 The driver lets other threads go ahead at each statement; row by row, these would come in between
 as often as there are rows.

@@ -8,9 +8,7 @@ The last one that was published, unless a person decided otherwise:
 """
 
 import threading
-import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -85,22 +83,12 @@ class Served(NamedTuple):
 class Serving:
     """Answers from the database alone, so that any process can; several threads may share one.
 
-    It asks each time what is new, and reads only that. For `patience` seconds it does not even
-    ask; what a person decides then takes so long to reach everybody.
+    It asks each time what is new, and reads only that.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        *,
-        patience: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._patience = patience
-        self._clock = clock
         self._choices: dict[int, Choice] = {}
-        self._asked: dict[int, float] = {}
         self._policies: OrderedDict[tuple[int, int], Policy] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -112,18 +100,14 @@ class Serving:
 
     def choice(self, problem: int) -> Choice:
         """What the events so far say about what is served."""
-        now = self._clock()
         with self._lock:
             choice = self._choices.get(problem, Choice())
-            if choice.seq and now - self._asked[problem] < self._patience:
-                return choice
         for event in self._ledger.events(problem, after=choice.seq, kinds=TELLING):
             choice = choice.after(event)
         with self._lock:
             # another thread may have read further meanwhile
             if choice.seq >= self._choices.get(problem, Choice()).seq:
                 self._choices[problem] = choice
-                self._asked[problem] = now
             return self._choices[problem]
 
     def policy(self, problem: int, version: int) -> Policy | None:

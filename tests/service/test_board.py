@@ -1,0 +1,80 @@
+"""What is served is looked up now and then, by one at a time, and anew after a decision."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+from belated.online import Ledger
+from belated.online.serving import Choice, Served
+from belated.service.board import Board
+
+
+def version(number: int) -> Served:
+    return Served(number, cast(Any, None), Choice())
+
+
+class Database:
+    """Answers 1, 2, ..., each once it is let go."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.go = asyncio.Semaphore(0)
+
+    async def __call__(self, do: Callable[..., Any], problem: int) -> Served:
+        self.asked += 1
+        mine = version(self.asked)
+        await self.go.acquire()
+        return mine
+
+
+def board(database: Database, clock: Callable[[], float], memory: Ledger) -> Board:
+    return Board(memory, database, patience=2.0, clock=clock)
+
+
+def test_with_patience_it_asks_only_now_and_then(ledger: Ledger) -> None:
+    async def go() -> None:
+        now, database = 0.0, Database()
+        served = board(database, lambda: now, ledger).served
+        for _ in range(3):
+            database.go.release()
+        assert await served(7) == version(1)
+        now = 1.9
+        assert await served(7) == version(1)
+        now = 2.0
+        assert await served(7) == version(2)
+
+    asyncio.run(go())
+
+
+def test_while_one_asks_the_others_make_do_with_what_is_known(ledger: Ledger) -> None:
+    async def go() -> None:
+        now, database = 0.0, Database()
+        served = board(database, lambda: now, ledger).served
+        database.go.release()
+        await served(7)
+        now = 5.0
+        first = asyncio.create_task(served(7))
+        while database.asked < 2:
+            await asyncio.sleep(0)
+        assert await served(7) == version(1)
+        database.go.release()
+        assert await first == version(2) == await served(7)
+        assert database.asked == 2
+
+    asyncio.run(go())
+
+
+def test_what_was_asked_before_a_decision_is_not_kept(ledger: Ledger) -> None:
+    async def go() -> None:
+        database = Database()
+        made = board(database, lambda: 0.0, ledger)
+        before = asyncio.create_task(made.served(7))
+        while database.asked < 1:
+            await asyncio.sleep(0)
+        made.forget(7)
+        database.go.release()
+        assert await before == version(1)
+        database.go.release()
+        assert await made.served(7) == version(2)
+
+    asyncio.run(go())
