@@ -33,14 +33,16 @@ def test_short_work_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_long_work_tells_every_five_seconds_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_work_tells_the_time_left_every_five_seconds_in_a_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     clock = Clock()
-    with Count("Copying", 4000, clock=clock) as count:
-        for clock.now in (1.0, 2.5, 3.0, 6.0, 61.0):
+    with Count("Copying", 8000, clock=clock) as count:
+        for clock.now in (1.0, 2.0, 3.0, 6.0, 61.0):
             count.add(1000)
     assert capsys.readouterr().err.splitlines() == [
-        "Copying: 2,000 of 4,000 rows, 0:02",
-        "Copying: 4,000 of 4,000 rows, 1:01",
+        "Copying: 2,000 of 8,000 rows, 0:06 left",
+        "Copying: 5,000 of 8,000 rows, 0:37 left",
     ]
 
 
@@ -52,6 +54,7 @@ def test_long_work_has_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> N
             count.add()
     assert "Copying" in screen.getvalue()
     assert " 75%" in screen.getvalue()
+    assert screen.getvalue().count(" left") > 0
 
 
 def test_what_goes_by_is_the_same_and_is_counted() -> None:
