@@ -2,9 +2,12 @@
 
 import os
 import re
+import sqlite3
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,6 +44,29 @@ def test_a_file_that_is_no_database_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "letter.db").write_text("Dear all, " * 100)
     with pytest.raises(ConnectionError, match=r"cannot be opened: file is not a database\.$"):
         Ledger.open(f"sqlite:///{tmp_path / 'letter.db'}")
+
+
+def test_a_new_file_that_another_holds_is_waited_for(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor() as threads:
+            opened = threads.submit(Ledger.open, url)
+            with pytest.raises(TimeoutError):
+                opened.result(timeout=0.2)
+            other.execute("COMMIT")
+            with opened.result() as ledger:
+                samples.defined(ledger)
+
+
+def test_a_new_file_that_another_does_not_let_go_gets_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("belated.online.store.PATIENCE", 1)
+    with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ConnectionError, match=r"cannot be opened: database is locked\.$"):
+            Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
 
 
 @pytest.mark.parametrize("query", ["", "?timeout=5", "?uri=false"])

@@ -1,6 +1,7 @@
 """Store: the database under a ledger, SQLite or PostgreSQL, and how it is read and written."""
 
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -196,9 +197,9 @@ def _sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:
         connection.isolation_level = None  # transactions begin below, and DDL is part of them
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE}")
+        _write_ahead(connection)
         for setting in (
-            f"busy_timeout = {PATIENCE}",
-            "journal_mode = WAL",
             "synchronous = FULL",  # a commit is on disk when it returns
             "fullfsync = ON",  # and not in the disk's memory, where that differs
             "foreign_keys = ON",
@@ -214,6 +215,24 @@ def _sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Keep a log beside the file, so that who reads and who writes need not wait for each other.
+
+    SQLite does not wait by itself where two would turn a new file over at once.
+    """
+    deadline = time.monotonic() + PATIENCE / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            kind = error.sqlite_errorcode & 0xFF  # the rest says why
+            if kind != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _create_privately(path: Path) -> None:
