@@ -14,6 +14,7 @@ import belated as bl
 from belated.learner.counts import (
     Counts,
     add_steps,
+    added,
     empty,
     from_dense,
     has_room,
@@ -32,7 +33,7 @@ def add_episode(counts: Counts, states: Any, actions: Any, rows: Any) -> None:
     A = counts.n.size // (stages * S)
     stage = np.arange(actions.size) if stages > 1 else 0
     rows[:] = (stage * S + states[:-1]) * A + actions
-    add_steps(counts, rows, states[:-1], states[1:])
+    assert add_steps(counts, rows, states[:-1], states[1:], 0) == rows.size
 
 
 def counted(shape: bl.Shape, episodes: list[bl.Episode], stages: int) -> tuple[Counts, list[Any]]:
@@ -178,6 +179,21 @@ def test_room_for_many_steps_at_once_is_room_enough() -> None:
     add_episode(counts, states, np.zeros(64, np.int64), np.zeros(64, np.int64))
     assert counts.used[0] <= size
     assert successors(counts, 0)[0] == list(range(1, 64, 2))
+
+
+def test_many_transitions_at_once_make_their_own_room() -> None:
+    shape = bl.Shape(50, 2, 4)
+    episodes = random_episodes(np.random.default_rng(2), shape, 300)
+    states = np.concatenate([episode.states[:-1] for episode in episodes])
+    successors = np.concatenate([episode.states[1:] for episode in episodes])
+    actions = np.concatenate([episode.actions for episode in episodes])
+    rows = (np.tile(np.arange(4), 300) * 50 + states) * 2 + actions
+    few = empty(shape, 4)
+    assert 0 < add_steps(few, rows, states, successors, 0) < rows.size
+    counts = added(empty(shape, 4), rows, states, successors)
+    n, m = to_dense(shape, counts)
+    np.testing.assert_array_equal(m, dense_counts(shape, episodes)[1])
+    np.testing.assert_array_equal(counts.visits, n.sum(axis=2))
 
 
 def test_from_dense_and_back_again_is_nothing_new() -> None:

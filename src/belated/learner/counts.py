@@ -104,11 +104,23 @@ def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int
 
 
 @kernel
-def add_steps(counts: Counts, rows: Ints, states: Ints, successors: Ints) -> None:
-    """Count transitions, for which there must be room."""
+def add_steps(counts: Counts, rows: Ints, states: Ints, successors: Ints, first: int) -> int:
+    """Count transitions from `first` on, as long as there is room; returns where it ended."""
     stage_rows = counts.n.size // counts.visits.shape[0]
-    for i in range(rows.size):
+    for i in range(first, rows.size):
+        if not has_room(counts, 1):
+            return i
         add(counts, rows[i], rows[i] // stage_rows, states[i], successors[i], 1)
+    return rows.size
+
+
+def added(counts: Counts, rows: Ints, states: Ints, successors: Ints) -> Counts:
+    """The same counts with these transitions, and with more room if they need it."""
+    done = add_steps(counts, rows, states, successors, 0)
+    while done < rows.size:
+        counts = roomy(counts, 1)
+        done = add_steps(counts, rows, states, successors, done)
+    return counts
 
 
 def roomy(counts: Counts, steps: int) -> Counts:

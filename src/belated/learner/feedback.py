@@ -1,5 +1,6 @@
 """Parcel: what comes back at once of one episode, as a learner takes it in."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,22 @@ class Parcel(NamedTuple):
         stage = self.steps if stages > 1 else 0
         rows: Ints = (stage * shape.states + self.states) * shape.actions + self.actions
         return rows
+
+
+def joined(parcels: Sequence[Parcel]) -> Parcel:
+    """Several as one, in this order; whose they are is forgotten."""
+    if len(parcels) == 1:
+        return parcels[0]
+    brought = [parcel.rewards for parcel in parcels if parcel.rewards is not None]
+    rewards = np.concatenate(brought) if len(brought) == len(parcels) else None
+    return Parcel(
+        0,
+        np.concatenate([parcel.steps for parcel in parcels]),
+        np.concatenate([parcel.states for parcel in parcels]),
+        np.concatenate([parcel.actions for parcel in parcels]),
+        np.concatenate([parcel.successors for parcel in parcels]),
+        rewards,
+    )
 
 
 def whole(episode: Episode) -> Parcel:

@@ -11,8 +11,8 @@ from belated.episode import Ints
 from belated.learner import stepwise
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import Base
-from belated.learner.counts import Counts, add_steps, empty, roomy, to_dense
-from belated.learner.feedback import Parcel
+from belated.learner.counts import Counts, added, empty, to_dense
+from belated.learner.feedback import Parcel, joined
 from belated.learner.incremental import begin_epoch, begin_reward_epoch, plan_changes
 from belated.learner.planning import Table, Ties, blank, plan_all, scratch
 from belated.learner.problem import Problem
@@ -60,25 +60,32 @@ class Instance:
 
     def absorb(self, parcels: list[Parcel]) -> Ints:
         """Count the parcels; returns the rows of those that came late."""
-        problem = self.problem
-        late = [np.zeros(0, np.int64)]
-        for parcel in parcels:
-            rows = parcel.rows(problem.shape, problem.count_stages)
-            if parcel.transitions:
-                self.counts = roomy(self.counts, rows.size)
-                add_steps(self.counts, rows, parcel.states, parcel.successors)
-                self._mark(self._touched, rows)
-            if not parcel.late:
-                continue
-            late.append(rows)
-            self.since += 1
-            if problem.rewards is None:
-                assert parcel.rewards is not None
-                earn_rows(self.earned, rows, parcel.rewards)
-                self._mark(self._fresh, rows)
-            if self.stepwise:
-                self._post(rows, parcel)
-        return np.concatenate(late)
+        walked = [parcel for parcel in parcels if parcel.transitions]
+        if walked:
+            self._walk(joined(walked))
+        late = [parcel for parcel in parcels if parcel.late]
+        self.since += len(late)
+        return self._earn(joined(late)) if late else np.zeros(0, np.int64)
+
+    def _walk(self, come: Parcel) -> None:
+        """Count transitions."""
+        rows = self._rows(come)
+        self.counts = added(self.counts, rows, come.states, come.successors)
+        self._mark(self._touched, rows)
+
+    def _earn(self, come: Parcel) -> Ints:
+        """Take note of what came late; returns its rows."""
+        rows = self._rows(come)
+        if self.problem.rewards is None:
+            assert come.rewards is not None
+            earn_rows(self.earned, rows, come.rewards)
+            self._mark(self._fresh, rows)
+        if self.stepwise:
+            self._post(rows, come)
+        return rows
+
+    def _rows(self, come: Parcel) -> Ints:
+        return come.rows(self.problem.shape, self.problem.count_stages)
 
     def _mark(self, where: Any, rows: Ints) -> None:
         put_all(where, rows, self.problem.shape.states * self.problem.shape.actions)

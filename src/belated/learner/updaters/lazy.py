@@ -8,7 +8,8 @@ and so, in effect, is the comparison: for an integer alpha the product is exact.
 from dataclasses import dataclass
 from typing import Literal
 
-from belated.compiled import inlined
+from belated.compiled import inlined, kernel
+from belated.episode import Ints
 from belated.learner.bases.base import check_number
 from belated.learner.updaters.updater import Outset, Sight, Updater
 from belated.theory.alpha import alpha_for, lazy_terms
@@ -18,6 +19,15 @@ from belated.theory.alpha import alpha_for, lazy_terms
 def has_grown(n: int, epoch: int, alpha: float) -> bool:
     """Whether a count has grown enough since the epoch began; alpha may be infinite."""
     return n > epoch and alpha * (n - epoch) >= epoch
+
+
+@kernel
+def any_has_grown(n: Ints, epoch: Ints, rows: Ints, alpha: float) -> bool:
+    """Whether one of these rows has."""
+    for row in rows:  # noqa: SIM110 - compiled, which any() is not
+        if has_grown(n[row], epoch[row], alpha):
+            return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -53,4 +63,4 @@ class Lazy(Updater):
 
     def due(self, sight: Sight) -> bool:
         alpha = sight.alpha if self.alpha == "auto" else self.alpha
-        return any(has_grown(sight.n[i], sight.epoch[i], alpha) for i in sight.touched)
+        return any_has_grown(sight.n, sight.epoch, sight.touched, alpha)
