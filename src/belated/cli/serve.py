@@ -1,5 +1,6 @@
 """`belated serve`: the service, in one process."""
 
+import gc
 import logging
 import os
 import signal
@@ -22,6 +23,8 @@ PORT: Final = 8000
 """Where to listen, unless another place is asked for."""
 GRACE: Final = 10
 """Seconds that open requests have at the end."""
+CYCLES: Final = 10_000
+"""How many more objects there must be before Python looks for those that hold only each other."""
 
 
 def serve(
@@ -54,9 +57,15 @@ def serve(
         with listening(host, port) as listener:
             address = address_of(host, listener.getsockname()[1])
             tell(address, store, guarded=bool(ledger.tokens.all()))
+            look_for_cycles_rarely()
             with ending_in_order():
                 server.run(sockets=[listener])
     typer.echo(f"Stopped; everything is in {hidden(store)}.")
+
+
+def look_for_cycles_rarely() -> None:
+    """Requests leave next to none, and the search is long where many episodes are out."""
+    gc.set_threshold(CYCLES)
 
 
 @contextmanager
