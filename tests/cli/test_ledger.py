@@ -359,6 +359,7 @@ def test_a_journal_that_was_left_behind_is_not_taken_for_the_new_files(
     ("words", "sentence"),
     [
         (["verify", "--store", "sqlite:///{tmp}/none.db"], "'--store': There is no file {tmp}/no"),
+        (["verify", "--store", "sqlite:///{tmp}/none.db?timeout=5"], "'--store': There is no file"),
         (["verify", "--store", "mysql://x/y"], "'--store': store is of the kind 'mysql'; "),
         (["verify", "--store", "sqlite://"], "'--store': sqlite:// is in memory, and there is "),
         (["verify", "--store", "sqlite:///{tmp}/empty"], "'--store': sqlite:///{tmp}/empty holds"),

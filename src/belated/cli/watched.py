@@ -9,7 +9,7 @@ from belated.cli.count import Count
 from belated.online import migrations, schema
 from belated.online.events import Event, Kind
 from belated.online.ledger import Ledger
-from belated.online.store import Store, parse_url
+from belated.online.store import Store, is_uri, parse_url
 
 
 class Watched(Ledger):
@@ -52,7 +52,7 @@ def open_existing(url: str) -> Watched:
     """The ledger in a database; none is made where there is none."""
     address = parse_url(url)
     file = address.database
-    if address.get_backend_name() == "sqlite" and not address.query:
+    if address.get_backend_name() == "sqlite" and not is_uri(address):
         if file in (None, "", ":memory:"):
             raise ValueError(f"{address} is in memory, and there is nothing in it.")
         if not Path(str(file)).is_file():

@@ -160,6 +160,11 @@ def parse_url(url: str) -> sa.URL:
     return parsed
 
 
+def is_uri(url: sa.URL) -> bool:
+    """Whether SQLite itself reads the name of the database, which then may be no file."""
+    return asbool(url.query.get("uri", False))
+
+
 def _postgres(url: sa.URL) -> sa.Engine:
     try:
         # each statement must see what was committed before it, above all while waiting to write
@@ -187,8 +192,7 @@ def _postgres(url: sa.URL) -> sa.Engine:
 
 
 def _sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
-    # what a URI names may be no file
-    if pool.get("poolclass") is not StaticPool and not asbool(url.query.get("uri", False)):
+    if pool.get("poolclass") is not StaticPool and not is_uri(url):
         _create_privately(Path(str(url.database)))
     engine = sa.create_engine(
         url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
