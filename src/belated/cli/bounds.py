@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from belated.cli.inputs import sentence
-from belated.cli.promises import LONG, sentences, table
+from belated.cli.promises import LONG, bound_table, order_table, sentences
 from belated.cli.tables import show
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def bounds(
     if as_json:
         typer.echo(json.dumps(as_object(asked, promises), indent=2, allow_nan=False))
         return
-    show(table(promises, alpha))
+    show(order_table(promises, alpha))
+    show(bound_table(promises, alpha))
     for line in sentences(asked, promises):
         typer.echo(line)
     if plot is not None:

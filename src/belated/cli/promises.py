@@ -17,21 +17,37 @@ LONG = 10**18
 """More episodes than anyone plays."""
 
 
-def table(promises: "Sequence[Promise]", alpha: float) -> "Table":
-    """One row for each base and way to update."""
-    terms = ("leading", "delay", "total", "delay fades at K")
-    rows = numbers(
-        "Base", ("Updating", *(f"{kind}:\n{term}" for kind in ("Order", "Bound") for term in terms))
-    )
-    rows.columns[1].justify = "left"
+def order_table(promises: "Sequence[Promise]", alpha: float) -> "Table":
+    """The orders: one row for each base and way to update."""
+    rows = heading("Orders")
     for promise in promises:
         rows.add_row(
             promise.base or "any",
             name(promise, alpha),
             *cells(promise.order, promise.order_fades),
-            *cells(promise.bound, promise.bound_fades),
             end_section=promise.updating == "multi",
         )
+    return rows
+
+
+def bound_table(promises: "Sequence[Promise]", alpha: float) -> "Table":
+    """The bounds, of those that have one."""
+    rows = heading("Bounds")
+    for promise in promises:
+        if promise.bound is not None:
+            rows.add_row(
+                promise.base,
+                name(promise, alpha),
+                *cells(promise.bound, promise.bound_fades),
+                end_section=promise.updating == "lazy",
+            )
+    return rows
+
+
+def heading(kind: str) -> "Table":
+    """An empty table of promises of a kind."""
+    rows = numbers(kind, ("", "leading", "delay", "total", "delay fades at K"))
+    rows.columns[1].justify = "left"
     return rows
 
 
@@ -44,10 +60,8 @@ def name(promise: "Promise", alpha: float | None = None) -> str:
     )
 
 
-def cells(regret: "Regret | None", fades: int | None) -> tuple[str, ...]:
+def cells(regret: "Regret", fades: int | None) -> tuple[str, ...]:
     """Leading term, delay term, total, and the K at which delay fades."""
-    if regret is None:
-        return ("",) * 4
     mark = "*" if regret.vacuous and not regret.order else ""
     return (
         f"{regret.leading:.2g}",
