@@ -17,6 +17,7 @@ everywhere; leave it plain and it runs as Python in the reference loop.
 """
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from numba import cfunc
+from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from belated.compiled import JIT, NO_ALLOCATION, identity, inlined, uncached, view
@@ -85,13 +87,30 @@ class Backup:
             return loop_over(self.function, {"one": self.function, "view": identity})
         loop = loop_over(self.function, {"one": uncached(self.function)})
         cached = os.path.isfile(loop.__code__.co_filename)
-        pointer: Batch = cfunc(SIGNATURE, cache=cached, error_model="numpy", **NO_ALLOCATION)(loop)
+        compiler = cfunc(SIGNATURE, cache=cached, error_model="numpy", **NO_ALLOCATION)
+        try:
+            pointer: Batch = compiler(loop)
+        except NumbaError as error:
+            raise TypeError(
+                f"The backup {self.function.__name__} does not compile: {reason(error)}; a backup "
+                "computes with numbers and makes no arrays or objects. Without @bl.backup it runs "
+                "as plain Python."
+            ) from error
         return pointer
 
 
 def backup(function: Function) -> Backup:
     """Compile a backup, when it is first used."""
     return Backup(function, compiled=JIT)
+
+
+def reason(error: NumbaError) -> str:
+    """What the compiler stumbled over, and where if it says so."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    # the first line that is not about the compiler itself
+    what = next((line for line in lines if line and not line.startswith("Failed in")), "no reason")
+    where = re.search(r'File ".*", (line \d+)', str(error))
+    return what.rstrip(":") + (f" ({where[1]})" if where else "")
 
 
 def as_backup(function: Backup | Function) -> Backup:

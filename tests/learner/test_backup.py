@@ -1,0 +1,45 @@
+"""Backups that cannot be compiled."""
+
+import inspect
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.compiled import JIT
+from belated.learner.backup import unseen
+from belated.learner.bases import Kernel
+
+
+@bl.backup
+def wordy(constants, stage, row):
+    if row.n == 0:
+        return unseen(stage, row)
+    return "much" + row.reward
+
+
+@dataclass(frozen=True)
+class Wordy(bl.Base):
+    name = "wordy"
+
+    def kernel(self, shape, episodes):
+        return Kernel(wordy, np.zeros(1), reads="successors")
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled")
+def test_a_backup_that_does_not_compile_is_told_in_a_sentence() -> None:
+    source, first = inspect.getsourcelines(wordy.function)
+    line = first + source.index('    return "much" + row.reward\n')
+    with pytest.raises(
+        TypeError,
+        match=rf"^The backup wordy does not compile: .* \(line {line}\); a backup computes with "
+        r"numbers and makes no arrays or objects\. Without @bl\.backup it runs as plain Python\.$",
+    ):
+        bl.simulate(
+            bl.chain(3),
+            base=Wordy(),
+            updater=bl.Active(),
+            delay=bl.delays.constant(1),
+            episodes=5,
+        )
