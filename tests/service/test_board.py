@@ -64,6 +64,37 @@ def test_while_one_asks_the_others_make_do_with_what_is_known(ledger: Ledger) ->
     asyncio.run(go())
 
 
+def test_while_nothing_is_known_all_wait_for_one_answer(ledger: Ledger) -> None:
+    async def go() -> None:
+        database = Database()
+        served = board(database, lambda: 0.0, ledger).served
+        waiting = [asyncio.create_task(served(7)) for _ in range(5)]
+        while database.asked < 1:
+            await asyncio.sleep(0)
+        waiting.append(asyncio.create_task(served(7)))
+        for _ in range(6):
+            database.go.release()
+        assert await asyncio.gather(*waiting) == [version(1)] * 6
+        assert await served(7) == version(1)
+        assert database.asked == 1
+
+    asyncio.run(go())
+
+
+def test_one_that_goes_away_leaves_the_others_their_answer(ledger: Ledger) -> None:
+    async def go() -> None:
+        database = Database()
+        served = board(database, lambda: 0.0, ledger).served
+        first, second = (asyncio.create_task(served(7)) for _ in range(2))
+        while database.asked < 1:
+            await asyncio.sleep(0)
+        first.cancel()
+        database.go.release()
+        assert await second == version(1)
+
+    asyncio.run(go())
+
+
 def test_what_was_asked_before_a_decision_is_not_kept(ledger: Ledger) -> None:
     async def go() -> None:
         database = Database()

@@ -1,5 +1,6 @@
 """Board: the policies that are served, written out once each."""
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -34,23 +35,30 @@ class Board:
         self._patience = patience
         self._clock = clock
         self._served: dict[int, tuple[float, Served]] = {}
-        self._asking: dict[int, object] = {}
+        self._asking: dict[int, asyncio.Task[Served | None]] = {}
         self._pages: OrderedDict[tuple[int, int], Page] = OrderedDict()
 
     async def served(self, problem: int) -> Served | None:
         """What is served now; None while nothing has been published."""
         at, served = self._served.get(problem, (0.0, None))
-        now = self._clock()
-        if served is not None and (now - at < self._patience or problem in self._asking):
+        if served is not None and self._clock() - at < self._patience:
+            return served
+        asking = self._asking.get(problem)
+        if asking is None:
+            asking = self._asking[problem] = asyncio.create_task(self._ask(problem))
+        elif served is not None:
             return served  # while one asks, the others make do with what is known
-        self._asking[problem] = mine = object()
+        return await asyncio.shield(asking)  # which another request may wait for as well
+
+    async def _ask(self, problem: int) -> Served | None:
+        now, me = self._clock(), asyncio.current_task()
         try:
             found: Served | None = await self._aside(self._serving, problem)
-            if found is not None and self._asking.get(problem) is mine:
+            if found is not None and self._asking.get(problem) is me:
                 self._served[problem] = (now, found)
             return found
         finally:
-            if self._asking.get(problem) is mine:
+            if self._asking.get(problem) is me:
                 del self._asking[problem]
 
     def forget(self, problem: int) -> None:
