@@ -27,13 +27,24 @@ ORDER: Final = (
     schema.replaced,
     schema.policies,
 )
-KNOWN: Final = (
-    sa.select(schema.claims.c.part, schema.claims.c.sha, schema.claims.c.seq, schema.episodes)
-    .select_from(
-        schema.episodes.outerjoin(schema.claims, schema.claims.c.episode == schema.episodes.c.seq)
+
+
+def _known(claims: sa.FromClause, related: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return (
+        sa.select(claims.c.part, claims.c.sha, claims.c.seq, schema.episodes)
+        .select_from(schema.episodes.outerjoin(claims, related))
+        .where(schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)))
     )
-    .where(schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)))
-)
+
+
+_RELATED: Final = schema.claims.c.episode == schema.episodes.c.seq
+KNOWN: Final = {
+    "sqlite": _known(schema.claims, _RELATED),
+    # one after another: until it has counted its rows, it would rather read all claims there are
+    "postgresql": _known(
+        sa.select(schema.claims).where(_RELATED).offset(0).lateral("claims"), sa.true()
+    ),
+}
 """Episodes, in the order of an EpisodeRecord, with the parts of each that have come."""
 
 
@@ -66,7 +77,7 @@ class Batch:
         self._episodes |= dict.fromkeys(ids)
         self._claims |= {id: {} for id in ids}
         for some in pieces(sorted(ids)):
-            rows: Iterable[Any] = self.run(KNOWN, ids=some)
+            rows: Iterable[Any] = self.run(KNOWN[self.connection.dialect.name], ids=some)
             for part, sha, seq, id, *rest in rows:
                 if self._episodes[id] is None:
                     self._episodes[id] = EpisodeRecord(id, *rest)
