@@ -5,6 +5,7 @@ import itertools
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import load_million
 from belated.online import Ledger
 from load_client import Load, drive, request
 from load_clinic import NAME, define, open_episodes, played
-from load_servers import Server, empty, service
+from load_servers import Server, empty, postgres, service
 from run import machine
 from table import Promise, Report, Section, markdown, number, show, spread, write
 
@@ -42,17 +43,19 @@ def main() -> None:
 
 def measure(report: Report, *, folder: Path, turns: int, seconds: float) -> None:
     """An empty route, policy reads, durable feedback and openings take turns."""
-    store = f"sqlite:///{folder / 'load.db'}"
-    with Ledger.open(store) as ledger:
-        problem = define(ledger, episodes=1_000_000)
-    with empty() as nothing, service(store) as server:
-        with Ledger.open(store) as ledger:
-            ids = open_episodes(ledger, problem, 1000 * round(6 * turns * seconds + 6))
+    episodes = 1000 * round(6 * turns * seconds + 6)
+    with (
+        empty() as nothing,
+        opened(f"sqlite:///{folder / 'load.db'}", episodes) as (server, ids),
+        postgres(folder / "postgres") as elsewhere,
+        opened(elsewhere, episodes) as (other, others),
+    ):
         asked: dict[str, tuple[Server, Iterator[bytes]]] = {
             "an empty route": (nothing, itertools.repeat(request("GET", "/"))),
             "read the policy": (server, reads()),
             "send feedback, durably": (server, feedback(ids)),
             "open an episode, durably": (server, openings()),
+            "send feedback to PostgreSQL": (other, feedback(others)),
         }
         loads: dict[str, list[Load]] = {name: [] for name in asked}
         for turn in range(turns + 1):
@@ -62,6 +65,15 @@ def measure(report: Report, *, folder: Path, turns: int, seconds: float) -> None
                 if turn:  # the first one warms up
                     loads[name].append(load)
     conclude(report, loads)
+
+
+@contextmanager
+def opened(store: str, episodes: int) -> Iterator[tuple[Server, list[str]]]:
+    """The service on a new ledger, and the ids of so many episodes that are out."""
+    with Ledger.open(store) as ledger:
+        problem = define(ledger, episodes=1_000_000)
+        with service(store) as server:
+            yield server, open_episodes(ledger, problem, episodes)
 
 
 def conclude(report: Report, loads: dict[str, list[Load]]) -> None:
@@ -86,8 +98,8 @@ def conclude(report: Report, loads: dict[str, list[Load]]) -> None:
             f"Requests, {CONNECTIONS} connections",
             ("", "a second", "of the empty route", "median, ms", "slowest in a hundred, ms"),
             rows,
-            "Server and client share the machine. The ledger is a SQLite file, and the host folds "
-            "and plans meanwhile.",
+            "Server and client share the machine, and so does PostgreSQL. But for the last row the "
+            "ledger is a SQLite file. The host folds and plans meanwhile.",
         )
     )
     for name, least in (("read the policy", 0.6), ("send feedback, durably", 0.3)):

