@@ -419,6 +419,20 @@ def test_who_asks_first_waits_for_the_learner(
     assert told[0].past.versions.columns["opened"].tolist() == [2]
 
 
+def test_who_would_have_to_wait_can_be_told_so(
+    memory: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("belated.online.host.PATIENCE", 0)
+    history = Long(clock, memory)
+    host = Host(memory)
+    with Held(host._follower(history.known).busy):
+        assert host.standing_soon(history.known) is None
+    first = host.standing_soon(history.known)
+    assert isinstance(first, Standing)
+    with Held(host._follower(history.known).busy):
+        assert host.standing_soon(history.known) is first
+
+
 def test_nobody_looks_where_nobody_has_asked(
     memory: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

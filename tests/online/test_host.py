@@ -18,7 +18,7 @@ from belated.learner.learner import Learner
 from belated.online import Corrected, Feedback, Ledger, Part
 from belated.online.fold import Fold
 from belated.online.follower import undoing
-from belated.online.host import Host
+from belated.online.host import OUTAGES, Host
 from belated.online.lock import DatabaseLock, FileLock, lock_of
 from belated.online.omissions import Omissions
 from belated.online.policies import pack
@@ -238,24 +238,56 @@ def test_a_learner_that_raises_is_tried_again_when_something_is_corrected(
     assert verify(ledger, history.known).sound
 
 
+@pytest.mark.parametrize("kind", [sa.exc.OperationalError, sa.exc.InternalError])
 def test_a_database_that_fails_is_the_failure_of_no_problem(
-    history: History, monkeypatch: pytest.MonkeyPatch
+    history: History, monkeypatch: pytest.MonkeyPatch, kind: type[sa.exc.DBAPIError]
 ) -> None:
     ledger = history.ledger
     host = Host(ledger)
 
     def fail(*given: Any, **options: Any) -> Any:
-        raise sa.exc.OperationalError("tick", {}, Exception("the disk is full"))
+        raise kind("tick", {}, Exception("the disk is full"))
 
     with monkeypatch.context() as patched:
         patched.setattr(ledger, "events", fail)
-        with pytest.raises(sa.exc.OperationalError):
+        with pytest.raises(kind):
             host.step()
-        with pytest.raises(sa.exc.OperationalError):
+        with pytest.raises(kind):
             host.standing(history.known)
     assert not host.failures
     host.step()
     assert versions(history) == [1]
+
+
+def test_a_postgres_that_is_read_only_for_a_while_is_no_failure(postgres_url: str) -> None:
+    url = sa.make_url(postgres_url)
+    only = f"{url.query['options']} -cdefault_transaction_read_only=on"
+    reader = url.update_query_dict({"options": only}).render_as_string(hide_password=False)
+    with Ledger.open(postgres_url) as ledger, Ledger.open(reader) as standby:
+        History(ledger, make_spec())
+        host = Host(standby)
+        with pytest.raises(OUTAGES):
+            host.step()  # there is a first policy to publish
+        assert not host.failures
+        host.stop()
+
+
+def test_a_call_to_stop_is_heard_whenever_it_comes(memory: Ledger) -> None:
+    host = Host(memory, interval=3600)
+
+    class Late(threading.Event):
+        """Is set right before it is cleared."""
+
+        def clear(self) -> None:
+            host._stopping = True
+            self.set()
+            super().clear()
+
+    host._news = Late()
+    asker = threading.Thread(target=host._run)
+    asker.start()
+    asker.join(PATIENCE)
+    assert not asker.is_alive()
 
 
 def test_where_a_problem_stands_any_host_can_tell(ledger: Ledger) -> None:

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 
 from belated.checks.ledger import samples
 from belated.online import Corrected, Feedback, Ledger, Recorded, Withdrawn, schema
+from belated.online.store import SCRUB_PATIENCE, Store
 
 SECRET = 0.123456789012
 
@@ -72,6 +74,43 @@ def test_who_reads_puts_the_scrubbing_off_until_later(tmp_path: Path) -> None:
             wal = (tmp_path / "ledger.db-wal").stat().st_size
         ledger.tick(1)
         assert wal > (tmp_path / "ledger.db-wal").stat().st_size == 0
+
+
+def test_only_who_redacts_waits_for_those_who_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[int] = []
+    plain = Store._checkpoint
+
+    def checkpoint(store: Store, patience: int) -> bool:
+        waits.append(patience)
+        return plain(store, patience)
+
+    monkeypatch.setattr(Store, "_checkpoint", checkpoint)
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        play(ledger)
+        assert waits == [0]  # at the start something may be left by another
+        with ledger.store.reading() as connection:
+            connection.execute(sa.select(schema.events)).all()
+            ledger.withdraw(subject="Ann Other")
+            ledger.tick(1)
+        ledger.tick(1)
+        ledger.tick(1)
+    assert waits == [0, SCRUB_PATIENCE, 0, 0]
+
+
+def test_what_is_recorded_is_recorded_though_nothing_can_be_scrubbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        play(ledger)
+        with monkeypatch.context() as patched:
+            patched.setattr("belated.online.store.SCRUB_PATIENCE", "no number")  # which fails
+            [outcome] = ledger.withdraw(subject="Ann Other")
+            assert isinstance(outcome, Recorded)
+            assert (tmp_path / "ledger.db-wal").stat().st_size > 0
+        ledger.tick(1)
+        assert (tmp_path / "ledger.db-wal").stat().st_size == 0
 
 
 def test_what_one_that_was_killed_left_is_scrubbed_by_the_next(tmp_path: Path) -> None:

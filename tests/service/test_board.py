@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
+from belated.checks.ledger import samples
 from belated.online import Ledger
 from belated.online.serving import Choice, Served
 from belated.service.board import Board
@@ -91,6 +92,28 @@ def test_one_that_goes_away_leaves_the_others_their_answer(ledger: Ledger) -> No
         first.cancel()
         database.go.release()
         assert await second == version(1)
+
+    asyncio.run(go())
+
+
+def test_a_version_is_written_out_once_for_all_who_wait(ledger: Ledger) -> None:
+    problem = ledger.problem(samples.defined(ledger))
+    assert problem is not None
+    done: list[str] = []
+
+    async def aside(do: Callable[..., Any], *given: Any) -> Any:
+        done.append(do.__name__)
+        await asyncio.sleep(0)
+        return do(*given)
+
+    async def go() -> None:
+        page = Board(ledger, aside, patience=2.0).page
+        pages = await asyncio.gather(*(page(problem, 1) for _ in range(5)))
+        assert len(set(pages)) == 1
+        assert pages[0] is not None
+        assert await page(problem, 2) is None
+        assert await page(problem, 1) == pages[0]
+        assert done == ["policy", "of", "policy"]
 
     asyncio.run(go())
 

@@ -179,3 +179,25 @@ def test_a_policy_that_was_changed_where_it_is_stored_is_not_served(site: Site) 
         assert answer.json()["error"] == "internal"
     assert site.post(f"{BASE}/episodes").status_code == 500
     assert site.ledger.counts().episodes == 0
+
+
+def test_while_a_problem_is_first_folded_only_who_asks_for_it_waits(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.define()
+    site.define("other")
+    problem = site.ledger.problem("clinic")
+    assert problem is not None
+    monkeypatch.setattr("belated.service.routes.common.LOOKS", 1000)
+    with site.host._follower(problem).busy:
+        waiting = [site.start(site.asking("GET", f"{BASE}/status")) for _ in range(12)]
+        assert site.get("/v1/problems/other/status").status_code == 200
+        assert "belated_" in site.get("/metrics").text
+        with monkeypatch.context() as patched:
+            patched.setattr("belated.service.routes.common.LOOKS", 1)
+            told = site.get(f"{BASE}/history")
+        assert (told.status_code, told.json()["message"]) == (
+            503,
+            "The problem is still being folded. Try again.",
+        )
+    assert [answer().status_code for answer in waiting] == [200] * 12

@@ -41,7 +41,8 @@ def copy_to(source: Watched, url: str) -> Copied:
         )
     with fresh(Path(str(file)), beside=JOURNALS) as part, Watched.open(sqlite(part)) as target:
         found = compared(source, target)
-        if not target.store.scrub():  # or the last rows stay in a journal, which is left behind
+        # or the last rows stay in a journal, which is left behind
+        if not target.store.scrub(patient=True):
             raise RuntimeError(f"{file} could not be finished.")
         return found
 

@@ -29,7 +29,12 @@ LONGEST: Final = 86400.0
 PATIENCE: Final = 0.2
 """Seconds to wait for a learner at work before telling where it stood."""
 
-OUTAGES: Final = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError)
+OUTAGES: Final = (
+    sa.exc.OperationalError,
+    sa.exc.InterfaceError,
+    sa.exc.InternalError,  # it is read-only, as a standby is before it takes over
+    sa.exc.TimeoutError,
+)
 """What a database raises when it is the one that fails."""
 
 
@@ -110,15 +115,20 @@ class Host:
         """Where a problem stands by now; any host can tell.
 
         While its learner is at work, where it stood before, if somebody has asked before: `seq`
-        tells how far that goes.
+        tells how far that goes. If nobody has, this waits for it.
         """
+        while (found := self.standing_soon(problem)) is None:
+            pass
+        return found
+
+    def standing_soon(self, problem: Problem) -> Standing | Failure | None:
+        """The same, but None where that would have to be waited for."""
         failure = self._failure(problem)
         if failure is not None:
             return failure
         follower, end = self._follower(problem), self._ledger.last
         earlier = self._standings.get(problem.id)
-        if not follower.busy.acquire(timeout=-1 if earlier is None else PATIENCE):
-            assert earlier is not None
+        if not follower.busy.acquire(timeout=PATIENCE):
             return earlier
         try:
             return self._keep(problem, follower.catch_up())
@@ -164,8 +174,10 @@ class Host:
         self.stop()
 
     def _run(self) -> None:
-        while not self._stopping:
+        while True:
             self._news.clear()
+            if self._stopping:  # asked after clearing, or the call to wake up may be lost
+                return
             try:
                 self.step()
                 self._trouble = None

@@ -45,8 +45,6 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._problems = Problems()
-        # whether something redacted may be left in a file, be it by one that was killed
-        self._traces = True
         self.policies = Policies(store, self._problems)
         self.snapshots = Snapshots(store)
         self.quarantine = Quarantine(store)
@@ -104,8 +102,7 @@ class Ledger:
             batch.expect(given)
             outcomes = [RECORDERS[type(one)](batch, one) for one in given]
             batch.flush()
-        if batch.redacts or self._traces:
-            self._traces = not self.store.scrub()
+        self.store.scrub(patient=batch.redacts)
         return outcomes
 
     def define(self, spec: Spec) -> Outcome:
@@ -166,7 +163,7 @@ class Ledger:
         """
         of = schema.events.c
         query = sa.select(schema.events)
-        key: sa.ColumnElement[int] = of.seq
+        order: sa.ColumnElement[int] = of.seq
         if problem is not None:
             query = query.where(of.problem == check_seq("problem", problem))
         if upto is not None:
@@ -175,10 +172,10 @@ class Ledger:
             query = query.where(of.kind.in_(_check_kinds(kinds)))
             if not {"opened", "feedback"} & set(kinds):
                 query = query.where(sa.text(schema.RARE))
-                key = of.seq + 0  # or SQLite walks all events by seq instead of the few by kind
+                order = of.seq + 0  # or SQLite walks all events by seq instead of the few by kind
         after = check_seq("after", after, 0)
         limit = None if limit is None else check_seq("limit", limit, 0)
-        rows = paged(self.store, query, key, after=after, limit=limit)
+        rows = paged(self.store, query, of.seq, order=order, after=after, limit=limit)
         return map(Event._make, rows)
 
     def problem(self, which: str | int) -> Problem | None:

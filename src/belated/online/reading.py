@@ -17,12 +17,16 @@ def paged(
     *,
     after: int = 0,
     limit: int | None = None,
+    order: sa.ColumnElement[int] | None = None,
 ) -> Iterator[sa.Row[Any]]:
-    """The rows of a query whose first column is `key`, in its order, after one of its values."""
-    left = limit
+    """The rows of a query whose first column is `key`, in its order, after one of its values.
+
+    `order` is the same order, written in another way.
+    """
+    order, left = key if order is None else order, limit
     while left is None or left > 0:
         size = PAGE if left is None else min(PAGE, left)
-        page = query.where(key > after).order_by(key).limit(size)
+        page = query.where(key > after).order_by(order).limit(size)
         with store.reading() as connection:
             rows = connection.execute(page).all()
         yield from rows

@@ -51,6 +51,8 @@ class Store:
         # in memory there is one connection, so that reading must wait for writing
         self._read = self._write if shared else None
         self._open = True
+        # whether something redacted may be left in a file, be it by one that was killed
+        self._traces = True
 
     @classmethod
     def open(cls, url: str, clock: Clock = now) -> "Store":
@@ -115,20 +117,30 @@ class Store:
                     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
                 yield connection
 
-    def scrub(self) -> bool:
+    def scrub(self, *, patient: bool) -> bool:
         """Leave nothing of what was overwritten in files beside the database.
 
-        Returns whether that was possible: one who still reads what was there before prevents it.
+        Returns whether that is so: one who still reads what was there before prevents it. Who has
+        just redacted something is patient; later calls try again, but wait for nobody.
         """
-        if self.on_postgres:
+        if self.on_postgres or not (patient or self._traces):
             return True
-        with self._write, self.writer.connect() as connection:
-            driver: Any = connection.connection.dbapi_connection
-            driver.execute(f"PRAGMA busy_timeout = {SCRUB_PATIENCE}")
-            try:
-                prevented, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            finally:
-                driver.execute(f"PRAGMA busy_timeout = {PATIENCE}")
+        with self._write:
+            self._traces = not self._checkpoint(SCRUB_PATIENCE if patient else 0)
+            return not self._traces
+
+    def _checkpoint(self, patience: int) -> bool:
+        """Whether all of the log could be written to the database, and nothing is left in it."""
+        try:
+            with self.writer.connect() as connection:
+                driver: Any = connection.connection.dbapi_connection
+                driver.execute(f"PRAGMA busy_timeout = {patience}")
+                try:
+                    prevented, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                finally:
+                    driver.execute(f"PRAGMA busy_timeout = {PATIENCE}")
+        except (sqlite3.Error, sa.exc.SQLAlchemyError):  # a full disk, say: what was written stays
+            return False
         return not prevented
 
     def close(self) -> None:

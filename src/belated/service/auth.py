@@ -4,6 +4,7 @@ A token reads belated_ID_SECRET. The secret is shown once, and only its hash is 
 random bits, so that a plain SHA-256 cannot be turned back.
 """
 
+import asyncio
 import hmac
 import ipaddress
 import secrets
@@ -109,11 +110,24 @@ class Keyring:
         self._clock = clock
         self._tokens: dict[str, Token] | None = None
         self._asked = 0.0
+        self._reading: asyncio.Task[dict[str, Token]] | None = None
 
     async def tokens(self) -> dict[str, Token]:
         """Every token by its id, revoked or not."""
         now = self._clock()
-        if self._tokens is None or now - self._asked >= self._patience:
-            self._asked = now  # who comes meanwhile makes do with what is known
+        if self._reading is not None:
+            if self._tokens is not None:
+                return self._tokens  # who comes meanwhile makes do with what is known
+        elif self._tokens is None or now - self._asked >= self._patience:
+            self._asked = now
+            self._reading = asyncio.create_task(self._renew())
+        else:
+            return self._tokens
+        return await asyncio.shield(self._reading)  # which another request may wait for as well
+
+    async def _renew(self) -> dict[str, Token]:
+        try:
             self._tokens = {token.id: token for token in await self._read()}
-        return self._tokens
+            return self._tokens
+        finally:
+            self._reading = None

@@ -37,6 +37,7 @@ class Board:
         self._served: dict[int, tuple[float, Served]] = {}
         self._asking: dict[int, asyncio.Task[Served | None]] = {}
         self._pages: OrderedDict[tuple[int, int], Page] = OrderedDict()
+        self._writing: dict[tuple[int, int], asyncio.Task[Page | None]] = {}
 
     async def served(self, problem: int) -> Served | None:
         """What is served now; None while nothing has been published."""
@@ -77,11 +78,20 @@ class Board:
         if key in self._pages:
             self._pages.move_to_end(key)
             return self._pages[key]
-        policy = await self.policy(problem.id, version)
-        if policy is None:
-            return None
-        page: Page = await self._aside(Page.of, problem.spec, version, policy)
-        self._pages[key] = page
-        if len(self._pages) > KEPT:
-            self._pages.popitem(last=False)
-        return page
+        if key not in self._writing:
+            self._writing[key] = asyncio.create_task(self._write_out(problem, version))
+        return await asyncio.shield(self._writing[key])
+
+    async def _write_out(self, problem: Problem, version: int) -> Page | None:
+        key = (problem.id, version)
+        try:
+            policy = await self.policy(problem.id, version)
+            if policy is None:
+                return None
+            page: Page = await self._aside(Page.of, problem.spec, version, policy)
+            self._pages[key] = page
+            if len(self._pages) > KEPT:
+                self._pages.popitem(last=False)
+            return page
+        finally:
+            del self._writing[key]

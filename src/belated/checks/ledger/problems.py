@@ -136,8 +136,9 @@ def publishes_versions_in_order(open: Open) -> None:
             Policy(policy(5).actions, np.zeros_like(marks), 0.1),
         ]
         answers(ledger.publish(problem, policy(), version=2), Refused, "version 2 before version 1")
-        tick = None
+        ticks: list[int] = []
         for version, made in enumerate(published, 1):
+            tick = ticks[-1] if ticks else None
             first = seq(ledger.publish(problem, made, version=version, tick=tick))
             again = ledger.publish(problem, made, version=version, tick=tick)
             hold(again == AlreadyRecorded(first), f"The same version again is {again!r}.")
@@ -148,7 +149,7 @@ def publishes_versions_in_order(open: Open) -> None:
                 and (found.version, found.seq, found.tick) == (version, first, tick),
                 f"Version {version} is known as {found}.",
             )
-            tick = seq(ledger.tick(problem))
+            ticks.append(seq(ledger.tick(problem)))
         for version, made in enumerate(published, 1):
             hold(
                 ledger.policies.get(problem, version) == made,
@@ -162,6 +163,8 @@ def publishes_versions_in_order(open: Open) -> None:
         )
         answers(ledger.publish(problem, policy(9), version=2), Conflict, "another version 2")
         answers(ledger.publish(problem, policy(), version=4, tick=1), Refused, "no such tick")
+        late = ledger.publish(problem, policy(), version=4, tick=ticks[-2])
+        answers(late, Refused, "a version from a tick before the last")
         short = Policy(np.zeros((H - 1, len(STATES)), np.int32))
         answers(ledger.publish(problem, short, version=4), Refused, "a policy that does not fit")
         answers(ledger.publish(99, policy(), version=1), Unknown, "a version of no problem")

@@ -15,11 +15,11 @@ from belated.online.outcomes import (
     Unknown,
 )
 from belated.online.policies import check_fits, pack
-from belated.online.recording.milestones import is_at
+from belated.online.recording.milestones import is_at, latest
 
 
 def record_publication(batch: Batch, given: Published) -> Outcome:
-    """Versions count on from 1, and each is published once."""
+    """Versions count on from 1, and each is published once, from what the last tick came to."""
     problem = batch.problem(given.problem)
     if problem is None:
         return Unknown(f"There is no problem {given.problem}.")
@@ -33,8 +33,13 @@ def record_publication(batch: Batch, given: Published) -> Outcome:
         return _again(batch, given, packed.sha)
     if given.version > last + 1:
         return Refused(f"version is {given.version}; the next one is {last + 1}.", "version")
-    if given.tick is not None and not is_at(batch, given.problem, "tick", given.tick):
-        return Refused(f"tick is {given.tick}; no tick of this problem stands there.", "tick")
+    if given.tick is not None:
+        if not is_at(batch, given.problem, "tick", given.tick):
+            return Refused(f"tick is {given.tick}; no tick of this problem stands there.", "tick")
+        newest = latest(batch, given.problem, "tick")
+        if newest is not None and newest.seq > given.tick:
+            # one who was slower than another must not have the last word
+            return Refused(f"tick is {given.tick}; the last one is {newest.seq}.", "tick")
     seq = batch.event(
         "published",
         canonical({"version": given.version, "sha": packed.sha, "tick": given.tick}),

@@ -1,16 +1,24 @@
 """What routes share."""
 
-from typing import Any
+import asyncio
+from typing import Any, Final
 
 from fastapi import Request
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from belated.online.host import Failure
 from belated.online.problems import Problem
 from belated.online.serving import Served
+from belated.online.standing import Standing
 from belated.service.errors import RefusalError, unavailable
 from belated.service.models import example_of
 from belated.service.state import State, state_of
+
+LOOKS: Final = 100
+"""How often to look where a problem stands before giving up."""
+PAUSE: Final = 0.1
+"""Seconds between two looks."""
 
 
 async def problem_of(request: Request, name: str) -> Problem:
@@ -27,6 +35,16 @@ async def served(state: State, problem: Problem) -> Served:
     if found is None:
         raise unavailable("No policy has been published yet. Try again.")
     return found
+
+
+async def standing_of(state: State, problem: Problem) -> Standing | Failure:
+    """Where a problem stands; while it is first folded this waits, but keeps no thread waiting."""
+    for _ in range(LOOKS):
+        found = await state.slow(state.host.standing_soon, problem)
+        if found is not None:
+            return found
+        await asyncio.sleep(PAUSE)
+    raise unavailable("The problem is still being folded. Try again.")
 
 
 def inline_schema(*models: type[BaseModel]) -> dict[str, Any]:

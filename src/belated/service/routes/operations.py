@@ -79,6 +79,6 @@ router.routes.append(
 def _page(state: State) -> bytes:
     standings: list[tuple[str, Standing | None]] = []
     for problem in state.ledger.problems():
-        standing = state.host.standing(problem)
+        standing = state.host.standing_soon(problem)
         standings.append((problem.name, None if isinstance(standing, Failure) else standing))
     return state.metrics.page(state.host.plans, standings)

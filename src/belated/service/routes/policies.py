@@ -10,7 +10,7 @@ from belated.service.errors import RefusalError, documented
 from belated.service.guard import Guarded, scope
 from belated.service.history import history_of
 from belated.service.plans import Page, diff
-from belated.service.routes.common import problem_of, served
+from belated.service.routes.common import problem_of, served, standing_of
 from belated.service.state import State, state_of
 from belated.service.status import status_of
 
@@ -99,7 +99,7 @@ async def read_status(problem: models.ProblemName, request: Request) -> dict[str
     """What is missing now and how old it is, beside psi, and what has been made of the rest."""
     state, known = state_of(request), await problem_of(request, problem)
     choice = (await served(state, known)).choice
-    standing = await state.slow(state.host.standing, known)
+    standing = await standing_of(state, known)
     return status_of(known.name, choice, standing, now=state.ledger.store.now())
 
 
@@ -110,7 +110,7 @@ async def read_status(problem: models.ProblemName, request: Request) -> dict[str
 async def read_history(problem: models.ProblemName, request: Request) -> dict[str, Any]:
     """What was opened and came back, how late, and what it earned, by time and by version."""
     state, known = state_of(request), await problem_of(request, problem)
-    standing = await state.slow(state.host.standing, known)
+    standing = await standing_of(state, known)
     return history_of(known.name, standing)
 
 

@@ -1,0 +1,73 @@
+"""Tokens are read anew now and then, by one at a time."""
+
+import asyncio
+
+import pytest
+
+from belated.online.tokens import Token
+from belated.service.auth import Keyring
+
+
+class Tokens:
+    """One token, named 1, 2, ..., each time that it is let go."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.go = asyncio.Semaphore(0)
+
+    async def __call__(self) -> list[Token]:
+        self.asked += 1
+        made = Token(str(self.asked), b"", (), None, 0)
+        await self.go.acquire()
+        return [made]
+
+    async def begun(self, count: int) -> None:
+        """Wait until so many have asked."""
+        while self.asked < count:
+            await asyncio.sleep(0)
+
+
+def test_those_who_come_first_wait_for_one_answer() -> None:
+    async def go() -> None:
+        tokens = Tokens()
+        keyring = Keyring(tokens, patience=1.0, clock=lambda: 0.0)
+        waiting = [asyncio.create_task(keyring.tokens()) for _ in range(5)]
+        await tokens.begun(1)
+        tokens.go.release()
+        assert [list(found) for found in await asyncio.gather(*waiting)] == [["1"]] * 5
+        assert tokens.asked == 1
+
+    asyncio.run(go())
+
+
+def test_no_two_ask_at_once_so_that_no_older_answer_comes_last() -> None:
+    async def go() -> None:
+        now, tokens = 0.0, Tokens()
+        keyring = Keyring(tokens, patience=1.0, clock=lambda: now)
+        tokens.go.release()
+        await keyring.tokens()
+        now = 1.0
+        late = asyncio.create_task(keyring.tokens())
+        await tokens.begun(2)
+        now = 5.0
+        assert list(await keyring.tokens()) == ["1"]  # while one asks, what is known
+        assert tokens.asked == 2
+        tokens.go.release()
+        assert list(await late) == ["2"]
+        tokens.go.release()
+        assert list(await keyring.tokens()) == ["3"]  # that was asked long ago
+
+    asyncio.run(go())
+
+
+def test_after_a_failure_the_next_one_asks_again() -> None:
+    async def go() -> None:
+        async def fail() -> list[Token]:
+            raise OSError("away")
+
+        keyring = Keyring(fail, patience=1.0, clock=lambda: 0.0)
+        for _ in range(2):
+            with pytest.raises(OSError, match="away"):
+                await keyring.tokens()
+
+    asyncio.run(go())
