@@ -284,7 +284,7 @@ def test_a_call_to_stop_is_heard_whenever_it_comes(memory: Ledger) -> None:
             super().clear()
 
     host._news = Late()
-    asker = threading.Thread(target=host._run)
+    asker = threading.Thread(target=host._run, daemon=True)
     asker.start()
     asker.join(PATIENCE)
     assert not asker.is_alive()
