@@ -37,7 +37,7 @@ def test_those_who_come_first_wait_for_one_answer() -> None:
         assert [list(found) for found in await asyncio.gather(*waiting)] == [["1"]] * 5
         assert tokens.asked == 1
 
-    asyncio.run(go())
+    asyncio.run(asyncio.wait_for(go(), 30))
 
 
 def test_no_two_ask_at_once_so_that_no_older_answer_comes_last() -> None:
@@ -57,7 +57,7 @@ def test_no_two_ask_at_once_so_that_no_older_answer_comes_last() -> None:
         tokens.go.release()
         assert list(await keyring.tokens()) == ["3"]  # that was asked long ago
 
-    asyncio.run(go())
+    asyncio.run(asyncio.wait_for(go(), 30))
 
 
 def test_after_a_failure_the_next_one_asks_again() -> None:
@@ -70,4 +70,4 @@ def test_after_a_failure_the_next_one_asks_again() -> None:
             with pytest.raises(OSError, match="away"):
                 await keyring.tokens()
 
-    asyncio.run(go())
+    asyncio.run(asyncio.wait_for(go(), 30))
