@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from belated.compiled import interpreted
 from belated.episode import Shape
 from belated.theory import alpha_for, best_alpha, lazy_terms
-from belated.theory.classes import BASES
-from belated.theory.tradeoff import minimiser
+from belated.theory.alpha import minimize_bound
+from belated.theory.bonus import BASES
 
 GRID = np.concatenate([1 / np.linspace(1, 1e-3, 4000), np.geomspace(1e3, 1e12, 500), [math.inf]])
 
@@ -81,7 +81,7 @@ def test_compiled_and_plain_give_the_same_bits() -> None:
         for base in BASES:
             terms = lazy_terms(Shape(S, 2, H), episodes=K, base=base, delta=0.05)
             for mean in (0.0, 0.3, 7.0, 123.456, 1e6, 1e300, math.inf):
-                assert plain(terms, mean) == alpha_for(terms, mean) == minimiser(terms, mean)
+                assert plain(terms, mean) == alpha_for(terms, mean) == minimize_bound(terms, mean)
 
 
 def test_fewer_episodes_than_epochs_promised_leave_active_updating() -> None:
@@ -113,10 +113,10 @@ def test_a_base_of_ones_own_is_taken_for_ucbvi_ch() -> None:
     ("asked", "sentence"),
     [
         ({"episodes": 0}, "episodes is 0; it must be at least 1."),
-        ({"mean_delay": -1}, "mean_delay is -1; it must be at least 0."),
-        ({"mean_delay": math.nan}, "mean_delay is nan; it must be at least 0."),
-        ({"delta": 0}, "delta is 0; it must lie strictly between 0 and 1."),
-        ({"base": "ucbvi_bf"}, "base is 'ucbvi_bf'; it must be one of 'ubev', .*"),
+        ({"mean_delay": -1}, "mean_delay must be at least 0, got -1."),
+        ({"mean_delay": math.nan}, "mean_delay must be at least 0, got nan."),
+        ({"delta": 0}, "delta must lie strictly between 0 and 1, got 0."),
+        ({"base": "ucbvi_bf"}, "base must be one of 'ubev', .*; got 'ucbvi_bf'."),
     ],
 )
 def test_nonsense_is_refused(asked: dict[str, object], sentence: str) -> None:

@@ -93,24 +93,24 @@ def test_no_delays_leave_nothing_missing() -> None:
 
 
 def test_a_negative_delay_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^delays holds -2; every delay must be at least 0.$"):
+    with pytest.raises(ValueError, match=r"^delays must be at least 0, got -2.$"):
         missing([1, -2])
 
 
 @pytest.mark.parametrize("delays", [[1.5, 2.0], [[1, 2], [3, 4]]])
 def test_delays_must_be_a_flat_sequence_of_integers(delays: list[int]) -> None:
-    with pytest.raises(TypeError, match=r"^delays must be a flat sequence of integers, not "):
+    with pytest.raises(TypeError, match=r"^delays must be a flat sequence of integers, got "):
         missing(delays)
 
 
 @pytest.mark.parametrize(
     ("mean", "episodes", "delta", "sentence"),
     [
-        (-1, 10, 0.05, "mean_delay is -1; it must be at least 0."),
-        (math.nan, 10, 0.05, "mean_delay is nan; it must be at least 0."),
+        (-1, 10, 0.05, "mean_delay must be at least 0, got -1."),
+        (math.nan, 10, 0.05, "mean_delay must be at least 0, got nan."),
         (1, 0, 0.05, "episodes is 0; it must be at least 1."),
-        (1, 10, 0, "delta is 0; it must lie strictly between 0 and 1."),
-        (1, 10, 1.0, "delta is 1.0; it must lie strictly between 0 and 1."),
+        (1, 10, 0, "delta must lie strictly between 0 and 1, got 0."),
+        (1, 10, 1.0, "delta must lie strictly between 0 and 1, got 1.0."),
     ],
 )
 def test_psi_refuses_what_has_no_meaning(

@@ -11,7 +11,7 @@ from belated import theory
 def test_formulas_load_no_compiler() -> None:
     script = (
         "import sys; import belated.theory as t; from belated.theory.comparison import compare; "
-        "t.best_alpha(t.tradeoff.Shape(2, 2, 2), episodes=9, mean_delay=1); "
+        "t.best_alpha(t.alpha.Shape(2, 2, 2), episodes=9, mean_delay=1); "
         "print('numba' in sys.modules, 'scipy' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

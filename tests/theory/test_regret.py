@@ -14,7 +14,7 @@ from belated.theory import (
     theorem_1,
     theorem_2,
 )
-from belated.theory.classes import BASES
+from belated.theory.bonus import BASES
 
 CHAIN = Shape(states=5, actions=2, horizon=5)
 K, T, HSA = 10_000, 50_000, 50
@@ -26,7 +26,7 @@ def test_theorem_1_is_vacuous_by_orders_of_magnitude_at_the_size_of_the_experime
     ucrl2, ch = (theorem_1(base, CHAIN, episodes=K, mean_delay=0) for base in ("ucrl2", "ucbvi-ch"))
     assert (f"{ucrl2.total:.0e}", f"{ch.total:.1e}") == ("3e+06", "1.5e+08")
     assert ucrl2.vacuous
-    assert ucrl2.most == 50_000
+    assert ucrl2.max_regret == 50_000
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -123,7 +123,7 @@ def test_a_mean_delay_without_end_has_no_bound() -> None:
 
 
 def test_a_total_is_the_sum_of_its_terms() -> None:
-    regret = Regret(leading=3, delay=4, most=7, order=False)
+    regret = Regret(leading=3, delay=4, max_regret=7, order=False)
     assert regret.total == 7
     assert not regret.vacuous
 
@@ -132,10 +132,10 @@ def test_a_total_is_the_sum_of_its_terms() -> None:
     ("asked", "sentence"),
     [
         ({"episodes": 0}, "episodes is 0; it must be at least 1."),
-        ({"mean_delay": -1}, "mean_delay is -1; it must be at least 0."),
-        ({"delta": 1}, "delta is 1; it must lie strictly between 0 and 1."),
-        ({"alpha": 0.5}, r"alpha is 0.5; it must be at least 1 \(inf is active updating\)."),
-        ({"base": "x"}, "base is 'x'; it must be one of .*"),
+        ({"mean_delay": -1}, "mean_delay must be at least 0, got -1."),
+        ({"delta": 1}, "delta must lie strictly between 0 and 1, got 1."),
+        ({"alpha": 0.5}, r"alpha must be at least 1 \(inf is active updating\), got 0.5."),
+        ({"base": "x"}, "base must be one of .*; got 'x'."),
     ],
 )
 def test_nonsense_is_refused(asked: dict[str, object], sentence: str) -> None:

@@ -57,5 +57,5 @@ def test_no_episodes_need_no_instance() -> None:
 
 
 def test_a_negative_delay_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^delays holds -1;"):
+    with pytest.raises(ValueError, match=r"^delays must be at least 0, got -1"):
         owners([0, -1])

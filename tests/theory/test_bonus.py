@@ -8,7 +8,7 @@ import pytest
 import belated as bl
 from belated.learner.bases import OPTIMISTIC
 from belated.theory import optimism
-from belated.theory.classes import NUMERATORS
+from belated.theory.bonus import NUMERATORS
 from random_problems import random_counts, random_shape
 
 K = 10**7
@@ -91,7 +91,9 @@ def test_constants_are_the_published_ones() -> None:
 
 
 def test_an_unknown_base_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"^base is 'sarsa'; it must be one of 'ubev', .*'chi2-"):
+    with pytest.raises(
+        ValueError, match=r"^base must be one of 'ubev', .*'chi2-ucrl'; got 'sarsa'\.$"
+    ):
         optimism("sarsa", bl.Shape(2, 2, 2), episodes=10)
 
 
@@ -99,7 +101,7 @@ def test_an_unknown_base_is_answered_with_the_known_ones() -> None:
     ("episodes", "delta", "sentence"),
     [
         (0, 0.05, "episodes is 0; it must be at least 1."),
-        (10, 1.5, "delta is 1.5; it must lie strictly between 0 and 1."),
+        (10, 1.5, "delta must lie strictly between 0 and 1, got 1.5."),
     ],
 )
 def test_nonsense_is_refused(episodes: int, delta: float, sentence: str) -> None:
