@@ -40,7 +40,7 @@ def test_what_is_built_in_passes(check: Any) -> None:
 
 
 class Mine(bl.Updater):
-    """An updater in order, to be put out of order in one respect."""
+    """Updater that passes every check; subclasses fail one."""
 
     name = "mine"
 
@@ -153,20 +153,28 @@ class Credulous(Mine):
 
 
 BROKEN = [
-    ("answers", Vague(), r"due answers -?\d+; it must be True or False"),
-    ("pure", Moody(), "answers otherwise when it is shown the same again"),
-    ("pure", Grabbing(), "changes sight.n; it may only read it"),
-    ("order", Hasty(), "answers otherwise when the same rows come in another order"),
-    ("nothing", Idle(), "wants to plan when nothing has arrived"),
-    ("plans", Asleep(), "does not plan after a million arrivals"),
-    ("pace", Lost(), "pace gives nan; it must be a number, or inf"),
-    ("pace", Jumpy(), "pace gives another number for the same outset"),
-    ("explorer", Sharing(), "gives two learners one memory"),
-    ("explorer", Sometimes(), "gives an explorer now and then only"),
-    ("explorer", Flat(), r"have shape \(4,\) and type bool; they must be booleans \(H, S, A\)"),
-    ("snapshot", Remembering(), "a part must not keep anything to itself"),
-    ("engines", Moody(), "does not give the same .* they must agree to the bit"),
-    ("errors", Credulous(), "takes every=nan; it must refuse that with a ValueError"),
+    ("returns_bool", Vague(), r"due returns -?\d+; it must return True or False"),
+    ("is_pure", Moody(), "returns a different value for the same arrival when it is called again"),
+    ("is_pure", Grabbing(), "changes n of its argument; it may only read it"),
+    (
+        "ignores_row_order",
+        Hasty(),
+        "returns a different value when the same rows are in a different order",
+    ),
+    ("ignores_empty_arrival", Idle(), "plans although nothing has arrived"),
+    ("plans_eventually", Asleep(), "does not plan after a million arrivals"),
+    ("has_valid_alpha", Lost(), "returns nan; it must return a number, or inf"),
+    ("has_valid_alpha", Jumpy(), "returns a different number for the same argument"),
+    ("has_own_explorer", Sharing(), "gives two learners a shared state"),
+    ("has_own_explorer", Sometimes(), "returns an explorer for some learners only"),
+    (
+        "has_own_explorer",
+        Flat(),
+        r"have shape \(4,\) and type bool; they must be booleans \(H, S, A\)",
+    ),
+    ("survives_snapshot", Remembering(), "a part must not keep state of its own"),
+    ("engines_agree", Moody(), "gives a different .* equal to the bit"),
+    ("rejects_invalid_options", Credulous(), "accepts every=nan; it must raise a ValueError"),
 ]
 
 
@@ -175,23 +183,23 @@ def test_every_check_has_an_updater_that_it_fails_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "updater", "sentence"),
+    ("name", "updater", "message"),
     [
         pytest.param(*broken, id=f"{broken[0]}-{type(broken[1]).__name__.lower()}")
         for broken in BROKEN
     ],
 )
-def test_an_updater_that_breaks_a_promise_is_told_which(
-    name: str, updater: Any, sentence: str
+def test_an_updater_that_fails_a_check_gets_a_message_that_says_why(
+    name: str, updater: Any, message: str
 ) -> None:
     [check] = [check for check in updater_checks(updater) if check.name == name]
-    with pytest.raises(AssertionError, match=sentence) as raised:
+    with pytest.raises(AssertionError, match=message) as raised:
         check()
     [line] = str(raised.value).splitlines()
-    assert line.endswith(f". A part that does not claim this says without=['{name}'].")
+    assert line.endswith(f". To skip this check, pass without=['{name}'].")
 
 
 @pytest.mark.parametrize("updater", ["active", bl.Active])
 def test_what_is_no_updater_is_refused(updater: Any) -> None:
-    with pytest.raises(TypeError, match=r"^updater is .*; it must be an Updater .*\.$"):
+    with pytest.raises(TypeError, match=r"^updater must be an Updater .*, got .*\.$"):
         check_updater(updater)

@@ -49,7 +49,7 @@ def lazy_terms(shape: Shape, *, episodes: int, base: str, delta: float) -> Float
     Examples
     --------
     >>> lazy_terms(Shape(2, 2, 2), episodes=100, base="ucrl2", delta=0.05).round(1).tolist()
-    [8.6, 18.0, 51.5, 200.0, 0.0, 1435.5]
+    [8.6, 18.0, 51.5, 200.0, 0.0, 3827.9]
     """
     K = check_episodes(episodes)
     H, S, A = shape.table

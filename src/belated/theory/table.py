@@ -62,23 +62,20 @@ class TableRow:
         )
 
 
+_H3S2A: Final = Order(H=3, S=2, A=1)
+_H2S2A: Final = Order(H=2, S=2, A=1)
+_H2S15A: Final = Order(H=2, S=1.5, A=1)
 _CHERNOFF: Final = Order(H=1.5, S=0.5, A=0.5, T=0.5)
 _BALLS: Final = Order(H=1.5, S=1, A=0.5, T=0.5)
 
 TABLE_1: Final = (
-    TableRow("ubev", "UBEV", 1, _CHERNOFF, False, Order(H=3, S=2, A=1)),
-    TableRow("ucbvi-ch", "UCBVI-CH", 1, _CHERNOFF, False, Order(H=3, S=2, A=1)),
-    TableRow("ucrl2", "UCRL2", 0, _BALLS, False, Order(H=2, S=1.5, A=1)),
-    TableRow("kl-ucrl", "KL-UCRL", 0, _BALLS, False, Order(H=2, S=1.5, A=1)),
-    TableRow(
-        "ucrl2b", "UCRL2B", 0, Order(H=1, S=0.5, G=0.5, A=0.5, T=0.5), True, Order(H=2, S=2, A=1)
-    ),
-    TableRow(
-        "chi2-ucrl", "chi2-UCRL", 0, Order(H=1, S=1, A=0.5, T=0.5), True, Order(H=2, S=2, A=1)
-    ),
-    TableRow(
-        "ucbvi-bf", "UCBVI-BF", 1, Order(H=1, S=0.5, A=0.5, T=0.5), True, Order(H=3, S=2, A=1)
-    ),
+    TableRow("ubev", "UBEV", 1, _CHERNOFF, False, _H3S2A),
+    TableRow("ucbvi-ch", "UCBVI-CH", 1, _CHERNOFF, False, _H3S2A),
+    TableRow("ucrl2", "UCRL2", 0, _BALLS, False, _H2S15A),
+    TableRow("kl-ucrl", "KL-UCRL", 0, _BALLS, False, _H2S15A),
+    TableRow("ucrl2b", "UCRL2B", 0, Order(H=1, S=0.5, G=0.5, A=0.5, T=0.5), True, _H2S2A),
+    TableRow("chi2-ucrl", "chi2-UCRL", 0, Order(H=1, S=1, A=0.5, T=0.5), True, _H2S2A),
+    TableRow("ucbvi-bf", "UCBVI-BF", 1, Order(H=1, S=0.5, A=0.5, T=0.5), True, _H3S2A),
 )
 """Rows in the order of the paper."""
 
