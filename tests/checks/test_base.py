@@ -1,4 +1,4 @@
-"""The suite for a base: what is built in passes, and each check fails on a part made to fail it."""
+"""Tests of the suite for a base: built-in bases pass, and each check has a base that fails it."""
 
 import math
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def test_every_base_is_in_the_table() -> None:
         for check in base_checks(base, **options)
     ],
 )
-def test_what_is_built_in_passes(check: Any) -> None:
+def test_built_in_bases_pass(check: Any) -> None:
     check()
 
 
@@ -78,7 +78,7 @@ class Mine(bl.Base):
 
 
 class Plain:
-    """A plain base in order: every plan is worth what is left to earn, and takes action 0."""
+    """Python base that passes every check: values are the number of steps left, actions are 0."""
 
     def plan(self, visits, transitions, rewards, episodes):
         H, S, A = rewards.shape
@@ -89,11 +89,11 @@ class Plain:
         return plan
 
 
-def test_a_base_in_order_passes() -> None:
+def test_a_valid_base_passes() -> None:
     check_base(Mine())
 
 
-def test_a_plain_base_in_order_passes_but_cannot_be_compiled() -> None:
+def test_a_valid_python_base_passes_but_cannot_be_compiled() -> None:
     check_base(Plain(), without=["runs_compiled"])
     with pytest.raises(AssertionError, match=r"^Plain cannot run compiled: .* is a Python object;"):
         check_base(Plain())
@@ -109,12 +109,12 @@ class Fractional(Plain):
         return Plan(plan.policy + 0.5, plan.q, plan.v)
 
 
-class Outside(Plain):
+class InvalidAction(Plain):
     def change(self, plan):
         return Plan(plan.policy + 9, plan.q, plan.v)
 
 
-class Endless(Plain):
+class ValueAfterEnd(Plain):
     def change(self, plan):
         return Plan(plan.policy, plan.q, plan.v + 1)
 
@@ -128,43 +128,43 @@ class Nan(Mine):
     backup = nothing_times_infinity
 
 
-class Timid(Plain):
-    """Takes the worst action."""
+class WorstAction(Plain):
+    """Base that takes the worst action."""
 
     def change(self, plan):
         plan.q[:, :, 0] = 0.0
         return plan
 
 
-class Modest(Plain):
-    """Its v is half of what its best action is worth."""
+class HalvedValue(Plain):
+    """Base whose v is half of the largest q."""
 
     def change(self, plan):
         return Plan(plan.policy, plan.q, plan.v / 2)
 
 
 @bl.backup
-def boundless(constants, stage, row):
+def unbounded(constants, stage, row):
     return row.reward + 2.0 * stage.horizon
 
 
-class Boundless(Mine):
-    backup = boundless
+class Unbounded(Mine):
+    backup = unbounded
 
 
-class Moody(Plain):
-    """Changes its mind whenever it is asked."""
+class Alternating(Plain):
+    """Base whose plan differs in every call."""
 
-    asked = 0
+    calls = 0
 
     def change(self, plan):
-        Moody.asked += 1
-        plan.policy[:] = Moody.asked % 2
+        Alternating.calls += 1
+        plan.policy[:] = Alternating.calls % 2
         return plan
 
 
-class Grabbing(Plain):
-    """Counts into what it is given."""
+class ChangesInput(Plain):
+    """Base that changes its input."""
 
     def plan(self, visits, transitions, rewards, episodes):
         visits += 1
@@ -172,28 +172,28 @@ class Grabbing(Plain):
 
 
 @bl.backup
-def forgetful(constants, stage, row):
+def changes_counts(constants, stage, row):
     for j in range(row.lo, row.hi):
         row.m[j] = 1
     return cap(stage)
 
 
-class Forgetful(Mine):
-    backup = forgetful
+class ChangesCounts(Mine):
+    backup = changes_counts
 
 
 @bl.backup
-def drifting(constants, stage, row):
+def changes_constants(constants, stage, row):
     constants[0] *= 0.9
     return clipped(stage, row, 0.0, constants[0])
 
 
-class Drifting(Mine):
-    backup = drifting
+class ChangesConstants(Mine):
+    backup = changes_constants
 
 
-class Stubborn(Plain):
-    """Never lets a Q grow again, and keeps the last ones to itself."""
+class Stateful(Plain):
+    """Base that keeps earlier values of Q and never increases them."""
 
     def __init__(self):
         self.last = {}
@@ -209,16 +209,16 @@ class Stubborn(Plain):
 
 
 @bl.backup
-def believing(constants, stage, row):
+def without_bonus(constants, stage, row):
     return row.reward + (mean(stage, row) if row.n > 0 else 0.0)
 
 
-class Believing(Mine):
-    backup = believing
+class WithoutBonus(Mine):
+    backup = without_bonus
 
 
 class Staged(Plain):
-    """Reads the counts of the last stage where there is one."""
+    """Base that treats pooled counts differently."""
 
     def plan(self, visits, transitions, rewards, episodes):
         made = super().plan(visits, transitions, rewards, episodes)
@@ -228,25 +228,25 @@ class Staged(Plain):
 
 
 @bl.backup
-def anywhere_at_all(constants, stage, row):
+def reads_extremes(constants, stage, row):
     if row.n == 0:
         return unseen(stage, row)
     best = stage.v[stage.order[0]]
     return clipped(stage, row, mean(stage, row), (best - stage.low) / math.sqrt(row.n))
 
 
-class Secretive(Mine):
-    backup = anywhere_at_all
+class Undeclared(Mine):
+    backup = reads_extremes
     reads = "everything"
 
 
-class SecretiveUCRL2(bl.UCRL2):
+class UndeclaredUCRL2(bl.UCRL2):
     def kernel(self, shape, episodes):
         return super().kernel(shape, episodes)._replace(reads="successors")
 
 
 @bl.backup
-def crowded(constants, stage, row):
+def reads_visits_of_successors(constants, stage, row):
     if row.n == 0:
         return unseen(stage, row)
     seen = 0.0
@@ -255,8 +255,8 @@ def crowded(constants, stage, row):
     return clipped(stage, row, mean(stage, row), 1.0 / (1.0 + seen))
 
 
-class Crowded(Mine):
-    backup = crowded
+class ReadsVisits(Mine):
+    backup = reads_visits_of_successors
 
 
 class Interpreted(Mine):
@@ -264,12 +264,12 @@ class Interpreted(Mine):
 
 
 @bl.backup
-def careless(constants, stage, row):
+def log_of_zero(constants, stage, row):
     return min(cap(stage), row.reward + rest(stage) - min(0.0, math.log(row.n)))
 
 
-class Careless(Mine):
-    backup = careless
+class LogOfZero(Mine):
+    backup = log_of_zero
 
 
 @bl.backup
@@ -294,17 +294,17 @@ FACTOR = 1.0
 
 
 @bl.backup
-def worldly(constants, stage, row):
+def reads_global(constants, stage, row):
     return FACTOR * rest(stage) + row.reward
 
 
-class Worldly(Mine):
-    backup = worldly
+class ReadsGlobal(Mine):
+    backup = reads_global
 
 
 @dataclass(frozen=True)
-class Credulous(Mine):
-    """Looks at none of its options."""
+class Unchecked(Mine):
+    """Base that does not check its options."""
 
     width: float = 1.0
     way: Literal["up", "down"] = "up"
@@ -314,8 +314,8 @@ class Credulous(Mine):
 
 
 @dataclass(frozen=True)
-class Gruff(bl.UCRL2):
-    """Refuses, but does not say what."""
+class UnclearError(bl.UCRL2):
+    """Base whose error does not name the option."""
 
     def __post_init__(self):
         if not (self.scale >= 0 and self.delta > 0):
@@ -325,37 +325,45 @@ class Gruff(bl.UCRL2):
 BROKEN = [
     ("has_valid_shapes", Flat(), r"has q of shape \(4,\); it must be \(1, 2, 2\)"),
     ("has_valid_shapes", Fractional(), "has type float64; actions must be integers"),
-    ("has_valid_shapes", Outside(), "contains action 9; actions are 0 .. 1"),
-    ("has_valid_shapes", Endless(), r"v\[H\] = \[1. 1.\]; it must be 0 after the last step"),
+    ("has_valid_shapes", InvalidAction(), "contains action 9; actions are 0 .. 1"),
+    ("has_valid_shapes", ValueAfterEnd(), r"v\[H\] = \[1. 1.\]; it must be 0 after the last step"),
     ("has_valid_shapes", Nan(), "has q that are not all finite numbers"),
-    ("is_greedy", Timid(), "takes an action with q = 0.0 at step 0, state 0; the largest q is"),
-    ("is_greedy", Modest(), r"gives v\[0, 0\] = 0.5; the largest q is 1.0"),
-    ("stays_in_range", Boundless(), r"with 1 steps left it must lie in 0 .. 1"),
-    ("is_pure", Moody(), "gives a different plan for the same counts when it plans again"),
-    ("is_pure", Grabbing(), "changes the visits that it reads"),
-    ("is_pure", Forgetful(), "changes the transitions that it reads"),
-    ("is_pure", Drifting(), "gives a different plan in a learner than for the same counts alone"),
+    (
+        "is_greedy",
+        WorstAction(),
+        "takes an action with q = 0.0 at step 0, state 0; the largest q is",
+    ),
+    ("is_greedy", HalvedValue(), r"gives v\[0, 0\] = 0.5; the largest q is 1.0"),
+    ("stays_in_range", Unbounded(), r"with 1 steps left it must lie in 0 .. 1"),
+    ("is_pure", Alternating(), "gives a different plan for the same counts when it plans again"),
+    ("is_pure", ChangesInput(), "changes the visits that it reads"),
+    ("is_pure", ChangesCounts(), "changes the transitions that it reads"),
+    (
+        "is_pure",
+        ChangesConstants(),
+        "gives a different plan in a learner than for the same counts alone",
+    ),
     (
         "ignores_arrival_order",
-        Stubborn(),
+        Stateful(),
         "gives a different plan when the same episodes arrive in a different order",
     ),
     (
         "is_optimistic",
-        Believing(),
+        WithoutBonus(),
         r"in \d+ of 20 runs its value was below .* at most 1 are allowed",
     ),
     ("accepts_pooled_counts", Staged(), "gives a different plan for pooled counts"),
-    ("survives_snapshot", Stubborn(), "a part must not keep state of its own"),
+    ("survives_snapshot", Stateful(), "a part must not keep state of its own"),
     (
         "declares_reads",
-        Secretive(),
+        Undeclared(),
         "declares reads='everything' and reads_visits=False, but reads more",
     ),
-    ("declares_reads", SecretiveUCRL2(scale=0.3), "declares reads='successors' and"),
+    ("declares_reads", UndeclaredUCRL2(scale=0.3), "declares reads='successors' and"),
     (
         "declares_reads",
-        Crowded(),
+        ReadsVisits(),
         "declares reads='successors' and reads_visits=False, but reads more",
     ),
     (
@@ -375,25 +383,25 @@ BROKEN = [
     ),
     (
         "runs_compiled",
-        Careless(),
+        LogOfZero(),
         r"raises ValueError \(.*\) in Python, where compiled code continues",
     ),
-    ("runs_compiled", Worldly(), "gives a different result compiled than in Python"),
+    ("runs_compiled", ReadsGlobal(), "gives a different result compiled than in Python"),
     (
         "engines_agree",
-        Drifting(),
+        ChangesConstants(),
         "gives a different .* with the .* engine and .* planning .* equal to the bit",
     ),
     (
         "engines_agree",
-        Moody(),
+        Alternating(),
         "gives a different regret with the reference engine and incremental planning",
     ),
-    ("rejects_invalid_options", Credulous(), "accepts delta=nan; it must raise a ValueError"),
+    ("rejects_invalid_options", Unchecked(), "accepts delta=nan; it must raise a ValueError"),
     (
         "rejects_invalid_options",
-        Gruff(),
-        "Gruff rejects .* with 'no'; the message must be one line that names",
+        UnclearError(),
+        "UnclearError rejects .* with 'no'; the message must be one line that names",
     ),
 ]
 
@@ -412,8 +420,10 @@ def test_every_check_has_a_base_that_it_fails_on() -> None:
 def test_a_base_that_fails_a_check_gets_a_message_that_says_why(
     name: str, base: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if isinstance(base, Worldly):  # a global is what it was when the backup was compiled
-        Worldly.backup.batch  # noqa: B018
+    if isinstance(
+        base, ReadsGlobal
+    ):  # a compiled backup keeps the value that a global had when it was compiled
+        ReadsGlobal.backup.batch  # noqa: B018
         monkeypatch.setitem(globals(), "FACTOR", 0.5)
     [check] = [check for check in base_checks(base) if check.name == name]
     with pytest.raises(AssertionError, match=message) as raised:
@@ -422,7 +432,7 @@ def test_a_base_that_fails_a_check_gets_a_message_that_says_why(
     assert line.endswith(f". To skip this check, pass without=['{name}'].")
 
 
-def test_what_a_base_says_of_itself_is_not_asked_of_it() -> None:
+def test_checks_that_contradict_a_declaration_are_omitted() -> None:
     def names(base: Any) -> set[str]:
         return {check.name for check in base_checks(base)}
 
@@ -437,6 +447,6 @@ def test_what_a_base_says_of_itself_is_not_asked_of_it() -> None:
 
 
 @pytest.mark.parametrize("base", ["ucrl2", bl.UCRL2, Plain])
-def test_what_is_no_base_is_refused(base: Any) -> None:
+def test_an_object_that_is_not_a_base_is_rejected(base: Any) -> None:
     with pytest.raises(TypeError, match=r"^base must be a Base or have a method plan, got .*\.$"):
         check_base(base)

@@ -1,4 +1,4 @@
-"""The suite for a delay law: what is built in passes, and each check fails on one made for it."""
+"""Tests of the suite for a delay law: built-in laws pass, and each check has one that fails."""
 
 import math
 from functools import partial
@@ -25,12 +25,12 @@ BUILT_IN = [
 
 
 @pytest.mark.parametrize("law", BUILT_IN, ids=lambda law: law.name)
-def test_what_is_built_in_passes(law: Law) -> None:
+def test_built_in_laws_pass(law: Law) -> None:
     check_law(law)
 
 
 def dice(p):
-    """The quantile function of a die."""
+    """Return the quantiles of a die."""
     return np.maximum(np.ceil(6 * p), 1)
 
 
@@ -47,7 +47,7 @@ def falling(p):
 
 
 def by_rank(p):
-    """What an episode gets depends on who is asked with it."""
+    """Return delays that depend on the other episodes of the call."""
     return np.argsort(np.argsort(p)) % 6 + 1
 
 
@@ -59,7 +59,7 @@ def die(name: Any = "die", mean: float = 3.5, inverse: Any = dice) -> Law:
     return Law(name, mean, inverse)
 
 
-def test_a_law_of_your_own_passes() -> None:
+def test_a_valid_law_passes() -> None:
     check_law(die())
 
 
@@ -78,20 +78,20 @@ class Seedless(Law):
         return super().draw(seed=0, episodes=episodes, first=first, step=step)
 
 
-class Restless(Law):
+class Unseeded(Law):
     def draw(self, *, seed, episodes, first=1, step=0):
         return np.random.default_rng().integers(1, 7, episodes)
 
 
 class Shifted(Law):
-    """Its draws are one later than its quantiles say."""
+    """Law whose delays are one longer than its quantiles."""
 
     def at(self, u):
         return super().at(u) + 1
 
 
 class Forgetful(Law):
-    """Comes back as another law."""
+    """Law that changes when it is pickled."""
 
     def __reduce__(self):
         return die, ("die", self.mean, partial(np.full_like, fill_value=3.0))
@@ -142,7 +142,7 @@ BROKEN = [
         die(inverse=by_rank),
         "gives an episode a different delay when it is drawn again",
     ),
-    ("is_reproducible", Restless("die", 3.5, dice), "gives an episode a different delay when"),
+    ("is_reproducible", Unseeded("die", 3.5, dice), "gives an episode a different delay when"),
     ("is_reproducible", Seedless("die", 3.5, dice), "gives the same delays for two seeds"),
     (
         "survives_pickling",
@@ -174,6 +174,6 @@ def test_a_law_that_fails_a_check_gets_a_message_that_says_why(
 
 
 @pytest.mark.parametrize("law", ["geometric:100", stats.poisson(3)])
-def test_what_is_no_law_is_refused(law: Any) -> None:
+def test_an_object_that_is_not_a_law_is_rejected(law: Any) -> None:
     with pytest.raises(TypeError, match=r"^law must be a law of belated.delays, got .*\.$"):
         check_law(law)

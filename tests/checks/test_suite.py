@@ -1,4 +1,4 @@
-"""Checks as things: chosen by name, called one by one, listed with what they hold."""
+"""Tests of the selection of checks and of their names and descriptions."""
 
 import ast
 import inspect
@@ -35,14 +35,14 @@ def test_every_check_has_a_unique_name_and_a_description(
 
 
 @every_suite
-def test_a_check_is_left_out_by_its_name(suite: Any, at_once: Any, part: Any) -> None:
+def test_a_check_is_skipped_by_its_name(suite: Any, at_once: Any, part: Any) -> None:
     names = [check.name for check in suite(part)]
     assert [check.name for check in suite(part, without=names[1:])] == names[:1]
     at_once(part, without=names)
 
 
 @every_suite
-def test_a_name_that_no_check_has_is_refused(suite: Any, at_once: Any, part: Any) -> None:
+def test_an_unknown_name_of_a_check_is_rejected(suite: Any, at_once: Any, part: Any) -> None:
     for call in (suite, at_once):
         with pytest.raises(ValueError, match=r"^without must contain only .*; got 'speed'\.$"):
             call(part, without=["speed"])

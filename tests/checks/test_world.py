@@ -1,4 +1,4 @@
-"""The suite for a world: what is built in passes, and each check fails on one made to fail it."""
+"""Tests of the suite for a world: built-in worlds pass, and each check has one that fails."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -23,7 +23,7 @@ def test_every_kind_of_world_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_what_is_built_in_passes(name: str) -> None:
+def test_built_in_worlds_pass(name: str) -> None:
     check_world(parse(name))
 
 
@@ -41,8 +41,8 @@ WORLD = bl.MDP.dense(
 )
 
 
-def but(name: str, *changes: tuple[Any, float]) -> bl.MDP:
-    """The world with some entries of one array changed."""
+def change(name: str, *changes: tuple[Any, float]) -> bl.MDP:
+    """Return the world with some entries of one array changed."""
     array = getattr(WORLD, name).copy()
     for at, value in changes:
         array[at] = value
@@ -51,11 +51,11 @@ def but(name: str, *changes: tuple[Any, float]) -> bl.MDP:
 
 def impossible() -> bl.MDP:
     """Return a world whose cumulative sums lead to a successor of probability 0."""
-    return replace(but("prob", (0, 1.0), (1, 0.0)), cum=WORLD.cum)
+    return replace(change("prob", (0, 1.0), (1, 0.0)), cum=WORLD.cum)
 
 
 class Drifting(bl.MDP):
-    """Its first state is drawn anew whenever somebody looks."""
+    """World whose start distribution differs at every access."""
 
     def __getattribute__(self, name: str) -> Any:
         value = super().__getattribute__(name)
@@ -69,28 +69,28 @@ def drifting() -> bl.MDP:
 BROKEN = [
     (
         "has_valid_transitions",
-        but("prob", (0, 0.7)),
+        change("prob", (0, 0.7)),
         r"The probabilities of stage 0, state 0, action 0 are \[0.7 0.5\]",
     ),
     (
         "has_valid_transitions",
-        but("prob", (0, -0.5), (1, 1.5)),
+        change("prob", (0, -0.5), (1, 1.5)),
         "they must be at least 0 and sum to 1",
     ),
     (
         "has_valid_transitions",
-        but("cum", (0, 0.9)),
+        change("cum", (0, 0.9)),
         r"have the cumulative sums \[0.5 1. \], but the world has \[0.9 1. \]",
     ),
     (
         "has_valid_transitions",
-        but("succ", (0, 1)),
+        change("succ", (0, 1)),
         r"of stage 0, state 0, action 0 are \[1 1\]; they must be in increasing",
     ),
-    ("has_valid_transitions", but("succ", (1, 3)), "succ contains 3; states are 0 .. 2"),
+    ("has_valid_transitions", change("succ", (1, 3)), "succ contains 3; states are 0 .. 2"),
     (
         "has_valid_transitions",
-        but("ptr", (1, 0)),
+        change("ptr", (1, 0)),
         "ptr must increase from 0 to the number of successors",
     ),
     (
@@ -100,7 +100,7 @@ BROKEN = [
     ),
     (
         "has_valid_rewards",
-        but("rewards", ((0, 1, 0), 1.5)),
+        change("rewards", ((0, 1, 0), 1.5)),
         "of stage 0, state 1, action 0 is 1.5; it must",
     ),
     (
@@ -110,7 +110,7 @@ BROKEN = [
     ),
     (
         "has_valid_start",
-        but("start", (0, 0.6)),
+        change("start", (0, 0.6)),
         r"The probabilities of the first state are \[0.6 0.5 0. \]",
     ),
     (
@@ -120,12 +120,12 @@ BROKEN = [
     ),
     (
         "has_attainable_value",
-        but("rewards", ((0, 2, 0), 3.0)),
+        change("rewards", ((0, 2, 0), 3.0)),
         "of state 1 at step 0 is 7.3125; it must lie in 0 .. 4",
     ),
     (
         "has_attainable_value",
-        but("rewards", ((0, 0, 0), np.nan)),
+        change("rewards", ((0, 0, 0), np.nan)),
         "The optimal value of state 0 at step 0 is nan",
     ),
     (
@@ -135,12 +135,12 @@ BROKEN = [
     ),
     (
         "plays_valid_episodes",
-        but("start", (0, 1.0), (1, 0.0)),
+        change("start", (0, 1.0), (1, 0.0)),
         "An episode starts in state 1, which has probability 0",
     ),
     (
         "plays_valid_episodes",
-        but("rewards", ((0, 1, 0), 1.5)),
+        change("rewards", ((0, 1, 0), 1.5)),
         r"has rewards\[.\] = 1.5; rewards lie in",
     ),
     (
@@ -150,7 +150,7 @@ BROKEN = [
     ),
     (
         "matches_value",
-        but("cum", (4, 0.0), (6, 0.0)),
+        change("cum", (4, 0.0), (6, 0.0)),
         r"The value of a policy is 2\..*, but 400 episodes have a mean return",
     ),
     ("engines_agree", drifting(), "gives a different .* equal to the bit"),
@@ -173,6 +173,6 @@ def test_a_world_that_fails_a_check_gets_a_message_that_says_why(
     assert line.endswith(f". To skip this check, pass without=['{name}'].")
 
 
-def test_what_is_no_world_is_refused() -> None:
+def test_an_object_that_is_not_a_world_is_rejected() -> None:
     with pytest.raises(TypeError, match=r"^world must be an MDP, got 'chain-3'\.$"):
         check_world("chain-3")  # type: ignore[arg-type]

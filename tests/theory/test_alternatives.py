@@ -1,4 +1,4 @@
-"""Orders of other ways to bear with delay."""
+"""Tests of the orders of other methods for delayed feedback."""
 
 import math
 
@@ -42,13 +42,13 @@ def test_the_lower_bound_has_its_formula() -> None:
     assert least.order
 
 
-def test_a_negative_longest_delay_is_refused() -> None:
+def test_a_negative_longest_delay_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"^longest_delay must be at least 0, got -1.$"):
         explicit_exploration(CHAIN, episodes=9, longest_delay=-1)
 
 
 @pytest.mark.parametrize("copies", [0, 10])
-def test_too_few_or_too_many_instances_are_refused(copies: float) -> None:
-    sentence = rf"^copies must lie between 1 and K = 9, got {copies}.$"
-    with pytest.raises(ValueError, match=sentence):
+def test_too_few_or_too_many_instances_are_rejected(copies: float) -> None:
+    message = rf"^copies must lie between 1 and K = 9, got {copies}.$"
+    with pytest.raises(ValueError, match=message):
         multi_instance("ucrl2", CHAIN, episodes=9, mean_delay=1, copies=copies)

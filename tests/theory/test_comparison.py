@@ -18,32 +18,32 @@ def test_no_order_is_below_the_lower_bound() -> None:
         assert guarantee.order.total >= least.total
 
 
-def test_every_base_is_compared_in_every_way() -> None:
+def test_every_base_is_compared_with_every_updater() -> None:
     found = [(one.base, one.updating) for one in compare(CHAIN, episodes=K, mean_delay=300)]
     ways = [(base, way) for base in BASES for way in ("active", "lazy", "multi")]
     assert found == [*ways, (None, "explicit")]
 
 
-def test_delay_fades_where_the_terms_change_sides() -> None:
+def test_delay_fades_where_the_delay_term_falls_below_the_leading_term() -> None:
     for guarantee in compare(Shape(4, 2, 3), episodes=K, mean_delay=20, alpha=3):
         if guarantee.updating == "multi":
             assert guarantee.order_fades is None
             continue
         fades = guarantee.order_fades
         assert fades is not None
-        before, then = again(guarantee, fades - 1), again(guarantee, fades)
+        before, then = order_of(guarantee, fades - 1), order_of(guarantee, fades)
         assert then.delay < then.leading
         assert before.delay >= before.leading
 
 
-def again(guarantee: Guarantee, episodes: int) -> Regret:
-    """The same order for another number of episodes."""
+def order_of(guarantee: Guarantee, episodes: int) -> Regret:
+    """Return the same order for a different number of episodes."""
     every = compare(Shape(4, 2, 3), episodes=episodes, mean_delay=20, alpha=3)
     [same] = [x for x in every if (x.base, x.updating) == (guarantee.base, guarantee.updating)]
     return same.order
 
 
-def test_nonsense_is_refused() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     with pytest.raises(
         ValueError, match=r"^alpha must be at least 1 \(inf is active updating\), got 0\.$"
     ):

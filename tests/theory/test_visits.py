@@ -1,4 +1,4 @@
-"""Sums along paths against their definition, and the formula of their bound."""
+"""Tests of sums along paths against their definition, and of the formula of their bound."""
 
 import math
 
@@ -40,7 +40,7 @@ def test_the_last_state_may_be_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("states", "actions", "sentence"),
+    ("states", "actions", "message"),
     [
         ([[0]], [[0, 0]], r"states must have shape \(1, 3\) for 1 delays, got \(1, 1\)."),
         (
@@ -52,8 +52,8 @@ def test_the_last_state_may_be_left_out() -> None:
         ([[0, 1]], [[0, -1]], "actions must lie in 0 .. 0, got -1 .. 0."),
     ],
 )
-def test_paths_that_do_not_fit_are_refused(states, actions, sentence: str) -> None:
-    with pytest.raises(ValueError, match=f"^{sentence}$"):
+def test_paths_that_do_not_fit_are_rejected(states, actions, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
         visit_sums(Shape(2, 1, 2), states=states, actions=actions, delays=[0])
 
 
@@ -72,7 +72,7 @@ def test_visit_bound_has_its_formula() -> None:
     assert inverse == pytest.approx(2 * 50 * math.log(400_000) + 50 * 164.5 * math.log(16 * 164.5))
 
 
-def test_nothing_missing_adds_nothing() -> None:
+def test_the_bound_without_missing_episodes() -> None:
     assert visit_bound(SHAPE, 100, missing=0, power=1) == pytest.approx(100 * math.log(4000))
     assert visit_bound(SHAPE, 100, missing=0, power=0.5) == pytest.approx(4 * math.sqrt(25_000))
 

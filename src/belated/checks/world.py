@@ -113,12 +113,12 @@ def require_valid_indices(world: MDP) -> None:
     )
 
 
-def require_distribution(what: str, probabilities: Floats, cum: Floats) -> None:
+def require_distribution(label: str, probabilities: Floats, cum: Floats) -> None:
     """Require that probabilities sum to 1 and that their cumulative sums match.
 
     Parameters
     ----------
-    what : str
+    label : str
         Name of the probabilities in messages.
     probabilities : array of float64
         Probabilities.
@@ -127,11 +127,11 @@ def require_distribution(what: str, probabilities: Floats, cum: Floats) -> None:
     """
     require(
         (probabilities >= 0).all() and abs(probabilities.sum() - 1) <= TOLERANCE,
-        f"{what} are {probabilities}; they must be at least 0 and sum to 1.",
+        f"{label} are {probabilities}; they must be at least 0 and sum to 1.",
     )
     require(
         cum[-1] == 1.0 and np.allclose(cum, np.cumsum(probabilities), rtol=0, atol=1e-8),
-        f"{what} have the cumulative sums {np.cumsum(probabilities)}, but the world has {cum}.",
+        f"{label} have the cumulative sums {np.cumsum(probabilities)}, but the world has {cum}.",
     )
 
 
