@@ -16,7 +16,7 @@ from belated.cli.tables import show
 
 if TYPE_CHECKING:
     from belated.episode import Shape
-    from belated.theory.comparison import Promise
+    from belated.theory.comparison import Guarantee as Promise
     from belated.theory.regret import Regret
 
 LARGE = 10**9
@@ -94,8 +94,12 @@ class Asked:
 
     def check(self) -> None:
         """Refuse what makes no sense, at the option it came from."""
-        from belated.theory.competitors import check_longest_delay
-        from belated.theory.inputs import check_alpha, check_delta, check_mean_delay
+        from belated.theory.validation import (
+            check_alpha,
+            check_delta,
+            check_longest_delay,
+            check_mean_delay,
+        )
 
         check_size("episodes", self.episodes, LONG)
         with sentence("--mean-delay"):
@@ -123,7 +127,7 @@ class Asked:
     def best_alphas(self) -> dict[str, float]:
         """The alpha with the least bound, for each base."""
         from belated.theory import best_alpha
-        from belated.theory.classes import BASES
+        from belated.theory.bonus import BASES
 
         return {base: best_alpha(self.shape, base=base, **self.late) for base in BASES}
 
@@ -160,7 +164,7 @@ def as_object(asked: Asked, promises: "Sequence[Promise]") -> dict[str, Any]:
         {
             "asked": given,
             "psi": psi(asked.mean_delay, asked.episodes, asked.delta),
-            "most_regret": unbeaten.most,
+            "most_regret": unbeaten.max_regret,
             "lower_bound_order": unbeaten.total,
             "best_alpha": asked.best_alphas(),
             "promises": [

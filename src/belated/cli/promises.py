@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from belated.cli.bounds import Asked
-    from belated.theory.comparison import Promise
+    from belated.theory.comparison import Guarantee as Promise
     from belated.theory.regret import Regret
 
 LONG = 10**18
@@ -133,7 +133,7 @@ def vacuous(asked: "Asked", promises: "Sequence[Promise]") -> str:
     """How much the numbers are worth."""
     proven = [promise.bound for promise in promises if promise.bound is not None]
     empty = sum(bound.vacuous for bound in proven)
-    most = f"K H = {proven[0].most:,}, all that {asked.episodes:,} episodes can earn"
+    most = f"K H = {proven[0].max_regret:,}, all that {asked.episodes:,} episodes can earn"
     if empty == len(proven) and all(promise.order.vacuous for promise in promises):
         return f"Every total is vacuous: it is above {most}. Only proportions mean anything."
     if empty == len(proven):
