@@ -10,11 +10,10 @@ from belated.checks.engines import agree
 from belated.checks.suite import Check, choose, hold
 from belated.delays.laws import geometric
 from belated.episode import Episode, Floats, Ints, Policy
-from belated.exact.best import optimal_actions
-from belated.exact.values import optimal_table, optimal_value, policy_value
+from belated.exact.values import optimal_actions, optimal_table, optimal_value, policy_value
 from belated.learner.bases.ucbvi_ch import UCBVI_CH
 from belated.learner.updaters import Active
-from belated.mdp.model import MDP, TOLERANCE
+from belated.mdp.model import MDP, PROBABILITY_TOLERANCE
 from belated.mdp.play import play
 
 STEPS: Final = 8000
@@ -61,7 +60,7 @@ def doubtful(world: MDP) -> Ints:
     rows = np.repeat(np.arange(size.size), size)
     total = np.cumsum(world.prob)
     within = total - np.repeat(total[first] - world.prob[first], size)
-    odd = ~((world.prob >= 0) & (abs(within - world.cum) <= TOLERANCE))
+    odd = ~((world.prob >= 0) & (abs(within - world.cum) <= PROBABILITY_TOLERANCE))
     odd[1:] |= (rows[1:] == rows[:-1]) & (np.diff(world.succ) <= 0)
     odd[world.ptr[1:] - 1] |= world.cum[world.ptr[1:] - 1] != 1
     return np.unique(rows[odd])
@@ -97,7 +96,7 @@ def hold_indices(world: MDP) -> None:
 def hold_law(what: str, chances: Floats, cum: Floats) -> None:
     """Hold that chances sum to one, and that draws follow them."""
     hold(
-        (chances >= 0).all() and abs(chances.sum() - 1) <= TOLERANCE,
+        (chances >= 0).all() and abs(chances.sum() - 1) <= PROBABILITY_TOLERANCE,
         f"{what} are {chances}; they must be at least 0 and sum to 1.",
     )
     hold(
@@ -127,7 +126,7 @@ def has_a_value(world: MDP) -> None:
     hold_indices(world)
     v = optimal_table(world)
     left = np.arange(world.shape.horizon, -1, -1.0)[:, None]
-    for h, s in np.argwhere(~((v >= 0) & (v <= left + TOLERANCE)))[:1]:
+    for h, s in np.argwhere(~((v >= 0) & (v <= left + PROBABILITY_TOLERANCE)))[:1]:
         raise AssertionError(
             f"The optimal value of state {s} at step {h} is {v[h, s]}; "
             f"it must lie in 0 .. {left[h, 0]:g}."
