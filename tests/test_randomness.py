@@ -1,4 +1,4 @@
-"""Addressed randomness: the published generator, and draws that do not know of each other."""
+"""Counter-based random numbers: the published generator, and independent draws."""
 
 import numpy as np
 import pytest
@@ -124,9 +124,9 @@ def test_a_seed_is_a_key_of_64_bits() -> None:
     assert check_seed(np.uint64(2**64 - 1)) == 2**64 - 1
     for seed in (-1, 2**64):
         with pytest.raises(
-            ValueError, match=rf"^seed is {seed}; it must lie in 0 \.\. 2\*\*64 - 1\.$"
+            ValueError, match=rf"^seed must lie in 0 \.\. 2\*\*64 - 1, got {seed}\.$"
         ):
             check_seed(seed)
     for wrong in (1.0, "1", None, True):
-        with pytest.raises(TypeError, match=rf"^seed must be an integer, not {wrong!r}\.$"):
+        with pytest.raises(TypeError, match=rf"^seed must be an integer, got {wrong!r}\.$"):
             check_seed(wrong)

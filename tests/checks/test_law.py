@@ -104,8 +104,8 @@ class Lenient(Law):
 
 BROKEN = [
     ("named", die(name=" "), "The law's name is ' '; it must be a word"),
-    ("whole", die(inverse=halves), "law 'die' gave the delay 0.5; a delay is a whole number"),
-    ("whole", die(inverse=early), "gave the delay -[12].0; a delay is a whole number"),
+    ("whole", die(inverse=halves), "quantiles of law 'die' must be whole numbers .*, got 0.5"),
+    ("whole", die(inverse=early), "must be whole numbers of at least 0, or inf, got -[12].0"),
     ("whole", Negative("die", 0.5, dice), "gives the delay -[12]; allowed are 0 .. NEVER"),
     ("whole", Shapeless("die", 3.5, dice), r"gives delays of shape \(12,\) and type int64 for"),
     (

@@ -163,7 +163,7 @@ def test_an_end_that_is_also_passed_through_is_refused_and_may_be_a_state_of_its
             return (*super().step(action)[:2], False, False, {})
 
     env = DelayedFeedback(Returning(last=1), constant(0), horizon=4, reward_map=COST)
-    with pytest.raises(ValueError, match=r"^State 0 was passed through and also ended an episode"):
+    with pytest.raises(ValueError, match=r"^State 0 must not both end an episode early"):
         played(env, [5, 5])
     env = DelayedFeedback(
         Returning(last=1), constant(0), horizon=4, reward_map=COST, end_state=True
@@ -209,47 +209,47 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
         (
             lambda: DelayedFeedback("FrozenLake-v1", constant(0)),
             TypeError,
-            r"^env is 'FrozenLake-v1'; it must be a Gymnasium environment\.$",
+            r"^env must be a Gymnasium environment, got 'FrozenLake-v1'\.$",
         ),
         (
             lambda: DelayedFeedback(WorldEnv(bl.chain(3)), constant(0), reward_map=(1, 0)),
             TypeError,
-            r"^reward_map is \(1, 0\); it must be an Affine map\.$",
+            r"^reward_map must be an Affine map, got \(1, 0\)\.$",
         ),
         (
             lambda: DelayedFeedback(WorldEnv(bl.chain(3)), 100),
             TypeError,
-            r"^delay is 100; it must be a law of belated\.delays\.$",
+            r"^delay must be a law of belated\.delays, got 100\.$",
         ),
         (
             lambda: DelayedFeedback(gymnasium.make("CartPole-v1"), constant(0)),
             TypeError,
-            r"^The observation space of .* is Box\(.*\); it must be Discrete\.$",
+            r"^The observation space of .* must be Discrete, got Box\(.*\)\.$",
         ),
         (
             lambda: DelayedFeedback(Boxed(), constant(0)),
             TypeError,
-            r"^The action space of .* is Box\(.*\); it must be Discrete\.$",
+            r"^The action space of .* must be Discrete, got Box\(.*\)\.$",
         ),
         (
             lambda: DelayedFeedback(Walk(), constant(0)),
             ValueError,
-            r"has no limit of its own; give DelayedFeedback a horizon\.$",
+            r"has no limit of steps; give DelayedFeedback horizon=\.$",
         ),
         (
             lambda: DelayedFeedback(WorldEnv(bl.chain(3)), constant(0), horizon=4),
             ValueError,
-            r"^horizon is 4; episodes of .* have at most 3 steps\.$",
+            r"^horizon must be at most 3, the limit of .*, got 4\.$",
         ),
         (
             lambda: DelayedFeedback(gymnasium.make("FrozenLake-v1"), constant(0), horizon=101),
             ValueError,
-            r"^horizon is 101; episodes of .* have at most 100 steps\.$",
+            r"^horizon must be at most 100, the limit of .*, got 101\.$",
         ),
         (
             lambda: played(DelayedFeedback(Walk(), constant(0), horizon=2), [5]),
             ValueError,
-            r"^A reward of -3 is -3 under reward_map; give DelayedFeedback reward_map=Affine\.onto",
+            r"^reward_map must map rewards into \[0, 1\], got -3 for the reward -3; give Delayed",
         ),
         (
             lambda: played(
@@ -259,7 +259,7 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
                 [5],
             ),
             ValueError,
-            r"^A reward of 0 is 3 under reward_map; give DelayedFeedback reward_map=Affine\.onto",
+            r"^reward_map must map rewards into \[0, 1\], got 3 for the reward 0; give Delayed",
         ),
         (
             lambda: played(
@@ -272,7 +272,7 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
                 [6, 6],
             ),
             ValueError,
-            r"^The environment cut episode 1 off after 2 steps; horizon is 3, and it must be",
+            r"^horizon must be at most 2, got 3: the environment truncated episode 1 after",
         ),
     ],
 )

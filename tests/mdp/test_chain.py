@@ -38,7 +38,7 @@ def test_a_chain_is_stored_once_starts_at_the_left_and_is_as_long_as_its_horizon
         ({"S": 5, "horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
         (
             {"S": 5, "reward_on": "arrival"},
-            r"^reward_on is 'arrival'; it must be 'state' or 'state_right'\.$",
+            r"^reward_on must be 'state' or 'state_right', got 'arrival'\.$",
         ),
     ],
 )

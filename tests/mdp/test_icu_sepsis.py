@@ -115,7 +115,7 @@ def test_the_authors_package_is_read_and_not_imported():
         ({"horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
         (
             {"inadmissible": "raise_exception"},
-            r"^inadmissible is 'raise_exception'; it must be 'mean' or 'terminate'\.$",
+            r"^inadmissible must be 'mean' or 'terminate', got 'raise_exception'\.$",
         ),
     ],
 )

@@ -105,20 +105,20 @@ def test_draw_agrees_with_a_plain_search_for_every_length():
     [
         (
             Policy(np.zeros((3, 2), np.int32)),
-            r"^The policy's actions have shape \(3, 2\); this world needs \(H, S\) = \(2, 2\)\.$",
+            r"^The policy's actions must have shape \(H, S\) = \(2, 2\) .*, got \(3, 2\)\.$",
         ),
         (
             Policy(np.array([[0, 0], [0, 1]], np.int32)),
-            r"^The policy's action at stage 1, state 1 is 1; allowed are 0 \.\. 0\.$",
+            r"^The policy's action at step 1, state 1 must be in 0 \.\. 0, got 1\.$",
         ),
         (
             Policy(np.array([[-1, 0], [0, 0]], np.int32)),
-            r"^The policy's action at stage 0, state 0 is -1; allowed are 0 \.\. 0\.$",
+            r"^The policy's action at step 0, state 0 must be in 0 \.\. 0, got -1\.$",
         ),
         (
             Policy(np.zeros((2, 2), np.int32), np.ones((2, 2, 2), np.bool_)),
-            r"^The policy's explore has shape \(2, 2, 2\); this world needs "
-            r"\(H, S, A\) = \(2, 2, 1\)\.$",
+            r"^The policy's explore must have shape \(H, S, A\) = \(2, 2, 1\) in this world, "
+            r"got \(2, 2, 2\)\.$",
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_policy_that_does_not_fit_the_world_is_refused(policy, sentence):
 def test_a_bad_seed_or_episode_is_refused():
     world = MDP.dense(np.ones((1, 1, 1)), np.zeros((1, 1)), horizon=1)
     policy = Policy(np.zeros((1, 1), np.int32))
-    with pytest.raises(ValueError, match=r"^seed is -1; it must lie in"):
+    with pytest.raises(ValueError, match=r"^seed must lie in .*, got -1\.$"):
         play(world, policy, seed=-1, episode=0)
     with pytest.raises(ValueError, match=r"^episode is -1; it must be at least 0\.$"):
         play(world, policy, seed=0, episode=-1)
