@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.episode import Bools, Floats, Ints, Shape, check_integer
-from belated.mdp.model import MDP
+from belated.mdp.model import MDP, start_distribution
 from belated.mdp.rewards import Affine
 
 START_CHECK_RESETS: Final = 32
@@ -90,7 +90,7 @@ class Outcomes:
 def _build_world(outcomes: Outcomes, start: int | ArrayLike, horizon: int) -> MDP:
     """Return the world of a table, with an additional state for the end where needed."""
     S, A = outcomes.states, outcomes.actions
-    first = _check_start(start, S)
+    first, _ = start_distribution(S, start)
     # Terminating transitions into a state that is also passed through lead to state S instead.
     live = _live_states(outcomes, first)
     y = np.where(outcomes.terminated & live[outcomes.y], S, outcomes.y)
@@ -119,12 +119,6 @@ def _build_world(outcomes: Outcomes, start: int | ArrayLike, horizon: int) -> MD
         start=np.append(first, np.zeros(states - S)),
     )
     return replace(world, reward_map=reward_map)
-
-
-def _check_start(start: int | ArrayLike, states: int) -> Floats:
-    """Return `start` as a distribution, with the checks and messages of `MDP`."""
-    loops = _self_loops(np.arange(states), 1)
-    return MDP.sparse(Shape(states, 1, 1), loops, np.zeros((states, 1)), start=start).start
 
 
 def _self_loops(states: Ints, actions: int) -> tuple[Ints, Ints, Ints, Floats]:

@@ -224,7 +224,7 @@ class MDP:
                 f"The probabilities of {_format_row(shape, homogeneous, row)} must sum to 1 "
                 f"within {PROBABILITY_TOLERANCE:g}, got {sums[row]}."
             )
-        first, first_cum = _start_distribution(shape, start)
+        first, first_cum = start_distribution(S, start)
         return cls(
             shape=shape,
             ptr=ptr,
@@ -389,9 +389,11 @@ def _check_rewards(shape: Shape, rewards: Floats) -> Floats:
     return rewards.reshape(-1, *shape.table[1:])
 
 
-def _start_distribution(shape: Shape, start: int | ArrayLike) -> tuple[Floats, Floats]:
-    """Return the distribution of the first state and its cumulative sums, each of shape (S,)."""
-    S = shape.states
+def start_distribution(S: int, start: int | ArrayLike) -> tuple[Floats, Floats]:
+    """Return the distribution of the first state and its cumulative sums, each of shape (S,).
+
+    `S` is the number of states; `start` is a state or the probability of each state.
+    """
     if isinstance(start, int | np.integer) and not isinstance(start, bool):
         if not 0 <= start < S:
             raise ValueError(f"start must be in 0 .. {S - 1}, got {start}.")
