@@ -22,7 +22,7 @@ WORD = 2**32 - 1
 
 
 def by_hand(counter: list[int], key: list[int]) -> list[int]:
-    """Philox4x32-10 in integers of any size (Salmon et al. 2011, Section 3.3)."""
+    """Return Philox4x32-10 computed with Python integers (Salmon et al. 2011, Section 3.3)."""
     (a, b, c, d), (k0, k1) = counter, key
     for _ in range(10):
         high_a, low_a = divmod(0xD2511F53 * a, 2**32)
@@ -94,7 +94,7 @@ def test_the_streams_have_numbers_of_their_own() -> None:
 def draws(
     count: int, *, seed: int = 1, stream: int = 1, episode: int = 0, step: int = 0
 ) -> np.ndarray:
-    """Draws at addresses of which one part, the one given as -1, runs from 1."""
+    """Return draws at addresses whose part given as -1 runs from 1."""
     made = []
     for i in range(1, count + 1):
         made.append(uniform(*(i if x == -1 else x for x in (seed, stream, episode, step))))

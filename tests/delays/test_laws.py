@@ -255,7 +255,7 @@ def test_longest_delay_is_infinite_if_any_never_returns() -> None:
 
 @pytest.mark.parametrize("make", FOUR)
 @pytest.mark.parametrize("mean", [-1, math.nan, math.inf, -0.5, 2**54])
-def test_a_mean_that_no_delay_has_is_refused(make: Callable[[float], Law], mean: float) -> None:
+def test_a_mean_out_of_range_raises_an_error(make: Callable[[float], Law], mean: float) -> None:
     with pytest.raises(
         ValueError, match=rf"^mean of a {make.__name__} delay must lie in 0 \.\. 2\*\*53, "
     ):
@@ -263,13 +263,13 @@ def test_a_mean_that_no_delay_has_is_refused(make: Callable[[float], Law], mean:
 
 
 @pytest.mark.parametrize("mean", ["3", None, True])
-def test_a_mean_that_is_no_number_is_refused(mean: object) -> None:
+def test_a_mean_that_is_not_a_number_raises_an_error(mean: object) -> None:
     with pytest.raises(TypeError, match=r"^mean of a geometric delay must be a number, got "):
         geometric(mean)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("attempt", "sentence"),
+    ("attempt", "message"),
     [
         (lambda: constant(2.5), "mean of a constant delay must be a whole number, got 2.5."),
         (lambda: uniform(2.3), "mean of a uniform delay must be half of a whole number,"),
@@ -299,12 +299,12 @@ def test_a_mean_that_is_no_number_is_refused(mean: object) -> None:
     ],
 )
 def test_errors_state_in_one_line_what_is_expected(
-    attempt: Callable[[], object], sentence: str
+    attempt: Callable[[], object], message: str
 ) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011
         attempt()
     message = str(error.value)
-    assert message.startswith(sentence)
+    assert message.startswith(message)
     assert message.endswith(".")
     assert "\n" not in message
 

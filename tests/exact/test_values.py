@@ -35,7 +35,7 @@ def random_world(seed: int, H: int, S: int, A: int, *, homogeneous: bool = False
 
 
 def dense_values(world: MDP, weights: np.ndarray | None) -> np.ndarray:
-    """Backward induction on dense tables; V* where no weights are given."""
+    """Return V by backward induction on dense tables; V* if no weights are given."""
     p, r = world.transition_table(), world.reward_table()
     v = np.zeros((world.shape.horizon + 1, world.shape.states))
     for h in reversed(range(world.shape.horizon)):
@@ -51,7 +51,7 @@ def random_weights(seed: int, world: MDP) -> np.ndarray:
 
 
 def random_policy(seed: int, world: MDP) -> Policy:
-    """Explores in some cells, with one mark or several, and not in others."""
+    """Return a policy that explores in some cells, among one action or several."""
     rng = np.random.default_rng(seed)
     H, S, A = world.shape.table
     actions = rng.integers(0, A, (H, S)).astype(np.int32)
@@ -184,7 +184,7 @@ def test_one_marked_action_is_worth_what_playing_it_is():
 
 
 @pytest.mark.parametrize(
-    ("policy", "error", "sentence"),
+    ("policy", "error", "message"),
     [
         (
             np.zeros((3, 2), int),
@@ -230,6 +230,6 @@ def test_one_marked_action_is_worth_what_playing_it_is():
         (np.zeros(4, int), TypeError, r"^policy must be .* shape \(4,\) and type int64\.$"),
     ],
 )
-def test_a_bad_policy_is_refused_in_one_sentence(policy, error, sentence):
-    with pytest.raises(error, match=sentence):
+def test_a_bad_policy_raises_an_error(policy, error, message):
+    with pytest.raises(error, match=message):
         policy_value(chain(2), policy)

@@ -1,4 +1,4 @@
-"""Records come back late, whole, and as a world with the same table would have made them."""
+"""Records arrive after their delay, complete, and agree with the table of the environment."""
 
 import gymnasium
 import numpy as np
@@ -17,7 +17,7 @@ from worlds import laws
 
 
 class Walk(gymnasium.Env):
-    """States 10, 11, ... in a row; action 5 goes on and 6 holds; `last` ends, and -3 a step."""
+    """States 10, 11, ... in a row; action 5 moves on, 6 stays; each step costs 3."""
 
     def __init__(self, last=2, ends_at=None):
         self.observation_space = Discrete(last + 1, start=10)
@@ -39,7 +39,7 @@ COST = Affine.onto(-3, 0)
 
 
 def played(env, actions):
-    """The infos of an episode, the reset's first, and how it ended."""
+    """Play an episode; return its infos, from the reset on, and how it ended."""
     infos = [env.reset()[1]]
     for action in actions:
         _, _, terminated, truncated, info = env.step(action)
@@ -48,7 +48,7 @@ def played(env, actions):
 
 
 def record(env, actions, *, ahead=()):
-    """The record of an episode, taken from the reset after it."""
+    """Play an episode and return its record from the next reset."""
     for earlier in ahead:
         played(env, earlier)
     played(env, actions)
@@ -153,9 +153,9 @@ def test_what_never_returns_stays_missing():
     assert env.missing == 5
 
 
-def test_an_end_that_is_also_passed_through_is_refused_and_may_be_a_state_of_its_own():
+def test_an_end_in_a_state_that_is_passed_through_needs_end_state():
     class Returning(Walk):
-        """Going on beyond the last state ends where the walk began."""
+        """Walk in which moving on from the last state terminates in the first."""
 
         def step(self, action):
             if self._state == self._last and action == 5:
@@ -204,7 +204,7 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
 
 
 @pytest.mark.parametrize(
-    ("make", "kind", "sentence"),
+    ("make", "kind", "message"),
     [
         (
             lambda: DelayedFeedback("FrozenLake-v1", constant(0)),
@@ -276,13 +276,13 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
         ),
     ],
 )
-def test_what_cannot_be_wrapped_is_refused_with_a_sentence(make, kind, sentence):
-    with pytest.raises(kind, match=sentence):
+def test_an_environment_that_cannot_be_wrapped_raises_an_error(make, kind, message):
+    with pytest.raises(kind, match=message):
         make()
 
 
 class Boxed(Walk):
-    """A walk whose actions are anything between two numbers."""
+    """Walk with a continuous action space."""
 
     def __init__(self):
         super().__init__()

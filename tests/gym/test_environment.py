@@ -1,4 +1,4 @@
-"""Worlds of belated behind Gymnasium's interface."""
+"""Gymnasium environments of worlds."""
 
 import gymnasium
 import numpy as np
@@ -39,7 +39,7 @@ def test_info_says_how_many_steps_are_over():
     assert [env.step(0)[4] for _ in range(3)] == [{"step": 1}, {"step": 2}, {"step": 3}]
 
 
-def test_a_step_before_the_first_reset_is_refused():
+def test_a_step_before_the_first_reset_raises_an_error():
     with pytest.raises(gymnasium.error.ResetNeeded):
         WorldEnv(bl.chain(3)).step(0)
 
@@ -102,7 +102,7 @@ def test_a_world_that_changes_from_step_to_step_has_no_table(homogeneous):
 
 
 @pytest.mark.parametrize("action", [-1, 2])
-def test_an_action_outside_the_space_is_refused(action):
+def test_an_action_outside_the_space_raises_an_error(action):
     env = WorldEnv(bl.chain(3))
     env.reset()
     with pytest.raises(ValueError, match=rf"^action must be in 0 \.\. 1, got {action}\.$"):

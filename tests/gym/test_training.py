@@ -1,4 +1,4 @@
-"""A learner that only steps its environment learns what it would in simulation."""
+"""Training in an environment agrees with simulation."""
 
 import gymnasium
 import numpy as np
@@ -126,7 +126,7 @@ def test_without_the_world_there_are_returns_and_no_regret():
         _ = training.regret
 
 
-def test_progress_is_told_when_asked_for(capsys):
+def test_progress_is_shown_on_request(capsys):
     world = bl.chain(3)
     env = DelayedFeedback(WorldEnv(world), constant(1))
     train(env, learner_of(world), episodes=5, progress=True)
@@ -134,7 +134,7 @@ def test_progress_is_told_when_asked_for(capsys):
 
 
 @pytest.mark.parametrize(
-    ("make", "kind", "sentence"),
+    ("make", "kind", "message"),
     [
         (
             lambda env, learner: train(env.env, learner, episodes=1),
@@ -163,7 +163,7 @@ def test_progress_is_told_when_asked_for(capsys):
         ),
     ],
 )
-def test_what_does_not_fit_together_is_refused(make, kind, sentence):
+def test_arguments_that_do_not_match_raise_an_error(make, kind, message):
     env = DelayedFeedback(WorldEnv(bl.chain(3)), constant(0))
-    with pytest.raises(kind, match=sentence):
+    with pytest.raises(kind, match=message):
         make(env, learner_of(bl.chain(3)))

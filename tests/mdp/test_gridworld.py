@@ -9,7 +9,7 @@ SIDES = {UP: (LEFT, RIGHT), DOWN: (LEFT, RIGHT), LEFT: (UP, DOWN), RIGHT: (UP, D
 
 
 def picture_optimum(picture, *, horizon, slip):
-    """V*_1 at the upper left of a picture with walls # and a goal G, cell by cell."""
+    """Return V*_1 of the upper left cell of a picture with walls # and a goal G."""
     rows, columns = len(picture), len(picture[0])
     v = np.zeros((rows, columns))
 
@@ -96,7 +96,7 @@ def test_the_goal_holds_and_pays_and_no_move_leads_into_a_wall():
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
         ({"rows": 0}, r"^rows is 0; it must be at least 1\.$"),
         ({"horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
@@ -108,6 +108,6 @@ def test_the_goal_holds_and_pays_and_no_move_leads_into_a_wall():
         ({"walls": [(2, 3)]}, r"^walls must not contain the goal, got \(2, 3\)\.$"),
     ],
 )
-def test_an_impossible_grid_is_refused(options, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_an_impossible_grid_raises_an_error(options, message):
+    with pytest.raises(ValueError, match=message):
         gridworld(**{"rows": 3, "columns": 4, "horizon": 5, **options})

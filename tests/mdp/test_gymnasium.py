@@ -1,4 +1,4 @@
-"""Worlds read from tables agree with a dynamic programme over the tables themselves."""
+"""Worlds read from tables agree with dynamic programming on the tables."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from belated.mdp.rewards import Affine
 
 
 def dense_values(table, horizon):
-    """V*_1 of each state in the table's units; after an outcome that ends, nothing is earned."""
+    """Return V*_1(s) for each state in the units of the table; after termination rewards are 0."""
     v = [0.0] * len(table)
     for _ in range(horizon):
         v = [
@@ -30,7 +30,7 @@ def dense_values(table, horizon):
 
 
 class Tabled(gymnasium.Env):
-    """An environment that is its table and little else."""
+    """Environment with a table of transitions and a reset."""
 
     def __init__(self, table, starts=(0,), law=None):
         self.P = table
@@ -46,7 +46,7 @@ class Tabled(gymnasium.Env):
 
 @st.composite
 def tables(draw):
-    """Outcomes at random: a state may be passed through, end an episode, or both."""
+    """Draw a random table in which a state may be passed through, end an episode, or both."""
     states, actions = draw(st.integers(1, 5)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     ending = draw(st.sampled_from([0.0, 0.3, 0.9]))
@@ -165,7 +165,7 @@ ROW = {0: [(1.0, 0, 0.0, False)]}
 
 
 @pytest.mark.parametrize(
-    ("env", "arguments", "kind", "sentence"),
+    ("env", "arguments", "kind", "message"),
     [
         ("Blackjack-v1", {}, ValueError, r"^Blackjack-v1 must have a table of transitions P "),
         ("CartPole-v1", {}, ValueError, r"^CartPole-v1 must have a table of transitions P "),
@@ -207,12 +207,12 @@ ROW = {0: [(1.0, 0, 0.0, False)]}
         (Tabled({0: {0: []}}), {}, ValueError, r"^P\[state\]\[action\] .*, got a mapping of a"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_a_sentence(env, arguments, kind, sentence):
-    with pytest.raises(kind, match=sentence):
+def test_an_environment_that_cannot_be_read_raises_an_error(env, arguments, kind, message):
+    with pytest.raises(kind, match=message):
         from_gymnasium(env, **{"horizon": 5, **arguments})
 
 
-def test_an_id_without_gymnasium_is_refused_with_the_way_to_get_it(monkeypatch):
+def test_the_error_without_gymnasium_gives_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(
         ImportError, match=r"^from_gymnasium needs gymnasium: pip install 'belated\[gym\]'\.$"

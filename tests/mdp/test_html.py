@@ -9,7 +9,7 @@ from belated.mdp.html import describe_html, format_cell
 
 
 class Reader(HTMLParser):
-    """The rows of all tables, and whether every tag is closed in its turn."""
+    """Parser that collects the rows of all tables and checks that tags are closed in order."""
 
     def __init__(self, text):
         super().__init__()
@@ -58,7 +58,7 @@ def test_a_large_world_stays_small_on_the_page():
     assert len(text) < 1000
 
 
-def test_what_changes_from_step_to_step_is_said_and_not_listed():
+def test_transitions_that_differ_by_step_are_not_listed():
     p = np.full((3, 2, 1, 2), 0.5)
     for draws, phrase in (("bernoulli", "Bernoulli draws"), ("beta", "Beta draws")):
         changing = bl.MDP.dense(p, np.zeros((3, 2, 1)), reward_draws=draws)

@@ -13,7 +13,7 @@ REWARDS = np.array([[0.0], [1.0]])
 
 
 def rows(rng: np.random.Generator, *lead: int, states: int) -> np.ndarray:
-    """Random rows, about half of whose entries are zero."""
+    """Return random rows of probabilities, about half of which are zero."""
     p = rng.random((*lead, states)) * (rng.random((*lead, states)) < 0.5)
     p[..., 0] += 0.1
     return p / p.sum(axis=-1, keepdims=True)
@@ -87,7 +87,7 @@ def test_successors_are_those_of_the_stage_asked_for():
         np.testing.assert_array_equal(weights, probs)
 
 
-def test_a_world_keeps_no_hold_on_what_it_was_made_from():
+def test_a_world_copies_its_arguments():
     p, r, start = np.ones((1, 1, 1)), np.zeros((1, 1)), np.ones(1)
     world = MDP.dense(p, r, horizon=1, start=start)
     p[:], r[:], start[:] = 9, 9, 9
@@ -132,7 +132,7 @@ def test_a_world_survives_pickling():
     np.testing.assert_array_equal(copy.transition_table(), world.transition_table())
 
 
-def test_a_world_says_what_it_is():
+def test_repr_states_the_sizes_of_a_world():
     assert repr(MDP.sparse(SHAPE, ENTRIES, REWARDS)) == (
         "MDP(states=2, actions=1, horizon=3, homogeneous, 3 successors)"
     )
@@ -160,13 +160,13 @@ def homogeneous(**changes):
 
 
 def staged(h, entry):
-    """Stage-dependent entries, of which one at stage h is replaced."""
+    """Return stage-dependent entries with one entry of stage h replaced."""
     entries = [(i, *e) for i in range(3) for e in ENTRIES]
     return [entry if e[:4] == (h, *entry[1:4]) else e for e in entries]
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    ("changes", "message"),
     [
         (
             {"entries": [(0, 0, 1, 0.9), *ENTRIES[1:]]},
@@ -254,13 +254,13 @@ def staged(h, entry):
         ({"reward_draws": "gaussian"}, r"^reward_draws must be one of .*, got 'gaussian'\.$"),
     ],
 )
-def test_bad_sparse_input_is_refused_in_one_sentence(changes, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_bad_sparse_input_raises_an_error(changes, message):
+    with pytest.raises(ValueError, match=message):
         homogeneous(**changes)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (
             {"transitions": np.ones((2, 1, 3)), "horizon": 2},
@@ -295,13 +295,13 @@ def test_bad_sparse_input_is_refused_in_one_sentence(changes, sentence):
         ),
     ],
 )
-def test_bad_dense_input_is_refused_in_one_sentence(arguments, sentence):
+def test_bad_dense_input_raises_an_error(arguments, message):
     given = {"transitions": np.ones((1, 1, 1)), "rewards": np.zeros((1, 1))} | arguments
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         MDP.dense(given.pop("transitions"), given.pop("rewards"), **given)
 
 
-def test_what_is_not_an_array_of_numbers_is_refused_by_name():
+def test_an_argument_that_is_not_numeric_raises_an_error_that_names_it():
     with pytest.raises(TypeError, match=r"^transitions must be a rectangular array of numbers\.$"):
         MDP.dense([[[1.0], [1.0, 2.0]]], [[0.0]], horizon=1)
     with pytest.raises(TypeError, match=r"^rewards must be a rectangular array of numbers\.$"):
@@ -314,12 +314,12 @@ def test_what_is_not_an_array_of_numbers_is_refused_by_name():
         MDP.sparse((2, 1, 3), ENTRIES, REWARDS)
 
 
-def test_successors_of_a_place_that_does_not_exist_are_refused():
+def test_successors_of_an_index_out_of_range_raise_an_error():
     world = MDP.sparse(SHAPE, ENTRIES, REWARDS)
-    for place, sentence in (
+    for place, message in (
         ((3, 0, 0), r"^The step must be in 0 \.\. 2, got 3\.$"),
         ((0, 2, 0), r"^The state must be in 0 \.\. 1, got 2\.$"),
         ((0, 0, -1), r"^The action must be in 0 \.\. 0, got -1\.$"),
     ):
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(ValueError, match=message):
             world.successors(*place)

@@ -69,7 +69,7 @@ def test_states_actions_and_rewards_come_as_often_as_they_should():
 
 
 def fits(seen, law):
-    """What is impossible is not seen, and the rest passes a chi-square test at 0.1 %."""
+    """Assert that counts pass a chi-square test at 0.1 % and impossible values do not occur."""
     law = np.asarray(law)
     assert (seen[law == 0] == 0).all()
     possible = law > 0
@@ -101,7 +101,7 @@ def test_draw_agrees_with_a_plain_search_for_every_length():
 
 
 @pytest.mark.parametrize(
-    ("policy", "sentence"),
+    ("policy", "message"),
     [
         (
             Policy(np.zeros((3, 2), np.int32)),
@@ -122,13 +122,13 @@ def test_draw_agrees_with_a_plain_search_for_every_length():
         ),
     ],
 )
-def test_a_policy_that_does_not_fit_the_world_is_refused(policy, sentence):
+def test_a_policy_that_does_not_fit_the_world_raises_an_error(policy, message):
     world = MDP.dense(np.full((2, 1, 2), 0.5), np.zeros((2, 1)), horizon=2)
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         play(world, policy, seed=0, episode=0)
 
 
-def test_a_bad_seed_or_episode_is_refused():
+def test_a_bad_seed_or_episode_raises_an_error():
     world = MDP.dense(np.ones((1, 1, 1)), np.zeros((1, 1)), horizon=1)
     policy = Policy(np.zeros((1, 1), np.int32))
     with pytest.raises(ValueError, match=r"^seed must lie in .*, got -1\.$"):

@@ -47,7 +47,7 @@ def test_a_reward_that_never_changes_becomes_0():
 
 
 @pytest.mark.parametrize(
-    ("make", "sentence"),
+    ("make", "message"),
     [
         (lambda: Affine(0), r"^scale must be above 0, got 0\.0\.$"),
         (lambda: Affine(1, math.nan), r"^shift must be a finite number, got nan\.$"),
@@ -61,6 +61,6 @@ def test_a_reward_that_never_changes_becomes_0():
         ),
     ],
 )
-def test_an_impossible_map_is_refused(make, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_an_impossible_map_raises_an_error(make, message):
+    with pytest.raises(ValueError, match=message):
         make()

@@ -95,15 +95,15 @@ def test_an_unknown_name_is_an_error_that_lists_all_patterns(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
+    ("name", "message"),
     [
         ("chain-1", r"^S is 1; it must be at least 2\.$"),
         ("grid-0x3", r"^rows is 0; it must be at least 1\.$"),
         ("garnet-3-2-9", r"^branching must be at most the number of states, 3, got 9\.$"),
     ],
 )
-def test_numbers_out_of_range_raise_the_error_of_the_world(name, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_numbers_out_of_range_raise_the_error_of_the_world(name, message):
+    with pytest.raises(ValueError, match=message):
         bl.world(name)
 
 
