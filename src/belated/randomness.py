@@ -42,7 +42,7 @@ _SHIFT_6: Final = np.uint64(6)
 def philox(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Return ten rounds of Philox4x32 of the counter `c0` .. `c3` under the key `k0`, `k1`.
+    """Return ten rounds of Philox4x32 of the counter `c0`, `c1`, `c2`, `c3` with key `k0`, `k1`.
 
     Every argument and result is a 32-bit word in a 64-bit integer.
     """
