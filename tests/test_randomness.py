@@ -1,4 +1,4 @@
-"""Addressed randomness: the published generator, and draws that do not know of each other."""
+"""Counter-based random numbers: the published generator, and independent draws."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ WORD = 2**32 - 1
 
 
 def by_hand(counter: list[int], key: list[int]) -> list[int]:
-    """Philox4x32-10 in integers of any size (Salmon et al. 2011, Section 3.3)."""
+    """Return Philox4x32-10 computed with Python integers (Salmon et al. 2011, Section 3.3)."""
     (a, b, c, d), (k0, k1) = counter, key
     for _ in range(10):
         high_a, low_a = divmod(0xD2511F53 * a, 2**32)
@@ -94,7 +94,7 @@ def test_the_streams_have_numbers_of_their_own() -> None:
 def draws(
     count: int, *, seed: int = 1, stream: int = 1, episode: int = 0, step: int = 0
 ) -> np.ndarray:
-    """Draws at addresses of which one part, the one given as -1, runs from 1."""
+    """Return draws at addresses whose part given as -1 runs from 1."""
     made = []
     for i in range(1, count + 1):
         made.append(uniform(*(i if x == -1 else x for x in (seed, stream, episode, step))))
@@ -124,9 +124,9 @@ def test_a_seed_is_a_key_of_64_bits() -> None:
     assert check_seed(np.uint64(2**64 - 1)) == 2**64 - 1
     for seed in (-1, 2**64):
         with pytest.raises(
-            ValueError, match=rf"^seed is {seed}; it must lie in 0 \.\. 2\*\*64 - 1\.$"
+            ValueError, match=rf"^seed must lie in 0 \.\. 2\*\*64 - 1, got {seed}\.$"
         ):
             check_seed(seed)
     for wrong in (1.0, "1", None, True):
-        with pytest.raises(TypeError, match=rf"^seed must be an integer, not {wrong!r}\.$"):
+        with pytest.raises(TypeError, match=rf"^seed must be an integer, got {wrong!r}\.$"):
             check_seed(wrong)

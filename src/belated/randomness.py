@@ -1,7 +1,8 @@
-"""Addressed randomness: every uniform is a pure function of (seed, stream, episode, step).
+"""Counter-based random numbers: each is a pure function of (seed, stream, episode, step).
 
-Nothing is consumed, so nothing depends on order, threads or engine, and the noise that two
-learners meet under one seed is the same. The generator is Philox4x32-10 (Salmon et al. 2011).
+There is no generator state, so results do not depend on order, threads or engine, and two
+learners with the same seed are compared under the same random numbers. The generator is
+Philox4x32-10 (Salmon et al. 2011).
 
 >>> from belated.randomness import TRANSITION, uniform
 >>> uniform(7, TRANSITION, 3, 1) == uniform(7, TRANSITION, 3, 1)
@@ -16,17 +17,19 @@ import numpy as np
 
 from belated.compiled import kernel
 
-START: Final = 0  # the first state of an episode
-TRANSITION: Final = 1  # the next state after a step
-REWARD: Final = 2  # the reward of a step
-DELAY: Final = 3  # how late an episode's feedback is
-TIES: Final = 4  # which of several equally good actions a plan takes
-EXPLORE: Final = 5  # the action of a step that explores
-POSTERIOR: Final = 6  # the transitions that a plan draws from their posterior
-POSTERIOR_REWARD: Final = 7  # and the rewards
+# Streams: numbers drawn for different purposes at the same episode and step are independent.
+START: Final = 0  # first state of an episode
+TRANSITION: Final = 1  # successor of a step
+REWARD: Final = 2  # reward of a step
+DELAY: Final = 3  # delay of the feedback of an episode
+TIES: Final = 4  # choice among actions with equal values in a plan
+EXPLORE: Final = 5  # action of a step that explores
+POSTERIOR: Final = 6  # transition probabilities that posterior sampling draws
+POSTERIOR_REWARD: Final = 7  # mean rewards that posterior sampling draws
 
-_WORD: Final = np.uint64(0xFFFFFFFF)
-_HALF: Final = np.uint64(32)
+_MASK_32: Final = np.uint64(0xFFFFFFFF)
+_SHIFT_32: Final = np.uint64(32)
+# Multipliers and key increments of Philox4x32 (Salmon et al. 2011).
 _M0: Final = np.uint64(0xD2511F53)
 _M1: Final = np.uint64(0xCD9E8D57)
 _W0: Final = np.uint64(0x9E3779B9)
@@ -39,41 +42,65 @@ _SHIFT_6: Final = np.uint64(6)
 def philox(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Ten rounds of Philox4x32; every argument and result is a 32-bit word held in 64 bits."""
+    """Return ten rounds of Philox4x32 of the counter `c0`, `c1`, `c2`, `c3` with key `k0`, `k1`.
+
+    Every argument and result is a 32-bit word in a 64-bit integer.
+    """
     for _ in range(10):
         p0 = _M0 * c0
         p1 = _M1 * c2
         c0, c1, c2, c3 = (
-            (p1 >> _HALF) ^ c1 ^ k0,
-            p1 & _WORD,
-            (p0 >> _HALF) ^ c3 ^ k1,
-            p0 & _WORD,
+            (p1 >> _SHIFT_32) ^ c1 ^ k0,
+            p1 & _MASK_32,
+            (p0 >> _SHIFT_32) ^ c3 ^ k1,
+            p0 & _MASK_32,
         )
-        k0 = (k0 + _W0) & _WORD
-        k1 = (k1 + _W1) & _WORD
+        k0 = (k0 + _W0) & _MASK_32
+        k1 = (k1 + _W1) & _MASK_32
     return c0, c1, c2, c3
 
 
 @kernel
 def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> float:
-    """The uniform in [0, 1) at this address, with 53 random bits."""
+    """Return the uniform random number in [0, 1) at an address, with 53 random bits.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the run, in 0 .. 2**64 - 1; an np.uint64 in compiled code.
+    stream : int
+        Purpose of the number, one of the constants of this module.
+    episode : int
+        Number of the episode, at least 0.
+    step : int
+        Step or another index, in 0 .. 2**32 - 1.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(uniform(7, TRANSITION, 3, 1), 6)
+    0.518485
+    """
     key = np.uint64(seed)
     at = np.uint64(episode)
     w0, w1, _, _ = philox(
-        np.uint64(step) & _WORD,
-        at & _WORD,
-        at >> _HALF,
+        np.uint64(step) & _MASK_32,
+        at & _MASK_32,
+        at >> _SHIFT_32,
         np.uint64(stream),
-        key & _WORD,
-        key >> _HALF,
+        key & _MASK_32,
+        key >> _SHIFT_32,
     )
     return (float(w0 >> _SHIFT_5) * 67108864.0 + float(w1 >> _SHIFT_6)) / 9007199254740992.0
 
 
 def check_seed(seed: object) -> int:
-    """A seed is a key of 64 bits."""
+    """Return `seed` as an int if it is an integer of 64 bits, else raise an error."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise TypeError(f"seed must be an integer, not {seed!r}.")
+        raise TypeError(f"seed must be an integer, got {seed!r}.")
     if not 0 <= int(seed) < 2**64:
-        raise ValueError(f"seed is {seed}; it must lie in 0 .. 2**64 - 1.")
+        raise ValueError(f"seed must lie in 0 .. 2**64 - 1, got {seed}.")
     return int(seed)

@@ -107,12 +107,12 @@ BROKEN = [
     (
         "draws_whole_numbers",
         die(inverse=halves),
-        "law 'die' gave the delay 0.5; a delay is a whole number",
+        "quantiles of law .die. must be whole numbers .*, got 0.5",
     ),
     (
         "draws_whole_numbers",
         die(inverse=early),
-        "gave the delay -[12].0; a delay is a whole number",
+        "must be whole numbers of at least 0, or inf, got -[12].0",
     ),
     (
         "draws_whole_numbers",

@@ -9,7 +9,7 @@ import pytest
 import belated as bl
 from belated.checks import check_world, world_checks
 from belated.checks.world import CHECKS
-from belated.mdp.worlds import KINDS, look_up, parse
+from belated.mdp.worlds import WORLD_FAMILIES, parse_name
 
 BUILT_IN = (
     *("chain-6", "chain-6-right", "chain-30", "riverswim-6", "deep-sea-5", "deep-sea-5-noisy"),
@@ -19,12 +19,13 @@ BUILT_IN = (
 
 
 def test_every_kind_of_world_is_in_the_table() -> None:
-    assert {look_up(name).kind.form for name in BUILT_IN} == {kind.form for kind in KINDS}
+    patterns = {family.pattern for family in WORLD_FAMILIES}
+    assert {parse_name(name).family.pattern for name in BUILT_IN} == patterns
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_worlds_pass(name: str) -> None:
-    check_world(parse(name))
+    check_world(bl.world(name))
 
 
 def test_a_world_whose_rows_depend_on_the_stage_passes() -> None:

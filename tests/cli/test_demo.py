@@ -157,7 +157,7 @@ def test_a_store_with_another_clinic_is_refused(store: str) -> None:
         (["--never", "2"], "'--never'"),
         (["--mean-delay", "-1"], "'--mean-delay'"),
         (["--episodes", "0"], "'--episodes'"),
-        (["--seed", str(2**64)], "seed is"),
+        (["--seed", str(2**64)], "seed must lie in"),
         (["--store", "mysql://x"], "store is of the kind 'mysql'"),
     ],
 )

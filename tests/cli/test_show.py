@@ -29,7 +29,7 @@ def test_the_facts_of_a_world_are_told():
     assert fact(done.stdout, "first state") == "0"
     assert fact(done.stdout, "V*") == "3.39726"
     assert fact(done.stdout, "actions") == "0 left, 1 right"
-    assert fact(done.stdout, "successors") == "22, at most 3 of a state and action"
+    assert fact(done.stdout, "successors") == "22, at most 3 per state and action"
     assert fact(done.stdout, "source") == "Strehl and Littman 2008; Osband et al. 2013"
 
 
@@ -82,7 +82,7 @@ def test_without_plot_nothing_is_written(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["fly"], "world is 'fly'; it must be one of chain-S, chain-S-right, "),
+        (["fly"], "world must be one of chain-S, chain-S-right, "),
         (["chain-1"], "S is 1; it must be at least 2."),
         (["chain-5", "--plot", "x.jpg"], "'--plot': plot is 'x.jpg'; it must end in .pdf or .png"),
         (["chain-13", "--plot", "x"], "'--plot': 13 states are too many to draw; at most 12 fit."),

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 import belated as bl
 from belated.cli.worlds import worlds
-from belated.mdp.worlds import KINDS, MissingExtraError, look_up
+from belated.mdp.worlds import WORLD_FAMILIES, MissingExtraError, parse_name
 
 app = typer.Typer(rich_markup_mode=None)
 app.command()(worlds)
@@ -20,12 +20,12 @@ def call():
 
 def test_there_is_a_row_for_each_kind_of_world():
     rows = {line.split()[0] for line in call().splitlines() if line.strip()}
-    assert {kind.example for kind in KINDS} <= rows
+    assert {family.example for family in WORLD_FAMILIES} <= rows
 
 
 def test_a_row_has_the_size_the_value_and_the_source():
     [row] = [line for line in call().splitlines() if line.startswith(" riverswim-6 ")]
-    value = f"{bl.optimal_value(look_up('riverswim-6').make()):.4g}"
+    value = f"{bl.optimal_value(parse_name('riverswim-6').build()):.4g}"
     assert row.split()[:7] == ["riverswim-6", "6", "2", "20", value, "22", "3"]
     assert row.rstrip().endswith("3  Strehl and Littman 2008; Osband et al. 2013")
 
@@ -40,10 +40,10 @@ def test_forms_of_other_sizes_are_told():
 @pytest.mark.parametrize(("package", "extra"), [("gymnasium", "gym"), ("icu_sepsis", "icu")])
 def test_a_missing_extra_is_told_in_its_row(package, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
-    missing = [kind.example for kind in KINDS if kind.needs == (package, extra)]
+    missing = [family.example for family in WORLD_FAMILIES if family.requires == (package, extra)]
     lines = [
         line for line in call().splitlines() if f"needs pip install 'belated[{extra}]'" in line
     ]
     assert [line.split()[0] for line in lines] == missing
     with pytest.raises(MissingExtraError):
-        look_up(missing[0]).make()
+        parse_name(missing[0]).build()

@@ -1,4 +1,4 @@
-"""Delay laws: the right probabilities, addressed draws, and refusals in a sentence."""
+"""Delay laws: probabilities, draws by address, and error messages."""
 
 import math
 import pickle
@@ -18,7 +18,7 @@ from belated.delays import (
     empirical,
     from_scipy,
     geometric,
-    longest,
+    longest_delay,
     never,
     parse,
     poisson,
@@ -28,6 +28,7 @@ from belated.delays import laws as module
 from belated.randomness import DELAY
 from belated.randomness import uniform as uniform_at
 
+SAMPLES = "samples must be whole numbers of at least 0, or inf for never, got "
 FOUR = [constant, uniform, poisson, geometric]
 LAWS = [
     constant(3),
@@ -154,8 +155,8 @@ def test_each_delay_is_the_quantile_at_its_own_address() -> None:
 def test_geometric_delays_have_the_same_bits_without_compilation() -> None:
     u = GRID[:20_000]
     compiled, plain = np.empty_like(u), np.empty_like(u)
-    module._invert_geometric(-math.log1p(0.01), u, compiled)
-    interpreted(module._invert_geometric)(-math.log1p(0.01), u, plain)
+    module._fill_geometric_quantiles(-math.log1p(0.01), u, compiled)
+    interpreted(module._fill_geometric_quantiles)(-math.log1p(0.01), u, plain)
     assert np.array_equal(compiled, plain)
 
 
@@ -246,70 +247,82 @@ def test_a_law_survives_pickling(law: Law) -> None:
 
 
 def test_longest_delay_is_infinite_if_any_never_returns() -> None:
-    assert longest(np.array([4, 9, 0])) == 9
-    assert isinstance(longest([4, 9]), int)
-    assert longest([4, NEVER]) == math.inf
-    assert longest([]) == 0
+    assert longest_delay(np.array([4, 9, 0])) == 9
+    assert isinstance(longest_delay([4, 9]), int)
+    assert longest_delay([4, NEVER]) == math.inf
+    assert longest_delay([]) == 0
 
 
 @pytest.mark.parametrize("make", FOUR)
 @pytest.mark.parametrize("mean", [-1, math.nan, math.inf, -0.5, 2**54])
-def test_a_mean_that_no_delay_has_is_refused(make: Callable[[float], Law], mean: float) -> None:
-    with pytest.raises(ValueError, match=rf"^mean of a {make.__name__} delay is .*0 \.\. 2\*\*53"):
+def test_a_mean_out_of_range_raises_an_error(make: Callable[[float], Law], mean: float) -> None:
+    with pytest.raises(
+        ValueError, match=rf"^mean of a {make.__name__} delay must lie in 0 \.\. 2\*\*53, "
+    ):
         make(mean)
 
 
 @pytest.mark.parametrize("mean", ["3", None, True])
-def test_a_mean_that_is_no_number_is_refused(mean: object) -> None:
-    with pytest.raises(TypeError, match=r"^mean of a geometric delay must be a number, not "):
+def test_a_mean_that_is_not_a_number_raises_an_error(mean: object) -> None:
+    with pytest.raises(TypeError, match=r"^mean of a geometric delay must be a number, got "):
         geometric(mean)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("attempt", "sentence"),
+    ("attempt", "message"),
     [
-        (lambda: constant(2.5), "mean of a constant delay is 2.5; it must be a whole number."),
-        (lambda: uniform(2.3), "mean of a uniform delay is 2.3; twice the mean"),
-        (lambda: never(1.5, constant(1)), "probability is 1.5; it must lie in"),
-        (lambda: never(-0.1, constant(1)), "probability is -0.1; it must lie in"),
-        (lambda: never(math.nan, constant(1)), "probability is nan; it must lie in"),
-        (lambda: empirical([]), "samples is empty"),
-        (lambda: empirical([1, -2]), "samples holds -2.0;"),
-        (lambda: empirical([1, 2.5]), "samples holds 2.5;"),
-        (lambda: empirical([1, math.nan]), "samples holds nan;"),
-        (lambda: from_scipy(stats.expon(scale=3)), "expon(scale=3) is continuous;"),
-        (lambda: from_scipy(stats.randint(-2, 4)), "randint(-2, 4) can be as low as -2;"),
-        (lambda: from_scipy(stats.poisson(-1)), "poisson(-1) is not one distribution;"),
-        (lambda: from_scipy(stats.poisson([1, 2])), "poisson([1, 2]) is not one distribution;"),
-        (lambda: from_scipy(stats.poisson(3, loc=0.5)).at(GRID), "law 'poisson(3, loc=0.5)' gave"),
-        (lambda: constant(1).quantile(1.1), "p is 1.1;"),
-        (lambda: constant(1).quantile(math.nan), "p is nan;"),
-        (lambda: constant(1).at(np.array([1.0])), "u is [1.];"),
-        (lambda: constant(1).draw(seed=-1, episodes=3), "seed is -1;"),
+        (lambda: constant(2.5), "mean of a constant delay must be a whole number, got 2.5."),
+        (lambda: uniform(2.3), "mean of a uniform delay must be half of a whole number,"),
+        (lambda: never(1.5, constant(1)), "probability must lie in [0, 1], got 1.5."),
+        (lambda: never(-0.1, constant(1)), "probability must lie in [0, 1], got -0.1."),
+        (lambda: never(math.nan, constant(1)), "probability must lie in [0, 1], got nan."),
+        (lambda: empirical([]), "samples must hold at least one delay, got none."),
+        (lambda: empirical([1, -2]), f"{SAMPLES}-2.0."),
+        (lambda: empirical([1, 2.5]), f"{SAMPLES}2.5."),
+        (lambda: empirical([1, math.nan]), f"{SAMPLES}nan."),
+        (lambda: from_scipy(stats.expon(scale=3)), "frozen must be a discrete distribution"),
+        (lambda: from_scipy(stats.randint(-2, 4)), "frozen must be a distribution of numbers"),
+        (lambda: from_scipy(stats.poisson(-1)), "frozen must have single numbers that scipy"),
+        (lambda: from_scipy(stats.poisson([1, 2])), "frozen must have single numbers that scipy"),
+        (
+            lambda: from_scipy(stats.poisson(3, loc=0.5)).at(GRID),
+            "quantiles of law 'poisson(3, loc=0.5)' must be whole numbers of at least 0, or inf",
+        ),
+        (lambda: constant(1).quantile(1.1), "p must lie in [0, 1], got 1.1."),
+        (lambda: constant(1).quantile(math.nan), "p must lie in [0, 1], got nan."),
+        (lambda: constant(1).at(np.array([1.0])), "u must lie in [0, 1), got [1.]."),
+        (lambda: constant(1).draw(seed=-1, episodes=3), "seed must lie in 0 .. 2**64 - 1, got -1."),
         (lambda: constant(1).draw(seed=1, episodes=-3), "episodes is -3;"),
         (lambda: constant(1).draw(seed=1, episodes=3, first=0), "first is 0;"),
-        (lambda: parse("gaussian:3"), "delay 'gaussian:3' is not understood; write constant:MEAN"),
-        (lambda: parse("geometric"), "delay 'geometric' is not understood;"),
-        (lambda: parse("geometric:many"), "delay 'geometric:many' is not understood;"),
-        (lambda: parse("never:0.1"), "delay 'never:0.1' is not understood;"),
-        (lambda: parse("never:often:constant:1"), "delay 'never:often:constant:1' is not under"),
-        (lambda: parse("never:0.1:soon"), "delay 'soon' is not understood;"),
-        (lambda: parse("constant:2.5"), "mean of a constant delay is 2.5;"),
-        (lambda: parse("never:2:constant:2"), "probability is 2.0;"),
+        (lambda: parse("constant:2.5"), "mean of a constant delay must be a whole number, got"),
+        (lambda: parse("never:2:constant:2"), "probability must lie in [0, 1], got 2.0."),
     ],
 )
-def test_a_refusal_is_one_sentence_about_what_was_given(
-    attempt: Callable[[], object], sentence: str
+def test_errors_state_in_one_line_what_is_expected(
+    attempt: Callable[[], object], message: str
 ) -> None:
-    with pytest.raises(ValueError) as refusal:  # noqa: PT011
+    with pytest.raises(ValueError) as error:  # noqa: PT011
         attempt()
-    said = str(refusal.value)
-    assert said.startswith(sentence)
-    assert said.endswith(".")
-    assert "\n" not in said
+    message = str(error.value)
+    assert message.startswith(message)
+    assert message.endswith(".")
+    assert "\n" not in message
 
 
-@pytest.mark.parametrize("what", [stats.poisson, 3, None])
-def test_only_a_frozen_distribution_makes_a_law(what: object) -> None:
-    with pytest.raises(TypeError, match=r"^a law is made from a frozen discrete distribution"):
-        from_scipy(what)
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        *((text, text) for text in ("gaussian:3", "geometric", "geometric:many", "never:0.1")),
+        ("never:often:constant:1", "never:often:constant:1"),
+        ("never:0.1:soon", "soon"),
+    ],
+)
+def test_an_unknown_name_of_a_law_is_an_error_that_lists_the_names(text: str, unknown: str) -> None:
+    with pytest.raises(ValueError, match=rf"^delay must be constant:MEAN, .*, got '{unknown}'\.$"):
+        parse(text)
+
+
+@pytest.mark.parametrize("value", [stats.poisson, 3, None])
+def test_only_a_frozen_distribution_makes_a_law(value: object) -> None:
+    with pytest.raises(TypeError, match=r"^frozen must be a frozen discrete distribution"):
+        from_scipy(value)

@@ -17,7 +17,7 @@ def blank(i: int) -> Episode:
 
 
 def deliveries(delays: list[int], until: int) -> list[list[int]]:
-    """What arrives at the start of each episode 1 .. until, episode k being pushed after."""
+    """Return the ids that arrive at the start of each episode 1 .. until."""
     queue = Queue()
     arrived = []
     for k in range(1, until + 1):
@@ -83,11 +83,11 @@ def test_a_delay_from_a_law_is_accepted_as_it_is() -> None:
     assert len(queue.due(2)) == 1
 
 
-def test_a_negative_delay_is_refused() -> None:
+def test_a_negative_delay_raises_an_error() -> None:
     with pytest.raises(ValueError, match=r"^delay of episode 4 is -1; it must be at least 0.$"):
         Queue().push(blank(4), -1)
 
 
-def test_a_fractional_delay_is_refused() -> None:
+def test_a_fractional_delay_raises_an_error() -> None:
     with pytest.raises(TypeError, match=r"^delay of episode 4 must be an integer, not 1.5.$"):
         Queue().push(blank(4), 1.5)  # type: ignore[arg-type]

@@ -61,9 +61,9 @@ def test_none_comes_where_all_are_lost_and_all_come_where_none_is() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"mean": -1.0, "never": 0.0, "seed": 0}, "mean of a geometric delay is -1"),
-        ({"mean": 1.0, "never": 1.5, "seed": 0}, "probability is 1.5"),
-        ({"mean": 1.0, "never": 0.0, "seed": -1}, "seed is -1"),
+        ({"mean": -1.0, "never": 0.0, "seed": 0}, "mean of a geometric delay must lie in"),
+        ({"mean": 1.0, "never": 1.5, "seed": 0}, "probability must lie in"),
+        ({"mean": 1.0, "never": 0.0, "seed": -1}, "seed must lie in"),
     ],
 )
 def test_what_cannot_be_is_refused(given: dict[str, float], message: str) -> None:

@@ -6,10 +6,10 @@ import pytest
 from belated.compiled import interpreted
 from belated.episode import Policy
 from belated.exact.values import (
-    NOWHERE,
+    NO_EXPLORATION,
     cell_value,
     evaluate,
-    evaluate_mixture,
+    evaluate_stochastic,
     maximise,
     optimal_table,
     optimal_value,
@@ -35,7 +35,7 @@ def random_world(seed: int, H: int, S: int, A: int, *, homogeneous: bool = False
 
 
 def dense_values(world: MDP, weights: np.ndarray | None) -> np.ndarray:
-    """Backward induction on dense tables; V* where no weights are given."""
+    """Return V by backward induction on dense tables; V* if no weights are given."""
     p, r = world.transition_table(), world.reward_table()
     v = np.zeros((world.shape.horizon + 1, world.shape.states))
     for h in reversed(range(world.shape.horizon)):
@@ -51,7 +51,7 @@ def random_weights(seed: int, world: MDP) -> np.ndarray:
 
 
 def random_policy(seed: int, world: MDP) -> Policy:
-    """Explores in some cells, with one mark or several, and not in others."""
+    """Return a policy that explores in some cells, among one action or several."""
     rng = np.random.default_rng(seed)
     H, S, A = world.shape.table
     actions = rng.integers(0, A, (H, S)).astype(np.int32)
@@ -143,13 +143,13 @@ def test_a_cell_computed_alone_has_the_bits_it_has_in_the_table():
     world = random_world(8, 5, 6, 3)
     policy = random_policy(9, world)
     arrays = (world.ptr, world.succ, world.prob, world.rewards)
-    for explore in (policy.explore, policy.explore.astype(np.uint8), NOWHERE):
+    for explore in (policy.explore, policy.explore.astype(np.uint8), NO_EXPLORATION):
         v = np.full((6, 6), np.nan)
         evaluate(*arrays, policy.actions, explore, 0.25, v)
         for h, s in np.ndindex(5, 6):
             cell = (policy.actions, explore, 0.25, v[h + 1], h, s)
             assert v[h, s] == cell_value(*arrays, *cell)
-            if explore is NOWHERE:
+            if explore is NO_EXPLORATION:
                 assert v[h, s] == q_value(*arrays, v[h + 1], h, s, policy.actions[h, s])
 
 
@@ -160,8 +160,8 @@ def test_compiled_and_interpreted_kernels_give_the_same_bits():
     for kernel, rest in (
         (maximise, ()),
         (evaluate, (policy.actions, policy.explore, 0.25)),
-        (evaluate, (policy.actions, NOWHERE, 0.0)),
-        (evaluate_mixture, (random_weights(12, world),)),
+        (evaluate, (policy.actions, NO_EXPLORATION, 0.0)),
+        (evaluate_stochastic, (random_weights(12, world),)),
     ):
         tables = np.full((2, 6, 6), np.nan)
         kernel(*arrays, *rest, tables[0])
@@ -184,52 +184,52 @@ def test_one_marked_action_is_worth_what_playing_it_is():
 
 
 @pytest.mark.parametrize(
-    ("policy", "error", "sentence"),
+    ("policy", "error", "message"),
     [
         (
             np.zeros((3, 2), int),
             ValueError,
-            r"^The policy's actions have shape \(3, 2\); this world needs \(H, S\) = \(2, 2\)\.$",
+            r"^The policy's actions must have shape \(H, S\) = \(2, 2\) .*, got \(3, 2\)\.$",
         ),
         (
             [[0, 1], [2, 0]],
             ValueError,
-            r"^The policy's action at stage 1, state 0 is 2; allowed are 0 \.\. 1\.$",
+            r"^The policy's action at step 1, state 0 must be in 0 \.\. 1, got 2\.$",
         ),
         (
             np.full((2, 3, 2), 0.5),
             ValueError,
-            r"^policy has shape \(2, 3, 2\); probabilities need \(H, S, A\) = \(2, 2, 2\)\.$",
+            r"^Probabilities of policy must have shape .* = \(2, 2, 2\), got \(2, 3, 2\)\.$",
         ),
         (
             [[[0.5, 0.5], [1.5, -0.5]], [[0.5, 0.5], [0.5, 0.5]]],
             ValueError,
-            r"^policy plays action 0 at stage 0, state 1 with probability 1\.5; it must lie in",
+            r"^The probability in policy of action 0 at step 0, state 1 must lie .*, got 1\.5\.$",
         ),
         (
             [[[0.5, 0.5], [0.5, 0.5]], [[0.5, np.nan], [0.5, 0.5]]],
             ValueError,
-            r"^policy plays action 1 at stage 1, state 0 with probability nan; it must lie in",
+            r"^The probability in policy of action 1 at step 1, state 0 must lie in .*, got nan\.$",
         ),
         (
             [[[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.25]]],
             ValueError,
-            r"^The probabilities of policy at stage 1, state 1 sum to 0\.75; they must sum to 1 ",
+            r"^The probabilities in policy at step 1, state 1 must sum to 1 .*, got 0\.75\.$",
         ),
         (
             np.zeros((2, 2)),
             TypeError,
-            r"^policy is an array of shape \(2, 2\) and type float64; it must be a Policy, ",
+            r"^policy must be a Policy, .*, got an array of shape \(2, 2\) and type float64\.$",
         ),
         (
             [[0, 1], [0]],
             TypeError,
-            r"^policy is an array of shape .*; it must be a Policy, integer",
+            r"^policy must be a Policy, integer .*, got an array of shape ",
         ),
-        ([[["a"]]], TypeError, r"^policy is an array of shape \(1, 1, 1\) and type <U1; it must"),
-        (np.zeros(4, int), TypeError, r"^policy is an array of shape \(4,\) and type int64; it"),
+        ([[["a"]]], TypeError, r"^policy must be .* shape \(1, 1, 1\) and type <U1\.$"),
+        (np.zeros(4, int), TypeError, r"^policy must be .* shape \(4,\) and type int64\.$"),
     ],
 )
-def test_a_bad_policy_is_refused_in_one_sentence(policy, error, sentence):
-    with pytest.raises(error, match=sentence):
+def test_a_bad_policy_raises_an_error(policy, error, message):
+    with pytest.raises(error, match=message):
         policy_value(chain(2), policy)

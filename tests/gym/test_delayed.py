@@ -1,4 +1,4 @@
-"""Records come back late, whole, and as a world with the same table would have made them."""
+"""Records arrive after their delay, complete, and agree with the table of the environment."""
 
 import gymnasium
 import numpy as np
@@ -17,7 +17,7 @@ from worlds import laws
 
 
 class Walk(gymnasium.Env):
-    """States 10, 11, ... in a row; action 5 goes on and 6 holds; `last` ends, and -3 a step."""
+    """States 10, 11, ... in a row; action 5 moves on, 6 stays; each step costs 3."""
 
     def __init__(self, last=2, ends_at=None):
         self.observation_space = Discrete(last + 1, start=10)
@@ -39,7 +39,7 @@ COST = Affine.onto(-3, 0)
 
 
 def played(env, actions):
-    """The infos of an episode, the reset's first, and how it ended."""
+    """Play an episode; return its infos, from the reset on, and how it ended."""
     infos = [env.reset()[1]]
     for action in actions:
         _, _, terminated, truncated, info = env.step(action)
@@ -48,7 +48,7 @@ def played(env, actions):
 
 
 def record(env, actions, *, ahead=()):
-    """The record of an episode, taken from the reset after it."""
+    """Play an episode and return its record from the next reset."""
     for earlier in ahead:
         played(env, earlier)
     played(env, actions)
@@ -153,9 +153,9 @@ def test_what_never_returns_stays_missing():
     assert env.missing == 5
 
 
-def test_an_end_that_is_also_passed_through_is_refused_and_may_be_a_state_of_its_own():
+def test_an_end_in_a_state_that_is_passed_through_needs_end_state():
     class Returning(Walk):
-        """Going on beyond the last state ends where the walk began."""
+        """Walk in which moving on from the last state terminates in the first."""
 
         def step(self, action):
             if self._state == self._last and action == 5:
@@ -163,7 +163,7 @@ def test_an_end_that_is_also_passed_through_is_refused_and_may_be_a_state_of_its
             return (*super().step(action)[:2], False, False, {})
 
     env = DelayedFeedback(Returning(last=1), constant(0), horizon=4, reward_map=COST)
-    with pytest.raises(ValueError, match=r"^State 0 was passed through and also ended an episode"):
+    with pytest.raises(ValueError, match=r"^State 0 must not both end an episode early"):
         played(env, [5, 5])
     env = DelayedFeedback(
         Returning(last=1), constant(0), horizon=4, reward_map=COST, end_state=True
@@ -204,52 +204,52 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
 
 
 @pytest.mark.parametrize(
-    ("make", "kind", "sentence"),
+    ("make", "kind", "message"),
     [
         (
             lambda: DelayedFeedback("FrozenLake-v1", constant(0)),
             TypeError,
-            r"^env is 'FrozenLake-v1'; it must be a Gymnasium environment\.$",
+            r"^env must be a Gymnasium environment, got 'FrozenLake-v1'\.$",
         ),
         (
             lambda: DelayedFeedback(WorldEnv(bl.chain(3)), constant(0), reward_map=(1, 0)),
             TypeError,
-            r"^reward_map is \(1, 0\); it must be an Affine map\.$",
+            r"^reward_map must be an Affine map, got \(1, 0\)\.$",
         ),
         (
             lambda: DelayedFeedback(WorldEnv(bl.chain(3)), 100),
             TypeError,
-            r"^delay is 100; it must be a law of belated\.delays\.$",
+            r"^delay must be a law of belated\.delays, got 100\.$",
         ),
         (
             lambda: DelayedFeedback(gymnasium.make("CartPole-v1"), constant(0)),
             TypeError,
-            r"^The observation space of .* is Box\(.*\); it must be Discrete\.$",
+            r"^The observation space of .* must be Discrete, got Box\(.*\)\.$",
         ),
         (
             lambda: DelayedFeedback(Boxed(), constant(0)),
             TypeError,
-            r"^The action space of .* is Box\(.*\); it must be Discrete\.$",
+            r"^The action space of .* must be Discrete, got Box\(.*\)\.$",
         ),
         (
             lambda: DelayedFeedback(Walk(), constant(0)),
             ValueError,
-            r"has no limit of its own; give DelayedFeedback a horizon\.$",
+            r"has no limit of steps; give DelayedFeedback horizon=\.$",
         ),
         (
             lambda: DelayedFeedback(WorldEnv(bl.chain(3)), constant(0), horizon=4),
             ValueError,
-            r"^horizon is 4; episodes of .* have at most 3 steps\.$",
+            r"^horizon must be at most 3, the limit of .*, got 4\.$",
         ),
         (
             lambda: DelayedFeedback(gymnasium.make("FrozenLake-v1"), constant(0), horizon=101),
             ValueError,
-            r"^horizon is 101; episodes of .* have at most 100 steps\.$",
+            r"^horizon must be at most 100, the limit of .*, got 101\.$",
         ),
         (
             lambda: played(DelayedFeedback(Walk(), constant(0), horizon=2), [5]),
             ValueError,
-            r"^A reward of -3 is -3 under reward_map; give DelayedFeedback reward_map=Affine\.onto",
+            r"^reward_map must map rewards into \[0, 1\], got -3 for the reward -3; give Delayed",
         ),
         (
             lambda: played(
@@ -259,7 +259,7 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
                 [5],
             ),
             ValueError,
-            r"^A reward of 0 is 3 under reward_map; give DelayedFeedback reward_map=Affine\.onto",
+            r"^reward_map must map rewards into \[0, 1\], got 3 for the reward 0; give Delayed",
         ),
         (
             lambda: played(
@@ -272,17 +272,17 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
                 [6, 6],
             ),
             ValueError,
-            r"^The environment cut episode 1 off after 2 steps; horizon is 3, and it must be",
+            r"^horizon must be at most 2, got 3: the environment truncated episode 1 after",
         ),
     ],
 )
-def test_what_cannot_be_wrapped_is_refused_with_a_sentence(make, kind, sentence):
-    with pytest.raises(kind, match=sentence):
+def test_an_environment_that_cannot_be_wrapped_raises_an_error(make, kind, message):
+    with pytest.raises(kind, match=message):
         make()
 
 
 class Boxed(Walk):
-    """A walk whose actions are anything between two numbers."""
+    """Walk with a continuous action space."""
 
     def __init__(self):
         super().__init__()

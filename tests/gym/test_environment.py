@@ -1,4 +1,4 @@
-"""Worlds of belated behind Gymnasium's interface."""
+"""Gymnasium environments of worlds."""
 
 import gymnasium
 import numpy as np
@@ -39,7 +39,7 @@ def test_info_says_how_many_steps_are_over():
     assert [env.step(0)[4] for _ in range(3)] == [{"step": 1}, {"step": 2}, {"step": 3}]
 
 
-def test_a_step_before_the_first_reset_is_refused():
+def test_a_step_before_the_first_reset_raises_an_error():
     with pytest.raises(gymnasium.error.ResetNeeded):
         WorldEnv(bl.chain(3)).step(0)
 
@@ -97,18 +97,18 @@ def test_a_world_that_never_changes_comes_back_from_its_table(world):
 def test_a_world_that_changes_from_step_to_step_has_no_table(homogeneous):
     env = WorldEnv(small_world(homogeneous))  # the rewards of both change
     assert not hasattr(env, "P")
-    with pytest.raises(ValueError, match=r"^WorldEnv shows no table of transitions, P, so"):
+    with pytest.raises(ValueError, match=r"^WorldEnv must have a table of transitions P"):
         from_gymnasium(env, horizon=5)
 
 
 @pytest.mark.parametrize("action", [-1, 2])
-def test_an_action_outside_the_space_is_refused(action):
+def test_an_action_outside_the_space_raises_an_error(action):
     env = WorldEnv(bl.chain(3))
     env.reset()
-    with pytest.raises(ValueError, match=rf"^The action is {action}; allowed are 0 \.\. 1\.$"):
+    with pytest.raises(ValueError, match=rf"^action must be in 0 \.\. 1, got {action}\.$"):
         env.step(action)
 
 
 def test_only_a_world_becomes_an_environment():
-    with pytest.raises(TypeError, match=r"^world is 'chain'; it must be an MDP\.$"):
+    with pytest.raises(TypeError, match=r"^world must be an MDP, got 'chain'\.$"):
         WorldEnv("chain")

@@ -1,4 +1,4 @@
-"""Every registered world is an environment by Gymnasium's own standards."""
+"""Every registered environment passes the checks of Gymnasium."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import belated as bl
-from belated.gym.registration import WORLDS, register
+from belated.gym.registration import ENTRY_POINTS, register
 from belated.mdp.deep_sea import deep_sea
 from belated.mdp.garnet import garnet
 from belated.mdp.gridworld import gridworld
@@ -32,13 +32,13 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("id", WORLDS)
+@pytest.mark.parametrize("id", ENTRY_POINTS)
 @pytest.mark.parametrize("asked", [False, True], ids=["plain", "asked"])
 def test_gymnasiums_checks_pass_without_a_warning(id, asked):
     check_env(gymnasium.make(id, **(ASKED[id] if asked else {})).unwrapped)
 
 
-@pytest.mark.parametrize("id", WORLDS)
+@pytest.mark.parametrize("id", ENTRY_POINTS)
 def test_a_whole_episode_passes_the_passive_checks(id):
     env = gymnasium.make(id)
     env.reset(seed=1)
@@ -51,7 +51,7 @@ def test_a_whole_episode_passes_the_passive_checks(id):
     assert steps == env.unwrapped.world.shape.horizon
 
 
-@pytest.mark.parametrize("id", WORLDS)
+@pytest.mark.parametrize("id", ENTRY_POINTS)
 def test_arguments_reach_the_world_and_its_table_gives_it_back(id):
     expected = EXPECTED[id]
     back = from_gymnasium(gymnasium.make(id, **ASKED[id]), horizon=expected.shape.horizon)
@@ -60,7 +60,7 @@ def test_arguments_reach_the_world_and_its_table_gives_it_back(id):
         np.testing.assert_array_equal(getattr(back, name), getattr(expected, name))
 
 
-def test_registering_again_does_no_harm():
+def test_registering_twice_is_harmless():
     register()
     assert gymnasium.make("belated/Chain-v0", states=30).unwrapped.world.shape.states == 30
 
@@ -74,10 +74,10 @@ def test_naming_the_module_registers_the_worlds():
     assert found.stdout == "Discrete(4)\n"
 
 
-def test_without_gymnasium_the_way_to_get_it_is_told(monkeypatch):
+def test_the_error_without_gymnasium_gives_the_install_command(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("belated.gym")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    sentence = r"^belated\.gym needs gymnasium: pip install 'belated\[gym\]'\.$"
-    with pytest.raises(ImportError, match=sentence):
+    message = r"^belated\.gym needs gymnasium: pip install 'belated\[gym\]'\.$"
+    with pytest.raises(ImportError, match=message):
         import belated.gym  # noqa: F401

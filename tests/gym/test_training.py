@@ -1,4 +1,4 @@
-"""A learner that only steps its environment learns what it would in simulation."""
+"""Training in an environment agrees with simulation."""
 
 import gymnasium
 import numpy as np
@@ -122,11 +122,11 @@ def test_without_the_world_there_are_returns_and_no_regret():
     training = train(env, learner_of(world), episodes=5)
     assert training.returns.size == 5
     assert repr(training).startswith("Training(episodes=5, mean_return=")
-    with pytest.raises(ValueError, match=r"^Regret needs the truth: give train the world, or look"):
+    with pytest.raises(ValueError, match=r"^regret needs exact values; give train world="):
         _ = training.regret
 
 
-def test_progress_is_told_when_asked_for(capsys):
+def test_progress_is_shown_on_request(capsys):
     world = bl.chain(3)
     env = DelayedFeedback(WorldEnv(world), constant(1))
     train(env, learner_of(world), episodes=5, progress=True)
@@ -134,12 +134,12 @@ def test_progress_is_told_when_asked_for(capsys):
 
 
 @pytest.mark.parametrize(
-    ("make", "kind", "sentence"),
+    ("make", "kind", "message"),
     [
         (
             lambda env, learner: train(env.env, learner, episodes=1),
             TypeError,
-            r"^env is .*; wrap it as DelayedFeedback\(env, delay\)\.$",
+            r"^env must be a DelayedFeedback\(env, delay\), got .*\.$",
         ),
         (
             lambda env, learner: train(env, learner, episodes=0),
@@ -149,21 +149,21 @@ def test_progress_is_told_when_asked_for(capsys):
         (
             lambda env, learner: train(env, learner_of(bl.chain(4)), episodes=1),
             ValueError,
-            r"^The learner has Shape\(.*4.*\); the environment needs Shape\(.*3.*\)\.$",
+            r"^The learner must have Shape\(.*3.*\), got Shape\(.*4.*\)\.$",
         ),
         (
             lambda env, learner: train(env, learner, episodes=1, world=bl.chain(4)),
             ValueError,
-            r"^The world has Shape\(.*4.*\); the environment needs Shape\(.*3.*\)\.$",
+            r"^The world must have Shape\(.*3.*\), got Shape\(.*4.*\)\.$",
         ),
         (
             lambda env, learner: train(env, learner, episodes=1, seed=-1),
             ValueError,
-            r"^seed is -1; it must lie in 0 \.\. 2\*\*64 - 1\.$",
+            r"^seed must lie in 0 \.\. 2\*\*64 - 1, got -1\.$",
         ),
     ],
 )
-def test_what_does_not_fit_together_is_refused(make, kind, sentence):
+def test_arguments_that_do_not_match_raise_an_error(make, kind, message):
     env = DelayedFeedback(WorldEnv(bl.chain(3)), constant(0))
-    with pytest.raises(kind, match=sentence):
+    with pytest.raises(kind, match=message):
         make(env, learner_of(bl.chain(3)))

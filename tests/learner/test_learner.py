@@ -230,8 +230,8 @@ def test_an_episode_begins_once(updater: Updater) -> None:
         ({"base": bl.UCRL2}, r"^base is <class .*>; it must be a Base, or an object"),
         ({"stages": "all"}, r"^stages is 'all'; it must be one of 'each', 'pooled'\.$"),
         ({"planning": "none"}, r"^planning is 'none'; it must be one of 'incremental', 'full'"),
-        ({"seed": -1}, r"^seed is -1; it must lie in 0 \.\. 2\*\*64 - 1\.$"),
-        ({"seed": 0.5}, r"^seed must be an integer, not 0\.5\.$"),
+        ({"seed": -1}, r"^seed must lie in 0 \.\. 2\*\*64 - 1, got -1\.$"),
+        ({"seed": 0.5}, r"^seed must be an integer, got 0\.5\.$"),
     ],
 )
 def test_a_bad_option_is_refused_in_one_sentence(options: Any, sentence: str) -> None:

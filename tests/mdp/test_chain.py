@@ -32,16 +32,16 @@ def test_a_chain_is_stored_once_starts_at_the_left_and_is_as_long_as_its_horizon
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         ({"S": 1}, r"^S is 1; it must be at least 2\.$"),
         ({"S": 5, "horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
         (
             {"S": 5, "reward_on": "arrival"},
-            r"^reward_on is 'arrival'; it must be 'state' or 'state_right'\.$",
+            r"^reward_on must be 'state' or 'state_right', got 'arrival'\.$",
         ),
     ],
 )
-def test_an_impossible_chain_is_refused(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_an_impossible_chain_raises_an_error(arguments, message):
+    with pytest.raises(ValueError, match=message):
         chain(**arguments)

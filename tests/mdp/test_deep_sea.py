@@ -6,7 +6,7 @@ from belated.mdp.deep_sea import LEFT, RIGHT, deep_sea
 
 
 def cells_optimum(size, *, noisy):
-    """V* over size x size cells, as in the original: no mapping of rewards, rows as states."""
+    """Return V* of the original: size x size cells as states, rewards not mapped."""
     cost, slip = 0.01 / size, noisy / size
     v = np.zeros((size + 1, size))
     for row in reversed(range(size)):
@@ -75,6 +75,6 @@ def test_only_the_noisy_sea_pays_coins():
     np.testing.assert_array_equal(deep_sea(4).rewards, deep_sea(4, noisy=True).rewards)
 
 
-def test_a_sea_of_one_cell_is_refused():
+def test_a_sea_of_one_cell_raises_an_error():
     with pytest.raises(ValueError, match=r"^size is 1; it must be at least 2\.$"):
         deep_sea(1)

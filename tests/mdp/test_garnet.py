@@ -8,7 +8,7 @@ from belated.mdp.garnet import garnet
 
 
 def dense_optimum(p, r, horizon):
-    """V*_1 of a homogeneous world, state by state."""
+    """Return V*_1(s) of a homogeneous world for each state."""
     v = np.zeros(len(r))
     for _ in range(horizon):
         v = (r + p @ v).max(axis=1)
@@ -71,14 +71,14 @@ def test_the_optimal_value_is_that_of_a_dense_dynamic_programme(arguments, value
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    ("changes", "message"),
     [
         ({"states": 0}, r"^states is 0; it must be at least 1\.$"),
         ({"branching": 0}, r"^branching is 0; it must be at least 1\.$"),
-        ({"branching": 5}, r"^branching is 5; it must be at most the 4 states\.$"),
-        ({"seed": -1}, r"^seed is -1; it must lie in 0 \.\. 2\*\*64 - 1\.$"),
+        ({"branching": 5}, r"^branching must be at most the number of states, 4, got 5\.$"),
+        ({"seed": -1}, r"^seed must lie in 0 \.\. 2\*\*64 - 1, got -1\.$"),
     ],
 )
-def test_an_impossible_garnet_is_refused(changes, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_an_impossible_garnet_raises_an_error(changes, message):
+    with pytest.raises(ValueError, match=message):
         garnet(**{"states": 4, "actions": 2, "horizon": 3, "branching": 2, **changes})

@@ -1,4 +1,4 @@
-"""Worlds read from tables agree with a dynamic programme over the tables themselves."""
+"""Worlds read from tables agree with dynamic programming on the tables."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from belated.mdp.rewards import Affine
 
 
 def dense_values(table, horizon):
-    """V*_1 of each state in the table's units; after an outcome that ends, nothing is earned."""
+    """Return V*_1(s) for each state in the units of the table; after termination rewards are 0."""
     v = [0.0] * len(table)
     for _ in range(horizon):
         v = [
@@ -30,7 +30,7 @@ def dense_values(table, horizon):
 
 
 class Tabled(gymnasium.Env):
-    """An environment that is its table and little else."""
+    """Environment with a table of transitions and a reset."""
 
     def __init__(self, table, starts=(0,), law=None):
         self.P = table
@@ -46,7 +46,7 @@ class Tabled(gymnasium.Env):
 
 @st.composite
 def tables(draw):
-    """Outcomes at random: a state may be passed through, end an episode, or both."""
+    """Draw a random table in which a state may be passed through, end an episode, or both."""
     states, actions = draw(st.integers(1, 5)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     ending = draw(st.sampled_from([0.0, 0.3, 0.9]))
@@ -165,54 +165,54 @@ ROW = {0: [(1.0, 0, 0.0, False)]}
 
 
 @pytest.mark.parametrize(
-    ("env", "arguments", "kind", "sentence"),
+    ("env", "arguments", "kind", "message"),
     [
-        ("Blackjack-v1", {}, ValueError, r"^Blackjack-v1 shows no table of transitions, P, so"),
-        ("CartPole-v1", {}, ValueError, r"^CartPole-v1 shows no table of transitions, P, so"),
+        ("Blackjack-v1", {}, ValueError, r"^Blackjack-v1 must have a table of transitions P "),
+        ("CartPole-v1", {}, ValueError, r"^CartPole-v1 must have a table of transitions P "),
         ("FrozenLake-v1", {"horizon": 0}, ValueError, r"^horizon is 0; it must be at least 1\.$"),
-        ("FrozenLake-v1", {"start": 16}, ValueError, r"^start is 16; allowed are 0 \.\. 15\.$"),
-        (7, {}, TypeError, r"^env_or_id is 7; it must be an environment or its id\.$"),
+        ("FrozenLake-v1", {"start": 16}, ValueError, r"^start must be in 0 \.\. 15, got 16\.$"),
+        (7, {}, TypeError, r"^env_or_id must be an environment or its id, got 7\.$"),
         (
             Tabled({0: ROW}),
             {"is_slippery": False},
             TypeError,
-            r"^from_gymnasium got is_slippery and an environment; options go with an id",
+            r"^options of from_gymnasium must come with an id, got is_slippery",
         ),
         (
             Tabled({0: ROW, 1: ROW}, (0, 1)),
             {},
             ValueError,
-            r"^Tabled starts in several states and does not say how likely each is; give",
+            r"^Tabled starts in several states with unknown probabilities; give from_",
         ),
         (
             Tabled({0: {0: [(1.0, 3, 0.0, False)]}}),
             {},
             ValueError,
-            r"^P of Tabled leads from state 0 by action 0 to 3; allowed are 0 \.\. 0\.$",
+            r"^P of Tabled must have next states in 0 \.\. 0, got 3 for state 0, action 0\.$",
         ),
         (
             Tabled({0: {0: [(0.5, 0, 0.0, False)]}}),
             {},
             ValueError,
-            r"^The probabilities of state 0, action 0 sum to 0\.5; they must sum to 1",
+            r"^The probabilities of state 0, action 0 must sum to 1 .*, got 0\.5\.$",
         ),
-        (Tabled(np.ones((2, 2, 2))), {}, ValueError, r"^P of Tabled is ndarray of another form; P"),
-        (Tabled({0: ROW, 2: ROW}), {}, ValueError, r"^P of Tabled is a mapping of another form; P"),
+        (Tabled(np.ones((2, 2, 2))), {}, ValueError, r"^P\[state\]\[action\] .*, got ndarray of a"),
+        (Tabled({0: ROW, 2: ROW}), {}, ValueError, r"^P\[state\]\[action\] .*, got a mapping of a"),
         (
             Tabled({0: ROW, 1: ROW | {1: ROW[0]}}),
             {},
             ValueError,
-            r"^P of Tabled is a mapping of another form; P",
+            r"^P\[state\]\[action\] of Tabled must list .*, got a mapping of a different form\.$",
         ),
-        (Tabled({0: {0: []}}), {}, ValueError, r"^P of Tabled is a mapping of another form; P"),
+        (Tabled({0: {0: []}}), {}, ValueError, r"^P\[state\]\[action\] .*, got a mapping of a"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_a_sentence(env, arguments, kind, sentence):
-    with pytest.raises(kind, match=sentence):
+def test_an_environment_that_cannot_be_read_raises_an_error(env, arguments, kind, message):
+    with pytest.raises(kind, match=message):
         from_gymnasium(env, **{"horizon": 5, **arguments})
 
 
-def test_an_id_without_gymnasium_is_refused_with_the_way_to_get_it(monkeypatch):
+def test_the_error_without_gymnasium_gives_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(
         ImportError, match=r"^from_gymnasium needs gymnasium: pip install 'belated\[gym\]'\.$"

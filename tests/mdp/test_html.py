@@ -5,11 +5,11 @@ import pytest
 
 import belated as bl
 from belated.mdp.garnet import garnet
-from belated.mdp.html import cell, describe_html
+from belated.mdp.html import describe_html, format_cell
 
 
 class Reader(HTMLParser):
-    """The rows of all tables, and whether every tag is closed in its turn."""
+    """Parser that collects the rows of all tables and checks that tags are closed in order."""
 
     def __init__(self, text):
         super().__init__()
@@ -39,10 +39,10 @@ def test_a_small_world_shows_its_numbers_and_its_transitions():
     assert page.rows == [
         ["size", "2 states, 2 actions, 2 steps"],
         ["transitions", "the same at every step"],
-        ["successors", "6, at most 2 of a state and action"],
-        ["rewards", "0 to 1, the same at every step, paid as they are"],
+        ["successors", "6, at most 2 per state and action"],
+        ["rewards", "0 to 1, the same at every step, deterministic"],
         ["first state", "0"],
-        ["state", "action", "pays", "leads to"],
+        ["state", "action", "mean reward", "successors"],
         ["0", "0", "0", "0 (1)"],
         ["0", "1", "0", "0 (0.5), 1 (0.5)"],
         ["1", "0", "1", "0 (1)"],
@@ -54,16 +54,17 @@ def test_a_large_world_stays_small_on_the_page():
     text = describe_html(garnet(300, 4, horizon=20, branching=5))
     assert len(Reader(text).rows) == 5
     assert "300 states, 4 actions, 20 steps" in text
-    assert "6,000, at most 5 of a state and action" in text
+    assert "6,000, at most 5 per state and action" in text
     assert len(text) < 1000
 
 
-def test_what_changes_from_step_to_step_is_said_and_not_listed():
+def test_transitions_that_differ_by_step_are_not_listed():
     p = np.full((3, 2, 1, 2), 0.5)
-    changing = bl.MDP.dense(p, np.zeros((3, 2, 1)), reward_draws="bernoulli")
-    rows = dict(Reader(describe_html(changing)).rows)
-    assert rows["transitions"] == "given for each step"
-    assert rows["rewards"] == "0 to 0, given for each step, paid as coins"
+    for draws, phrase in (("bernoulli", "Bernoulli draws"), ("beta", "Beta draws")):
+        changing = bl.MDP.dense(p, np.zeros((3, 2, 1)), reward_draws=draws)
+        rows = dict(Reader(describe_html(changing)).rows)
+        assert rows["transitions"] == "different for each step"
+        assert rows["rewards"] == f"0 to 0, different for each step, {phrase}"
 
 
 @pytest.mark.parametrize(
@@ -87,4 +88,4 @@ def test_the_page_runs_nothing_and_fetches_nothing():
 
 
 def test_text_is_escaped():
-    assert "&lt;b&gt; &amp; &quot;" in cell("td", '<b> & "')
+    assert "&lt;b&gt; &amp; &quot;" in format_cell("td", '<b> & "')

@@ -19,7 +19,7 @@ ASSETS = Path(next(iter(find_spec("icu_sepsis").submodule_search_locations)), "e
 
 @cache
 def tables():
-    """Transitions, mean rewards and start, as they stand in the file, and who may do what."""
+    """Return transitions, mean rewards, start, policy and admissible actions of the data files."""
     with np.load(ASSETS / "dynamics.npz") as data:
         p, start = data["tx_mat"], data["d_0"]
         rewards = np.einsum("say,say->sa", p, data["r_mat"])
@@ -30,7 +30,7 @@ def tables():
 
 
 def dense_value(horizon, choose):
-    """A dynamic programme that stops at the three ends; `choose` turns Q into V."""
+    """Return V_1 by dense dynamic programming; `choose` computes V from Q."""
     p, rewards, start, _, _ = tables()
     v = np.zeros(716)
     for _ in range(horizon):
@@ -90,7 +90,7 @@ def test_inadmissible_actions_do_what_the_others_do_on_average():
         np.testing.assert_allclose(rows[~allowed[s]] - mean, 0, atol=1e-12)
 
 
-def test_or_they_kill_which_costs_nothing_to_those_who_avoid_them():
+def test_with_terminate_inadmissible_actions_lead_to_death_and_v_star_stays():
     strict, allowed = world(20, "terminate"), tables()[4]
     for s in (0, 100, 712):
         for a in np.flatnonzero(~allowed[s]):
@@ -110,26 +110,26 @@ def test_the_authors_package_is_read_and_not_imported():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         ({"horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
         (
             {"inadmissible": "raise_exception"},
-            r"^inadmissible is 'raise_exception'; it must be 'mean' or 'terminate'\.$",
+            r"^inadmissible must be 'mean' or 'terminate', got 'raise_exception'\.$",
         ),
     ],
 )
-def test_what_is_not_offered_is_refused(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_options_raise_an_error(arguments, message):
+    with pytest.raises(ValueError, match=message):
         icu_sepsis(**arguments)
 
 
-def test_without_the_package_the_way_to_get_it_is_told(monkeypatch):
+def test_the_error_without_the_package_gives_the_install_command(monkeypatch):
     def nowhere(name):
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(module, "distribution", nowhere)
-    sentence = r"^icu_sepsis needs icu-sepsis: pip install 'belated\[icu\]'\.$"
+    message = r"^icu_sepsis needs icu-sepsis: pip install 'belated\[icu\]'\.$"
     for make in (icu_sepsis, icu_sepsis_clinicians):
-        with pytest.raises(ImportError, match=sentence):
+        with pytest.raises(ImportError, match=message):
             make()

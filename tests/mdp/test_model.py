@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from belated.episode import Shape
-from belated.mdp.model import MDP, accumulate
+from belated.mdp.model import MDP, fill_cumulative
 
 SHAPE = Shape(2, 1, 3)
 ENTRIES = [(0, 0, 1, 1.0), (1, 0, 0, 0.25), (1, 0, 1, 0.75)]
@@ -13,7 +13,7 @@ REWARDS = np.array([[0.0], [1.0]])
 
 
 def rows(rng: np.random.Generator, *lead: int, states: int) -> np.ndarray:
-    """Random rows, about half of whose entries are zero."""
+    """Return random rows of probabilities, about half of which are zero."""
     p = rng.random((*lead, states)) * (rng.random((*lead, states)) < 0.5)
     p[..., 0] += 0.1
     return p / p.sum(axis=-1, keepdims=True)
@@ -87,7 +87,7 @@ def test_successors_are_those_of_the_stage_asked_for():
         np.testing.assert_array_equal(weights, probs)
 
 
-def test_a_world_keeps_no_hold_on_what_it_was_made_from():
+def test_a_world_copies_its_arguments():
     p, r, start = np.ones((1, 1, 1)), np.zeros((1, 1)), np.ones(1)
     world = MDP.dense(p, r, horizon=1, start=start)
     p[:], r[:], start[:] = 9, 9, 9
@@ -106,7 +106,7 @@ def test_rows_within_tolerance_are_kept_as_given_and_their_last_cumulative_entry
 
 def test_cumulative_sums_never_fall_and_never_pass_one():
     prob, cum, sums = np.array([1 + 5e-10, 2e-10, 0.0]), np.zeros(3), np.zeros(1)
-    accumulate(np.array([0, 3]), prob, cum, sums)
+    fill_cumulative(np.array([0, 3]), prob, cum, sums)
     np.testing.assert_array_equal(cum, [1, 1, 1])
     assert sums[0] > 1
 
@@ -132,7 +132,7 @@ def test_a_world_survives_pickling():
     np.testing.assert_array_equal(copy.transition_table(), world.transition_table())
 
 
-def test_a_world_says_what_it_is():
+def test_repr_states_the_sizes_of_a_world():
     assert repr(MDP.sparse(SHAPE, ENTRIES, REWARDS)) == (
         "MDP(states=2, actions=1, horizon=3, homogeneous, 3 successors)"
     )
@@ -160,152 +160,148 @@ def homogeneous(**changes):
 
 
 def staged(h, entry):
-    """Stage-dependent entries, of which one at stage h is replaced."""
+    """Return stage-dependent entries with one entry of stage h replaced."""
     entries = [(i, *e) for i in range(3) for e in ENTRIES]
     return [entry if e[:4] == (h, *entry[1:4]) else e for e in entries]
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    ("changes", "message"),
     [
         (
             {"entries": [(0, 0, 1, 0.9), *ENTRIES[1:]]},
-            r"^The probabilities of state 0, action 0 sum to 0\.9; they must sum to 1 "
-            r"within 1e-09\.$",
+            r"^The probabilities of state 0, action 0 must sum to 1 within 1e-09, got 0\.9\.$",
         ),
         (
             {"entries": ENTRIES[1:]},
-            r"^The probabilities of state 0, action 0 sum to 0\.0; they must",
+            r"^The probabilities of state 0, action 0 must sum to 1 within 1e-09, got 0\.0\.$",
         ),
         (
             {"entries": staged(2, (2, 1, 0, 1, 0.7))},
-            r"^The probabilities of stage 2, state 1, action 0 sum to 0\.9.*; they must",
+            r"^The probabilities of stage 2, state 1, action 0 must sum to 1 .*, got 0\.9",
         ),
         (
             {"entries": [(0, 0, 1, 1 + 2e-9), *ENTRIES[1:]]},
-            r"^The probability of successor 1 of state 0, action 0 is 1\.000000002; it must lie",
+            r"^The probability of successor 1 of state 0, action 0 must .*, got 1\.000000002\.$",
         ),
         (
             {"entries": staged(1, (1, 1, 0, 1, -0.25))},
-            r"^The probability of successor 1 of stage 1, state 1, action 0 is -0\.25; "
-            r"it must lie in \[0, 1\]\.$",
+            r"^The probability of successor 1 of stage 1, state 1, action 0 must lie in \[0, 1\], "
+            r"got -0\.25\.$",
         ),
         (
             {"entries": [(0, 0, 1, np.nan), *ENTRIES[1:]]},
-            r"^The probability of successor 1 of state 0, action 0 is nan; it must lie in",
+            r"^The probability of successor 1 of state 0, action 0 must lie .*, got nan\.$",
         ),
         (
             {"entries": [*ENTRIES, (1, 0, 0, 0.0)]},
-            r"^Successor 0 of state 1, action 0 is given more than once; give its whole "
-            r"probability in one entry\.$",
+            r"^Successor 0 of state 1, action 0 must be given only once; add up its "
+            r"probabilities in one entry\.$",
         ),
         (
             {"entries": [*ENTRIES, (2, 0, 0, 1.0)]},
-            r"^entries\[3\] = \(2, 0, 0, 1\) has state 2; allowed are 0 \.\. 1\.$",
+            r"^state of entries\[3\] must be in 0 \.\. 1, got 2 in \(2, 0, 0, 1\)\.$",
         ),
         (
             {"entries": [*ENTRIES, (0, -1, 0, 1.0)]},
-            r"^entries\[3\] = \(0, -1, 0, 1\) has action -1; allowed are 0 \.\. 0\.$",
+            r"^action of entries\[3\] must be in 0 \.\. 0, got -1 in \(0, -1, 0, 1\)\.$",
         ),
         (
             {"entries": [*ENTRIES, (0, 0, 2, 1.0)]},
-            r"^entries\[3\] = \(0, 0, 2, 1\) has successor 2; allowed are 0 \.\. 1\.$",
+            r"^successor of entries\[3\] must be in 0 \.\. 1, got 2 in \(0, 0, 2, 1\)\.$",
         ),
         (
             {"entries": [(3, 0, 0, 0, 1.0)]},
-            r"^entries\[0\] = \(3, 0, 0, 0, 1\) has stage 3; allowed are 0 \.\. 2\.$",
+            r"^stage of entries\[0\] must be in 0 \.\. 2, got 3 in \(3, 0, 0, 0, 1\)\.$",
         ),
         (
             {"entries": [(0.5, 0, 0, 1.0)]},
-            r"^entries\[0\] = \(0\.5, 0, 0, 1\) has state 0\.5; allowed are 0 \.\. 1\.$",
+            r"^state of entries\[0\] must be in 0 \.\. 1, got 0\.5 in \(0\.5, 0, 0, 1\)\.$",
         ),
         (
             {"entries": [(0, 0, 1.0)]},
-            r"^entries has shape \(1, 3\); each entry must be \(s, a, y, p\) or",
+            r"^Each of entries must be \(s, a, y, p\) or .*, got an array of shape \(1, 3\)\.$",
         ),
-        ({"entries": []}, r"^entries has shape \(0,\); each entry must be"),
+        ({"entries": []}, r"^Each of entries must be .*, got an array of shape \(0,\)\.$"),
         (
             {"entries": (np.zeros(2), np.zeros(2), np.zeros(3), np.zeros(2))},
-            r"^entries has columns of shapes \(2,\), \(2,\), \(3,\), \(2,\); it needs 4 ",
+            r"^entries must have 4 columns .*, got shapes \(2,\), \(2,\), \(3,\), \(2,\)\.$",
         ),
         (
             {"rewards": [[0.0], [1.5]]},
-            r"^The reward of state 1, action 0 is 1\.5; it must lie in \[0, 1\]\.$",
+            r"^The reward of state 1, action 0 must lie in \[0, 1\], got 1\.5\.$",
         ),
         (
             {"rewards": [[[0.0], [1.0]], [[0.0], [np.nan]], [[0.0], [1.0]]]},
-            r"^The reward of stage 1, state 1, action 0 is nan; it must lie in \[0, 1\]\.$",
+            r"^The reward of stage 1, state 1, action 0 must lie .*, got nan\.$",
         ),
         (
             {"rewards": np.zeros((2, 2, 1))},
-            r"^rewards has shape \(2, 2, 1\); it must be \(S, A\) = \(2, 1\) or "
-            r"\(H, S, A\) = \(3, 2, 1\)\.$",
+            r"^rewards must have shape \(S, A\) = \(2, 1\) or \(H, S, A\) = \(3, 2, 1\), "
+            r"got \(2, 2, 1\)\.$",
         ),
-        ({"start": 2}, r"^start is 2; allowed are 0 \.\. 1\.$"),
-        ({"start": -1}, r"^start is -1; allowed are 0 \.\. 1\.$"),
-        ({"start": 0.5}, r"^start is 0\.5; it must be a state or a distribution over the 2 states"),
-        ({"start": True}, r"^start is True; it must be a state or a distribution"),
-        ({"start": [1.0]}, r"^start is \[1\.0\]; it must be a state or a distribution"),
+        ({"start": 2}, r"^start must be in 0 \.\. 1, got 2\.$"),
+        ({"start": -1}, r"^start must be in 0 \.\. 1, got -1\.$"),
         (
-            {"start": [1.25, -0.25]},
-            r"^start gives state 0 probability 1\.25; it must lie in \[0, 1\]\.$",
+            {"start": 0.5},
+            r"^start must be a state or a distribution over the 2 states, got 0\.5\.$",
         ),
-        ({"start": [1.0, np.nan]}, r"^start gives state 1 probability nan; it must lie in"),
-        ({"start": [0.5, 0.25]}, r"^start sums to 0\.75; it must sum to 1 within 1e-09\.$"),
-        (
-            {"reward_draws": "gaussian"},
-            r"^reward_draws is 'gaussian'; it must be one of",
-        ),
+        ({"start": True}, r"^start must be a state or a distribution .*, got True\.$"),
+        ({"start": [1.0]}, r"^start must be a state or a distribution .*, got \[1\.0\]\.$"),
+        ({"start": [1.25, -0.25]}, r"^start\[0\] must lie in \[0, 1\], got 1\.25\.$"),
+        ({"start": [1.0, np.nan]}, r"^start\[1\] must lie in \[0, 1\], got nan\.$"),
+        ({"start": [0.5, 0.25]}, r"^start must sum to 1 within 1e-09, got 0\.75\.$"),
+        ({"reward_draws": "gaussian"}, r"^reward_draws must be one of .*, got 'gaussian'\.$"),
     ],
 )
-def test_bad_sparse_input_is_refused_in_one_sentence(changes, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_bad_sparse_input_raises_an_error(changes, message):
+    with pytest.raises(ValueError, match=message):
         homogeneous(**changes)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         (
             {"transitions": np.ones((2, 1, 3)), "horizon": 2},
-            r"^transitions has shape \(2, 1, 3\); it must be \(S, A, S\) or \(H, S, A, S\)\.$",
+            r"^transitions must have shape \(S, A, S\) or \(H, S, A, S\), got \(2, 1, 3\)\.$",
         ),
-        ({"transitions": np.ones((2, 2)), "horizon": 2}, r"^transitions has shape \(2, 2\); it"),
+        ({"transitions": np.ones((2, 2)), "horizon": 2}, r"^transitions must .* got \(2, 2\)\.$"),
         (
             {"transitions": np.ones((2, 0, 2)), "horizon": 2},
-            r"^transitions has shape \(2, 0, 2\); it must be",
+            r"^transitions must have shape .*, got \(2, 0, 2\)\.$",
         ),
         (
             {},
-            r"^transitions \(1, 1, 1\), rewards \(1, 1\) and horizon=None must give .* not none\.$",
+            r"^transitions \(1, 1, 1\), rewards \(1, 1\) and horizon=None must give .* got none\.$",
         ),
         (
             {"transitions": np.ones((3, 1, 1, 1)), "horizon": 2},
-            r"and horizon=2 must give exactly one number of steps, not \[2, 3\]\.$",
+            r"and horizon=2 must give exactly one number of steps, got \[2, 3\]\.$",
         ),
         (
             {"transitions": np.ones((3, 1, 1, 1)), "rewards": np.zeros((2, 1, 1))},
             r"^transitions \(3, 1, 1, 1\), rewards \(2, 1, 1\) and horizon=None must give",
         ),
-        ({"rewards": np.zeros((1, 2)), "horizon": 1}, r"^rewards has shape \(1, 2\); it must be"),
+        ({"rewards": np.zeros((1, 2)), "horizon": 1}, r"^rewards must have .*, got \(1, 2\)\.$"),
         ({"horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
         (
             {"transitions": [[[np.nan]]], "horizon": 1},
-            r"^The probability of successor 0 of state 0, action 0 is nan",
+            r"^The probability of successor 0 of state 0, action 0 must lie in .*, got nan\.$",
         ),
         (
             {"transitions": [[[[1.0]]], [[[0.5]]]]},
-            r"^The probabilities of stage 1, state 0, action 0 sum to 0\.5; they must",
+            r"^The probabilities of stage 1, state 0, action 0 must sum to 1 .*, got 0\.5\.$",
         ),
     ],
 )
-def test_bad_dense_input_is_refused_in_one_sentence(arguments, sentence):
+def test_bad_dense_input_raises_an_error(arguments, message):
     given = {"transitions": np.ones((1, 1, 1)), "rewards": np.zeros((1, 1))} | arguments
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         MDP.dense(given.pop("transitions"), given.pop("rewards"), **given)
 
 
-def test_what_is_not_an_array_of_numbers_is_refused_by_name():
+def test_an_argument_that_is_not_numeric_raises_an_error_that_names_it():
     with pytest.raises(TypeError, match=r"^transitions must be a rectangular array of numbers\.$"):
         MDP.dense([[[1.0], [1.0, 2.0]]], [[0.0]], horizon=1)
     with pytest.raises(TypeError, match=r"^rewards must be a rectangular array of numbers\.$"):
@@ -314,16 +310,16 @@ def test_what_is_not_an_array_of_numbers_is_refused_by_name():
         MDP.sparse(SHAPE, [(0, 0, 0, 1.0), (1, 0, 0)], REWARDS)
     with pytest.raises(TypeError, match=r"^entries must be arrays of integers, the last one of"):
         MDP.sparse(SHAPE, (np.array(["first"]),) * 4, REWARDS)
-    with pytest.raises(TypeError, match=r"^shape must be a Shape, not \(2, 1, 3\)\.$"):
+    with pytest.raises(TypeError, match=r"^shape must be a Shape, got \(2, 1, 3\)\.$"):
         MDP.sparse((2, 1, 3), ENTRIES, REWARDS)
 
 
-def test_successors_of_a_place_that_does_not_exist_are_refused():
+def test_successors_of_an_index_out_of_range_raise_an_error():
     world = MDP.sparse(SHAPE, ENTRIES, REWARDS)
-    for place, sentence in (
-        ((3, 0, 0), r"^The step is 3; allowed are 0 \.\. 2\.$"),
-        ((0, 2, 0), r"^The state is 2; allowed are 0 \.\. 1\.$"),
-        ((0, 0, -1), r"^The action is -1; allowed are 0 \.\. 0\.$"),
+    for place, message in (
+        ((3, 0, 0), r"^The step must be in 0 \.\. 2, got 3\.$"),
+        ((0, 2, 0), r"^The state must be in 0 \.\. 1, got 2\.$"),
+        ((0, 0, -1), r"^The action must be in 0 \.\. 0, got -1\.$"),
     ):
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(ValueError, match=message):
             world.successors(*place)

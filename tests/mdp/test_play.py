@@ -69,7 +69,7 @@ def test_states_actions_and_rewards_come_as_often_as_they_should():
 
 
 def fits(seen, law):
-    """What is impossible is not seen, and the rest passes a chi-square test at 0.1 %."""
+    """Assert that counts pass a chi-square test at 0.1 % and impossible values do not occur."""
     law = np.asarray(law)
     assert (seen[law == 0] == 0).all()
     possible = law > 0
@@ -101,37 +101,37 @@ def test_draw_agrees_with_a_plain_search_for_every_length():
 
 
 @pytest.mark.parametrize(
-    ("policy", "sentence"),
+    ("policy", "message"),
     [
         (
             Policy(np.zeros((3, 2), np.int32)),
-            r"^The policy's actions have shape \(3, 2\); this world needs \(H, S\) = \(2, 2\)\.$",
+            r"^The policy's actions must have shape \(H, S\) = \(2, 2\) .*, got \(3, 2\)\.$",
         ),
         (
             Policy(np.array([[0, 0], [0, 1]], np.int32)),
-            r"^The policy's action at stage 1, state 1 is 1; allowed are 0 \.\. 0\.$",
+            r"^The policy's action at step 1, state 1 must be in 0 \.\. 0, got 1\.$",
         ),
         (
             Policy(np.array([[-1, 0], [0, 0]], np.int32)),
-            r"^The policy's action at stage 0, state 0 is -1; allowed are 0 \.\. 0\.$",
+            r"^The policy's action at step 0, state 0 must be in 0 \.\. 0, got -1\.$",
         ),
         (
             Policy(np.zeros((2, 2), np.int32), np.ones((2, 2, 2), np.bool_)),
-            r"^The policy's explore has shape \(2, 2, 2\); this world needs "
-            r"\(H, S, A\) = \(2, 2, 1\)\.$",
+            r"^The policy's explore must have shape \(H, S, A\) = \(2, 2, 1\) in this world, "
+            r"got \(2, 2, 2\)\.$",
         ),
     ],
 )
-def test_a_policy_that_does_not_fit_the_world_is_refused(policy, sentence):
+def test_a_policy_that_does_not_fit_the_world_raises_an_error(policy, message):
     world = MDP.dense(np.full((2, 1, 2), 0.5), np.zeros((2, 1)), horizon=2)
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         play(world, policy, seed=0, episode=0)
 
 
-def test_a_bad_seed_or_episode_is_refused():
+def test_a_bad_seed_or_episode_raises_an_error():
     world = MDP.dense(np.ones((1, 1, 1)), np.zeros((1, 1)), horizon=1)
     policy = Policy(np.zeros((1, 1), np.int32))
-    with pytest.raises(ValueError, match=r"^seed is -1; it must lie in"):
+    with pytest.raises(ValueError, match=r"^seed must lie in .*, got -1\.$"):
         play(world, policy, seed=-1, episode=0)
     with pytest.raises(ValueError, match=r"^episode is -1; it must be at least 0\.$"):
         play(world, policy, seed=0, episode=-1)

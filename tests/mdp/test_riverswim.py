@@ -6,7 +6,7 @@ from belated.mdp.riverswim import LEFT, RIGHT, riverswim
 
 
 def dense_optimum(p, r, horizon):
-    """V*_1 of a homogeneous world, state by state."""
+    """Return V*_1(s) of a homogeneous world for each state."""
     v = np.zeros(len(r))
     for _ in range(horizon):
         v = np.array([max(r[s, a] + p[s, a] @ v for a in range(2)) for s in range(len(r))])
@@ -14,7 +14,7 @@ def dense_optimum(p, r, horizon):
 
 
 def six_states():
-    """The published river, written out."""
+    """Return the published transitions and rewards."""
     left = np.eye(6)[[0, 0, 1, 2, 3, 4]]
     right = np.array(
         [
@@ -69,12 +69,12 @@ def test_two_states_are_both_ends():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         ({"states": 1}, r"^states is 1; it must be at least 2\.$"),
         ({"horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
     ],
 )
-def test_an_impossible_river_is_refused(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_an_impossible_river_raises_an_error(arguments, message):
+    with pytest.raises(ValueError, match=message):
         riverswim(**arguments)

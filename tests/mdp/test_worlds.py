@@ -9,10 +9,10 @@ from belated.mdp.deep_sea import deep_sea
 from belated.mdp.garnet import garnet
 from belated.mdp.gridworld import gridworld
 from belated.mdp.riverswim import riverswim
-from belated.mdp.worlds import KINDS, MissingExtraError, examples, look_up, parse
+from belated.mdp.worlds import WORLD_FAMILIES, MissingExtraError, example_worlds, parse_name
 
-PLAIN = [kind for kind in KINDS if kind.needs is None]
-BORROWED = [kind for kind in KINDS if kind.needs is not None]
+BUILT_IN = [family for family in WORLD_FAMILIES if family.requires is None]
+EXTERNAL = [family for family in WORLD_FAMILIES if family.requires is not None]
 
 
 @pytest.mark.parametrize(
@@ -29,39 +29,39 @@ BORROWED = [kind for kind in KINDS if kind.needs is not None]
     ],
 )
 def test_a_name_is_a_world(name, world):
-    found = parse(name)
+    found = bl.world(name)
     assert found.shape == world.shape
     assert found.reward_draws == world.reward_draws
     for field in ("ptr", "succ", "prob", "rewards", "start"):
         np.testing.assert_array_equal(getattr(found, field), getattr(world, field))
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.form)
-def test_every_kind_has_an_example_of_its_own(kind):
-    assert look_up(kind.example).kind is kind
-    assert kind.about.endswith(".")
-    assert kind.source
+@pytest.mark.parametrize("family", WORLD_FAMILIES, ids=lambda family: family.pattern)
+def test_the_example_of_a_family_belongs_to_it(family):
+    assert parse_name(family.example).family is family
+    assert family.description.endswith(".")
+    assert family.source
 
 
-def test_there_is_an_example_of_every_kind():
-    assert [named.kind for named in examples()] == list(KINDS)
+def test_there_is_an_example_of_every_family():
+    assert [named.family for named in example_worlds()] == list(WORLD_FAMILIES)
 
 
-@pytest.mark.parametrize("kind", PLAIN, ids=lambda kind: kind.form)
-def test_names_of_actions_and_layouts_fit_the_world(kind):
-    named = look_up(kind.example)
-    world = named.make()
-    assert len(kind.actions) in (0, world.shape.actions)
+@pytest.mark.parametrize("family", BUILT_IN, ids=lambda family: family.pattern)
+def test_names_of_actions_and_layouts_fit_the_world(family):
+    named = parse_name(family.example)
+    world = named.build()
+    assert len(family.action_names) in (0, world.shape.actions)
     if isinstance(named.layout, tuple):
         assert np.prod(named.layout) == world.shape.states
 
 
-@pytest.mark.parametrize("kind", BORROWED, ids=lambda kind: kind.form)
-def test_worlds_that_others_wrote_are_made_on_demand(kind):
-    pytest.importorskip(kind.needs[0])
-    named = look_up(kind.example)
-    world = named.make()
-    assert len(kind.actions) in (0, world.shape.actions)
+@pytest.mark.parametrize("family", EXTERNAL, ids=lambda family: family.pattern)
+def test_worlds_of_other_packages_are_built_on_demand(family):
+    pytest.importorskip(family.requires[0])
+    named = parse_name(family.example)
+    world = named.build()
+    assert len(family.action_names) in (0, world.shape.actions)
     if isinstance(named.layout, tuple):
         assert np.prod(named.layout) == world.shape.states
 
@@ -87,24 +87,24 @@ def test_worlds_that_others_wrote_are_made_on_demand(kind):
         "taxis",
     ],
 )
-def test_other_names_get_a_sentence_with_all_forms(name):
-    with pytest.raises(ValueError, match=r"^world is .*; it must be one of chain-S, ") as error:
-        look_up(name)
-    for kind in KINDS:
-        assert kind.form in str(error.value)
+def test_an_unknown_name_is_an_error_that_lists_all_patterns(name):
+    with pytest.raises(ValueError, match=r"^world must be one of chain-S, .*, got ") as error:
+        parse_name(name)
+    for family in WORLD_FAMILIES:
+        assert family.pattern in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
+    ("name", "message"),
     [
         ("chain-1", r"^S is 1; it must be at least 2\.$"),
         ("grid-0x3", r"^rows is 0; it must be at least 1\.$"),
-        ("garnet-3-2-9", r"^branching is 9; it must be at most the 3 states\.$"),
+        ("garnet-3-2-9", r"^branching must be at most the number of states, 3, got 9\.$"),
     ],
 )
-def test_impossible_numbers_get_the_sentence_of_the_world(name, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        parse(name)
+def test_numbers_out_of_range_raise_the_error_of_the_world(name, message):
+    with pytest.raises(ValueError, match=message):
+        bl.world(name)
 
 
 @pytest.mark.parametrize(
@@ -114,17 +114,17 @@ def test_impossible_numbers_get_the_sentence_of_the_world(name, sentence):
 def test_a_missing_extra_is_named(name, package, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError) as error:
-        parse(name)
-    remedy = f"pip install 'belated[{extra}]'"
-    assert str(error.value) == f"world is {name!r}, which needs {package}: {remedy}."
-    assert error.value.remedy == remedy
+        bl.world(name)
+    command = f"pip install 'belated[{extra}]'"
+    assert str(error.value) == f"world {name!r} needs {package}: {command}."
+    assert error.value.install_command == command
 
 
-def test_looking_names_up_loads_no_extra():
+def test_parsing_names_imports_no_extra():
     script = (
         "import sys\n"
-        "from belated.mdp.worlds import examples\n"
-        "examples()\n"
+        "from belated.mdp.worlds import example_worlds\n"
+        "example_worlds()\n"
         "print(sorted({'gymnasium', 'icu_sepsis'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -141,7 +141,7 @@ def sequences() -> list[Any]:
         actions = draws.table(K, shape.horizon, below=shape.actions)
         sums = theory.visit_sums(shape, states=states, actions=actions, delays=late)
         found += [theory.missing(late), theory.owners(late), theory.instances(late)]
-        found.append([float(sums.root), float(sums.inverse), delays.longest(late)])
+        found.append([float(sums.root), float(sums.inverse), delays.longest_delay(late)])
     return found
 
 

@@ -107,7 +107,7 @@ delays = ["constant:0"]
     ("line", "sentence"),
     [
         ('colour = "red"', r"study.toml: key 'colour' is not known; allowed are name, episodes"),
-        ('worlds = ["ring-3"]', r"key 'worlds' is .*'ring-3'; it must be one of chain-S,"),
+        ('worlds = ["ring-3"]', r"key 'worlds' is .* must be one of chain-S, .*got 'ring-3'"),
         ('bases = ["ucrl3"]', r"key 'bases' .*'ucrl3'; it must be one of ubev, ucbvi-ch"),
         ('bases = [{name = "ucrl2", scal = 1}]', r"'ucrl2' does not take these options: .*scal"),
         ('bases = [{name = "ucrl2", scale = -1.0}]', r"scale is -1.0; it must be"),

@@ -10,11 +10,10 @@ from belated.checks.engines import require_equal_runs
 from belated.checks.suite import Check, by_name, require, run_checks, select_checks
 from belated.delays.laws import geometric
 from belated.episode import Episode, Floats, Ints, Policy
-from belated.exact.best import optimal_actions
-from belated.exact.values import optimal_table, optimal_value, policy_value
+from belated.exact.values import optimal_actions, optimal_table, optimal_value, policy_value
 from belated.learner.bases.ucbvi_ch import UCBVI_CH
 from belated.learner.updaters import Active
-from belated.mdp.model import MDP, TOLERANCE
+from belated.mdp.model import MDP, PROBABILITY_TOLERANCE
 from belated.mdp.play import play
 from belated.simulation.simulate import Setting
 
@@ -80,7 +79,7 @@ def suspicious_rows(world: MDP) -> Ints:
     rows = np.repeat(np.arange(size.size), size)
     total = np.cumsum(world.prob)
     within = total - np.repeat(total[first] - world.prob[first], size)
-    suspicious = ~((world.prob >= 0) & (abs(within - world.cum) <= TOLERANCE))
+    suspicious = ~((world.prob >= 0) & (abs(within - world.cum) <= PROBABILITY_TOLERANCE))
     suspicious[1:] |= (rows[1:] == rows[:-1]) & (np.diff(world.succ) <= 0)
     suspicious[world.ptr[1:] - 1] |= world.cum[world.ptr[1:] - 1] != 1
     return np.unique(rows[suspicious])
@@ -126,7 +125,7 @@ def require_distribution(label: str, probabilities: Floats, cum: Floats) -> None
         Cumulative sums, from which successors are drawn.
     """
     require(
-        (probabilities >= 0).all() and abs(probabilities.sum() - 1) <= TOLERANCE,
+        (probabilities >= 0).all() and abs(probabilities.sum() - 1) <= PROBABILITY_TOLERANCE,
         f"{label} are {probabilities}; they must be at least 0 and sum to 1.",
     )
     require(
@@ -156,7 +155,7 @@ def has_attainable_value(world: MDP) -> None:
     require_valid_indices(world)
     v = optimal_table(world)
     left = np.arange(world.shape.horizon, -1, -1.0)[:, None]
-    for h, s in np.argwhere(~((v >= 0) & (v <= left + TOLERANCE)))[:1]:
+    for h, s in np.argwhere(~((v >= 0) & (v <= left + PROBABILITY_TOLERANCE)))[:1]:
         raise AssertionError(
             f"The optimal value of state {s} at step {h} is {v[h, s]}; "
             f"it must lie in 0 .. {left[h, 0]:g}."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from belated.episode import Bools
     from belated.mdp.model import MDP
-    from belated.mdp.worlds import Named
+    from belated.mdp.worlds import NamedWorld
 
 STATES = 20
 """States of a policy that are still read."""
@@ -38,11 +38,11 @@ def show(
 ) -> None:
     """Show a world: its size, where it starts, its best value and policy, and a picture."""
     from belated.cli.tables import show as print_table
-    from belated.mdp.worlds import look_up
+    from belated.mdp.worlds import parse_name
 
     with sentence("WORLD"):
-        named = look_up(world)
-        made = named.make()
+        named = parse_name(world)
+        made = named.build()
     if plot is not None:
         plot = check_plot(plot, named, made)
     typer.echo(heading(named))
@@ -58,13 +58,13 @@ def show(
                 title=named.name,
                 command=shlex.join(["belated", "show", named.name, "--plot", str(plot)]),
                 layout=named.layout,
-                actions=named.kind.actions,
+                actions=named.family.action_names,
             )
         for file in files:
             typer.echo(file)
 
 
-def check_plot(path: Path, named: "Named", world: "MDP") -> Path:
+def check_plot(path: Path, named: "NamedWorld", world: "MDP") -> Path:
     """The path without a suffix, or a sentence about why there will be no picture."""
     from belated.figures.worlds import refusal
 
@@ -78,13 +78,14 @@ def check_plot(path: Path, named: "Named", world: "MDP") -> Path:
     return path.with_suffix("")
 
 
-def heading(named: "Named") -> str:
+def heading(named: "NamedWorld") -> str:
     """What it is, in a line or two."""
-    form = named.kind.form
-    return f"{named.name}{'' if form == named.name else f' ({form})'}: {named.kind.about}"
+    pattern = named.family.pattern
+    suffix = "" if pattern == named.name else f" ({pattern})"
+    return f"{named.name}{suffix}: {named.family.description}"
 
 
-def facts(named: "Named", world: "MDP") -> "Table":
+def facts(named: "NamedWorld", world: "MDP") -> "Table":
     """One row for each thing there is to say."""
     from rich import box
     from rich.table import Table
@@ -93,19 +94,21 @@ def facts(named: "Named", world: "MDP") -> "Table":
     from belated.exact.values import optimal_value
     from belated.mdp.html import summary
 
-    found = {**summary(world), "V*": f"{optimal_value(world):.6g}", "source": named.kind.source}
-    if named.kind.actions:
-        found["actions"] = ", ".join(f"{a} {name}" for a, name in enumerate(named.kind.actions))
+    found = {**summary(world), "V*": f"{optimal_value(world):.6g}", "source": named.family.source}
+    if named.family.action_names:
+        found["actions"] = ", ".join(
+            f"{a} {name}" for a, name in enumerate(named.family.action_names)
+        )
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     for name, value in found.items():
         table.add_row(name, Text(value))
     return table
 
 
-def tell_policy(named: "Named", world: "MDP") -> None:
+def tell_policy(named: "NamedWorld", world: "MDP") -> None:
     """Print the optimal policy, or why not."""
     from belated.cli.tables import show as print_table
-    from belated.exact.best import optimal_actions
+    from belated.exact.values import optimal_actions
 
     S, H = world.shape.states, world.shape.horizon
     most = CELLS if isinstance(named.layout, tuple) else STATES
@@ -113,12 +116,12 @@ def tell_policy(named: "Named", world: "MDP") -> None:
     if best is not None and isinstance(named.layout, tuple):
         typer.echo("Optimal first actions (· where all are as good):\n")
         columns = named.layout[1]
-        signs = [sign(best[0, s], named.kind.actions) for s in range(S)]
+        signs = [sign(best[0, s], named.family.action_names) for s in range(S)]
         for first in range(0, S, columns):
             typer.echo(f"  {' '.join(signs[first : first + columns])}")
     elif best is not None and len(stretches(best)) <= PARTS:
         typer.echo("Optimal actions by step (· where all are as good):")
-        print_table(policy_table(best, named.kind.actions))
+        print_table(policy_table(best, named.family.action_names))
     else:
         typer.echo(f"The optimal policy is too big to print: {S} states, {H} steps.")
 

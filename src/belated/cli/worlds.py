@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from belated.mdp.worlds import Named
+    from belated.mdp.worlds import NamedWorld
 
 
 def worlds() -> None:
@@ -19,15 +19,15 @@ def worlds() -> None:
     that may follow a state and an action: all of them, and the most there are in one place.
     """
     from belated.cli.tables import show
-    from belated.mdp.worlds import KINDS, examples
+    from belated.mdp.worlds import WORLD_FAMILIES, example_worlds
 
-    show(table(examples()))
-    forms = [kind.form for kind in KINDS if kind.form != kind.example]
-    typer.echo(f"Other sizes are named alike: {', '.join(forms)}.")
+    show(table(example_worlds()))
+    patterns = [family.pattern for family in WORLD_FAMILIES if family.pattern != family.example]
+    typer.echo(f"Other sizes are named alike: {', '.join(patterns)}.")
     typer.echo("`belated show NAME` tells more about one of them.")
 
 
-def table(named: "Sequence[Named]") -> "Table":
+def table(named: "Sequence[NamedWorld]") -> "Table":
     """One row for each world; one that needs an extra says which."""
     from rich.text import Text
 
@@ -37,22 +37,22 @@ def table(named: "Sequence[Named]") -> "Table":
     rows = numbers("World", ("S", "A", "H", "V*", "Successors", "Most"))
     rows.add_column("From")
     for one in named:
-        source = one.kind.source
+        source = one.family.source
         try:
             found = row(one)
         except MissingExtraError as error:
-            found, source = ["-"] * 6, f"{source}; needs {error.remedy}"
+            found, source = ["-"] * 6, f"{source}; needs {error.install_command}"
         rows.add_row(one.name, *found, Text(source))  # as text: brackets are no markup
     return rows
 
 
-def row(named: "Named") -> list[str]:
+def row(named: "NamedWorld") -> list[str]:
     """The numbers of a world."""
     import numpy as np
 
     from belated.exact.values import optimal_value
 
-    world = named.make()
+    world = named.build()
     H, S, A = world.shape.table
     most = np.diff(world.ptr).max()
     counts = (f"{count:,}" for count in (S, A, H))

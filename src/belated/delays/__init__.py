@@ -1,4 +1,4 @@
-"""Lateness: laws to draw delays from, and the queue that holds feedback until it is due."""
+"""Delay laws, and the queue that holds feedback in flight until it is usable."""
 
 from belated.delays.laws import (
     NEVER,
@@ -7,7 +7,7 @@ from belated.delays.laws import (
     empirical,
     from_scipy,
     geometric,
-    longest,
+    longest_delay,
     never,
     parse,
     poisson,
@@ -23,7 +23,7 @@ __all__ = [
     "empirical",
     "from_scipy",
     "geometric",
-    "longest",
+    "longest_delay",
     "never",
     "parse",
     "poisson",

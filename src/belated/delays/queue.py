@@ -1,7 +1,7 @@
-"""Feedback on its way: what has been played and has not come back yet.
+"""Queue of feedback in flight, ordered by arrival.
 
-Episode i with delay tau is usable at the start of episode k iff i + tau < k. Five episodes, of
-which the fourth never returns, in the order in which their feedback is delivered:
+Feedback of episode i with delay tau is usable at the start of episode k if and only if
+i + tau < k. Example with five episodes, of which the feedback of the fourth never arrives:
 
 >>> from belated.episode import Episode
 >>> queue = Queue()
@@ -27,33 +27,48 @@ from belated.delays.laws import NEVER
 from belated.episode import check_integer
 
 
-class Feedback(Protocol):
-    """An episode, or a part of one."""
+class HasEpisodeId(Protocol):
+    """Object with the id of its episode: an episode or a part of one."""
 
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """Number of the episode."""
+        ...
 
 
-F = TypeVar("F", bound=Feedback)
+Item = TypeVar("Item", bound=HasEpisodeId)
 
 
-class Queue(Generic[F]):
-    """Feedback in flight, by the episode at whose end it arrives."""
+class Queue(Generic[Item]):
+    """Priority queue of feedback in flight, by the episode at whose end it arrives.
+
+    >>> from belated.episode import Episode
+    >>> queue = Queue()
+    >>> queue.push(Episode(1, states=[0, 0], actions=[0]), delay=2)
+    >>> queue.due(3), queue.missing, [episode.id for episode in queue.due(4)]
+    ([], 1, [1])
+    """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, int, F]] = []
+        self._heap: list[tuple[int, int, int, Item]] = []  # (arrival, id, order of push, item)
         self._pushed = 0
         self._delivered = 0
 
-    def push(self, episode: F, delay: int) -> None:
-        """Send `episode` off, to be delivered `delay` episodes late; NEVER is only counted."""
+    def push(self, episode: Item, delay: int) -> None:
+        """Add the feedback `episode`, which arrives `delay` episodes after its own.
+
+        Feedback with the delay `NEVER` is counted as missing and not stored.
+        """
         delay = check_integer(f"delay of episode {episode.id}", delay, 0)
         if delay < NEVER:
             heappush(self._heap, (episode.id + delay, episode.id, self._pushed, episode))
         self._pushed += 1
 
-    def due(self, k: int) -> list[F]:
-        """Deliver what is usable at the start of episode k, by time of arrival, then by id."""
+    def due(self, k: int) -> list[Item]:
+        """Remove and return the feedback usable at the start of episode `k`.
+
+        It is ordered by arrival, then by id.
+        """
         arrived = []
         while self._heap and self._heap[0][0] < k:
             arrived.append(heappop(self._heap)[3])
@@ -62,9 +77,9 @@ class Queue(Generic[F]):
 
     @property
     def missing(self) -> int:
-        """How many were pushed and not delivered, those that never return included: S_k."""
+        """Number of items pushed and not yet delivered, including those with delay `NEVER`: S_k."""
         return self._pushed - self._delivered
 
     def __len__(self) -> int:
-        """How many are still to be delivered."""
+        """Return the number of items that will still be delivered."""
         return len(self._heap)

@@ -4,7 +4,7 @@ A patient is seen six times. Medicine helps where it is early and little where i
 operation helps where nothing else does, at the price of a bad day. What is done at the last visit
 shows only after it, so that waiting is best there.
 
->>> from belated.exact.best import optimal_actions
+>>> from belated.exact.values import optimal_actions
 >>> for step in (0, 4, 5):
 ...     print(*(ACTIONS[a] for a in optimal_actions(world())[step].argmax(axis=1)))
 wait medicate medicate operate operate

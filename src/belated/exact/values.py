@@ -1,25 +1,28 @@
-"""Exact values by backward induction: V* of a world, and V^pi of a policy in it.
+"""Exact values by backward induction: V* and optimal actions of a world, V^pi of a policy.
 
-The kernels take a world's plain arrays and compute each cell (h, s) by itself, summing over
-successors in state order, so that a cell computed alone has the same bits as in a whole table.
-Steps count from 0, and v[H] is zero.
+Kernels take the arrays `ptr`, `succ`, `prob` and `rewards` of an `MDP`. They compute each cell
+(h, s) separately and sum over successors in ascending order, so that a cell computed alone has the
+same bits as in a whole table. Steps count from 0, and v[H] is zero.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.compiled import inlined, kernel
 from belated.episode import Bools, Floats, Ints, Policy, Shape
-from belated.mdp.model import MDP, TOLERANCE, mean_reward, row_of
+from belated.mdp.model import MDP, PROBABILITY_TOLERANCE, mean_reward, row_of
 from belated.mdp.play import check_policy
 
 Actions = NDArray[np.int32]
 Successors = NDArray[np.int32]
 
-NOWHERE: Bools = np.zeros((0, 0, 0), np.bool_)
-"""The `explore` marks of a policy that never draws its action."""
+NO_EXPLORATION: Bools = np.zeros((0, 0, 0), np.bool_)
+"""Array `explore` of a deterministic policy."""
+
+VALUE_TOLERANCE: Final = 1e-9
+"""Largest difference between values that are considered equal up to rounding."""
 
 
 @inlined
@@ -33,7 +36,11 @@ def q_value(
     s: int,
     a: int,
 ) -> float:
-    """Q_h(s, a) = R_h(s, a) + <P_h(s, a), V_{h+1}>."""
+    """Return Q_h(s, a) = R_h(s, a) + <P_h(s, a), V_{h+1}>.
+
+    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`, `v_next` is V_{h+1} with shape
+    (S,), and `h`, `s`, `a` are the step, state and action.
+    """
     row = row_of(ptr, rewards, h, s, a)
     total = 0.0
     for j in range(ptr[row], ptr[row + 1]):
@@ -54,20 +61,36 @@ def cell_value(
     h: int,
     s: int,
 ) -> float:
-    """V_h(s) of a policy: the mean Q of the actions marked here, or Q of its one action.
+    """Return V_h(s) of a policy.
 
-    `explore` is (H, S, A), or (0, 0, 0) when nothing is drawn anywhere. Where nothing is marked,
-    all actions share the probability `epsilon`.
+    Parameters
+    ----------
+    ptr, succ, prob, rewards : ndarray
+        Arrays of an `MDP`.
+    actions : ndarray of int32, shape (H, S)
+        Action where the policy does not explore.
+    explore : ndarray of bool, shape (H, S, A) or (0, 0, 0)
+        Actions among which the policy draws uniformly; `NO_EXPLORATION` if it is deterministic.
+    epsilon : float
+        Probability of a uniformly drawn action in a cell without actions to explore.
+    v_next : ndarray, shape (S,)
+        Values of the next step, V_{h+1}.
+    h, s : int
+        Step and state.
+
+    Returns
+    -------
+    float
     """
     if explore.size > 0:
         total = 0.0
-        marked = 0
+        explored = 0
         for a in range(explore.shape[2]):
             if explore[h, s, a]:
                 total += q_value(ptr, succ, prob, rewards, v_next, h, s, a)
-                marked += 1
-        if marked > 0:
-            return total / marked
+                explored += 1
+        if explored > 0:
+            return total / explored
         if epsilon > 0.0:
             for a in range(explore.shape[2]):
                 total += q_value(ptr, succ, prob, rewards, v_next, h, s, a)
@@ -87,7 +110,11 @@ def evaluate(
     epsilon: float,
     v: Floats,
 ) -> None:
-    """Fill v, (H + 1, S), with the values of a policy."""
+    """Fill `v`, shape (H + 1, S), with the values of a policy.
+
+    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`; for `actions`, `explore` and
+    `epsilon` see `cell_value`.
+    """
     H, S = actions.shape
     v[H] = 0.0
     for h in range(H - 1, -1, -1):
@@ -98,10 +125,14 @@ def evaluate(
 
 
 @kernel
-def evaluate_mixture(
+def evaluate_stochastic(
     ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, weights: Floats, v: Floats
 ) -> None:
-    """Fill v with the values of a policy that plays a with probability weights[h, s, a]."""
+    """Fill `v`, shape (H + 1, S), with the values of a stochastic policy.
+
+    `weights[h, s, a]` is the probability of action a; `ptr`, `succ`, `prob` and `rewards` are
+    the arrays of an `MDP`.
+    """
     H, S, A = weights.shape
     v[H] = 0.0
     for h in range(H - 1, -1, -1):
@@ -114,7 +145,10 @@ def evaluate_mixture(
 
 @kernel
 def maximise(ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floats) -> None:
-    """Fill v with V*."""
+    """Fill `v`, shape (H + 1, S), with V*.
+
+    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`.
+    """
     _, S, A = rewards.shape
     H = v.shape[0] - 1
     v[H] = 0.0
@@ -127,40 +161,71 @@ def maximise(ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floa
 
 
 @kernel
-def expectation(law: Floats, values: Floats) -> float:
-    """<law, values>, summed in order."""
+def expectation(weights: Floats, values: Floats) -> float:
+    """Return the sum of the products of `weights` and `values`, added in order."""
     total = 0.0
-    for j in range(law.size):
-        total += law[j] * values[j]
+    for j in range(weights.size):
+        total += weights[j] * values[j]
     return total
 
 
 def optimal_table(world: MDP) -> Floats:
-    """V*, (H + 1, S); the last row is zero."""
+    """Return V*_h(s) of `world` for every step and state, shape (H + 1, S); the last row is 0.
+
+    >>> from belated.mdp.chain import chain
+    >>> optimal_table(chain(2))
+    array([[0.5, 1.5],
+           [0. , 1. ],
+           [0. , 0. ]])
+    """
     v = np.zeros((world.shape.horizon + 1, world.shape.states))
     maximise(world.ptr, world.succ, world.prob, world.rewards, v)
     return v
 
 
 def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
-    """V^pi, (H + 1, S), of a Policy, of actions (H, S) or of probabilities (H, S, A)."""
+    """Return V^pi_h(s) of a policy for every step and state.
+
+    Parameters
+    ----------
+    world : MDP
+        World in which the policy is evaluated.
+    policy : Policy or array_like
+        Policy, or integer actions of shape (H, S), or probabilities of actions of shape
+        (H, S, A).
+
+    Returns
+    -------
+    ndarray, shape (H + 1, S)
+        Values from each step on; the last row is 0.
+
+    Examples
+    --------
+    >>> from belated.mdp.chain import chain
+    >>> policy_table(chain(2), [[0, 0], [0, 0]])
+    array([[0., 1.],
+           [0., 1.],
+           [0., 0.]])
+    """
     v = np.zeros((world.shape.horizon + 1, world.shape.states))
     arrays = (world.ptr, world.succ, world.prob, world.rewards)
     if not isinstance(policy, Policy):
-        table = _array(policy)
+        table = _policy_array(policy)
         if table.ndim == 3:
-            evaluate_mixture(*arrays, _weights(world.shape, table), v)
+            evaluate_stochastic(*arrays, _check_probabilities(world.shape, table), v)
             return v
         policy = Policy(table)
     check_policy(world.shape, policy)
-    actions = np.array(policy.actions, np.int32)  # a copy: kernels want arrays they may write to
-    explore = NOWHERE if policy.explore is None else np.array(policy.explore, np.bool_)
+    actions = np.array(policy.actions, np.int32)  # a copy, since kernels take writable arrays
+    explore = NO_EXPLORATION if policy.explore is None else np.array(policy.explore, np.bool_)
     evaluate(*arrays, actions, explore, policy.epsilon, v)
     return v
 
 
 def optimal_value(world: MDP) -> float:
-    """V*_1, averaged over the first state.
+    """Return V*_1 of `world`, the largest expected sum of rewards of an episode, in [0, H].
+
+    It is the expectation over the first state.
 
     >>> from belated.mdp.chain import chain
     >>> round(optimal_value(chain(5)), 12)
@@ -169,40 +234,74 @@ def optimal_value(world: MDP) -> float:
     return float(expectation(world.start, optimal_table(world)[0]))
 
 
+def optimal_actions(world: MDP) -> Bools:
+    """Return whether each action of `world` is optimal at each step and state, shape (H, S, A).
+
+    Several actions of a cell are optimal if their values are equal.
+
+    >>> from belated.mdp.chain import chain
+    >>> optimal_actions(chain(3))[:, 0].astype(int)  # right while there is time, then either
+    array([[0, 1],
+           [1, 1],
+           [1, 1]])
+    """
+    H, S, A = world.shape.table
+    v = optimal_table(world)
+    optimal = np.zeros((H, S, A), np.bool_)
+    for h in range(H):
+        first = 0 if world.homogeneous else h * S * A
+        ptr = world.ptr[first : first + S * A + 1]
+        block = slice(ptr[0], ptr[-1])
+        terms = world.prob[block] * v[h + 1][world.succ[block]]
+        q = np.add.reduceat(terms, ptr[:-1] - ptr[0]).reshape(S, A)
+        q += world.rewards[h % len(world.rewards)]
+        optimal[h] = q >= q.max(axis=1, keepdims=True) - VALUE_TOLERANCE
+    return optimal
+
+
 def policy_value(world: MDP, policy: Policy | ArrayLike) -> float:
-    """V^pi_1, averaged over the first state; for `policy` see `policy_table`."""
+    """Return V^pi_1 of `policy` in `world`, its expected sum of rewards of an episode.
+
+    It is the expectation over the first state. `policy` is a Policy, integer actions of shape
+    (H, S), or probabilities of actions of shape (H, S, A).
+
+    >>> from belated.mdp.chain import chain
+    >>> round(policy_value(chain(5), np.ones((5, 5), int)), 12)
+    0.4096
+    """
     return float(expectation(world.start, policy_table(world, policy)[0]))
 
 
-def _array(policy: ArrayLike) -> NDArray[Any]:
-    """Integers with two axes, or numbers with three."""
+def _policy_array(policy: ArrayLike) -> NDArray[Any]:
+    """Return `policy` as integers with two axes, or numbers with three."""
     try:
         table = np.asarray(policy)
     except ValueError:  # a ragged list
         table = np.asarray(None)
     if table.dtype.kind not in {2: "iu", 3: "biuf"}.get(table.ndim, ""):
         raise TypeError(
-            f"policy is an array of shape {table.shape} and type {table.dtype}; it must be "
-            "a Policy, integer actions (H, S) or probabilities (H, S, A)."
+            "policy must be a Policy, integer actions (H, S) or probabilities (H, S, A), "
+            f"got an array of shape {table.shape} and type {table.dtype}."
         )
     return table
 
 
-def _weights(shape: Shape, table: NDArray[Any]) -> Floats:
+def _check_probabilities(shape: Shape, table: NDArray[Any]) -> Floats:
+    """Return probabilities of actions, shape (H, S, A), as floats after checking them."""
     if table.shape != shape.table:
         raise ValueError(
-            f"policy has shape {table.shape}; probabilities need (H, S, A) = {shape.table}."
+            f"Probabilities of policy must have shape (H, S, A) = {shape.table}, got {table.shape}."
         )
     weights = np.ascontiguousarray(table, np.float64)
-    for h, s, a in np.argwhere(~((weights >= 0) & (weights <= 1 + TOLERANCE)))[:1]:
+    for h, s, a in np.argwhere(~((weights >= 0) & (weights <= 1 + PROBABILITY_TOLERANCE)))[:1]:
         raise ValueError(
-            f"policy plays action {a} at stage {h}, state {s} with probability "
-            f"{weights[h, s, a]}; it must lie in [0, 1]."
+            f"The probability in policy of action {a} at step {h}, state {s} must lie in [0, 1], "
+            f"got {weights[h, s, a]}."
         )
     sums = weights.sum(axis=2)
-    for h, s in np.argwhere(np.abs(sums - 1) > TOLERANCE)[:1]:
+    for h, s in np.argwhere(np.abs(sums - 1) > PROBABILITY_TOLERANCE)[:1]:
         raise ValueError(
-            f"The probabilities of policy at stage {h}, state {s} sum to {sums[h, s]}; "
-            f"they must sum to 1 within {TOLERANCE:g}."
+            f"The probabilities in policy at step {h}, state {s} must sum to 1 within "
+            f"{PROBABILITY_TOLERANCE:g}, got {sums[h, s]}."
         )
     return weights

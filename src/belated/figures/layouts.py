@@ -11,8 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
 
 from belated.episode import Bools, Floats
-from belated.exact.best import optimal_actions
-from belated.exact.values import optimal_table
+from belated.exact.values import optimal_actions, optimal_table
 from belated.figures.arrows import GREY, colour_of, key, legend, loop, move, straight, write
 from belated.mdp.model import MDP
 

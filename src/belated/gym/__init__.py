@@ -1,4 +1,4 @@
-"""Gymnasium, both ways: worlds of belated as environments, and late feedback from any other.
+"""Gymnasium environments of belated's worlds, and delayed feedback for any environment.
 
 Importing this package registers the environments:
 

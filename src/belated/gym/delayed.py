@@ -1,4 +1,4 @@
-"""DelayedFeedback: an environment whose finished episodes come back late."""
+"""Wrapper that returns the records of episodes with a delay."""
 
 from typing import Any, SupportsFloat
 
@@ -18,24 +18,40 @@ Info = dict[str, Any]
 
 
 class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Every episode comes back as a record, late, in the `info` of a later `reset`.
+    """Gymnasium wrapper that returns each episode, after a delay, in the `info` of a later `reset`.
 
-    - `delay`: how late. Episodes count from 1; episode i with delay tau is in `info["feedback"]`
-      of the reset that begins the first episode k with i + tau < k. In the `info` of a step the
-      list is empty.
-    - `seed`: of the delays. `reset(seed=...)` seeds the environment alone and goes on counting.
-    - `horizon`: H, the steps of a record; the environment's own limit unless given. An episode
-      that goes on beyond it is truncated there.
-    - `reward_map`: under which records carry rewards in [0, 1]. Steps pay what they always paid.
-    - `end_state`: whether the end is a state of its own, the last.
+    Episodes count from 1. The record of episode i with delay tau is in `info["feedback"]` of the
+    reset that starts the first episode k with i + tau < k. In the `info` of a step that list is
+    empty.
 
-    An episode that terminates before step H is filled up: it stays in the state in which it ended
-    and earns 0 in original units. Filled steps take each action in turn, from one end in a state
-    to the next, since no action may remain unexplored there: an optimist would hope for it.
-    Where that state may also be passed through, staying in it would be a lie; this is refused when
-    it is seen, and `end_state=True` helps. An episode that is reset after some steps never
-    returns; one without a step has not been played, and its number goes to the next.
+    An episode that terminates before step H is padded: it stays in its last state and earns 0 in
+    original units. Padded steps use a different action after each termination in a state, so that
+    every action there is observed; otherwise an optimistic learner would overestimate it. If an
+    episode may also pass through that state, padding would record wrong transitions; a ValueError
+    then asks for `end_state=True`.
 
+    The feedback of an episode that is reset before its end never arrives. An episode without a
+    step is not counted, and the next one has its number.
+
+    Parameters
+    ----------
+    env : gymnasium.Env
+        Environment with discrete observations and actions.
+    delay : Law
+        Law of the delays, in episodes.
+    seed : int
+        Seed of the delays. `reset(seed=...)` seeds only the environment.
+    horizon : int, optional
+        Steps H of a record; the environment's own limit if not given. Longer episodes are
+        truncated.
+    reward_map : Affine
+        Map between the environment's rewards and rewards in [0, 1]. Records have the latter;
+        `step` returns the former.
+    end_state : bool
+        Whether termination leads to an additional state, the last one.
+
+    Examples
+    --------
     >>> from belated.delays import constant
     >>> from belated.mdp.chain import chain
     >>> env = DelayedFeedback(WorldEnv(chain(2)), constant(1))
@@ -59,11 +75,11 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         end_state: bool = False,
     ) -> None:
         if not isinstance(env, gymnasium.Env):
-            raise TypeError(f"env is {env!r}; it must be a Gymnasium environment.")
+            raise TypeError(f"env must be a Gymnasium environment, got {env!r}.")
         if not isinstance(delay, Law):
-            raise TypeError(f"delay is {delay!r}; it must be a law of belated.delays.")
+            raise TypeError(f"delay must be a law of belated.delays, got {delay!r}.")
         if not isinstance(reward_map, Affine):
-            raise TypeError(f"reward_map is {reward_map!r}; it must be an Affine map.")
+            raise TypeError(f"reward_map must be an Affine map, got {reward_map!r}.")
         RecordConstructorArgs.__init__(
             self,
             delay=delay,
@@ -73,17 +89,17 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
             end_state=end_state,
         )
         super().__init__(env)
-        states, actions = _discrete("observation", env), _discrete("action", env)
+        states, actions = _check_discrete("observation", env), _check_discrete("action", env)
         self._delay = delay
         self._seed = check_seed(seed)
-        self._map = reward_map
+        self._reward_map = reward_map
         self._end_state = end_state
         self._first_state, self._first_action = int(states.start), int(actions.start)
-        self._shape = Shape(int(states.n) + end_state, int(actions.n), _horizon(env, horizon))
-        self._passed = np.zeros(self._shape.states, np.bool_)
-        self._ended = np.zeros(self._shape.states, np.int64)
+        self._shape = Shape(int(states.n) + end_state, int(actions.n), _check_horizon(env, horizon))
+        self._passed = np.zeros(self._shape.states, np.bool_)  # states in which a step was taken
+        self._early_ends = np.zeros(self._shape.states, np.int64)  # padded episodes by last state
         self._queue: Queue[Episode] = Queue()
-        self._number = 0
+        self._episode = 0
         self._over = True
         self._states: list[int] = []
         self._actions: list[int] = []
@@ -91,103 +107,112 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     @property
     def shape(self) -> Shape:
-        """The size of the problem that the records are of; it counts a state for the end."""
+        """Sizes (S, A, H) of the records, including the additional state of `end_state`."""
         return self._shape
 
     @property
     def episode(self) -> int:
-        """The number of the episode under way, or of the last; 0 before the first."""
-        return self._number
+        """Number of the current episode, or of the last one; 0 before the first."""
+        return self._episode
 
     @property
     def missing(self) -> int:
-        """How many episodes have been played and have not come back."""
+        """Number of episodes whose records are in flight or never arrive."""
         return self._queue.missing
 
     def state(self, observation: Any) -> int:
-        """The state, from 0 on, that an observation stands for."""
+        """Return the state, numbered from 0, of an `observation`."""
         return int(observation) - self._first_state
 
     def action(self, index: int) -> int:
-        """What `step` takes for the action that a policy calls `index`."""
+        """Return the argument of `step` for the action `index` of a policy, numbered from 0."""
         return index + self._first_action
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
-        """Begin the next episode; `info["feedback"]` is the records that are usable by now."""
+        """Start the next episode; `info["feedback"]` lists the records that have become usable.
+
+        `seed` and `options` are passed to the environment. Returns its observation and info.
+        """
         observation, info = self.env.reset(seed=seed, options=options)
         if self._actions and not self._over:
-            self._send(NEVER)
-        if self._actions or self._number == 0:
-            self._number += 1
+            self._push_record(NEVER)
+        if self._actions or self._episode == 0:
+            self._episode += 1
         self._over = False
         self._states, self._actions, self._rewards = [self.state(observation)], [], []
-        return observation, {**info, "feedback": self._queue.due(self._number)}
+        return observation, {**info, "feedback": self._queue.due(self._episode)}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, Info]:
-        """Take a step, and send the record off if it was the last."""
+        """Pass `action` to the environment and queue the record if the episode is over.
+
+        Returns (observation, reward, terminated, truncated, info) of the environment.
+        """
         if self._over:
-            raise gymnasium.error.ResetNeeded("The episode is over; call reset() to begin another.")
+            raise gymnasium.error.ResetNeeded("The episode is over; call reset() to start another.")
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._passed[self._states[-1]] = True
         self._actions.append(int(action) - self._first_action)
-        self._rewards.append(self._unit(float(reward)))
-        own_end = terminated and self._end_state
-        self._states.append(self._shape.states - 1 if own_end else self.state(observation))
+        self._rewards.append(self._unit_reward(float(reward)))
+        at_end = terminated and self._end_state
+        self._states.append(self._shape.states - 1 if at_end else self.state(observation))
         H = self._shape.horizon
         if truncated and not terminated and len(self._actions) < H:
             raise ValueError(
-                f"The environment cut episode {self._number} off after {len(self._actions)} steps; "
-                f"horizon is {H}, and it must be at most as many."
+                f"horizon must be at most {len(self._actions)}, got {H}: "
+                f"the environment truncated episode {self._episode} after that many steps."
             )
         if terminated:
-            self._fill()
+            self._pad()
         if len(self._actions) == H:
             truncated = not terminated
             self._over = True
-            tau = self._delay.draw(seed=self._seed, episodes=1, first=self._number)
-            self._send(int(tau[0]))
+            tau = self._delay.draw(seed=self._seed, episodes=1, first=self._episode)
+            self._push_record(int(tau[0]))
         return observation, reward, terminated, truncated, {**info, "feedback": []}
 
-    def _fill(self) -> None:
-        """Let an episode that has terminated stay where it is until the horizon."""
-        more = self._shape.horizon - len(self._actions)
-        if more == 0:
+    def _pad(self) -> None:
+        """Extend a terminated episode to H steps that stay in its last state."""
+        missing = self._shape.horizon - len(self._actions)
+        if missing == 0:
             return
         state = self._states[-1]
-        self._states += [state] * more
-        self._actions += [int(self._ended[state]) % self._shape.actions] * more
-        self._rewards += [self._unit(0.0)] * more
-        self._ended[state] += 1
+        self._states += [state] * missing
+        self._actions += [int(self._early_ends[state]) % self._shape.actions] * missing
+        self._rewards += [self._unit_reward(0.0)] * missing
+        self._early_ends[state] += 1
 
-    def _send(self, delay: int) -> None:
-        for state in np.flatnonzero(self._passed & (self._ended > 0))[:1]:
+    def _push_record(self, delay: int) -> None:
+        """Queue the record of the current episode, to arrive after `delay` episodes."""
+        for state in np.flatnonzero(self._passed & (self._early_ends > 0))[:1]:
             raise ValueError(
-                f"State {state} was passed through and also ended an episode early; "
-                "give DelayedFeedback end_state=True, so that the end is a state of its own."
+                f"State {state} must not both end an episode early and be passed through; "
+                "give DelayedFeedback end_state=True, which adds a state for the end."
             )
-        record = Episode(self._number, self._states, self._actions, self._rewards)
+        record = Episode(self._episode, self._states, self._actions, self._rewards)
         self._queue.push(record, delay)
 
-    def _unit(self, reward: float) -> float:
-        unit = self._map.unit(reward)
+    def _unit_reward(self, reward: float) -> float:
+        """Return `reward` mapped to [0, 1]; raise ValueError if it lies outside."""
+        unit = self._reward_map.unit(reward)
         if not 0 <= unit <= 1:
             raise ValueError(
-                f"A reward of {reward:g} is {unit:g} under reward_map; give DelayedFeedback "
-                "reward_map=Affine.onto(low, high) with every reward between low and high, "
-                "and 0 too if an episode may end early."
+                f"reward_map must map rewards into [0, 1], got {unit:g} for the reward {reward:g}; "
+                "give DelayedFeedback reward_map=Affine.onto(low, high) with low and high around "
+                "every reward, and around 0 if an episode may end early."
             )
         return unit
 
 
-def _discrete(kind: str, env: gymnasium.Env[Any, Any]) -> Discrete[Any]:
+def _check_discrete(kind: str, env: gymnasium.Env[Any, Any]) -> Discrete[Any]:
+    """Return the "observation" or "action" space of an environment if it is discrete."""
     space = env.observation_space if kind == "observation" else env.action_space
     if not isinstance(space, Discrete):
-        raise TypeError(f"The {kind} space of {env} is {space}; it must be Discrete.")
+        raise TypeError(f"The {kind} space of {env} must be Discrete, got {space}.")
     return space
 
 
-def _horizon(env: gymnasium.Env[Any, Any], horizon: int | None) -> int:
-    """The horizon that is asked for, within the limit that the environment sets."""
+def _check_horizon(env: gymnasium.Env[Any, Any], horizon: int | None) -> int:
+    """Return `horizon` if the environment's limit allows it; the limit itself if it is None."""
     world = env.unwrapped
     if isinstance(world, WorldEnv):
         limit: int | None = world.world.shape.horizon
@@ -195,9 +220,9 @@ def _horizon(env: gymnasium.Env[Any, Any], horizon: int | None) -> int:
         limit = None if env.spec is None else env.spec.max_episode_steps
     if horizon is None:
         if limit is None:
-            raise ValueError(f"{env} has no limit of its own; give DelayedFeedback a horizon.")
+            raise ValueError(f"{env} has no limit of steps; give DelayedFeedback horizon=.")
         return limit
     horizon = check_integer("horizon", horizon, 1)
     if limit is not None and horizon > limit:
-        raise ValueError(f"horizon is {horizon}; episodes of {env} have at most {limit} steps.")
+        raise ValueError(f"horizon must be at most {limit}, the limit of {env}, got {horizon}.")
     return horizon

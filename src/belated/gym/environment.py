@@ -1,4 +1,4 @@
-"""A world of belated as a Gymnasium environment."""
+"""Gymnasium environment of a world."""
 
 from typing import Any
 
@@ -9,18 +9,25 @@ from belated.episode import Floats
 from belated.mdp.model import DRAWS, MDP, mean_reward, row_of
 from belated.mdp.play import draw, draw_reward
 
-Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
+Outcomes = list[tuple[float, int, float, bool]]
+"""(probability, next state, mean reward, terminated) of each possible outcome of a step."""
 
 
 class WorldEnv(gymnasium.Env[Any, Any]):
-    """Observations are states, actions are actions, and rewards are the world's, in [0, 1].
+    """Gymnasium environment of a world; observations are states, rewards lie in [0, 1].
 
-    An episode is `terminated`, not truncated, by its H-th step: the horizon is part of the problem,
-    and nothing of value comes after it. What is best depends on the step, which a state does not
-    tell, so `info["step"]` does: how many steps of the episode are over.
+    An episode is `terminated`, not truncated, by its H-th step, since the horizon is part of the
+    problem. The optimal action depends on the step, so `info["step"]` is the number of steps
+    taken. Random numbers come from Gymnasium's generator, seeded by `reset(seed=...)`, and differ
+    from those of `bl.simulate`.
 
-    Randomness is Gymnasium's, from `reset(seed=...)` on, not the addressed one of `bl.simulate`.
+    Parameters
+    ----------
+    world : MDP
+        World to simulate, available as attribute `world`.
 
+    Examples
+    --------
     >>> from belated.mdp.chain import chain
     >>> env = WorldEnv(chain(3))
     >>> env.reset(seed=7)
@@ -33,7 +40,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
 
     def __init__(self, world: MDP) -> None:
         if not isinstance(world, MDP):
-            raise TypeError(f"world is {world!r}; it must be an MDP.")
+            raise TypeError(f"world must be an MDP, got {world!r}.")
         self.world = world
         self._draws = DRAWS.index(world.reward_draws)
         self.observation_space = Discrete(world.shape.states)
@@ -44,7 +51,10 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """Begin an episode; there are no options."""
+        """Start an episode and return its first state and info.
+
+        `seed` seeds the generator if given; `options` is ignored.
+        """
         super().reset(seed=seed)
         world = self.world
         self._state = int(
@@ -54,41 +64,42 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         return self._state, {"step": 0}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Take a step."""
+        """Take `action` and return (state, reward, terminated, truncated, info)."""
         world, h, s, a = self.world, self._step, self._state, int(action)
         if not 0 <= a < world.shape.actions:
-            raise ValueError(f"The action is {action}; allowed are 0 .. {world.shape.actions - 1}.")
+            raise ValueError(f"action must be in 0 .. {world.shape.actions - 1}, got {action}.")
         if h == world.shape.horizon:
-            raise gymnasium.error.ResetNeeded("The episode is over; call reset() to begin another.")
+            raise gymnasium.error.ResetNeeded("The episode is over; call reset() to start another.")
         mean = mean_reward(world.rewards, h, s, a)
         reward = float(draw_reward(self._draws, mean, float(self.np_random.random())))
         row = row_of(world.ptr, world.rewards, h, s, a)
         u = float(self.np_random.random())
         self._state = int(world.succ[draw(world.cum, world.ptr[row], world.ptr[row + 1], u)])
         self._step = h + 1
-        over = self._step == world.shape.horizon
-        return self._state, reward, over, False, {"step": self._step}
+        terminated = self._step == world.shape.horizon
+        return self._state, reward, terminated, False, {"step": self._step}
 
     @property
     def initial_state_distrib(self) -> Floats:
-        """The law of the first state."""
+        """Probability of each state to be the first of an episode, shape (S,)."""
         return self.world.start.copy()
 
     @property
-    def P(self) -> Table:
-        """P[state][action]: (probability, next state, mean reward, False) for each outcome.
+    def P(self) -> dict[int, dict[int, Outcomes]]:
+        """Table of transitions: P[state][action] lists the possible outcomes.
 
-        Only a world that is the same at every step has it. No outcome terminates: the horizon does.
+        `terminated` is False in all of them, since only the horizon ends an episode. A world that
+        differs from step to step has no such table; then this raises AttributeError.
         """
         world = self.world
         if not world.homogeneous or world.rewards.shape[0] > 1:
-            raise AttributeError("P is for worlds that are the same at every step.")
+            raise AttributeError("P exists only for worlds that are the same at every step.")
         return {
-            s: {a: self._row(s, a) for a in range(world.shape.actions)}
+            s: {a: self._outcomes(s, a) for a in range(world.shape.actions)}
             for s in range(world.shape.states)
         }
 
-    def _row(self, s: int, a: int) -> list[tuple[float, int, float, bool]]:
+    def _outcomes(self, s: int, a: int) -> Outcomes:
         succ, prob = self.world.successors(0, s, a)
         reward = float(self.world.rewards[0, s, a])
         return [(p, y, reward, False) for p, y in zip(prob.tolist(), succ.tolist(), strict=True)]

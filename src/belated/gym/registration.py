@@ -1,4 +1,4 @@
-"""The ids under which `gymnasium.make` finds belated's worlds, and how each is made."""
+"""Registration of belated's worlds as Gymnasium environments."""
 
 from typing import Any, Final
 
@@ -11,57 +11,53 @@ from belated.mdp.garnet import garnet
 from belated.mdp.gridworld import gridworld
 from belated.mdp.riverswim import riverswim
 
-WORLDS: Final = {
+ENTRY_POINTS: Final = {
     "belated/Chain-v0": "chain_env",
     "belated/RiverSwim-v0": "riverswim_env",
     "belated/DeepSea-v0": "deep_sea_env",
     "belated/Garnet-v0": "garnet_env",
     "belated/GridWorld-v0": "gridworld_env",
 }
-"""Ids, and the functions below; what is not named there is passed on to the world's function."""
+"""Ids for `gymnasium.make`, and the functions of this module that make the environments."""
 
 
 def register() -> None:
-    """Register every world; once is enough, twice does no harm."""
-    for id, function in WORLDS.items():
+    """Register the environments in `ENTRY_POINTS` that are not registered yet."""
+    for id, function in ENTRY_POINTS.items():
         if id not in gymnasium.registry:
             gymnasium.register(id, entry_point=f"{__name__}:{function}")
 
 
 def chain_env(states: int = 30, **options: Any) -> WorldEnv:
-    """`bl.chain`."""
+    """Return the environment of `bl.chain`, with `states` states and its other `options`."""
     return WorldEnv(chain(states, **options))
 
 
 def riverswim_env(states: int = 6, **options: Any) -> WorldEnv:
-    """`bl.riverswim`."""
+    """Return the environment of `bl.riverswim`, with `states` states and its other `options`."""
     return WorldEnv(riverswim(states, **options))
 
 
 def deep_sea_env(size: int = 10, **options: Any) -> WorldEnv:
-    """`bl.deep_sea`."""
+    """Return the environment of `bl.deep_sea`, with `size` columns and its other `options`."""
     return WorldEnv(deep_sea(size, **options))
 
 
 def garnet_env(
-    states: int = 20,
-    actions: int = 3,
-    *,
-    horizon: int = 10,
-    branching: int = 4,
-    **options: Any,
+    states: int = 20, actions: int = 3, *, horizon: int = 10, branching: int = 4, **options: Any
 ) -> WorldEnv:
-    """`bl.garnet`."""
-    world = garnet(states, actions, horizon=horizon, branching=branching, **options)
-    return WorldEnv(world)
+    """Return the environment of `bl.garnet`.
+
+    `states`, `actions`, `horizon`, `branching` and `options` are its arguments.
+    """
+    return WorldEnv(garnet(states, actions, horizon=horizon, branching=branching, **options))
 
 
 def gridworld_env(
-    rows: int = 5,
-    columns: int = 5,
-    *,
-    horizon: int = 20,
-    **options: Any,
+    rows: int = 5, columns: int = 5, *, horizon: int = 20, **options: Any
 ) -> WorldEnv:
-    """`bl.gridworld`."""
+    """Return the environment of `bl.gridworld`.
+
+    `rows`, `columns`, `horizon` and `options` are its arguments.
+    """
     return WorldEnv(gridworld(rows, columns, horizon=horizon, **options))

@@ -1,4 +1,4 @@
-"""`train`: a learner in an environment that it knows only by stepping it."""
+"""Training of a learner in a Gymnasium environment with delayed feedback."""
 
 from dataclasses import dataclass
 
@@ -15,24 +15,24 @@ from belated.simulation.progress import Progress
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What each episode brought."""
+    """Result of `train`, episode by episode."""
 
     episode: Ints
-    """Their numbers."""
+    """Numbers of the episodes, shape (episodes,)."""
     returns: Floats
-    """The sum of the rewards of each, in the environment's own units."""
+    """Sum of the rewards of each episode, in the environment's units, shape (episodes,)."""
     updates: int
-    """Plans made meanwhile."""
+    """Number of plans made during the training."""
     max_missing: int
-    """The most episodes that were ever in flight."""
+    """Largest number of missing episodes at the start of an episode."""
     gaps: Floats | None = None
-    """V*_1(s_1) - V^pi_1(s_1) of each, in [0, H]; only if the world was given."""
+    """V*_1(s_1) - V^pi_1(s_1) of each episode, in [0, H]; None without a world."""
 
     @property
     def regret(self) -> Floats:
-        """Cumulative regret after each episode."""
+        """Cumulative regret after each episode, shape (episodes,)."""
         if self.gaps is None:
-            raise ValueError("Regret needs the truth: give train the world, or look at returns.")
+            raise ValueError("regret needs exact values; give train world=, or use returns.")
         return np.add.accumulate(self.gaps)
 
     def __repr__(self) -> str:
@@ -51,15 +51,30 @@ def train(
     world: MDP | None = None,
     progress: bool | None = None,
 ) -> Training:
-    """Play `episodes` episodes of `env` with the learner's policies, and feed it what comes back.
+    """Play episodes of an environment with a learner's policies and give it the feedback.
 
-    There is no regret without a table of the world; what an episode earned takes its place. With
-    `world` there is both.
+    Parameters
+    ----------
+    env : DelayedFeedback
+        Environment with delayed feedback.
+    learner : Learner
+        Learner of the same shape; it is updated in place.
+    episodes : int
+        Number of episodes to play, at least 1.
+    seed : int or None
+        Seed of the environment's first reset and of actions that explore. None continues with
+        the environment's random numbers, for a second training.
+    world : MDP, optional
+        Exact model of the environment; the result then includes regret.
+    progress : bool, optional
+        Whether to show a progress bar; by default after two seconds.
 
-    - `seed`: for the environment's first reset and for actions that explore; None leaves the
-      environment's randomness as it is, to go on with a training.
-    - `progress`: shown if True, never if False, and otherwise once it has lasted two seconds.
+    Returns
+    -------
+    Training
 
+    Examples
+    --------
     >>> import belated as bl
     >>> from belated.gym.environment import WorldEnv
     >>> chain = bl.chain(3)
@@ -71,14 +86,14 @@ def train(
     (50, 47, 2)
     """
     if not isinstance(env, DelayedFeedback):
-        raise TypeError(f"env is {env!r}; wrap it as DelayedFeedback(env, delay).")
+        raise TypeError(f"env must be a DelayedFeedback(env, delay), got {env!r}.")
     check_integer("episodes", episodes, 1)
     key = check_seed(0 if seed is None else seed)
     for name, part in (("learner", learner), ("world", world)):
         if part is not None and part.shape != env.shape:
-            raise ValueError(f"The {name} has {part.shape}; the environment needs {env.shape}.")
+            raise ValueError(f"The {name} must have {env.shape}, got {part.shape}.")
 
-    truth = None if world is None else Truth(world)
+    evaluator = None if world is None else GapEvaluator(world)
     returns, gaps, first = np.zeros(episodes), np.zeros(episodes), env.episode + 1
     max_missing, updates = 0, learner.updates
     with Progress("training", total=episodes, shown=progress) as shown:
@@ -87,9 +102,9 @@ def train(
             learner.observe(info["feedback"])
             max_missing = max(max_missing, env.missing)
             policy = learner.start(env.episode)
-            if truth is not None:
-                gaps[j] = truth.gap(policy, env.state(observation))
-            returns[j] = play(env, policy, observation, key)
+            if evaluator is not None:
+                gaps[j] = evaluator.gap(policy, env.state(observation))
+            returns[j] = play_episode(env, policy, observation, key)
             shown.update(j + 1)
     return Training(
         episode=np.arange(first, first + episodes),
@@ -100,8 +115,25 @@ def train(
     )
 
 
-def play(env: DelayedFeedback, policy: Policy, observation: object, seed: int) -> float:
-    """Play out the episode that has begun with `observation`; returns what it earned."""
+def play_episode(env: DelayedFeedback, policy: Policy, observation: object, seed: int) -> float:
+    """Play the current episode to its end and return the sum of its rewards.
+
+    Parameters
+    ----------
+    env : DelayedFeedback
+        Environment after `reset`.
+    policy : Policy
+        Policy of the episode.
+    observation : object
+        Observation that `reset` returned.
+    seed : int
+        Seed of actions that explore.
+
+    Returns
+    -------
+    float
+        Return of the episode in the environment's units.
+    """
     total = 0.0
     for h in range(env.shape.horizon):
         u = uniform(np.uint64(seed), EXPLORE, env.episode, h) if policy.explore is not None else 0.0
@@ -113,18 +145,18 @@ def play(env: DelayedFeedback, policy: Policy, observation: object, seed: int) -
     return total
 
 
-class Truth:
-    """The exact gap of a policy, worked out again only when the policy is another."""
+class GapEvaluator:
+    """Exact suboptimality gaps in a `world`; the values of the last policy are cached."""
 
     def __init__(self, world: MDP) -> None:
         self._world = world
-        self._best = optimal_table(world)[0]
+        self._optimal = optimal_table(world)[0]
         self._policy: Policy | None = None
-        self._value = self._best
+        self._value = self._optimal
 
     def gap(self, policy: Policy, state: int) -> float:
-        """V*_1(s) - V^pi_1(s)."""
+        """Return V*_1(s) - V^pi_1(s) of `policy` for the first state s = `state`."""
         if policy is not self._policy:
             self._policy = policy
             self._value = policy_table(self._world, policy)[0]
-        return float(self._best[state] - self._value[state])
+        return float(self._optimal[state] - self._value[state])

@@ -12,30 +12,44 @@ from belated.mdp.rewards import Affine
 LEFT: Final = 0
 RIGHT: Final = 1
 
-MOVE_COST: Final = 0.01
-"""What going right all the way down costs."""
+TOTAL_MOVE_COST: Final = 0.01
+"""Cost of moving right at every step of an episode, in original units of reward."""
 
 
 def deep_sea(size: int, *, noisy: bool = False) -> MDP:
-    """A diver sinks one row a step through size x size cells, and steers left or right.
+    """Return the deep sea of `size` columns, in which one path leads to the treasure.
 
-    The treasure, worth 1, goes to `right` in the last column, which only a diver who has gone
-    right at every step reaches before the bottom. Each `right` costs c = 0.01 / size.
+    A diver descends one row per step through a grid of size x size cells and moves left (0) or
+    right (1). The treasure, worth 1, is paid for `right` in the last column, which the diver
+    reaches in time only by moving right at every step. Each `right` costs c = 0.01 / size.
 
-    The row of the original is the step here, so a state is a column: `size` states and not
-    size * size, with the same transitions in every row. A learner that counts each step apart
-    meets the original; one that pools its counts over steps has an easier time.
+    The row of the original is the step of the episode, so a state is a column: there are `size`
+    states instead of size * size, with the same transitions in every row. A learner with counts
+    for each step faces the original problem; with pooled counts the problem is easier.
 
-    Rewards are mapped to [0, 1] by r -> (r + c) / (1 + c), the same at every step: `left` pays
-    c / (1 + c), `right` nothing, the treasure 1 / (1 + c). A return G becomes
-    (G + 0.01) / (1 + c), and V*_1(s_1) = 1 / (1 + c).
+    Rewards are mapped to [0, 1] by r -> (r + c) / (1 + c) at every step: `left` pays
+    c / (1 + c), `right` 0, the treasure 1 / (1 + c). A return G becomes (G + 0.01) / (1 + c),
+    and V*_1(s_1) = 1 / (1 + c).
 
-    `noisy`: `right` holds its column with probability 1 / size, and rewards are coins with
-    these means. Then V*_1(s_1) = (p^(size - 1) + 0.01 p^size) / (1 + c) with p = 1 - 1 / size.
+    Deviations from bsuite: action 1 is `right` in every cell, whereas bsuite may swap the two
+    actions; and bsuite adds normal noise at both ends of the last row, which would leave [0, 1].
 
-    Deviations from bsuite: action 1 is `right` in every cell, where bsuite may swap the two; and
-    its noise is normal, at the two ends of the last row, which would leave [0, 1].
+    Parameters
+    ----------
+    size : int
+        Number of columns and of steps, at least 2.
+    noisy : bool
+        If true, `right` stays in its column with probability 1 / size, and rewards are 0 or 1
+        with the means above. Then V*_1(s_1) = (p^(size - 1) + 0.01 p^size) / (1 + c) with
+        p = 1 - 1 / size.
 
+    Returns
+    -------
+    MDP
+        World with `size` states, 2 actions and horizon `size`.
+
+    Examples
+    --------
     >>> deep_sea(10)
     MDP(states=10, actions=2, horizon=10, homogeneous, 20 successors)
     """
@@ -46,7 +60,7 @@ def deep_sea(size: int, *, noisy: bool = False) -> MDP:
     for s in range(last):
         entries += [(s, RIGHT, s + 1, 1 - slip), (s, RIGHT, s, slip)]
     entries.append((last, RIGHT, last, 1.0))
-    cost = MOVE_COST / size
+    cost = TOTAL_MOVE_COST / size
     rewards = np.zeros((size, 2))
     rewards[:, LEFT] = cost / (1 + cost)
     rewards[last, RIGHT] = 1 / (1 + cost)

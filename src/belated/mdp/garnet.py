@@ -8,44 +8,82 @@ from belated.episode import Shape, check_integer
 from belated.mdp.model import MDP
 from belated.randomness import check_seed, uniform
 
-# Streams of a world's making, away from those of its episodes.
-SUCCESSORS: Final = 16
-CUTS: Final = 17
-REWARDS: Final = 18
+# Random streams that build a world, distinct from the streams of its episodes.
+SUCCESSOR_STREAM: Final = 16
+PROBABILITY_STREAM: Final = 17
+REWARD_STREAM: Final = 18
 
 
 def garnet(states: int, actions: int, *, horizon: int, branching: int, seed: int = 0) -> MDP:
-    """A random world in which `branching` states may follow each (state, action).
+    """Return a random world in which each (state, action) has `branching` successors.
 
-    They are drawn without replacement, and their probabilities are the lengths into which
-    branching - 1 uniform points cut [0, 1]. Mean rewards are uniform in [0, 1] (Bhatnagar et al.
-    draw normal ones). An episode begins in state 0, which is as good as any other. Everything
-    is a pure function of the arguments.
+    Successors are drawn without replacement. Their probabilities are the lengths of the
+    intervals into which branching - 1 uniform points divide [0, 1]. Mean rewards are uniform in
+    [0, 1]; Bhatnagar et al. draw normal ones. An episode starts in state 0. The world depends on
+    the arguments alone.
 
+    Parameters
+    ----------
+    states : int
+        Number of states, at least 1.
+    actions : int
+        Number of actions, at least 1.
+    horizon : int
+        Steps of an episode, at least 1.
+    branching : int
+        Number of successors of each (state, action), in 1 .. `states`.
+    seed : int
+        Seed of the world, in 0 .. 2**64 - 1.
+
+    Returns
+    -------
+    MDP
+
+    Examples
+    --------
     >>> garnet(20, 3, horizon=10, branching=4)
     MDP(states=20, actions=3, horizon=10, homogeneous, 240 successors)
     """
     shape = Shape(states, actions, horizon)
     check_integer("branching", branching, 1)
     if branching > states:
-        raise ValueError(f"branching is {branching}; it must be at most the {states} states.")
+        raise ValueError(
+            f"branching must be at most the number of states, {states}, got {branching}."
+        )
     key: Any = np.uint64(check_seed(seed))
     entries = []
     rewards = np.zeros((states, actions))
     for row in range(states * actions):
         s, a = divmod(row, actions)
-        cuts = sorted(uniform(key, CUTS, row, j) for j in range(branching - 1))
+        cuts = sorted(uniform(key, PROBABILITY_STREAM, row, j) for j in range(branching - 1))
         lengths = np.diff([0.0, *cuts, 1.0])
-        followers = drawn(key, row, states=states, branching=branching)
-        entries += [(s, a, y, p) for y, p in zip(followers, lengths, strict=True)]
-        rewards[s, a] = uniform(key, REWARDS, row, 0)
+        successors = draw_successors(key, row, states=states, branching=branching)
+        entries += [(s, a, y, p) for y, p in zip(successors, lengths, strict=True)]
+        rewards[s, a] = uniform(key, REWARD_STREAM, row, 0)
     return MDP.sparse(shape, entries, rewards)
 
 
-def drawn(key: Any, row: int, *, states: int, branching: int) -> list[int]:
-    """`branching` of the states, every choice of them equally likely (Floyd's algorithm)."""
+def draw_successors(key: Any, row: int, *, states: int, branching: int) -> list[int]:
+    """Draw a random subset of the states, each with the same probability (Floyd's algorithm).
+
+    Parameters
+    ----------
+    key : np.uint64
+        Seed of the world.
+    row : int
+        Index of the (state, action), which addresses the draws.
+    states : int
+        Number of states.
+    branching : int
+        Size of the subset.
+
+    Returns
+    -------
+    list[int]
+        Different states in ascending order.
+    """
     chosen: set[int] = set()
     for j in range(states - branching, states):
-        one = int(uniform(key, SUCCESSORS, row, j) * (j + 1))
-        chosen.add(j if one in chosen else one)
+        state = int(uniform(key, SUCCESSOR_STREAM, row, j) * (j + 1))
+        chosen.add(j if state in chosen else state)
     return sorted(chosen)

@@ -1,4 +1,4 @@
-"""A grid to be crossed, where a move may slip sideways (after Russell and Norvig, chapter 17)."""
+"""Grid with a goal, in which a move may slip sideways (after Russell and Norvig, chapter 17)."""
 
 from collections.abc import Container, Iterable
 from typing import Final
@@ -14,7 +14,7 @@ DOWN: Final = 2
 LEFT: Final = 3
 
 MOVES: Final = ((-1, 0), (0, 1), (1, 0), (0, -1))
-"""Rows and columns that an action goes; its neighbours in this order are at right angles to it."""
+"""Change of (row, column) for each action; neighbours in this list are perpendicular moves."""
 
 Cell = tuple[int, int]
 
@@ -28,63 +28,99 @@ def gridworld(
     goal: Cell | None = None,
     walls: Iterable[Cell] = (),
 ) -> MDP:
-    """From the upper left cell to the goal, the lower right one unless given.
+    """Return a grid on which a path from the upper left cell to the goal must be found.
 
-    An action goes one cell `up`, `right`, `down` or `left`; with probability `slip` it goes to
-    one of its two sides instead, each as likely (Russell and Norvig: 0.2 in all). A move into a
-    wall or off the grid holds. The goal keeps whom it has and pays 1 a step; nothing else pays.
-    Without slips V*_1(s_1) = max(H - d, 0), with d the length of the shortest way.
+    An action moves one cell up (0), right (1), down (2) or left (3). A move into a wall or off
+    the grid stays in place. The goal is absorbing and pays 1 per step; no other cell pays.
+    Without slips V*_1(s_1) = max(H - d, 0), with d the length of the shortest path.
 
-    Cell (row, column) is state row * columns + column. Walls keep their numbers, and no move
-    leads into them.
+    Parameters
+    ----------
+    rows, columns : int
+        Size of the grid, each at least 1. Cell (row, column) is state row * columns + column.
+    horizon : int
+        Steps H of an episode, at least 1.
+    slip : float
+        Probability to move at right angles to the action, half of it to either side
+        (Russell and Norvig: 0.2).
+    goal : tuple[int, int], optional
+        Row and column of the goal; the lower right cell if not given.
+    walls : iterable of tuple[int, int]
+        Cells that cannot be entered. They keep their state numbers.
 
+    Returns
+    -------
+    MDP
+        World with rows * columns states and 4 actions.
+
+    Examples
+    --------
     >>> gridworld(5, 5, horizon=20)
     MDP(states=25, actions=4, horizon=20, homogeneous, 286 successors)
     """
     check_integer("rows", rows, 1)
     check_integer("columns", columns, 1)
     if not 0 <= slip <= 1:
-        raise ValueError(f"slip is {slip}; it must lie in [0, 1].")
+        raise ValueError(f"slip must lie in [0, 1], got {slip}.")
     goal = check_cell("goal", (rows - 1, columns - 1) if goal is None else goal, rows, columns)
     blocked = {check_cell("walls", wall, rows, columns) for wall in walls}
-    for name, cell in (("the first cell", (0, 0)), ("the goal", goal)):
+    for name, cell in (("first cell", (0, 0)), ("goal", goal)):
         if cell in blocked:
-            raise ValueError(f"walls holds {cell}, which is {name}; that must be free.")
+            raise ValueError(f"walls must not contain the {name}, got {cell}.")
 
     free = {*np.ndindex(rows, columns)} - blocked
     entries = []
     for cell in np.ndindex(rows, columns):
         for action in range(len(MOVES)):
             moves = cell in free and cell != goal
-            landings = after(cell, action, slip, free) if moves else {cell: 1.0}
+            outcomes = move_outcomes(cell, action, slip, free) if moves else {cell: 1.0}
             state = cell[0] * columns + cell[1]
-            entries += [(state, action, r * columns + c, p) for (r, c), p in landings.items()]
+            entries += [(state, action, r * columns + c, p) for (r, c), p in outcomes.items()]
     rewards = np.zeros((rows * columns, len(MOVES)))
     rewards[goal[0] * columns + goal[1]] = 1.0
     return MDP.sparse(Shape(rows * columns, len(MOVES), horizon), entries, rewards)
 
 
-def after(cell: Cell, action: int, slip: float, free: Container[Cell]) -> dict[Cell, float]:
-    """Where a move may end, and how likely."""
-    chances: dict[Cell, float] = {}
-    for turn, chance in ((0, 1 - slip), (1, slip / 2), (-1, slip / 2)):
+def move_outcomes(cell: Cell, action: int, slip: float, free: Container[Cell]) -> dict[Cell, float]:
+    """Return the cells in which a move may end, with their probabilities.
+
+    Parameters
+    ----------
+    cell : tuple[int, int]
+        Row and column before the move.
+    action : int
+        Index into `MOVES`.
+    slip : float
+        Probability of a perpendicular move.
+    free : container of tuple[int, int]
+        Cells that can be entered.
+
+    Returns
+    -------
+    dict[tuple[int, int], float]
+    """
+    outcomes: dict[Cell, float] = {}
+    for turn, probability in ((0, 1 - slip), (1, slip / 2), (-1, slip / 2)):
         down, right = MOVES[(action + turn) % len(MOVES)]
-        to = (cell[0] + down, cell[1] + right)
-        end = to if to in free else cell
-        chances[end] = chances.get(end, 0.0) + chance
-    return chances
+        target = (cell[0] + down, cell[1] + right)
+        end = target if target in free else cell
+        outcomes[end] = outcomes.get(end, 0.0) + probability
+    return outcomes
 
 
 def check_cell(name: str, cell: Cell, rows: int, columns: int) -> Cell:
-    """A cell of the grid, or a sentence about it."""
+    """Return `cell` if it lies on a grid of `rows` x `columns` cells, else raise ValueError.
+
+    `name` is the argument that the error message names.
+    """
     try:
-        row, column = (check_integer(name, at, 0) for at in cell)
+        row, column = (check_integer(name, index, 0) for index in cell)
         inside = row < rows and column < columns
     except (TypeError, ValueError):
         inside = False
     if not inside:
         raise ValueError(
-            f"{name} has {cell!r}; a cell is (row, column) with rows 0 .. {rows - 1} "
-            f"and columns 0 .. {columns - 1}."
+            f"{name} must give a cell as (row, column) with rows 0 .. {rows - 1} "
+            f"and columns 0 .. {columns - 1}, got {cell!r}."
         )
     return row, column

@@ -1,4 +1,4 @@
-"""A world as a notebook shows it: one small table, and for small worlds their transitions."""
+"""HTML description of a world for notebooks: a summary and, if it is small, its transitions."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -8,90 +8,105 @@ import numpy as np
 
 from belated.mdp.model import MDP
 
-ROWS: Final = 32
-"""Rows of transitions that are still read; a world with more shows none."""
+MAX_TRANSITION_ROWS: Final = 32
+"""Largest number of (state, action) pairs whose transitions are listed."""
 
-LEFT: Final = ' style="text-align:left"'
+MAX_LISTED_STATES: Final = 4
+"""Largest number of possible first states that are listed."""
+
+ALIGN_LEFT: Final = ' style="text-align:left"'
+
+REWARD_PHRASES: Final = {
+    "deterministic": "deterministic",
+    "bernoulli": "Bernoulli draws",
+    "beta": "Beta draws",
+}
+"""Description of each value of `MDP.reward_draws`."""
 
 
 def describe_html(world: MDP) -> str:
-    """Self-contained HTML, without scripts.
+    """Return a description of `world` as self-contained HTML without scripts.
 
     >>> from belated.mdp.chain import chain
     >>> text = describe_html(chain(30))
     >>> "<th" in text, "<script" in text, "successors</th><td" in text
     (True, False, True)
     """
-    parts = ["<b>MDP</b>", table(summary(world).items(), head=None)]
-    if small(world):
-        moves = table(transitions(world), head=("state", "action", "pays", "leads to"))
-        parts.append(f"<details><summary>Transitions and rewards</summary>{moves}</details>")
+    parts = ["<b>MDP</b>", format_table(summary(world).items(), head=None)]
+    same_every_step = world.homogeneous and len(world.rewards) == 1
+    if same_every_step and world.ptr.size - 1 <= MAX_TRANSITION_ROWS:
+        head = ("state", "action", "mean reward", "successors")
+        rows = format_table(transition_rows(world), head=head)
+        parts.append(f"<details><summary>Transitions and rewards</summary>{rows}</details>")
     return f"<div>{''.join(parts)}</div>"
 
 
 def summary(world: MDP) -> dict[str, str]:
-    """What there is to say about any world."""
+    """Return a short description of each aspect of `world` by its name.
+
+    >>> from belated.mdp.chain import chain
+    >>> summary(chain(30))["size"]
+    '30 states, 2 actions, 30 steps'
+    """
     S, A, H = world.shape.states, world.shape.actions, world.shape.horizon
-    possible = np.diff(world.ptr)
-    same = {True: "the same at every step", False: "given for each step"}
+    counts = np.diff(world.ptr)
+    same = {True: "the same at every step", False: "different for each step"}
     low, high = float(world.rewards.min()), float(world.rewards.max())
-    drawn = {"deterministic": "paid as they are", "bernoulli": "paid as coins"}
     return {
         "size": f"{S:,} states, {A:,} actions, {H:,} steps",
         "transitions": same[world.homogeneous],
-        "successors": f"{world.succ.size:,}, at most {possible.max():,} of a state and action",
+        "successors": f"{world.succ.size:,}, at most {counts.max():,} per state and action",
         "rewards": f"{low:.4g} to {high:.4g}, {same[len(world.rewards) == 1]}, "
-        f"{drawn[world.reward_draws]}",
-        "first state": first_state(world),
+        f"{REWARD_PHRASES[world.reward_draws]}",
+        "first state": describe_start(world),
     }
 
 
-def first_state(world: MDP) -> str:
-    """Where an episode begins.
+def describe_start(world: MDP) -> str:
+    """Return a description of the first state of an episode of `world`.
 
     >>> from belated.mdp.chain import chain
-    >>> first_state(chain(30))
+    >>> describe_start(chain(30))
     '0'
     """
     possible = np.flatnonzero(world.start)
-    if possible.size > 4:
+    if possible.size > MAX_LISTED_STATES:
         return f"one of {possible.size:,}"
     if possible.size == 1:
         return str(possible[0])
-    return likely(possible.tolist(), world.start[possible].tolist())
+    return format_distribution(possible.tolist(), world.start[possible].tolist())
 
 
-def small(world: MDP) -> bool:
-    """Whether its rows are few, and the same at every step."""
-    return world.homogeneous and len(world.rewards) == 1 and world.ptr.size - 1 <= ROWS
-
-
-def transitions(world: MDP) -> Iterable[Sequence[str]]:
-    """A row for each state and action."""
+def transition_rows(world: MDP) -> Iterable[Sequence[str]]:
+    """Yield a row of text for each state and action of a `world` that is the same at every step."""
     for s, a in np.ndindex(world.shape.states, world.shape.actions):
-        states, chances = world.successors(0, s, a)
-        pays = f"{world.rewards[0, s, a]:.4g}"
-        yield str(s), str(a), pays, likely(states.tolist(), chances.tolist())
+        states, probabilities = world.successors(0, s, a)
+        reward = f"{world.rewards[0, s, a]:.4g}"
+        successors = format_distribution(states.tolist(), probabilities.tolist())
+        yield str(s), str(a), reward, successors
 
 
-def likely(states: Iterable[int], chances: Iterable[float]) -> str:
-    """States and their probabilities.
+def format_distribution(states: Iterable[int], probabilities: Iterable[float]) -> str:
+    """Return `states` with their `probabilities` in parentheses.
 
-    >>> likely([0, 2], [0.25, 0.75])
+    >>> format_distribution([0, 2], [0.25, 0.75])
     '0 (0.25), 2 (0.75)'
     """
-    return ", ".join(f"{s} ({p:.4g})" for s, p in zip(states, chances, strict=True))
+    return ", ".join(f"{s} ({p:.4g})" for s, p in zip(states, probabilities, strict=True))
 
 
-def table(rows: Iterable[Sequence[str]], *, head: Sequence[str] | None) -> str:
-    """A table whose first column is its heading, or the row `head`."""
-    lines = [] if head is None else ["".join(cell("th", text) for text in head)]
+def format_table(rows: Iterable[Sequence[str]], *, head: Sequence[str] | None) -> str:
+    """Return `rows` of text as an HTML table.
+
+    `head` is its header row; if it is None, the first column holds the headers.
+    """
+    lines = [] if head is None else ["".join(format_cell("th", text) for text in head)]
     for first, *others in rows:
-        kind = "th" if head is None else "td"
-        lines.append(cell(kind, first) + "".join(cell("td", text) for text in others))
+        tag = "th" if head is None else "td"
+        lines.append(format_cell(tag, first) + "".join(format_cell("td", text) for text in others))
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
 
-def cell(kind: str, text: str) -> str:
-    """A cell with this text, whatever is in it."""
-    return f"<{kind}{LEFT}>{escape(text)}</{kind}>"
+def format_cell(tag: str, text: str) -> str:
+    """Return a table cell, `tag` "td" or "th", with `text` escaped."""
+    return f"<{tag}{ALIGN_LEFT}>{escape(text)}</{tag}>"

@@ -1,7 +1,7 @@
-"""ICU-Sepsis (Choudhary, Gupta and Thomas 2024): treating sepsis, from intensive-care records.
+"""ICU-Sepsis (Choudhary, Gupta and Thomas 2024): sepsis treatment from intensive-care records.
 
-The tables come from the data file of the authors' package, which is read and not imported: it
-would bring pandas, scikit-learn and two versions of Gym along.
+The tables are read from the data files of the authors' package. The package is not imported,
+because it depends on pandas, scikit-learn and two versions of Gym.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ ACTIONS: Final = 25
 DEATH: Final = 713
 SURVIVAL: Final = 714
 TERMINAL: Final = (DEATH, SURVIVAL, 715)
-"""Where an episode ends; the authors' third one, s_inf, is where the first two would lead."""
+"""States in which an episode ends; the third is the authors' s_inf, the successor of the others."""
 
 
 def icu_sepsis(
@@ -32,29 +32,49 @@ def icu_sepsis(
     inadmissible: Literal["mean", "terminate"] = "mean",
     reward_draws: Draws = "bernoulli",
 ) -> MDP:
-    """713 states of a patient; an action is a level of fluids and one of vasopressors, of 5 each.
+    """Return the ICU-Sepsis world: 713 states of a patient and 3 terminal states.
 
-    Survival pays 1, on arrival; that is folded into the mean reward of the step that leads there,
-    a coin with that mean. A learner that is told the means knows much of the dynamics beforehand:
-    `rewards=None` leaves them to be learnt.
-    Terminal states absorb. A patient still under treatment after `horizon` steps has earned
-    nothing. There are 712 first states.
+    An action is one of 5 levels of fluids and one of 5 levels of vasopressors. Reaching the
+    state of survival pays 1. The mean reward of a step is therefore the probability that it
+    leads to survival; a learner that is given these means has much of the dynamics, and
+    `rewards=None` lets it learn them. Terminal states are absorbing. A patient who is still
+    under treatment after `horizon` steps has earned nothing. There are 712 possible first
+    states. The data are in the extra `belated[icu]`.
 
-    `inadmissible` is the authors' strategy for actions that clinicians took too rarely in a state
-    to tell what follows: "mean", their default, lets what follows be the mean over the others, and
-    "terminate" lets the patient die. (Their third raises an exception, which no learner survives.)
+    Parameters
+    ----------
+    horizon : int
+        Steps of an episode, at least 1.
+    inadmissible : {"mean", "terminate"}
+        Outcome of an action that clinicians took too rarely in a state to estimate its
+        transitions: the mean over the other actions ("mean", the authors' default), or death
+        ("terminate"). The authors' third strategy, an exception, is not available.
+    reward_draws : {"deterministic", "bernoulli", "beta"}
+        Distribution of the reward of a step; see `MDP.reward_draws`.
 
+    Returns
+    -------
+    MDP
+        World with 716 states and 25 actions.
+
+    Raises
+    ------
+    ImportError
+        If the package icu-sepsis is not installed.
+
+    Examples
+    --------
     >>> icu_sepsis()
     MDP(states=716, actions=25, horizon=20, homogeneous, 1528600 successors)
     """
     check_integer("horizon", horizon, 1)
     if inadmissible not in ("mean", "terminate"):
-        raise ValueError(f"inadmissible is {inadmissible!r}; it must be 'mean' or 'terminate'.")
-    allowed = np.ones((STATES, ACTIONS), np.bool_) if inadmissible == "mean" else _admissible()
+        raise ValueError(f"inadmissible must be 'mean' or 'terminate', got {inadmissible!r}.")
+    allowed = np.ones((STATES, ACTIONS), np.bool_) if inadmissible == "mean" else _read_admissible()
     rewards = np.zeros((STATES, ACTIONS))
     columns = []
-    with closing(_data()) as data:
-        tables = zip(_by_state(data, "tx_mat"), _by_state(data, "r_mat"), strict=True)
+    with closing(_open_data()) as data:
+        tables = zip(_read_by_state(data, "tx_mat"), _read_by_state(data, "r_mat"), strict=True)
         for s, (transitions, paid) in enumerate(tables):
             p = transitions.copy()
             p[~allowed[s]] = np.eye(STATES)[DEATH]
@@ -64,7 +84,7 @@ def icu_sepsis(
                 rewards[s] = (p * paid).sum(axis=1)
             a, y = np.nonzero(p)
             columns.append((np.full(a.size, s), a, y, p[a, y]))
-        start = _array(data, "d_0")
+        start = _read_array(data, "d_0")
     return MDP.sparse(
         Shape(STATES, ACTIONS, horizon),
         tuple(np.concatenate(column) for column in zip(*columns, strict=True)),
@@ -75,33 +95,38 @@ def icu_sepsis(
 
 
 def icu_sepsis_clinicians(*, horizon: int = 20) -> Floats:
-    """How likely the clinicians were to take each action in each state, (H, S, A).
+    """Return the clinicians' policy as probabilities of actions, shape (H, S, A).
 
-    `bl.policy_value(world, icu_sepsis_clinicians())` is its exact value. What they did rarely is
-    in it too. In terminal states, where nothing matters, it takes the first action.
+    The policy includes actions that they took rarely. In terminal states it takes action 0.
+    `horizon` is the number of steps H.
+
+    >>> icu_sepsis_clinicians(horizon=5).shape
+    (5, 716, 25)
     """
     check_integer("horizon", horizon, 1)
-    with closing(_data()) as data:
-        policy = _array(data, "expert_policy")
+    with closing(_open_data()) as data:
+        policy = _read_array(data, "expert_policy")
     policy[list(TERMINAL)] = np.eye(ACTIONS)[0]
     return np.broadcast_to(policy, (horizon, STATES, ACTIONS)).copy()
 
 
 def _assets() -> Path:
+    """Return the folder of the authors' data files."""
     try:
-        # not find_spec: a user's own script may well be called icu_sepsis.py
+        # find_spec could find a user's own script called icu_sepsis.py
         package = distribution("icu-sepsis").locate_file("icu_sepsis")
     except PackageNotFoundError:
         raise ImportError("icu_sepsis needs icu-sepsis: pip install 'belated[icu]'.") from None
     return Path(str(package)) / "envs" / "assets"
 
 
-def _data() -> ZipFile:
+def _open_data() -> ZipFile:
+    """Return the open archive of transitions, rewards, start and policy."""
     return ZipFile(_assets() / "dynamics.npz")
 
 
-def _by_state(data: ZipFile, name: str) -> Iterator[Floats]:
-    """An array of the file, state by state: all of it at once would be 100 MB."""
+def _read_by_state(data: ZipFile, name: str) -> Iterator[Floats]:
+    """Yield the array `name` state by state; as a whole it would need 100 MB."""
     with data.open(f"{name}.npy") as file:
         np.lib.format.read_magic(file)
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
@@ -110,12 +135,16 @@ def _by_state(data: ZipFile, name: str) -> Iterator[Floats]:
             yield np.frombuffer(block, dtype).reshape(shape[1:])
 
 
-def _array(data: ZipFile, name: str) -> Floats:
-    return np.array(list(_by_state(data, name)))
+def _read_array(data: ZipFile, name: str) -> Floats:
+    """Return the array `name` as a whole."""
+    return np.array(list(_read_by_state(data, name)))
 
 
-def _admissible() -> Bools:
-    """Which actions are, in each state; the file has a line for each, below one of counts."""
+def _read_admissible() -> Bools:
+    """Return whether each action is admissible in each state, shape (S, A).
+
+    The file has a line of counts, then a line of admissible actions for each state.
+    """
     lines = (_assets() / "admissible_actions.txt").read_text().splitlines()[1 : STATES + 1]
     allowed = np.zeros((STATES, ACTIONS), np.bool_)
     for s, line in enumerate(lines):

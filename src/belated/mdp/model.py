@@ -1,8 +1,9 @@
-"""The world: a tabular episodic MDP that stores possible successors only.
+"""Tabular finite-horizon MDP in compressed sparse row format.
 
-A row is one (stage, state, action): row = (stage * S + state) * A + action. Its successors are
-`succ[ptr[row]:ptr[row + 1]]`, in the order of their index. A world whose transitions are the
-same at every step stores one stage of rows, and one whose rewards are stores one stage of them.
+A row is one (stage, state, action): row = (stage * S + state) * A + action. Its possible
+successors are `succ[ptr[row]:ptr[row + 1]]`, in ascending order, with probabilities
+`prob[ptr[row]:ptr[row + 1]]`. Transitions that are the same at every step are stored once, as one
+stage; so are rewards.
 
 >>> world = MDP.sparse(Shape(2, 1, 3), [(0, 0, 1, 1.0), (1, 0, 0, 0.5), (1, 0, 1, 0.5)], [[0], [1]])
 >>> world
@@ -24,31 +25,40 @@ from belated.mdp.rewards import Affine
 
 Draws = Literal["deterministic", "bernoulli", "beta"]
 DRAWS: Final[tuple[Draws, ...]] = ("deterministic", "bernoulli", "beta")
+"""Ways to draw the reward of a step from its mean; compiled code uses their indices."""
 
-TOLERANCE = 1e-9
-"""How far from one the probabilities of a row may sum."""
+PROBABILITY_TOLERANCE: Final = 1e-9
+"""Largest accepted difference between a sum of probabilities and 1."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class MDP:
-    """Transitions, mean rewards in [0, 1] and the law of the first state.
+    """Transition probabilities, mean rewards in [0, 1] and distribution of the first state.
 
-    Made by `MDP.dense` or `MDP.sparse`, which check what they are given. `reward_draws` says
-    what a step pays: its mean ("deterministic"), a coin with that mean ("bernoulli"), or a number
-    in between ("beta": Beta(m / (1 - m), 1), whose mean is m).
+    Build one with `MDP.dense` or `MDP.sparse`, which check their arguments.
     """
 
     shape: Shape
-    ptr: Ints  # (rows + 1)
+    """Number of states S, of actions A and of steps H."""
+    ptr: Ints
+    """Index of the first successor of each row, and their total number; shape (rows + 1,)."""
     succ: NDArray[np.int32]
+    """Possible successors of all rows; shape (successors,)."""
     prob: Floats
-    cum: Floats  # cumulative within each row; its last entry is exactly 1
-    rewards: Floats  # (1, S, A) or (H, S, A), whatever the transitions are
-    start: Floats  # (S,)
-    start_cum: Floats  # (S,), exactly 1 from the last possible state on
+    """Their probabilities; shape (successors,)."""
+    cum: Floats
+    """Their cumulative probabilities, of which the last of each row is exactly 1."""
+    rewards: Floats
+    """Mean rewards; shape (1, S, A) if they are the same at every step, else (H, S, A)."""
+    start: Floats
+    """Probability of each state to be the first of an episode; shape (S,)."""
+    start_cum: Floats
+    """Cumulative sums of `start`, exactly 1 from the last possible state on."""
     reward_draws: Draws
+    """Reward of a step with mean m: m itself ("deterministic"), 1 with probability m and else 0
+    ("bernoulli"), or a draw from Beta(m / (1 - m), 1), whose mean is m ("beta")."""
     reward_map: Affine = field(default_factory=Affine)
-    """How these rewards stand to the ones the world was described with."""
+    """Map from these rewards to the original units of the world."""
 
     @classmethod
     def dense(
@@ -60,15 +70,42 @@ class MDP:
         horizon: int | None = None,
         reward_draws: Draws = "deterministic",
     ) -> "MDP":
-        """From P, (H, S, A, S) or (S, A, S), and R, (H, S, A) or (S, A).
+        """Build an MDP from arrays of all transition probabilities and mean rewards.
 
-        `horizon` is needed only when neither has a stage axis.
+        Parameters
+        ----------
+        transitions : array_like
+            P[s, a, y], the probability that state y follows action a in state s; shape
+            (S, A, S), or (H, S, A, S) if it depends on the step.
+        rewards : array_like
+            Mean rewards in [0, 1]; shape (S, A), or (H, S, A) if they depend on the step.
+        start : int or array_like
+            First state of every episode, or the probability of each state; shape (S,).
+        horizon : int, optional
+            Steps H of an episode; required if neither array has a step axis.
+        reward_draws : {"deterministic", "bernoulli", "beta"}
+            Distribution of the reward of a step; see the attribute of the same name.
+
+        Returns
+        -------
+        MDP
+
+        Raises
+        ------
+        ValueError
+            If a shape is wrong, a row does not sum to 1 or a number lies outside [0, 1].
+
+        Examples
+        --------
+        >>> world = MDP.dense([[[0.5, 0.5]], [[0, 1]]], [[0], [1]], horizon=3)
+        >>> world.successors(0, 0, 0)
+        (array([0, 1], dtype=int32), array([0.5, 0.5]))
         """
-        p = _floats("transitions", transitions)
-        r = _floats("rewards", rewards)
+        p = _as_floats("transitions", transitions)
+        r = _as_floats("rewards", rewards)
         if p.ndim not in (3, 4) or p.shape[-3] != p.shape[-1] or p.size == 0:
             raise ValueError(
-                f"transitions has shape {p.shape}; it must be (S, A, S) or (H, S, A, S)."
+                f"transitions must have shape (S, A, S) or (H, S, A, S), got {p.shape}."
             )
         stages = {len(x) for x, axes in ((p, 4), (r, 3)) if x.ndim == axes}
         if horizon is not None:
@@ -76,7 +113,7 @@ class MDP:
         if len(stages) != 1:
             raise ValueError(
                 f"transitions {p.shape}, rewards {r.shape} and horizon={horizon} must give "
-                f"exactly one number of steps, not {sorted(stages) or 'none'}."
+                f"exactly one number of steps, got {sorted(stages) or 'none'}."
             )
         shape = Shape(p.shape[-1], p.shape[-2], stages.pop())
         flat = np.flatnonzero(p)
@@ -92,14 +129,42 @@ class MDP:
         start: int | ArrayLike = 0,
         reward_draws: Draws = "deterministic",
     ) -> "MDP":
-        """From P's entries: (s, a, y, p) for each, or (h, s, a, y, p) if they depend on the stage.
+        """Build an MDP from a list of possible transitions and their probabilities.
 
-        A tuple of arrays is taken as the columns. Entries may come in any order, each once; what
-        is not named has probability zero.
+        Parameters
+        ----------
+        shape : Shape
+            Number of states S, of actions A and of steps H.
+        entries : iterable of tuples, or tuple of arrays
+            (s, a, y, p) for each transition: state y follows action a in state s with
+            probability p; or (h, s, a, y, p) if p depends on the step h. A tuple of arrays is
+            read as the columns. The order is arbitrary; a transition may be given only once,
+            and one that is not given has probability 0.
+        rewards : array_like
+            Mean rewards in [0, 1]; shape (S, A), or (H, S, A) if they depend on the step.
+        start : int or array_like
+            First state of every episode, or the probability of each state; shape (S,).
+        reward_draws : {"deterministic", "bernoulli", "beta"}
+            Distribution of the reward of a step; see the attribute of the same name.
+
+        Returns
+        -------
+        MDP
+
+        Raises
+        ------
+        ValueError
+            If an index is out of range, a transition is given twice, a row does not sum to 1
+            or a number lies outside [0, 1].
+
+        Examples
+        --------
+        >>> MDP.sparse(Shape(2, 1, 3), [(0, 0, 1, 1.0), (1, 0, 1, 1.0)], [[0], [1]])
+        MDP(states=2, actions=1, horizon=3, homogeneous, 2 successors)
         """
         if not isinstance(shape, Shape):
-            raise TypeError(f"shape must be a Shape, not {shape!r}.")
-        columns = _columns(entries)
+            raise TypeError(f"shape must be a Shape, got {shape!r}.")
+        columns = _entry_columns(entries)
         H, S, A = shape.table
         homogeneous = len(columns) == 4
         stage = [] if homogeneous else [("stage", H)]
@@ -110,14 +175,14 @@ class MDP:
                 at = int(bad[0])
                 entry = ", ".join(f"{x[at]:g}" for x in columns)
                 raise ValueError(
-                    f"entries[{at}] = ({entry}) has {name} {column[at]:g}; "
-                    f"allowed are 0 .. {limit - 1}."
+                    f"{name} of entries[{at}] must be in 0 .. {limit - 1}, "
+                    f"got {column[at]:g} in ({entry})."
                 )
         flat = np.zeros(columns[0].size, np.int64)
         for (_, limit), column in zip(names, columns[:-1], strict=True):
             flat *= limit
             flat += column.astype(np.int64, copy=False)
-        r = _floats("rewards", rewards)
+        r = _as_floats("rewards", rewards)
         return cls._build(shape, homogeneous, flat, columns[-1], r, start, reward_draws)
 
     @classmethod
@@ -131,41 +196,42 @@ class MDP:
         start: int | ArrayLike,
         reward_draws: Draws,
     ) -> "MDP":
-        """From probabilities and where they stand in P, flat: row * S + successor."""
+        """Build an MDP from probabilities `prob` and their flat indices, row * S + successor."""
         H, S, A = shape.table
         if reward_draws not in DRAWS:
-            raise ValueError(f"reward_draws is {reward_draws!r}; it must be one of {DRAWS}.")
+            raise ValueError(f"reward_draws must be one of {DRAWS}, got {reward_draws!r}.")
         order = np.argsort(flat, kind="stable")
         flat, prob = flat[order], prob[order]
-        for j in np.flatnonzero(~((prob >= 0) & (prob <= 1 + TOLERANCE)))[:1]:
+        for j in np.flatnonzero(~((prob >= 0) & (prob <= 1 + PROBABILITY_TOLERANCE)))[:1]:
             raise ValueError(
                 f"The probability of successor {flat[j] % S} of "
-                f"{_place(shape, homogeneous, flat[j] // S)} is {prob[j]}; it must lie in [0, 1]."
+                f"{_format_row(shape, homogeneous, flat[j] // S)} must lie in [0, 1], "
+                f"got {prob[j]}."
             )
         for j in np.flatnonzero(flat[1:] == flat[:-1])[:1]:
             raise ValueError(
-                f"Successor {flat[j] % S} of {_place(shape, homogeneous, flat[j] // S)} "
-                "is given more than once; give its whole probability in one entry."
+                f"Successor {flat[j] % S} of {_format_row(shape, homogeneous, flat[j] // S)} "
+                "must be given only once; add up its probabilities in one entry."
             )
         possible = prob > 0
         flat, prob = flat[possible], prob[possible].astype(np.float64)
         rows = (1 if homogeneous else H) * S * A
         ptr = np.searchsorted(flat, np.arange(rows + 1) * S).astype(np.int64)
         cum, sums = np.zeros(prob.size), np.zeros(ptr.size - 1)
-        accumulate(ptr, prob, cum, sums)
-        for row in np.flatnonzero(np.abs(sums - 1) > TOLERANCE)[:1]:
+        fill_cumulative(ptr, prob, cum, sums)
+        for row in np.flatnonzero(np.abs(sums - 1) > PROBABILITY_TOLERANCE)[:1]:
             raise ValueError(
-                f"The probabilities of {_place(shape, homogeneous, row)} sum to {sums[row]}; "
-                f"they must sum to 1 within {TOLERANCE:g}."
+                f"The probabilities of {_format_row(shape, homogeneous, row)} must sum to 1 "
+                f"within {PROBABILITY_TOLERANCE:g}, got {sums[row]}."
             )
-        first, first_cum = _start(shape, start)
+        first, first_cum = start_distribution(S, start)
         return cls(
             shape=shape,
             ptr=ptr,
             succ=(flat % S).astype(np.int32),
             prob=prob,
             cum=cum,
-            rewards=_rewards(shape, rewards),
+            rewards=_check_rewards(shape, rewards),
             start=first,
             start_cum=first_cum,
             reward_draws=reward_draws,
@@ -173,31 +239,46 @@ class MDP:
 
     @property
     def stages(self) -> int:
-        """How many stages of transitions are stored: 1 or H."""
+        """Number of stages of transitions that are stored: 1 or H."""
         return (self.ptr.size - 1) // (self.shape.states * self.shape.actions)
 
     @property
     def homogeneous(self) -> bool:
-        """Whether the transitions are stored once, for every step."""
+        """Whether the transitions are the same at every step and stored once."""
         return self.stages == 1
 
     def reward_table(self) -> Floats:
-        """Mean rewards (H, S, A)."""
+        """Return the mean rewards as a new array of shape (H, S, A)."""
         return np.broadcast_to(self.rewards, self.shape.table).copy()
 
     def transition_table(self) -> Floats:
-        """Transitions (H, S, A, S), for small worlds."""
+        """Return all transition probabilities, shape (H, S, A, S); for small worlds."""
         H, S, A = self.shape.table
         dense = np.zeros((self.ptr.size - 1, S))
         dense[np.repeat(np.arange(self.ptr.size - 1), np.diff(self.ptr)), self.succ] = self.prob
         return np.broadcast_to(dense.reshape(self.stages, S, A, S), (H, S, A, S)).copy()
 
     def successors(self, h: int, s: int, a: int) -> tuple[NDArray[np.int32], Floats]:
-        """The states that may follow (s, a) at step h, in order, and their probabilities."""
+        """Return the possible successors of a step and their probabilities.
+
+        Parameters
+        ----------
+        h : int
+            Step, in 0 .. H - 1.
+        s : int
+            State, in 0 .. S - 1.
+        a : int
+            Action, in 0 .. A - 1.
+
+        Returns
+        -------
+        tuple[ndarray, ndarray]
+            States in ascending order, and the probability of each; both of the same length.
+        """
         H, S, A = self.shape.table
         for name, value, limit in (("step", h, H), ("state", s, S), ("action", a, A)):
             if not 0 <= value < limit:
-                raise ValueError(f"The {name} is {value}; allowed are 0 .. {limit - 1}.")
+                raise ValueError(f"The {name} must be in 0 .. {limit - 1}, got {value}.")
         row = row_of(self.ptr, self.rewards, h, s, a)
         block = slice(self.ptr[row], self.ptr[row + 1])
         return self.succ[block].copy(), self.prob[block].copy()
@@ -210,7 +291,7 @@ class MDP:
         )
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the description that notebooks display, as HTML."""
         from belated.mdp.html import describe_html
 
         return describe_html(self)
@@ -218,7 +299,7 @@ class MDP:
 
 @inlined
 def row_of(ptr: Ints, rewards: Floats, h: int, s: int, a: int) -> int:
-    """The row of (h, s, a)."""
+    """Return the row of step `h`, state `s`, action `a` in the arrays `ptr` and `rewards`."""
     _, S, A = rewards.shape
     stage = h if ptr.size - 1 > S * A else 0
     row: int = (stage * S + s) * A + a
@@ -227,17 +308,18 @@ def row_of(ptr: Ints, rewards: Floats, h: int, s: int, a: int) -> int:
 
 @inlined
 def mean_reward(rewards: Floats, h: int, s: int, a: int) -> float:
-    """R_h(s, a)."""
+    """Return R_h(s, a), the mean reward at step `h`, state `s`, action `a` in `rewards`."""
     mean: float = rewards[h if rewards.shape[0] > 1 else 0, s, a]
     return mean
 
 
 @kernel
-def accumulate(ptr: Ints, prob: Floats, cum: Floats, sums: Floats) -> None:
-    """Fill `cum` within each row, and `sums` with what its probabilities sum to.
+def fill_cumulative(ptr: Ints, prob: Floats, cum: Floats, sums: Floats) -> None:
+    """Fill `cum` with the cumulative sums of `prob` in each row, and `sums` with their totals.
 
-    From the last possible entry on, `cum` is 1: rounding must neither leave a uniform
-    without a successor nor give it an impossible one.
+    Row j holds the entries `ptr[j]` .. `ptr[j + 1] - 1` of `prob` and `cum`. From the last
+    possible entry of a row on, `cum` is exactly 1, so that in spite of rounding every uniform
+    number in [0, 1) selects an entry, and a possible one.
     """
     for row in range(ptr.size - 1):
         total = 0.0
@@ -252,14 +334,18 @@ def accumulate(ptr: Ints, prob: Floats, cum: Floats, sums: Floats) -> None:
         sums[row] = total
 
 
-def _floats(name: str, values: ArrayLike) -> Floats:
+def _as_floats(name: str, values: ArrayLike) -> Floats:
+    """Return `values` as a new array of floats; `name` stands for it in the error message."""
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a rectangular array of numbers.") from None
 
 
-def _columns(entries: Iterable[Sequence[float]] | tuple[NDArray[Any], ...]) -> list[NDArray[Any]]:
+def _entry_columns(
+    entries: Iterable[Sequence[float]] | tuple[NDArray[Any], ...],
+) -> list[NDArray[Any]]:
+    """Return `entries`, given by rows or by columns, as 4 or 5 columns of equal length."""
     if isinstance(entries, tuple) and entries and all(isinstance(x, np.ndarray) for x in entries):
         columns = [np.asarray(x) for x in entries]
         if any(x.dtype.kind not in "iuf" for x in columns):
@@ -267,57 +353,62 @@ def _columns(entries: Iterable[Sequence[float]] | tuple[NDArray[Any], ...]) -> l
         shapes = {x.shape for x in columns}
         if len(shapes) != 1 or columns[0].ndim != 1 or len(columns) not in (4, 5):
             raise ValueError(
-                f"entries has columns of shapes {', '.join(str(x.shape) for x in columns)}; "
-                "it needs 4 (s, a, y, p) or 5 (h, s, a, y, p), flat and equally long."
+                "entries must have 4 columns (s, a, y, p) or 5 (h, s, a, y, p), flat and equally "
+                f"long, got shapes {', '.join(str(x.shape) for x in columns)}."
             )
         return columns
     listed: Any = entries if isinstance(entries, np.ndarray) else list(entries)
-    rows = _floats("entries", listed)
+    rows = _as_floats("entries", listed)
     if rows.ndim != 2 or rows.shape[1] not in (4, 5):
         raise ValueError(
-            f"entries has shape {rows.shape}; each entry must be (s, a, y, p) or (h, s, a, y, p)."
+            "Each of entries must be (s, a, y, p) or (h, s, a, y, p), "
+            f"got an array of shape {rows.shape}."
         )
     return list(rows.T)
 
 
-def _place(shape: Shape, homogeneous: bool, row: int) -> str:
+def _format_row(shape: Shape, homogeneous: bool, row: int) -> str:
+    """Return the stage, state and action of `row` for an error message."""
     cell, action = divmod(int(row), shape.actions)
     stage, state = divmod(cell, shape.states)
     return ("" if homogeneous else f"stage {stage}, ") + f"state {state}, action {action}"
 
 
-def _rewards(shape: Shape, rewards: Floats) -> Floats:
+def _check_rewards(shape: Shape, rewards: Floats) -> Floats:
+    """Return mean rewards with shape (1, S, A) or (H, S, A) after checking them."""
     if rewards.shape not in (shape.table, shape.table[1:]):
         raise ValueError(
-            f"rewards has shape {rewards.shape}; it must be (S, A) = {shape.table[1:]} "
-            f"or (H, S, A) = {shape.table}."
+            f"rewards must have shape (S, A) = {shape.table[1:]} "
+            f"or (H, S, A) = {shape.table}, got {rewards.shape}."
         )
     for row in np.flatnonzero(~((rewards >= 0) & (rewards <= 1)))[:1]:
         raise ValueError(
-            f"The reward of {_place(shape, rewards.ndim == 2, row)} is {rewards.flat[row]}; "
-            "it must lie in [0, 1]."
+            f"The reward of {_format_row(shape, rewards.ndim == 2, row)} must lie in [0, 1], "
+            f"got {rewards.flat[row]}."
         )
     return rewards.reshape(-1, *shape.table[1:])
 
 
-def _start(shape: Shape, start: int | ArrayLike) -> tuple[Floats, Floats]:
-    """The law of the first state, and its cumulative sums."""
-    S = shape.states
+def start_distribution(S: int, start: int | ArrayLike) -> tuple[Floats, Floats]:
+    """Return the distribution of the first state and its cumulative sums, each of shape (S,).
+
+    `S` is the number of states; `start` is a state or the probability of each state.
+    """
     if isinstance(start, int | np.integer) and not isinstance(start, bool):
         if not 0 <= start < S:
-            raise ValueError(f"start is {start}; allowed are 0 .. {S - 1}.")
-        law = np.zeros(S)
-        law[start] = 1.0
+            raise ValueError(f"start must be in 0 .. {S - 1}, got {start}.")
+        first = np.zeros(S)
+        first[start] = 1.0
     else:
-        law = _floats("start", start)
-        if law.shape != (S,):
+        first = _as_floats("start", start)
+        if first.shape != (S,):
             raise ValueError(
-                f"start is {start!r}; it must be a state or a distribution over the {S} states."
+                f"start must be a state or a distribution over the {S} states, got {start!r}."
             )
-        for s in np.flatnonzero(~((law >= 0) & (law <= 1 + TOLERANCE)))[:1]:
-            raise ValueError(f"start gives state {s} probability {law[s]}; it must lie in [0, 1].")
+        for s in np.flatnonzero(~((first >= 0) & (first <= 1 + PROBABILITY_TOLERANCE)))[:1]:
+            raise ValueError(f"start[{s}] must lie in [0, 1], got {first[s]}.")
     cum, sums = np.zeros(S), np.zeros(1)
-    accumulate(np.array([0, S]), law, cum, sums)
-    if abs(sums[0] - 1) > TOLERANCE:
-        raise ValueError(f"start sums to {sums[0]}; it must sum to 1 within {TOLERANCE:g}.")
-    return law, cum
+    fill_cumulative(np.array([0, S]), first, cum, sums)
+    if abs(sums[0] - 1) > PROBABILITY_TOLERANCE:
+        raise ValueError(f"start must sum to 1 within {PROBABILITY_TOLERANCE:g}, got {sums[0]}.")
+    return first, cum

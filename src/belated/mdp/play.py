@@ -1,4 +1,4 @@
-"""One episode of a world, drawn by addressed randomness."""
+"""Simulation of single episodes of a world with addressed randomness."""
 
 from typing import Any, Final
 
@@ -15,7 +15,10 @@ BETA: Final = DRAWS.index("beta")
 
 @inlined
 def draw(cum: Floats, lo: int, hi: int, u: float) -> int:
-    """The first j in lo .. hi - 1 with u < cum[j]; `cum` rises there to 1."""
+    """Return the first index j in `lo` .. `hi` - 1 with `u` < `cum[j]`.
+
+    `cum` must be non-decreasing in that range and end with 1; `u` lies in [0, 1).
+    """
     last = hi - 1
     while lo < last:
         middle = (lo + last) // 2
@@ -28,7 +31,7 @@ def draw(cum: Floats, lo: int, hi: int, u: float) -> int:
 
 @inlined
 def draw_reward(kind: int, mean: float, u: float) -> float:
-    """A reward with this mean, by the uniform `u`; `kind` is an index into DRAWS."""
+    """Return the reward with mean `mean` at the uniform number `u`; `kind` indexes `DRAWS`."""
     if kind == BERNOULLI:
         return 1.0 if u < mean else 0.0
     if kind == BETA and 0.0 < mean < 1.0:
@@ -37,8 +40,26 @@ def draw_reward(kind: int, mean: float, u: float) -> float:
 
 
 def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
-    """Play `policy` for one episode: a pure function of the seed and the episode's number.
+    """Simulate one episode of a policy in a world.
 
+    Parameters
+    ----------
+    world : MDP
+        World to simulate.
+    policy : Policy
+        Actions for every step and state of the world.
+    seed : int
+        Seed of the run, in 0 .. 2**64 - 1.
+    episode : int
+        Number of the episode, at least 0. Seed and number determine all randomness.
+
+    Returns
+    -------
+    Episode
+        Record of H + 1 states, H actions and H rewards, with `episode` as id.
+
+    Examples
+    --------
     >>> from belated.mdp.chain import chain
     >>> left = Policy(np.zeros((5, 5), np.int32))
     >>> play(chain(5), left, seed=7, episode=1).states
@@ -65,21 +86,21 @@ def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
 
 
 def check_policy(shape: Shape, policy: Policy) -> None:
-    """Refuse a policy that cannot be played in a world of this shape."""
+    """Raise ValueError if `policy` does not fit a world of this `shape`."""
     H, S, A = shape.table
     if policy.actions.shape != (H, S):
         raise ValueError(
-            f"The policy's actions have shape {policy.actions.shape}; "
-            f"this world needs (H, S) = {(H, S)}."
+            f"The policy's actions must have shape (H, S) = {(H, S)} in this world, "
+            f"got {policy.actions.shape}."
         )
     if policy.explore is not None and policy.explore.shape != (H, S, A):
         raise ValueError(
-            f"The policy's explore has shape {policy.explore.shape}; "
-            f"this world needs (H, S, A) = {(H, S, A)}."
+            f"The policy's explore must have shape (H, S, A) = {(H, S, A)} in this world, "
+            f"got {policy.explore.shape}."
         )
     for cell in np.flatnonzero((policy.actions < 0) | (policy.actions >= A))[:1]:
         h, s = divmod(int(cell), S)
         raise ValueError(
-            f"The policy's action at stage {h}, state {s} is {policy.actions[h, s]}; "
-            f"allowed are 0 .. {A - 1}."
+            f"The policy's action at step {h}, state {s} must be in 0 .. {A - 1}, "
+            f"got {policy.actions[h, s]}."
         )

@@ -1,4 +1,4 @@
-"""How rewards in [0, 1] stand to the ones a world was described with."""
+"""Affine map between rewards in [0, 1] and rewards in the original units of a world."""
 
 import math
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from belated.episode import Floats
 
 @dataclass(frozen=True)
 class Affine:
-    """original reward = scale * reward + shift, at every step.
+    """Affine map of rewards: original reward = scale * reward + shift, at every step.
 
-    A value is a sum of rewards, so how many matters: V_original = scale * V + shift * H.
+    A value over H steps is a sum of H rewards, so V_original = scale * V + shift * H.
 
     >>> taxi = Affine.onto(-10, 20)
     >>> taxi
@@ -23,27 +23,31 @@ class Affine:
     """
 
     scale: float = 1.0
+    """Original units per unit of reward, above 0."""
     shift: float = 0.0
+    """Original reward that is mapped to 0."""
 
     def __post_init__(self) -> None:
         for name in ("scale", "shift"):
             value = getattr(self, name)
             if not math.isfinite(value):
-                raise ValueError(f"{name} is {value}; it must be a finite number.")
+                raise ValueError(f"{name} must be a finite number, got {value}.")
             object.__setattr__(self, name, float(value))
         if self.scale <= 0:
-            raise ValueError(f"scale is {self.scale}; it must be above 0.")
+            raise ValueError(f"scale must be above 0, got {self.scale}.")
 
     @classmethod
     def onto(cls, low: float, high: float) -> "Affine":
-        """The map under which rewards from `low` to `high` lie in [0, 1].
+        """Return the map that takes original rewards from `low` to `high` into [0, 1].
 
-        What lies there already stays as it is, and a reward that is always the same becomes 0.
+        It is the identity if they lie there already. If `low` equals `high`, that reward
+        becomes 0.
+
+        >>> Affine.onto(0.2, 0.9)
+        Affine(scale=1.0, shift=0.0)
         """
         if not -math.inf < low <= high < math.inf:
-            raise ValueError(
-                f"low is {low} and high is {high}; they must be finite, low at most high."
-            )
+            raise ValueError(f"low and high must be finite, low at most high, got {low}, {high}.")
         if low >= 0 and high <= 1:
             return cls()
         return cls(high - low if high > low else 1.0, low)
@@ -53,7 +57,7 @@ class Affine:
     @overload
     def original(self, value: Floats, steps: int = 1) -> Floats: ...
     def original(self, value: float | Floats, steps: int = 1) -> float | Floats:
-        """A sum of `steps` rewards, or its mean, in the original units."""
+        """Return `value`, a sum of `steps` rewards or its mean, in original units."""
         return self.scale * value + self.shift * steps
 
     @overload
@@ -61,7 +65,7 @@ class Affine:
     @overload
     def unit(self, value: Floats, steps: int = 1) -> Floats: ...
     def unit(self, value: float | Floats, steps: int = 1) -> float | Floats:
-        """The inverse: a sum of `steps` original rewards as one of rewards in [0, 1]."""
+        """Return `value`, a sum of `steps` original rewards, as a sum of rewards in [0, 1]."""
         return (value - self.shift * steps) / self.scale
 
     @overload
@@ -69,5 +73,5 @@ class Affine:
     @overload
     def difference(self, gap: Floats) -> Floats: ...
     def difference(self, gap: float | Floats) -> float | Floats:
-        """A difference of two values, such as regret, in the original units."""
+        """Return `gap`, a difference of two values such as regret, in original units."""
         return self.scale * gap

@@ -1,4 +1,4 @@
-"""RiverSwim (Strehl and Littman 2008), in the numbers of Osband, Russo and Van Roy (2013)."""
+"""RiverSwim (Strehl and Littman 2008), with the numbers of Osband, Russo and Van Roy (2013)."""
 
 from typing import Final
 
@@ -12,15 +12,29 @@ RIGHT: Final = 1
 
 
 def riverswim(states: int = 6, *, horizon: int = 20) -> MDP:
-    """States in a row along a river: `left` swims with the current, `right` against it.
+    """Return the river of `states` states, in which swimming against the current pays.
 
-    `left` always goes back one state. `right` goes on with probability 0.35, holds with 0.6 and
-    is carried back with 0.05; from the first state it goes on with 0.6 and holds with 0.4, in
-    the last it holds with 0.6 and is carried back with 0.4. `left` in the first state pays 5/1000
-    and `right` in the last pays 1, which needs no mapping to [0, 1]; nothing else pays. An
-    episode begins in the first state. Strehl and Littman pay 5 and 10000, under a stronger
-    current.
+    Action `left` (0) always moves one state back. Action `right` (1) moves forward with
+    probability 0.35, stays with 0.6 and moves back with 0.05; in the first state it moves
+    forward with 0.6 and stays with 0.4, in the last it stays with 0.6 and moves back with 0.4.
+    `left` in the first state pays 5/1000, `right` in the last pays 1, all else pays 0. An
+    episode starts in the first state. Deviation: Strehl and Littman pay 5 and 10000, and their
+    current is stronger.
 
+    Parameters
+    ----------
+    states : int
+        Number of states, at least 2.
+    horizon : int
+        Steps of an episode, at least 1.
+
+    Returns
+    -------
+    MDP
+        World with `states` states and 2 actions.
+
+    Examples
+    --------
     >>> riverswim()
     MDP(states=6, actions=2, horizon=20, homogeneous, 22 successors)
     """

@@ -1,10 +1,14 @@
-"""Worlds by the names a person would write: "chain-30", "deep-sea-10-noisy", "grid-5x5".
+"""Registry of worlds by name, such as "chain-30", "deep-sea-10-noisy" or "grid-5x5".
 
->>> parse("riverswim-6")
+`WORLD_FAMILIES` is the only place where a world is registered. To add one, write its function in
+a module of this package and add a `WorldFamily` to the list; `world`, studies, `belated worlds`
+and `belated show` then accept its name.
+
+>>> world("riverswim-6")
 MDP(states=6, actions=2, horizon=20, homogeneous, 22 successors)
->>> [named.name for named in examples()][:3]
+>>> [named.name for named in example_worlds()][:3]
 ['chain-30', 'chain-30-right', 'riverswim-6']
->>> look_up("grid-3x7").layout
+>>> parse_name("grid-3x7").layout
 (3, 7)
 """
 
@@ -18,219 +22,221 @@ from belated.mdp.chain import chain
 from belated.mdp.deep_sea import deep_sea
 from belated.mdp.garnet import garnet
 from belated.mdp.gridworld import gridworld
+from belated.mdp.gymnasium import from_gymnasium
+from belated.mdp.icu_sepsis import icu_sepsis
 from belated.mdp.model import MDP
 from belated.mdp.riverswim import riverswim
 
 Layout = Literal["row", "steps", "ring"] | tuple[int, int]
-"""How the states of a world stand in a picture: in a row, in a row at every step, in a ring, or in
-a grid of rows and columns, row by row."""
-
-SIDEWAYS: Final = ("left", "right")
+"""Arrangement of the states in a figure: in a row, in a row for each step, in a ring, or row by row
+in a grid of (rows, columns)."""
 
 
 class MissingExtraError(ValueError):
-    """A world needs a package that is not installed."""
+    """Error for a world that needs a package which is not installed.
 
-    def __init__(self, name: str, package: str, extra: str) -> None:
-        self.remedy = f"pip install 'belated[{extra}]'"
-        super().__init__(f"world is {name!r}, which needs {package}: {self.remedy}.")
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of world: how it is written, what it is, and how it is made.
-
-    In `form`, a word in capitals stands for a number, and brackets enclose what may be left out;
-    `make` and `layout` get the numbers in order.
+    `name` is the world, `package` the missing package and `extra` the extra of belated that
+    installs it. `install_command` is the command that the message recommends.
     """
 
-    form: str
-    example: str
-    about: str
-    source: str
-    make: Callable[..., MDP]
-    actions: tuple[str, ...] = ()
-    """Their names; where they have none, there are none."""
-    layout: Callable[..., Layout] = lambda *_: "ring"
-    needs: tuple[str, str] | None = None
-    """A package and the extra that installs it."""
-
-    def numbers(self, text: str) -> tuple[int, ...] | None:
-        """The numbers in a name of this form."""
-        optional = self.form.replace("[", "(?:").replace("]", ")?")
-        found = re.fullmatch(re.sub("[A-Z]+", "([0-9]+)", optional), text)
-        return found and tuple(int(number) for number in found.groups() if number is not None)
+    def __init__(self, name: str, package: str, extra: str) -> None:
+        self.install_command = f"pip install 'belated[{extra}]'"
+        super().__init__(f"world {name!r} needs {package}: {self.install_command}.")
 
 
 @dataclass(frozen=True)
-class Named:
-    """A world that has a name and is not made yet."""
+class WorldFamily:
+    """Worlds that share a name pattern and differ in the numbers in their names."""
+
+    pattern: str
+    """Form of a name: a word in capitals stands for a number, brackets enclose an optional part."""
+    example: str
+    """Name of one world of the family."""
+    description: str
+    """One sentence for `belated show`."""
+    source: str
+    """Publication or package that the world comes from."""
+    build: Callable[..., MDP]
+    """Function that takes the numbers of a name, in order, and returns the world."""
+    action_names: tuple[str, ...] = ()
+    """Name of each action; empty if actions have no names."""
+    layout: Callable[..., Layout] = lambda *_: "ring"
+    """Function that takes the numbers of a name and returns the arrangement of the states."""
+    requires: tuple[str, str] | None = None
+    """Package that the world needs, and the extra of belated that installs it."""
+
+    def parse_numbers(self, name: str) -> tuple[int, ...] | None:
+        """Return the numbers in `name`, or None if it does not match the pattern."""
+        optional = self.pattern.replace("[", "(?:").replace("]", ")?")
+        match = re.fullmatch(re.sub("[A-Z]+", "([0-9]+)", optional), name)
+        return match and tuple(int(number) for number in match.groups() if number is not None)
+
+
+@dataclass(frozen=True)
+class NamedWorld:
+    """Parsed name of a world that has not been built yet."""
 
     name: str
-    kind: Kind
-    numbers: tuple[int, ...]
+    family: WorldFamily
+    numbers: tuple[int, ...]  # the numbers in the name, in order
 
     @property
     def layout(self) -> Layout:
-        """How its states stand in a picture."""
-        return self.kind.layout(*self.numbers)
+        """Arrangement of the states in a figure."""
+        return self.family.layout(*self.numbers)
 
-    def make(self) -> MDP:
-        """The world."""
-        if self.kind.needs is not None and find_spec(self.kind.needs[0]) is None:
-            raise MissingExtraError(self.name, *self.kind.needs)
-        return self.kind.make(*self.numbers)
-
-
-def parse(text: str) -> MDP:
-    """The world of this name."""
-    return look_up(text).make()
+    def build(self) -> MDP:
+        """Return the world; raise MissingExtraError if a package that it needs is missing."""
+        if self.family.requires is not None and find_spec(self.family.requires[0]) is None:
+            raise MissingExtraError(self.name, *self.family.requires)
+        return self.family.build(*self.numbers)
 
 
-world = parse
-"""As `belated.world` has it."""
+def world(name: str) -> MDP:
+    """Return the world called `name`; `belated worlds` lists the names.
+
+    Raises
+    ------
+    ValueError
+        If the name matches no pattern, its numbers are out of range, or the world needs a
+        package that is not installed.
+
+    Examples
+    --------
+    >>> world("chain-30")
+    MDP(states=30, actions=2, horizon=30, homogeneous, 90 successors)
+    """
+    return parse_name(name).build()
 
 
-def look_up(text: str) -> Named:
-    """What a name stands for, or a sentence with all that are understood."""
-    for kind in KINDS:
-        numbers = kind.numbers(text)
+def parse_name(name: str) -> NamedWorld:
+    """Return the family and the numbers of the world called `name`, without building it."""
+    for family in WORLD_FAMILIES:
+        numbers = family.parse_numbers(name)
         if numbers is not None:
-            return Named(text, kind, numbers)
+            return NamedWorld(name, family, numbers)
     raise ValueError(
-        f"world is {text!r}; it must be one of {', '.join(kind.form for kind in KINDS)}, "
-        f"such as {KINDS[0].example!r}."
+        f"world must be one of {', '.join(family.pattern for family in WORLD_FAMILIES)}, "
+        f"such as {WORLD_FAMILIES[0].example!r}, got {name!r}."
     )
 
 
-def examples() -> list[Named]:
-    """One world of each kind."""
-    return [look_up(kind.example) for kind in KINDS]
+def example_worlds() -> list[NamedWorld]:
+    """Return the example of each family, without building it."""
+    return [parse_name(family.example) for family in WORLD_FAMILIES]
 
 
-def _gymnasium(id: str, horizon: int) -> Callable[[], MDP]:
-    def make() -> MDP:
-        from belated.mdp.gymnasium import from_gymnasium
+LEFT_RIGHT: Final = ("left", "right")
+GYMNASIUM: Final = ("gymnasium", "gym")
 
-        return from_gymnasium(id, horizon=horizon)
-
-    return make
-
-
-def _icu_sepsis() -> MDP:
-    from belated.mdp.icu_sepsis import icu_sepsis
-
-    return icu_sepsis(horizon=20)
-
-
-KINDS: Final = (
-    Kind(
-        form="chain-S",
+WORLD_FAMILIES: Final = (
+    WorldFamily(
+        pattern="chain-S",
         example="chain-30",
-        about="S states in a row, S steps; only going right all the way pays.",
+        description="S states in a row, S steps; only the last state pays.",
         source="Osband and Van Roy 2017; Howson et al. 2023",
-        make=chain,
-        actions=SIDEWAYS,
+        build=chain,
+        action_names=LEFT_RIGHT,
         layout=lambda _: "row",
     ),
-    Kind(
-        form="chain-S-right",
+    WorldFamily(
+        pattern="chain-S-right",
         example="chain-30-right",
-        about="The chain, paying for right only.",
+        description="The chain, in which the last state pays only for right.",
         source="Osband and Van Roy 2017; Howson et al. 2023",
-        make=lambda S: chain(S, reward_on="state_right"),
-        actions=SIDEWAYS,
+        build=lambda S: chain(S, reward_on="state_right"),
+        action_names=LEFT_RIGHT,
         layout=lambda _: "row",
     ),
-    Kind(
-        form="riverswim-S",
+    WorldFamily(
+        pattern="riverswim-S",
         example="riverswim-6",
-        about="S states along a river, 20 steps; swimming up pays much, later.",
+        description="S states along a river, 20 steps; the large reward is upstream.",
         source="Strehl and Littman 2008; Osband et al. 2013",
-        make=riverswim,
-        actions=SIDEWAYS,
+        build=riverswim,
+        action_names=LEFT_RIGHT,
         layout=lambda _: "row",
     ),
-    Kind(
-        form="deep-sea-N",
+    WorldFamily(
+        pattern="deep-sea-N",
         example="deep-sea-10",
-        about="N columns, N steps down; one path of 2^N leads to the treasure.",
+        description="N columns, N steps down; one path of 2^N leads to the treasure.",
         source="Osband et al. 2019 and 2020",
-        make=deep_sea,
-        actions=SIDEWAYS,
+        build=deep_sea,
+        action_names=LEFT_RIGHT,
         layout=lambda _: "steps",
     ),
-    Kind(
-        form="deep-sea-N-noisy",
+    WorldFamily(
+        pattern="deep-sea-N-noisy",
         example="deep-sea-10-noisy",
-        about="The deep sea with a current, and rewards that are coins.",
+        description="The deep sea with random moves and Bernoulli rewards.",
         source="Osband et al. 2019 and 2020",
-        make=lambda size: deep_sea(size, noisy=True),
-        actions=SIDEWAYS,
+        build=lambda size: deep_sea(size, noisy=True),
+        action_names=LEFT_RIGHT,
         layout=lambda _: "steps",
     ),
-    Kind(
-        form="garnet-S-A-B[-SEED]",
+    WorldFamily(
+        pattern="garnet-S-A-B[-SEED]",
         example="garnet-20-3-4",
-        about="Random: S states, A actions, B successors of each pair, 20 steps; seed 0.",
+        description="Random: S states, A actions, B successors of each pair, 20 steps; seed 0.",
         source="Archibald et al. 1995; Bhatnagar et al. 2009",
-        make=lambda S, A, B, seed=0: garnet(S, A, horizon=20, branching=B, seed=seed),
+        build=lambda S, A, B, seed=0: garnet(S, A, horizon=20, branching=B, seed=seed),
     ),
-    Kind(
-        form="grid-RxC",
+    WorldFamily(
+        pattern="grid-RxC",
         example="grid-5x5",
-        about="R rows, C columns, 2(R + C) steps; one move in ten slips sideways.",
+        description="R rows, C columns, 2(R + C) steps; one move in ten slips sideways.",
         source="after Russell and Norvig",
-        make=lambda rows, columns: gridworld(rows, columns, horizon=2 * (rows + columns)),
-        actions=("up", "right", "down", "left"),
+        build=lambda rows, columns: gridworld(rows, columns, horizon=2 * (rows + columns)),
+        action_names=("up", "right", "down", "left"),
         layout=lambda rows, columns: (rows, columns),
     ),
-    Kind(
-        form="frozen-lake-4x4",
+    WorldFamily(
+        pattern="frozen-lake-4x4",
         example="frozen-lake-4x4",
-        about="A slippery lake with holes, 100 steps.",
+        description="A slippery lake with holes, 100 steps.",
         source="Gymnasium, FrozenLake-v1",
-        make=_gymnasium("FrozenLake-v1", 100),
-        actions=("left", "down", "right", "up"),
+        build=lambda: from_gymnasium("FrozenLake-v1", horizon=100),
+        action_names=("left", "down", "right", "up"),
         layout=lambda: (4, 4),
-        needs=("gymnasium", "gym"),
+        requires=GYMNASIUM,
     ),
-    Kind(
-        form="frozen-lake-8x8",
+    WorldFamily(
+        pattern="frozen-lake-8x8",
         example="frozen-lake-8x8",
-        about="A larger one, 200 steps.",
+        description="A larger slippery lake with holes, 200 steps.",
         source="Gymnasium, FrozenLake8x8-v1",
-        make=_gymnasium("FrozenLake8x8-v1", 200),
-        actions=("left", "down", "right", "up"),
+        build=lambda: from_gymnasium("FrozenLake8x8-v1", horizon=200),
+        action_names=("left", "down", "right", "up"),
         layout=lambda: (8, 8),
-        needs=("gymnasium", "gym"),
+        requires=GYMNASIUM,
     ),
-    Kind(
-        form="cliff-walking",
+    WorldFamily(
+        pattern="cliff-walking",
         example="cliff-walking",
-        about="A walk along a cliff that costs 1 a step and 100 a fall, 20 steps.",
+        description="A walk along a cliff that costs 1 per step and 100 per fall, 20 steps.",
         source="Gymnasium, CliffWalking-v1",
-        make=_gymnasium("CliffWalking-v1", 20),
-        actions=("up", "right", "down", "left"),
+        build=lambda: from_gymnasium("CliffWalking-v1", horizon=20),
+        action_names=("up", "right", "down", "left"),
         layout=lambda: (4, 12),
-        needs=("gymnasium", "gym"),
+        requires=GYMNASIUM,
     ),
-    Kind(
-        form="taxi",
+    WorldFamily(
+        pattern="taxi",
         example="taxi",
-        about="A passenger to pick up and to drop off in a city of 5 x 5 cells, 200 steps.",
+        description="A passenger to pick up and drop off in a city of 5 x 5 cells, 200 steps.",
         source="Gymnasium, Taxi-v4",
-        make=_gymnasium("Taxi-v4", 200),
-        actions=("down", "up", "right", "left", "pick up", "drop off"),
-        needs=("gymnasium", "gym"),
+        build=lambda: from_gymnasium("Taxi-v4", horizon=200),
+        action_names=("down", "up", "right", "left", "pick up", "drop off"),
+        requires=GYMNASIUM,
     ),
-    Kind(
-        form="icu-sepsis",
+    WorldFamily(
+        pattern="icu-sepsis",
         example="icu-sepsis",
-        about="Treating sepsis, estimated from intensive-care records, 20 steps.",
+        description="Sepsis treatment, estimated from intensive-care records, 20 steps.",
         source="Choudhary et al. 2024",
-        make=_icu_sepsis,
-        needs=("icu_sepsis", "icu"),
+        build=lambda: icu_sepsis(horizon=20),
+        requires=("icu_sepsis", "icu"),
     ),
 )
-"""Every kind of world that can be named."""
+"""All worlds that have names; the first family whose pattern matches a name is used."""

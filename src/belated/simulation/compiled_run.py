@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import JIT
-from belated.delays.laws import longest
+from belated.delays.laws import longest_delay
 from belated.episode import Floats, Ints
 from belated.exact.incremental import arrays_of
 from belated.exact.values import optimal_table
@@ -99,7 +99,7 @@ def run_compiled(
         optimism_broken=int(tally[engine.BROKEN]),
         instances=instances,
         last_explored=int(tally[engine.LAST_EXPLORED]),
-        longest_delay=float(longest(delays)),
+        longest_delay=float(longest_delay(delays)),
         missing=int(tally[engine.MISSING]),
         mean_delay=mean_delay,
         psi=psi(mean_delay, episodes, problem.base.delta),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from belated.buckets import Buckets, put
 from belated.compiled import inlined, kernel
 from belated.episode import Bools, Shape
-from belated.exact.values import NOWHERE
+from belated.exact.values import NO_EXPLORATION
 from belated.learner.bases.base import Base
 from belated.learner.updaters.explicit import ExplicitExploration
 from belated.learner.updaters.updater import Updater
@@ -30,7 +30,7 @@ def exploring(base: Base, updater: Updater, shape: Shape) -> Exploring:
     """The exploration of a fresh learner with this base and updater."""
     epsilon = base.explores
     if not isinstance(updater, ExplicitExploration):
-        marks = np.zeros(shape.table, np.bool_) if epsilon > 0 else NOWHERE.copy()
+        marks = np.zeros(shape.table, np.bool_) if epsilon > 0 else NO_EXPLORATION.copy()
         return Exploring(np.zeros((0, 0, 0), np.int64), marks, 0.0, False, False, epsilon)
     tally = updater.explorer(shape)
     rules = (float(tally.least), updater.unit == "sh", updater.draw == "rare")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from belated.delays.laws import longest
+from belated.delays.laws import longest_delay
 from belated.delays.queue import Queue
 from belated.episode import Episode, Ints, Policy
 from belated.exact.values import optimal_table, policy_table
@@ -93,7 +93,7 @@ def run_reference(
         optimism_broken=optimism_broken,
         instances=learner.instances,
         last_explored=last_explored,
-        longest_delay=float(longest(delays)),
+        longest_delay=float(longest_delay(delays)),
         missing=learner.missing,
         mean_delay=learner.mean_delay,
         psi=psi(learner.mean_delay, len(delays), delta),

@@ -6,9 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from belated.delays.laws import Law, constant, longest
+from belated.delays.laws import Law, constant, longest_delay
 from belated.episode import Ints, check_integer
-from belated.exact.best import optimal_actions
+from belated.exact.values import optimal_actions
 from belated.learner.bases import Fixed, Optimal
 from belated.learner.bases.base import Base, check_choice
 from belated.learner.plan import Planner
@@ -219,7 +219,7 @@ def told(updater: Updater, delays: Ints) -> Updater:
         return updater
     if updater.tau_max is not None or updater.threshold is not None:
         return updater
-    most = longest(delays)
+    most = longest_delay(delays)
     if most == float("inf"):
         raise ValueError(
             "An episode never comes back, so there is no largest delay; "

@@ -14,7 +14,7 @@ from typing import Any
 
 from belated.learner.bases import BASES, Base
 from belated.learner.updaters import UPDATERS, Updater
-from belated.mdp.worlds import parse as parse_world
+from belated.mdp.worlds import world as parse_world
 
 __all__ = ["parse_base", "parse_updater", "parse_world"]
 

@@ -3,13 +3,12 @@ import pytest
 from hypothesis import given
 
 import belated as bl
-from belated.exact.best import optimal_actions
-from belated.exact.values import optimal_table
+from belated.exact.values import optimal_actions, optimal_table
 from worlds import worlds
 
 
 @given(worlds())
-def test_the_marked_actions_are_those_whose_value_is_the_best(world):
+def test_optimal_actions_are_those_with_the_largest_value(world):
     v = optimal_table(world)
     best = optimal_actions(world)
     q = world.reward_table() + np.einsum("hsay,hy->hsa", world.transition_table(), v[1:])
@@ -18,6 +17,6 @@ def test_the_marked_actions_are_those_whose_value_is_the_best(world):
 
 
 @given(worlds())
-def test_playing_marked_actions_is_optimal(world):
+def test_playing_optimal_actions_attains_the_optimal_value(world):
     actions = optimal_actions(world).argmax(axis=2)
     assert bl.policy_value(world, actions) == pytest.approx(bl.optimal_value(world), abs=1e-9)
