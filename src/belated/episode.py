@@ -6,26 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from belated.arguments import check_id, check_integer
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
-
-def check_integer(name: str, value: object, least: int) -> int:
-    """`value` as an int of at least `least`, or a sentence that says what is wrong."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, not {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} is {value}; it must be at least {least}.")
-    return int(value)
-
-
-def check_id(name: str, value: object) -> int:
-    """`value` as the id of an episode."""
-    id = check_integer(name, value, 0)
-    if id >= 2**63:
-        raise ValueError(f"{name} is {id}; it must be below 2**63.")
-    return id
 
 
 @dataclass(frozen=True)
