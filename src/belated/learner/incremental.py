@@ -149,7 +149,7 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
     return found
 
 
-@kernel
+@inlined
 def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -> None:
     """Update the table of a learner state for the rows touched since the last plan.
 

@@ -182,6 +182,7 @@ def back_up(
     H, S = table.actions.shape
     pooled = counts.visits.shape[0] == 1
     visits = scratch.no_visits if h == H - 1 else counts.visits[0 if pooled else h + 1]
+    first = 0 if pooled else h * rows.size
     batch(
         BackupCall(
             constants=address(config.constants),
@@ -203,7 +204,7 @@ def back_up(
             succ=address(counts.succ),
             m=address(counts.m),
             rewards=address(state.rewards[h]),
-            first=0 if pooled else h * rows.size,
+            first=first,
             rows=address(rows),
             count=count,
             out=address(scratch.out),

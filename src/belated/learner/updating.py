@@ -189,7 +189,7 @@ def finish_plan(config: Config, state: LearnerState, refresh: bool, mean_delay: 
             state.alpha[0] = alpha_for(config.alpha_terms, mean_delay)
 
 
-@kernel
+@inlined
 def make_plan(
     batch: Batch, config: Config, state: LearnerState, refresh: bool, mean_delay: float
 ) -> bool:

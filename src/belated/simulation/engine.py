@@ -187,7 +187,7 @@ def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: in
     push(heap, k if steps == H else k * H + piece, k + delay)
 
 
-@kernel
+@inlined
 def receive(config: Config, run: RunState) -> None:
     """Absorb the piece of feedback of `run` that arrives first; the learner must have room.
 

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypedDict
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from belated.episode import Ints
 from belated.exact.best import optimal_actions
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.bases.planner import Planner
-from belated.learner.problem import LearnerKeywords, LearnerOptions, LearningProblem
+from belated.learner.problem import Late, LearnerOptions, LearningProblem, Stages
+from belated.learner.rewards import RewardBonus
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
 from belated.randomness import check_seed
@@ -24,6 +25,7 @@ from belated.simulation.run import Run
 
 Engine = Literal["auto", "compiled", "reference"]
 DelayPer = Literal["episode", "step"]
+SimulationPlanning = Literal["incremental", "full", "none"]
 
 DELAYS_PER_BLOCK: Final = 2**18
 """Number of delays drawn between two calls of `on_progress`."""
@@ -35,18 +37,28 @@ class SimulationOptions(LearnerOptions):
 
     Parameters
     ----------
+    planning : {"incremental", "full", "none"}
+        "none" keeps the first plan, to measure the cost of everything else.
     delay_per : {"episode", "step"}
         Draw one delay for each episode, or one for each step of it.
     """
 
+    planning: SimulationPlanning = field(  # type: ignore[assignment]
+        default="incremental",
+        metadata={"help": "Plan what changed (incremental), all (full), or only once (none)."},
+    )
     delay_per: DelayPer = field(
         default="episode", metadata={"help": "Draw a delay for each episode, or for each step."}
     )
 
 
-class SimulationKeywords(LearnerKeywords, total=False):
+class SimulationKeywords(TypedDict, total=False):
     """Types of the options that functions accept as keyword arguments, see `SimulationOptions`."""
 
+    stages: Stages
+    late: Late
+    reward_bonus: RewardBonus
+    planning: SimulationPlanning
     delay_per: DelayPer
 
 
@@ -77,8 +89,6 @@ class Setting(SimulationOptions):
         Episodes between two checkpoints; by default a thousandth of all.
     engine : {"auto", "compiled", "reference"}
         Implementation; "auto" is the compiled engine where possible.
-    plans : bool
-        False keeps the first plan, to measure the cost of everything else.
     trace : bool
         Whether to record the policy of every episode.
     """
@@ -91,7 +101,6 @@ class Setting(SimulationOptions):
     rewards: Any = "known"
     every: int | None = None
     engine: Engine = "auto"
-    plans: bool = True
     trace: bool = False
 
     def __post_init__(self) -> None:
@@ -130,6 +139,7 @@ class Setting(SimulationOptions):
         if isinstance(rewards, str) and rewards == "known":
             rewards = self.world.reward_table()
         options = {option.name: getattr(self, option.name) for option in fields(LearnerOptions)}
+        options["planning"] = "full" if self.planning == "full" else "incremental"
         return LearningProblem(
             shape=self.world.shape,
             base=base,
@@ -156,7 +166,7 @@ class Setting(SimulationOptions):
                 delays,
                 every=every,
                 trace=self.trace,
-                plans=self.plans,
+                plans=self.planning != "none",
                 on_progress=on_progress,
             )
         return run_reference(
@@ -173,7 +183,7 @@ class Setting(SimulationOptions):
             raise ValueError(
                 f"engine='compiled' is not possible: {reason}; use 'auto' or 'reference'."
             )
-        if not self.plans:
+        if self.planning == "none":
             raise ValueError(f"planning='none' needs the compiled engine, but {reason}.")
         if self.engine == "auto":
             warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
