@@ -78,3 +78,14 @@ def clear(worklist: Worklist) -> None:
     for group in range(worklist.head.size):
         while take(worklist, group) != END:
             pass
+
+
+def members(worklist: Worklist) -> NDArray[np.int64]:
+    """Return all items of `worklist`, in increasing order."""
+    return np.flatnonzero(worklist.after != ABSENT).astype(np.int64)
+
+
+def put_members(worklist: Worklist, items: NDArray[np.int64]) -> None:
+    """Add `items` to an empty `worklist` whose groups are ranges of equal size."""
+    for item in items.tolist():
+        put(worklist, item * worklist.head.size // worklist.after.size, item)

@@ -44,8 +44,8 @@ class Mine(bl.Updater):
 
     name = "mine"
 
-    def due(self, sight):
-        return sight.since >= 5
+    def due(self, arrival):
+        return arrival.since_plan >= 5
 
 
 def test_an_updater_in_order_passes() -> None:
@@ -53,8 +53,8 @@ def test_an_updater_in_order_passes() -> None:
 
 
 class Vague(Mine):
-    def due(self, sight):
-        return sight.since - 5
+    def due(self, arrival):
+        return arrival.since_plan - 5
 
 
 class Moody(Mine):
@@ -62,44 +62,44 @@ class Moody(Mine):
 
     asked = [0]  # noqa: RUF012
 
-    def due(self, sight):
+    def due(self, arrival):
         self.asked[0] += 1
-        return sight.arrived > 0 and self.asked[0] % 3 != 0
+        return arrival.arrived > 0 and self.asked[0] % 3 != 0
 
 
 class Grabbing(Mine):
-    def due(self, sight):
-        sight.n[sight.touched] += 1
+    def due(self, arrival):
+        arrival.counts[arrival.rows] += 1
         return True
 
 
 class Hasty(Mine):
     """Looks at the first row only."""
 
-    def due(self, sight):
-        first = sight.touched[0] if sight.touched.size else 0
-        return bool(sight.n[first] > 2 * sight.epoch[first])
+    def due(self, arrival):
+        first = arrival.rows[0] if arrival.rows.size else 0
+        return bool(arrival.counts[first] > 2 * arrival.epoch_counts[first])
 
 
 class Idle(Mine):
-    def due(self, sight):
+    def due(self, arrival):
         return True
 
 
 class Asleep(Mine):
-    def due(self, sight):
+    def due(self, arrival):
         return False
 
 
 class Lost(Mine):
-    def pace(self, outset):
+    def epoch_alpha(self, outset):
         return math.nan
 
 
 class Jumpy(Mine):
     paces = iter(range(10**9))
 
-    def pace(self, outset):
+    def epoch_alpha(self, outset):
         return next(self.paces)
 
 
@@ -155,7 +155,7 @@ class Credulous(Mine):
 BROKEN = [
     ("answers", Vague(), r"due answers -?\d+; it must be True or False"),
     ("pure", Moody(), "answers otherwise when it is shown the same again"),
-    ("pure", Grabbing(), "changes sight.n; it may only read it"),
+    ("pure", Grabbing(), "changes arrival.counts; it may only read it"),
     ("order", Hasty(), "answers otherwise when the same rows come in another order"),
     ("nothing", Idle(), "wants to plan when nothing has arrived"),
     ("plans", Asleep(), "does not plan after a million arrivals"),

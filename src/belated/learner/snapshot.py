@@ -14,6 +14,7 @@ from belated.learner.problem import LearnerOptions, LearningProblem
 from belated.learner.state import LearnerState, empty_state
 from belated.learner.updaters import UPDATERS
 from belated.learner.updaters.updater import Updater
+from belated.worklist import Worklist, members, put_members
 
 FORMAT: Final = 4
 """Version of the layout of snapshots."""
@@ -76,7 +77,7 @@ def restore_problem(
 
 
 def snapshot_state(state: LearnerState) -> dict[str, Any]:
-    """Return the arrays of `state`, copied, without its scratch."""
+    """Return the arrays of `state`, copied, without its scratch; worklists as sorted items."""
     saved = _to_dict(state)
     return {name: saved[name] for name in LearnerState._fields if name not in SCRATCH}
 
@@ -90,6 +91,8 @@ def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerSta
 
 def _to_dict(part: Any) -> Any:
     """Return nested named tuples of arrays and numbers as nested dicts, with arrays copied."""
+    if isinstance(part, Worklist):
+        return members(part)
     if isinstance(part, tuple):
         fields = part._asdict()  # type: ignore[attr-defined]
         return {name: _to_dict(value) for name, value in fields.items()}
@@ -98,6 +101,9 @@ def _to_dict(part: Any) -> Any:
 
 def _from_dict(like: Any, saved: Any) -> Any:
     """Return saved arrays and numbers in the same nested named tuples as `like`."""
+    if isinstance(like, Worklist):
+        put_members(like, saved)
+        return like
     if isinstance(like, tuple):
         fields = like._asdict()  # type: ignore[attr-defined]
         return type(like)(**{name: _from_dict(fields[name], saved[name]) for name in fields})
