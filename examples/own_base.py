@@ -17,7 +17,7 @@ import numpy as np
 import belated as bl
 from belated.figures.curves import regret_curves
 from belated.learner.backup import clipped, mean, unseen
-from belated.learner.bases import Kernel
+from belated.learner.bases import BackupRule
 from belated.mdp.riverswim import riverswim
 
 
@@ -34,8 +34,8 @@ class MBIE_EB(bl.Base):
 
     name = "mbie-eb"
 
-    def kernel(self, shape, episodes):
-        return Kernel(mbie_eb, np.array([self.scale * self.beta]), reads="successors")
+    def backup_rule(self, shape, episodes):
+        return BackupRule(mbie_eb, np.array([self.scale * self.beta]), reads="successors")
 
 
 def main(fast: bool) -> None:

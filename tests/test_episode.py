@@ -95,16 +95,16 @@ MARKS[0, 1] = [True, False, True]
 
 def test_a_policy_plays_its_action() -> None:
     policy = bl.Policy(ACTIONS)
-    assert not policy.mixed
+    assert not policy.is_stochastic
     assert [policy.action(h, s, u=0.99) for h in (0, 1) for s in (0, 1)] == [0, 2, 1, 0]
-    assert policy.marked(0, 1).tolist() == []
+    assert policy.explored_actions(0, 1).tolist() == []
     np.testing.assert_array_equal(policy.probabilities(3), np.eye(3)[ACTIONS])
 
 
 def test_a_policy_draws_from_the_marked_actions_where_it_explores() -> None:
     policy = bl.Policy(ACTIONS, MARKS)
-    assert policy.mixed
-    assert policy.marked(0, 1).tolist() == [0, 2]
+    assert policy.is_stochastic
+    assert policy.explored_actions(0, 1).tolist() == [0, 2]
     assert [policy.action(0, 1, u) for u in (0.0, 0.49, 0.5, 1 - 2**-53)] == [0, 0, 2, 2]
     assert policy.action(1, 0, 0.99) == 1
     expected = np.eye(3)[ACTIONS]

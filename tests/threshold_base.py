@@ -6,7 +6,7 @@ import numpy as np
 
 import belated as bl
 from belated.learner.backup import cap
-from belated.learner.bases import Kernel
+from belated.learner.bases import BackupRule
 
 
 @bl.backup
@@ -20,6 +20,6 @@ class Threshold(bl.Base):
 
     name = "threshold"
 
-    def kernel(self, shape, episodes):
+    def backup_rule(self, shape, episodes):
         enough = float(self.scale >= self.needs)
-        return Kernel(all_or_nothing, np.array([enough]), reads="successors")
+        return BackupRule(all_or_nothing, np.array([enough]), reads="successors")

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from belated.learner.bases import UCBVI_CH as UCBVI_CH
     from belated.learner.bases import UCRL2 as UCRL2
     from belated.learner.bases import UCRL2B as UCRL2B
+    from belated.learner.bases import BackupRule as BackupRule
     from belated.learner.bases import Base as Base
     from belated.learner.bases import Chi2_UCRL as Chi2_UCRL
-    from belated.learner.bases import Kernel as Kernel
     from belated.learner.bases import QLearning as QLearning
     from belated.learner.learner import Learner as Learner
     from belated.learner.plan import plan as plan
@@ -57,7 +57,7 @@ _HOME = {
     "policy_value": "belated.exact.values",
     "backup": "belated.learner.backup",
     "Base": "belated.learner.bases",
-    "Kernel": "belated.learner.bases",
+    "BackupRule": "belated.learner.bases",
     "UBEV": "belated.learner.bases",
     "UCBVI_CH": "belated.learner.bases",
     "UCBVI_BF": "belated.learner.bases",

@@ -1,4 +1,4 @@
-"""Shape, Episode and Policy: the only types that cross every boundary."""
+"""Shape, Episode, Step and Policy: the types that all packages share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,32 +6,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from belated.arguments import check_id, check_integer
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def check_integer(name: str, value: object, least: int) -> int:
-    """`value` as an int of at least `least`, or a sentence that says what is wrong."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer, not {value!r}.")
-    if value < least:
-        raise ValueError(f"{name} is {value}; it must be at least {least}.")
-    return int(value)
-
-
-def check_id(name: str, value: object) -> int:
-    """`value` as the id of an episode."""
-    id = check_integer(name, value, 0)
-    if id >= 2**63:
-        raise ValueError(f"{name} is {id}; it must be below 2**63.")
-    return id
-
-
 @dataclass(frozen=True)
 class Shape:
-    """The size of a problem: S states, A actions, H steps in an episode.
+    """Size of a problem.
 
+    Parameters
+    ----------
+    states, actions, horizon : int
+        Number of states S, actions A and steps H of an episode, each at least 1.
+
+    Examples
+    --------
     >>> Shape(30, 2, 30)
     Shape(states=30, actions=2, horizon=30)
     """
@@ -46,17 +38,27 @@ class Shape:
 
     @property
     def table(self) -> tuple[int, int, int]:
-        """(H, S, A), the shape of a table over (stage, state, action)."""
+        """(H, S, A), the shape of an array over (step, state, action)."""
         return self.horizon, self.states, self.actions
 
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """The record of one episode: s_1, a_1, r_1, s_2, ..., a_H, r_H, s_{H+1}.
+    """Record of one episode: s_1, a_1, r_1, s_2, ..., a_H, r_H, s_{H+1}.
 
-    `id` tells episodes apart: a learner takes each id once. `rewards` may be left out where
-    they are known beforehand.
+    Parameters
+    ----------
+    id : int
+        Unique number of the episode; a learner accepts each id once.
+    states : sequence of int
+        (H + 1) states, including the last one.
+    actions : sequence of int
+        (H) actions.
+    rewards : array_like, optional
+        (H) rewards in [0, 1]; not needed where they are known.
 
+    Examples
+    --------
     >>> Episode(7, states=[0, 1, 1], actions=[1, 0]).states
     array([0, 1, 1])
     """
@@ -79,47 +81,47 @@ class Episode:
         object.__setattr__(self, "rewards", _numbers(f"rewards of episode {id}", rewards))
 
     def check(self, shape: Shape) -> None:
-        """Refuse an episode that `shape` could not have produced."""
+        """Raise ValueError if the episode does not fit a problem of size `shape`."""
         for name, values, length, limit in (
             ("states", self.states, shape.horizon + 1, shape.states),
             ("actions", self.actions, shape.horizon, shape.actions),
         ):
             if values.shape != (length,):
                 raise ValueError(
-                    f"Episode {self.id} has {values.size} {name}; horizon {shape.horizon} "
-                    f"needs {length} (H + 1 states, the last one included, and H actions)."
+                    f"Episode {self.id} must have {length} {name} for horizon {shape.horizon} "
+                    f"(H + 1 states including the last one, and H actions), got {values.size}."
                 )
             outside = np.flatnonzero((values < 0) | (values >= limit))
             if outside.size:
                 step = int(outside[0])
                 raise ValueError(
-                    f"Episode {self.id} has {name}[{step}] = {values[step]}; "
-                    f"allowed are 0 .. {limit - 1}."
+                    f"{name}[{step}] of episode {self.id} must lie in 0 .. {limit - 1}, "
+                    f"got {values[step]}."
                 )
         self.check_rewards(shape)
 
     def check_rewards(self, shape: Shape) -> None:
-        """Refuse rewards that are not one for each step, in [0, 1]."""
+        """Raise ValueError if there is not one reward in [0, 1] for each step of `shape`."""
         if self.rewards is None:
             return
         if self.rewards.shape != (shape.horizon,):
             raise ValueError(
-                f"Episode {self.id} has {self.rewards.size} rewards; "
-                f"horizon {shape.horizon} needs as many."
+                f"Episode {self.id} must have {shape.horizon} rewards, one for each step, "
+                f"got {self.rewards.size}."
             )
         outside = np.flatnonzero(~((self.rewards >= 0) & (self.rewards <= 1)))
         if outside.size:
             step = int(outside[0])
             raise ValueError(
-                f"Episode {self.id} has rewards[{step}] = {self.rewards[step]}; "
-                "rewards lie in [0, 1]."
+                f"rewards[{step}] of episode {self.id} must lie in [0, 1], "
+                f"got {self.rewards[step]}."
             )
 
 
 def _integers(name: str, values: Sequence[int] | Ints) -> Ints:
     array = np.asarray(values)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"{name} must be a flat sequence of integers, not {values!r}.")
+        raise TypeError(f"{name} must be a flat sequence of integers, got {values!r}.")
     return array.astype(np.int64)
 
 
@@ -129,16 +131,26 @@ def _numbers(name: str, values: ArrayLike | None) -> Floats | None:
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a flat sequence of numbers, not {values!r}.") from None
+        raise TypeError(f"{name} must be a flat sequence of numbers, got {values!r}.") from None
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of an episode, for feedback that comes step by step.
+    """One step of an episode, for feedback that arrives step by step.
 
-    Episode `id` took `action` in `state` at `step`, counted from 0, and went to `successor`;
-    `reward` may be left out where rewards are known beforehand.
+    Parameters
+    ----------
+    id : int
+        Number of the episode.
+    step : int
+        Step, from 0.
+    state, action, successor : int
+        State, action taken in it, and the next state.
+    reward : float, optional
+        Reward in [0, 1]; not needed where rewards are known.
 
+    Examples
+    --------
     >>> Step(7, 0, state=2, action=1, successor=3).successor
     3
     """
@@ -156,15 +168,15 @@ class Step:
             object.__setattr__(self, name, check_integer(name, getattr(self, name), 0))
         if self.reward is None:
             return
-        called = f"The reward of step {self.step} of episode {self.id}"
+        name = f"The reward of step {self.step} of episode {self.id}"
         if not isinstance(self.reward, int | float | np.integer | np.floating):
-            raise TypeError(f"{called} must be a number, not {self.reward!r}.")
+            raise TypeError(f"{name} must be a number, got {self.reward!r}.")
         if not 0 <= self.reward <= 1:
-            raise ValueError(f"{called} is {self.reward}; rewards lie in [0, 1].")
+            raise ValueError(f"{name} must lie in [0, 1], got {self.reward}.")
         object.__setattr__(self, "reward", float(self.reward))
 
     def check(self, shape: Shape) -> None:
-        """Refuse a step that `shape` could not have produced."""
+        """Raise ValueError if the step does not fit a problem of size `shape`."""
         for name, limit in (
             ("step", shape.horizon),
             ("state", shape.states),
@@ -173,18 +185,24 @@ class Step:
         ):
             if getattr(self, name) >= limit:
                 raise ValueError(
-                    f"A step of episode {self.id} has {name} = {getattr(self, name)}; "
-                    f"allowed are 0 .. {limit - 1}."
+                    f"{name} of a step of episode {self.id} must lie in 0 .. {limit - 1}, "
+                    f"got {getattr(self, name)}."
                 )
 
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """What to play: one action for each (step, state), or a uniform draw where it explores.
+    """Policy: an action for each (step, state), or a uniform draw where it explores.
 
-    `actions[h, s]` is the action at step h (from 0) in state s. Where `explore`, (H, S, A), marks
-    any action at (h, s), the action is drawn uniformly from the marked ones instead; where it
-    marks none, it is drawn from all of them with probability `epsilon`.
+    Parameters
+    ----------
+    actions : NDArray
+        (H, S) action at each step, from 0, and state.
+    explore : Bools, optional
+        (H, S, A) marks. Where any action is marked, the action is drawn uniformly from those
+        marked.
+    epsilon : float
+        Probability of a uniformly drawn action where none is marked; needs `explore`.
     """
 
     actions: NDArray[np.int32]
@@ -193,24 +211,37 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"epsilon is {self.epsilon}; it must lie in [0, 1].")
+            raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon}.")
         if self.epsilon > 0 and self.explore is None:
-            raise ValueError("explore is missing; with epsilon it tells the number of actions.")
+            raise ValueError("explore is missing; epsilon needs it for the number of actions.")
 
     @property
-    def mixed(self) -> bool:
+    def is_stochastic(self) -> bool:
         """Whether any action is drawn at random."""
         return self.explore is not None and (self.epsilon > 0 or bool(self.explore.any()))
 
-    def marked(self, step: int, state: int) -> Ints:
-        """The actions that are marked here."""
+    def explored_actions(self, step: int, state: int) -> Ints:
+        """Return the marked actions at a `step` in a `state`."""
         if self.explore is None:
             return np.zeros(0, np.int64)
         return np.flatnonzero(self.explore[step, state]).astype(np.int64)
 
     def action(self, step: int, state: int, u: float = 0.0) -> int:
-        """The action played here, given a uniform `u` in [0, 1) for where it is drawn."""
-        marked = self.marked(step, state)
+        """Return the action to play.
+
+        Parameters
+        ----------
+        step, state : int
+            Step, from 0, and state.
+        u : float
+            Uniform in [0, 1), used where the action is drawn.
+
+        Returns
+        -------
+        int
+            Action.
+        """
+        marked = self.explored_actions(step, state)
         if marked.size:
             return int(marked[int(u * marked.size)])
         if self.explore is not None and u < self.epsilon:
@@ -218,7 +249,7 @@ class Policy:
         return int(self.actions[step, state])
 
     def probabilities(self, actions: int) -> Floats:
-        """The policy as probabilities (H, S, A)."""
+        """Return the probabilities (H, S, A) of a policy with `actions` actions."""
         dense = (1 - self.epsilon) * np.eye(actions)[self.actions] + self.epsilon / actions
         if self.explore is not None:
             marked = self.explore.sum(axis=2, keepdims=True)

@@ -11,6 +11,7 @@ True
 True
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -36,6 +37,9 @@ _W0: Final = np.uint64(0x9E3779B9)
 _W1: Final = np.uint64(0xBB67AE85)
 _SHIFT_5: Final = np.uint64(5)
 _SHIFT_6: Final = np.uint64(6)
+
+UNUSED_NUMBER: Final = 1 << 20
+"""Number of a uniform that `gamma` never reaches."""
 
 
 @kernel
@@ -95,6 +99,67 @@ def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> floa
         key >> _SHIFT_32,
     )
     return (float(w0 >> _SHIFT_5) * 67108864.0 + float(w1 >> _SHIFT_6)) / 9007199254740992.0
+
+
+@kernel
+def numbered_uniform(seed: np.uint64, stream: int, plan: int, cell: int, number: int) -> float:
+    """Return one of many uniforms that share an address.
+
+    Parameters
+    ----------
+    seed, stream, plan, cell : int
+        Address.
+    number : int
+        Number of the uniform at that address.
+
+    Returns
+    -------
+    float
+        Uniform in [0, 1).
+    """
+    return uniform(seed, stream + (number << 8), plan, cell)
+
+
+@kernel
+def gamma(seed: np.uint64, stream: int, plan: int, cell: int, shape: float) -> float:
+    """Return the Gamma(shape, 1) variable at an address (Marsaglia and Tsang 2000).
+
+    The method is rejection, so the number of uniforms it needs is not known beforehand; each has
+    a number of its own.
+
+    Parameters
+    ----------
+    seed, stream, plan, cell : int
+        Address.
+    shape : float
+        Shape parameter, above 0.
+
+    Returns
+    -------
+    float
+        Non-negative variable.
+    """
+    if shape == 1.0:  # the most common case: a flat prior without observations
+        return -math.log(1.0 - uniform(seed, stream, plan, cell))
+    boost = 1.0
+    if shape < 1.0:
+        boost = (1.0 - uniform(seed, stream, plan, cell)) ** (1.0 / shape)
+        shape += 1.0
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    number = 0
+    while True:
+        u = numbered_uniform(seed, stream, plan, cell, number + 1)
+        radius = math.sqrt(-2.0 * math.log(1.0 - u))
+        angle = numbered_uniform(seed, stream, plan, cell, number + 2)
+        x = radius * math.cos(2.0 * math.pi * angle)
+        accept = 1.0 - numbered_uniform(seed, stream, plan, cell, number + 3)
+        number += 3
+        root = 1.0 + c * x
+        if root > 0.0:
+            v = root * root * root
+            if math.log(accept) < 0.5 * x * x + d - d * v + d * math.log(v):
+                return boost * d * v
 
 
 def check_seed(seed: object) -> int:

@@ -11,7 +11,7 @@ import belated as bl
 from belated.checks import base_checks, check_base
 from belated.checks.base import CHECKS
 from belated.learner.backup import cap, clipped, mean, rest, unseen
-from belated.learner.bases import BASES, EpsilonGreedy, Fixed, Kernel, Optimal, UniformRandom
+from belated.learner.bases import BASES, EpsilonGreedy, Fixed, BackupRule, Optimal, UniformRandom
 from belated.learner.plan import Plan
 from belated.papers.howson2021.base import Published
 
@@ -73,8 +73,8 @@ class Mine(bl.Base):
     backup: Any = usual
     reads: Any = "successors"
 
-    def kernel(self, shape, episodes):
-        return Kernel(self.backup, np.array([5.0 * self.scale]), reads=self.reads)
+    def backup_rule(self, shape, episodes):
+        return BackupRule(self.backup, np.array([5.0 * self.scale]), reads=self.reads)
 
 
 class Plain:

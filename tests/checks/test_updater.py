@@ -44,8 +44,8 @@ class Mine(bl.Updater):
 
     name = "mine"
 
-    def due(self, sight):
-        return sight.since >= 5
+    def due(self, arrival):
+        return arrival.since_plan >= 5
 
 
 def test_a_valid_updater_passes() -> None:
@@ -76,9 +76,9 @@ class ChangesInput(Mine):
 class ReadsFirstRow(Mine):
     """Updater that reads only the first row."""
 
-    def due(self, sight):
-        first = sight.touched[0] if sight.touched.size else 0
-        return bool(sight.n[first] > 2 * sight.epoch[first])
+    def due(self, arrival):
+        first = arrival.rows[0] if arrival.rows.size else 0
+        return bool(arrival.counts[first] > 2 * arrival.epoch_counts[first])
 
 
 class AlwaysPlans(Mine):
@@ -99,7 +99,7 @@ class NanAlpha(Mine):
 class ChangingAlpha(Mine):
     paces = iter(range(10**9))
 
-    def pace(self, outset):
+    def epoch_alpha(self, outset):
         return next(self.paces)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.compiled import JIT
 from belated.delays.laws import Law
-from belated.learner.bases import Base, Kernel
+from belated.learner.bases import Base, BackupRule
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run
 from ways import all_agree, difference, four_ways, printed_compiled_and_plain
@@ -113,8 +113,8 @@ def test_regret_is_the_sum_of_the_exact_gaps_of_the_policies_played() -> None:
 
 def test_the_comparison_notices_a_base_that_reads_more_than_it_declares() -> None:
     class Secretive(bl.UCRL2):
-        def kernel(self, shape: bl.Shape, episodes: int) -> Kernel:
-            return super().kernel(shape, episodes)._replace(reads="successors")
+        def backup_rule(self, shape: bl.Shape, episodes: int) -> BackupRule:
+            return super().backup_rule(shape, episodes)._replace(reads="successors")
 
     found = set()
     for seed in range(20):

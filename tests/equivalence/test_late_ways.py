@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.compiled import JIT
-from belated.learner.bases import Base, EpsilonGreedy, Kernel, Optimal, UniformRandom
+from belated.learner.bases import Base, EpsilonGreedy, BackupRule, Optimal, UniformRandom
 from belated.learner.rewards import BONUSES
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run
@@ -202,8 +202,8 @@ def test_every_way_chooses_the_same_alphas_for_bases_without_a_bound(base: Base)
 
 def test_the_comparison_notices_a_base_that_draws_and_does_not_say_so() -> None:
     class Secretive(bl.PSRL):
-        def kernel(self, shape: bl.Shape, episodes: int) -> Kernel:
-            return super().kernel(shape, episodes)._replace(drawn=False)
+        def backup_rule(self, shape: bl.Shape, episodes: int) -> BackupRule:
+            return super().backup_rule(shape, episodes)._replace(drawn=False)
 
     runs = four_ways(
         a_world(), base=Secretive(), updater=bl.Active(), episodes=40, **KINDS["late rewards"]

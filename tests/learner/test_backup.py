@@ -9,7 +9,7 @@ import pytest
 import belated as bl
 from belated.compiled import JIT
 from belated.learner.backup import unseen
-from belated.learner.bases import Kernel
+from belated.learner.bases import BackupRule
 
 
 @bl.backup
@@ -23,8 +23,8 @@ def wordy(constants, stage, row):
 class Wordy(bl.Base):
     name = "wordy"
 
-    def kernel(self, shape, episodes):
-        return Kernel(wordy, np.zeros(1), reads="successors")
+    def backup_rule(self, shape, episodes):
+        return BackupRule(wordy, np.zeros(1), reads="successors")
 
 
 @pytest.mark.skipif(not JIT, reason="nothing is compiled")

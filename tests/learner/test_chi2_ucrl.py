@@ -18,11 +18,11 @@ GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
 
 
 def eps_of(base: Chi2_UCRL, n: int, *, shape: Shape = SHAPE) -> float:
-    return budget(base.kernel(shape, 1000).constants, n)
+    return budget(base.backup_rule(shape, 1000).constants, n)
 
 
 def value(base: Chi2_UCRL, stage: Stage, row: Row) -> float:
-    kernel = base.kernel(SHAPE, 1000)
+    kernel = base.backup_rule(SHAPE, 1000)
     function = getattr(kernel.backup, "__wrapped__", kernel.backup)
     return float(function(kernel.constants, stage, row))
 
@@ -228,7 +228,7 @@ def test_scale_zero_believes_the_counts(form: str, radius: str) -> None:
 @pytest.mark.parametrize("form", ["exact", "bonus"])
 def test_a_compiled_plan_backs_up_every_row(form: str) -> None:
     base = Chi2_UCRL(form=form, radius="practical", scale=0.05)  # type: ignore[arg-type]
-    assert base.kernel(SHAPE, 1000).reads == "everything"
+    assert base.backup_rule(SHAPE, 1000).reads == "everything"
     random = np.random.default_rng(11)
     m = random.integers(0, 40, (5, 4, 2, 4)) * random.integers(0, 2, (5, 4, 2, 4))
     m[3, 1, 1] = 0

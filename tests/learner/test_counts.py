@@ -13,18 +13,27 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.learner.counts import (
     Counts,
-    add_steps,
-    added,
-    empty,
+    add,
+    empty_counts,
     from_dense,
     has_room,
-    roomy,
     to_dense,
+    with_room,
 )
 from random_problems import dense_counts, random_counts, random_episodes, random_shape
 
 ICU = bl.Shape(states=716, actions=25, horizon=20)
 LIMIT = 500e6
+
+
+def add_steps(counts: Counts, rows: Any, states: Any, successors: Any) -> int:
+    """Count transitions while there is room; returns how many were counted."""
+    stage_rows = counts.n.size // counts.visits.shape[0]
+    for i, (row, state, successor) in enumerate(zip(rows, states, successors, strict=True)):
+        if not has_room(counts, 1):
+            return i
+        add(counts, row, row // stage_rows, state, successor, 1)
+    return len(rows)
 
 
 def add_episode(counts: Counts, states: Any, actions: Any, rows: Any) -> None:
@@ -33,16 +42,16 @@ def add_episode(counts: Counts, states: Any, actions: Any, rows: Any) -> None:
     A = counts.n.size // (stages * S)
     stage = np.arange(actions.size) if stages > 1 else 0
     rows[:] = (stage * S + states[:-1]) * A + actions
-    assert add_steps(counts, rows, states[:-1], states[1:], 0) == rows.size
+    assert add_steps(counts, rows, states[:-1], states[1:]) == rows.size
 
 
 def counted(shape: bl.Shape, episodes: list[bl.Episode], stages: int) -> tuple[Counts, list[Any]]:
     """Counts of the episodes, and the rows that each touched."""
-    counts = empty(shape, stages)
+    counts = empty_counts(shape, stages)
     touched = []
     for episode in episodes:
         rows = np.zeros(shape.horizon, np.int64)
-        counts = roomy(counts, shape.horizon)
+        counts = with_room(counts, shape.horizon)
         add_episode(counts, episode.states, episode.actions, rows)
         touched.append(rows.tolist())
     return counts, touched
@@ -146,9 +155,9 @@ def test_there_is_always_room_for_the_largest_row() -> None:
     shape = bl.Shape(500, 1, 1)
     large = [(0, y) for y in range(64)]
     small = [(s, 0) for s in range(1, 500)]
-    counts = empty(shape, 1)
+    counts = empty_counts(shape, 1)
     for state, successor in large + small:
-        counts = roomy(counts, 1)
+        counts = with_room(counts, 1)
         assert counts.succ.size - counts.used[0] >= 2 * counts.size.max()
         add_episode(counts, np.array([state, successor]), np.array([0]), np.zeros(1, np.int64))
     assert successors(counts, 0) == (list(range(64)), [1] * 64)
@@ -156,12 +165,12 @@ def test_there_is_always_room_for_the_largest_row() -> None:
 
 def test_growing_keeps_what_was_counted_and_makes_room() -> None:
     shape = bl.Shape(50, 2, 4)
-    counts = empty(shape, 4)
+    counts = empty_counts(shape, 4)
     grown = 0
     episodes = random_episodes(np.random.default_rng(2), shape, 300)
     for episode in episodes:
         before = counts
-        counts = roomy(counts, 4)
+        counts = with_room(counts, 4)
         grown += counts is not before
         assert has_room(counts, 4)
         assert counts.succ.size == counts.m.size
@@ -172,7 +181,7 @@ def test_growing_keeps_what_was_counted_and_makes_room() -> None:
 
 def test_room_for_many_steps_at_once_is_room_enough() -> None:
     shape = bl.Shape(64, 1, 64)
-    counts = roomy(empty(shape, 1), 64)
+    counts = with_room(empty_counts(shape, 1), 64)
     size = counts.succ.size
     states = np.concatenate((np.zeros(64, np.int64), [63]))
     states[1::2] = np.arange(1, 64, 2)  # 0, 1, 0, 3, 0, 5, ...: one row meets ever new states
@@ -188,9 +197,12 @@ def test_many_transitions_at_once_make_their_own_room() -> None:
     successors = np.concatenate([episode.states[1:] for episode in episodes])
     actions = np.concatenate([episode.actions for episode in episodes])
     rows = (np.tile(np.arange(4), 300) * 50 + states) * 2 + actions
-    few = empty(shape, 4)
-    assert 0 < add_steps(few, rows, states, successors, 0) < rows.size
-    counts = added(empty(shape, 4), rows, states, successors)
+    few = empty_counts(shape, 4)
+    assert 0 < add_steps(few, rows, states, successors) < rows.size
+    counts, done = empty_counts(shape, 4), 0
+    while done < rows.size:
+        done += add_steps(counts, rows[done:], states[done:], successors[done:])
+        counts = with_room(counts, 1)
     n, m = to_dense(shape, counts)
     np.testing.assert_array_equal(m, dense_counts(shape, episodes)[1])
     np.testing.assert_array_equal(counts.visits, n.sum(axis=2))
@@ -241,9 +253,9 @@ def test_counts_of_a_hospital_stay_small() -> None:
     states, actions = random_steps(np.random.default_rng(5), 20_000)
     rows = np.zeros(ICU.horizon, np.int64)
     with traced() as peak:
-        counts = empty(ICU, ICU.horizon)
+        counts = empty_counts(ICU, ICU.horizon)
         for s, a in zip(states, actions, strict=True):
-            counts = roomy(counts, ICU.horizon)
+            counts = with_room(counts, ICU.horizon)
             add_episode(counts, s, a, rows)
     assert counts.n.sum() == counts.visits.sum() == 20_000 * ICU.horizon
     assert sum(array.nbytes for array in counts) < peak[0] < LIMIT

@@ -19,11 +19,11 @@ GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
 
 
 def eps_of(base: KL_UCRL, n: int, *, shape: Shape = SHAPE, episodes: int = 1000) -> float:
-    return budget(base.kernel(shape, episodes).constants, n)
+    return budget(base.backup_rule(shape, episodes).constants, n)
 
 
 def value(base: KL_UCRL, stage: Stage, row: Row) -> float:
-    kernel = base.kernel(SHAPE, 1000)
+    kernel = base.backup_rule(SHAPE, 1000)
     function = getattr(kernel.backup, "__wrapped__", kernel.backup)
     return float(function(kernel.constants, stage, row))
 
@@ -233,7 +233,7 @@ def test_scale_zero_believes_the_counts(form: str) -> None:
 @pytest.mark.parametrize(("form", "reads"), [("exact", "best"), ("bonus", "extremes")])
 def test_a_compiled_plan_backs_up_every_row(form: str, reads: str) -> None:
     base = KL_UCRL(form=form, scale=0.2)  # type: ignore[arg-type]
-    assert base.kernel(SHAPE, 1000).reads == reads
+    assert base.backup_rule(SHAPE, 1000).reads == reads
     random = np.random.default_rng(11)
     m = random.integers(0, 40, (5, 4, 2, 4)) * random.integers(0, 2, (5, 4, 2, 4))
     m[3, 1, 1] = 0

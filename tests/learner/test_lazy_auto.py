@@ -9,7 +9,7 @@ import pytest
 
 import belated as bl
 from belated.learner.bases import UniformRandom
-from belated.learner.updaters.updater import Outset
+from belated.learner.updaters.updater import EpochStart
 from belated.mdp.play import play
 from belated.sweep.names import parse_updater
 from belated.theory import best_alpha
@@ -123,17 +123,17 @@ def test_a_base_without_a_bound_takes_the_alpha_of_the_widest(base: bl.Base) -> 
     assert make(base).alpha == expected(0.0, "ucbvi-ch")
 
 
-def outset(mean_delay: float) -> Outset:
-    return Outset(SHAPE, EPISODES, "ucbvi-bf", 0.05, mean_delay)
+def outset(mean_delay: float) -> EpochStart:
+    return EpochStart(SHAPE, EPISODES, "ucbvi-bf", 0.05, mean_delay)
 
 
 def test_an_infinite_delay_leaves_the_doubling_trick() -> None:
-    assert bl.Lazy("auto").pace(outset(math.inf)) == 1
+    assert bl.Lazy("auto").epoch_alpha(outset(math.inf)) == 1
 
 
 def test_an_alpha_that_is_given_stays() -> None:
-    assert bl.Lazy(3).pace(outset(7.0)) == 3
-    assert bl.Active().pace(outset(7.0)) == math.inf
+    assert bl.Lazy(3).epoch_alpha(outset(7.0)) == 3
+    assert bl.Active().epoch_alpha(outset(7.0)) == math.inf
     learner = bl.Learner(
         SHAPE, base=bl.UCRL2(), updater=bl.Lazy(3), rewards=None, episodes=EPISODES
     )

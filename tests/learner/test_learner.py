@@ -12,9 +12,9 @@ import pytest
 
 import belated as bl
 from belated.learner.backup import Row, Stage, clipped, mean, unseen
-from belated.learner.bases import Kernel
+from belated.learner.bases import BackupRule
 from belated.learner.plan import Plan
-from belated.learner.updaters import Explorer, Sight, Updater
+from belated.learner.updaters import Explorer, Arrival, Updater
 from belated.mdp.play import play
 from random_problems import dense_counts, puzzling_world, random_episodes
 from snapshots import ROUTES, packed, same, unpacked
@@ -359,9 +359,9 @@ class Simple(bl.Base):
 
     name = "simple"
 
-    def kernel(self, shape: bl.Shape, episodes: int) -> Kernel:
+    def backup_rule(self, shape: bl.Shape, episodes: int) -> BackupRule:
         function = compiled_backup if self.compiled else plain_backup
-        return Kernel(function, np.array([self.size, 1.0]), "successors")
+        return BackupRule(function, np.array([self.size, 1.0]), "successors")
 
 
 class Dense:
@@ -436,8 +436,8 @@ def test_a_users_base_is_planned_by_plan() -> None:
 )
 def test_constants_of_another_kind_mean_the_same_numbers(constants: Any, compiled: bool) -> None:
     class Rough(Simple):
-        def kernel(self, shape: bl.Shape, episodes: int) -> Kernel:
-            return super().kernel(shape, episodes)._replace(constants=constants)
+        def backup_rule(self, shape: bl.Shape, episodes: int) -> BackupRule:
+            return super().backup_rule(shape, episodes)._replace(constants=constants)
 
     n, m = dense_counts(SHAPE, random_episodes(np.random.default_rng(9), SHAPE, 20))
     exact, rough = (
@@ -460,13 +460,13 @@ class EveryFifth(Updater):
     """Plans when so many episodes have come since the last plan."""
 
     count: int = 5
-    seen: list[Sight] = field(default_factory=list, compare=False)
+    seen: list[Arrival] = field(default_factory=list, compare=False)
 
     name = "every-fifth"
 
-    def due(self, sight: Sight) -> bool:
-        self.seen.append(sight._replace(n=sight.n.copy(), epoch=sight.epoch.copy()))
-        return sight.since >= self.count
+    def due(self, arrival: Arrival) -> bool:
+        self.seen.append(arrival._replace(counts=arrival.counts.copy(), epoch_counts=arrival.epoch_counts.copy()))
+        return arrival.since_plan >= self.count
 
 
 def test_a_users_updater_sees_what_arrived_and_decides() -> None:
@@ -485,11 +485,11 @@ def test_a_users_updater_sees_what_arrived_and_decides() -> None:
         rows = [(h * S + e.states[h]) * A + e.actions[h] for e in batch for h in range(H)]
         np.add.at(n, rows, 1)
         since += size
-        sight = updater.seen[-1]
-        assert (sight.arrived, sight.since) == (size, since)
-        assert sorted(sight.touched.tolist()) == sorted(rows)
-        np.testing.assert_array_equal(sight.n, n)
-        np.testing.assert_array_equal(sight.epoch, epoch)
+        arrival = updater.seen[-1]
+        assert (arrival.arrived, arrival.since_plan) == (size, since)
+        assert sorted(arrival.rows.tolist()) == sorted(rows)
+        np.testing.assert_array_equal(arrival.counts, n)
+        np.testing.assert_array_equal(arrival.epoch_counts, epoch)
         if planned[-1]:
             since, epoch = 0, n.copy()
     assert planned == [False, False, True, False, True, False]
@@ -528,7 +528,7 @@ def test_an_updater_without_a_rule_says_so() -> None:
     class Idle(Updater):
         pass
 
-    with pytest.raises(TypeError, match=r"^Idle needs a method due\(sight\)\.$"):
+    with pytest.raises(TypeError, match=r"^Idle needs a method due\(arrival\)\.$"):
         make(Idle()).observe([episode(1)])
 
 
@@ -564,8 +564,8 @@ def test_a_users_updater_is_passed_again_to_restore() -> None:
     class Second(Updater):
         name = "second"
 
-        def due(self, sight: Sight) -> bool:
-            return sight.since >= 2
+        def due(self, arrival: Arrival) -> bool:
+            return arrival.since_plan >= 2
 
     learner = make(Second())
     live(learner, feedback(15, 11))
@@ -579,11 +579,11 @@ def test_a_users_updater_is_passed_again_to_restore() -> None:
 
 def test_what_is_made_from_a_built_in_is_not_mistaken_for_it() -> None:
     class Mine(bl.UCRL2):
-        def kernel(self, shape: bl.Shape, episodes: int) -> Kernel:
-            return super().kernel(shape, episodes)._replace(reads="order")
+        def backup_rule(self, shape: bl.Shape, episodes: int) -> BackupRule:
+            return super().backup_rule(shape, episodes)._replace(reads="order")
 
     class Never(bl.Active):
-        def due(self, sight: Sight) -> bool:
+        def due(self, arrival: Arrival) -> bool:
             return False
 
     with pytest.raises(ValueError, match=r"^The updater .* is not built in; pass it as "):

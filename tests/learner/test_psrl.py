@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import belated as bl
-from belated.learner.sampling import gamma
+from belated.randomness import gamma
 from belated.learner.updaters import Updater
 from belated.randomness import POSTERIOR, POSTERIOR_REWARD
 from random_problems import random_episodes

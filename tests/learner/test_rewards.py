@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.learner.bases import OPTIMISTIC, EpsilonGreedy
-from belated.learner.problem import Problem
+from belated.learner.problem import LearningProblem
 from belated.learner.rewards import BONUSES, UNIT
 from random_problems import random_episodes, random_shape
 
@@ -162,18 +162,18 @@ def test_half_of_delta_is_left_for_transitions(base: type[bl.Base]) -> None:
 
 def test_known_rewards_leave_all_of_delta_to_transitions() -> None:
     for rewards, delta in ((np.zeros((S, A)), 0.05), (None, 0.025)):
-        problem = Problem.of(
-            SHAPE, bl.UCBVI_CH(), rewards, episodes=9, stages="each", planning="full", seed=0
+        problem = LearningProblem(
+            shape=SHAPE, base=bl.UCBVI_CH(), updater=bl.Active(), rewards=rewards, episodes=9
         )
-        expected = bl.UCBVI_CH(delta=delta).kernel(SHAPE, 9).constants
-        np.testing.assert_array_equal(problem.kernel.constants, expected)
+        expected = bl.UCBVI_CH(delta=delta).backup_rule(SHAPE, 9).constants
+        np.testing.assert_array_equal(problem.backup_rule.constants, expected)
 
 
 def test_a_whole_number_for_a_scale_does_not_make_compiled_code_of_another_type() -> None:
-    problem = Problem.of(
-        SHAPE, bl.UCRL2(scale=1), None, episodes=9, stages="each", planning="full", seed=0
+    problem = LearningProblem(
+        shape=SHAPE, base=bl.UCRL2(scale=1), updater=bl.Active(), episodes=9
     )
-    assert type(problem.hope.scale) is float
+    assert type(problem.reward_estimator.scale) is float
 
 
 # Sums

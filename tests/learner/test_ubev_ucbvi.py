@@ -24,7 +24,7 @@ Beta = Callable[[int, float, int, float], float]
 
 def value(base: bl.Base, v: Any = V, m: Any = M, *, visits: Any = None) -> float:
     """Q of one row without reward, by the base's backup."""
-    kernel = base.kernel(SHAPE, EPISODES)
+    kernel = base.backup_rule(SHAPE, EPISODES)
     stage, row = make(v, m, visits=visits)
     function = getattr(kernel.backup, "__wrapped__", kernel.backup)
     return float(function(kernel.constants, stage, row))

@@ -9,7 +9,7 @@ import belated as bl
 from belated.compiled import interpreted
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage
-from belated.learner.bases.base import Kernel
+from belated.learner.bases.base import BackupRule
 from belated.learner.bases.ucrl2 import UCRL2, maximum
 from learner_rows import make
 
@@ -17,7 +17,7 @@ SHAPE, EPISODES = Shape(4, 2, 5), 1000
 V, M = [1, 2.5, 0, 4], [30, 15, 5, 0]
 
 
-def value(kernel: Kernel, stage: Stage, row: Row) -> float:
+def value(kernel: BackupRule, stage: Stage, row: Row) -> float:
     function = getattr(kernel.backup, "__wrapped__", kernel.backup)
     return float(function(kernel.constants, stage, row))
 
@@ -63,13 +63,13 @@ def cases(number: int) -> Iterator[tuple[Floats, Ints, float]]:
 
 def test_the_radius_and_both_forms_have_the_known_values() -> None:
     stage, row = make(V, M)
-    scale, c = UCRL2().kernel(SHAPE, EPISODES).constants
+    scale, c = UCRL2().backup_rule(SHAPE, EPISODES).constants
     eps = scale * math.sqrt(c / row.n)
     assert eps == pytest.approx(0.8090724499, abs=1e-9)
     assert maximum(stage, row, eps) == pytest.approx(2.6636086748, abs=1e-9)
     assert maximum(stage, row, 0.5) == pytest.approx(2.2, abs=1e-9)
-    exact = UCRL2(scale=0.5 / eps).kernel(SHAPE, EPISODES)
-    bonus = UCRL2(scale=0.5 / eps, form="bonus").kernel(SHAPE, EPISODES)
+    exact = UCRL2(scale=0.5 / eps).backup_rule(SHAPE, EPISODES)
+    bonus = UCRL2(scale=0.5 / eps, form="bonus").backup_rule(SHAPE, EPISODES)
     assert value(exact, stage, row) == pytest.approx(2.2, abs=1e-9)
     assert value(bonus, stage, row) == pytest.approx(1.35 + 1.0, abs=1e-9)
 
@@ -89,7 +89,7 @@ def test_the_exact_form_never_exceeds_the_bonus_form_or_the_best_value() -> None
     for v, m, scale in cases(600):
         stage, row = make(v, m, reward=0.3)
         exact, bonus = (
-            value(UCRL2(scale=scale, form=form).kernel(SHAPE, EPISODES), stage, row)
+            value(UCRL2(scale=scale, form=form).backup_rule(SHAPE, EPISODES), stage, row)
             for form in ("exact", "bonus")
         )
         assert exact <= bonus + 1e-12
@@ -111,7 +111,7 @@ def test_a_ball_that_just_reaches_the_best_value_does_not_pass_it() -> None:
 
 @pytest.mark.parametrize("form", ["exact", "bonus"])
 def test_only_successors_and_extremes_are_read(form: str) -> None:
-    kernel = UCRL2(form=form).kernel(SHAPE, EPISODES)  # type: ignore[arg-type]
+    kernel = UCRL2(form=form).backup_rule(SHAPE, EPISODES)  # type: ignore[arg-type]
     stage, row = make([1, 2.5, 0, 4, 3], [30, 15, 5, 0, 0])
     blind = make([1, 2.5, 0, 4, 0.5], [30, 15, 5, 0, 0])[0]
     unread = blind._replace(order=np.zeros(0, np.int32), visits=np.zeros(0, np.int64))
@@ -121,22 +121,22 @@ def test_only_successors_and_extremes_are_read(form: str) -> None:
 
 def test_an_unseen_row_may_lead_to_the_best_state_or_in_the_bonus_form_anywhere() -> None:
     stage, row = make([1, 2, 3], [0, 0, 0], reward=0.25)
-    assert value(UCRL2().kernel(SHAPE, EPISODES), stage, row) == 3.25
-    assert value(UCRL2(form="bonus").kernel(SHAPE, EPISODES), stage, row) == 4.25
+    assert value(UCRL2().backup_rule(SHAPE, EPISODES), stage, row) == 3.25
+    assert value(UCRL2(form="bonus").backup_rule(SHAPE, EPISODES), stage, row) == 4.25
 
 
 @pytest.mark.parametrize("form", ["exact", "bonus"])
 def test_scale_zero_trusts_the_empirical_model(form: str) -> None:
     stage, row = make(V, M, reward=0.5)
-    kernel = UCRL2(form=form, scale=0).kernel(SHAPE, EPISODES)  # type: ignore[arg-type]
+    kernel = UCRL2(form=form, scale=0).backup_rule(SHAPE, EPISODES)  # type: ignore[arg-type]
     assert value(kernel, stage, row) == 0.5 + 1.35
 
 
 def test_values_stop_at_what_is_left_to_earn() -> None:
     stage, row = make([4, 4, 1], [0, 0, 1], h=0, horizon=5, reward=1.0)
-    assert value(UCRL2(form="bonus").kernel(SHAPE, EPISODES), stage, row) == 5.0
+    assert value(UCRL2(form="bonus").backup_rule(SHAPE, EPISODES), stage, row) == 5.0
     stage, row = make([0, 0, 0], [0, 0, 1], h=4, horizon=5, reward=0.4)
-    assert value(UCRL2().kernel(SHAPE, EPISODES), stage, row) == 0.4
+    assert value(UCRL2().backup_rule(SHAPE, EPISODES), stage, row) == 0.4
 
 
 @pytest.mark.parametrize(
@@ -149,15 +149,15 @@ def test_values_stop_at_what_is_left_to_earn() -> None:
     ],
 )
 def test_each_radius_has_its_published_constant(radius: str, expected: float) -> None:
-    constants = UCRL2(radius=radius).kernel(SHAPE, EPISODES).constants  # type: ignore[arg-type]
+    constants = UCRL2(radius=radius).backup_rule(SHAPE, EPISODES).constants  # type: ignore[arg-type]
     assert constants == pytest.approx([1.0, expected])
 
 
 @pytest.mark.parametrize("shape", [Shape(1, 1, 1), Shape(3, 4, 2), Shape(700, 25, 20)])
 @pytest.mark.parametrize("radius", ["common", "jaksch", "paper"])
 def test_the_default_radius_is_the_smallest(shape: Shape, radius: str) -> None:
-    other = UCRL2(radius=radius).kernel(shape, 50).constants  # type: ignore[arg-type]
-    assert UCRL2().kernel(shape, 50).constants[1] <= other[1]
+    other = UCRL2(radius=radius).backup_rule(shape, 50).constants  # type: ignore[arg-type]
+    assert UCRL2().backup_rule(shape, 50).constants[1] <= other[1]
 
 
 @pytest.mark.parametrize("form", ["exact", "bonus"])
@@ -165,7 +165,7 @@ def test_a_compiled_plan_is_the_backup_of_every_row(form: str) -> None:
     rng = np.random.default_rng(0)
     m = rng.integers(0, 30, (5, 4, 2, 4)) * rng.integers(0, 2, (5, 4, 2, 4))
     rewards = rng.random((5, 4, 2))
-    kernel = UCRL2(form=form, scale=0.3).kernel(SHAPE, EPISODES)  # type: ignore[arg-type]
+    kernel = UCRL2(form=form, scale=0.3).backup_rule(SHAPE, EPISODES)  # type: ignore[arg-type]
     base = UCRL2(form=form, scale=0.3)  # type: ignore[arg-type]
     plan = bl.plan(base, m.sum(axis=-1), m, rewards, episodes=EPISODES)
     for h, s, a in np.ndindex(5, 4, 2):

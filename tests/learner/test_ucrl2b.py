@@ -9,7 +9,7 @@ import belated as bl
 from belated.compiled import interpreted
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage
-from belated.learner.bases.base import Kernel
+from belated.learner.bases.base import BackupRule
 from belated.learner.bases.ucrl2b import UCRL2B, deviation, maximum, seen, width
 from learner_rows import make
 
@@ -17,7 +17,7 @@ SHAPE, EPISODES = Shape(4, 2, 5), 1000
 V, M = [1, 2.5, 0, 4], [30, 15, 5, 0]
 
 
-def value(kernel: Kernel, stage: Stage, row: Row) -> float:
+def value(kernel: BackupRule, stage: Stage, row: Row) -> float:
     function = getattr(kernel.backup, "__wrapped__", kernel.backup)
     return float(function(kernel.constants, stage, row))
 
@@ -66,7 +66,7 @@ def cases(number: int) -> Iterator[tuple[Floats, Ints, float, float]]:
 
 def test_the_intervals_and_both_forms_have_the_known_values() -> None:
     stage, row = make(V, M)
-    scale, inside = UCRL2B().kernel(SHAPE, EPISODES).constants
+    scale, inside = UCRL2B().backup_rule(SHAPE, EPISODES).constants
     log = math.log(inside * row.n)
     assert log == pytest.approx(12.3883942023, abs=1e-9)
     b = [width(row, m, scale, log) for m in M]
@@ -75,8 +75,8 @@ def test_the_intervals_and_both_forms_have_the_known_values() -> None:
     assert maximum(stage, row, 1.0, log) == pytest.approx(4, abs=1e-9)
     assert maximum(stage, row, 0.1, log) == pytest.approx(2.1191380953, abs=1e-9)
     assert deviation(stage, row, 0.1, log) == pytest.approx(0.9159308723, abs=1e-9)
-    exact = UCRL2B(scale=0.1).kernel(SHAPE, EPISODES)
-    bonus = UCRL2B(scale=0.1, form="bonus").kernel(SHAPE, EPISODES)
+    exact = UCRL2B(scale=0.1).backup_rule(SHAPE, EPISODES)
+    bonus = UCRL2B(scale=0.1, form="bonus").backup_rule(SHAPE, EPISODES)
     assert value(exact, stage, row) == pytest.approx(2.1191380953, abs=1e-9)
     assert value(bonus, stage, row) == pytest.approx(1.35 + 0.9159308723, abs=1e-9)
 
@@ -107,7 +107,7 @@ def test_the_exact_form_never_exceeds_the_bonus_form_or_the_best_value() -> None
     for v, m, scale, _ in cases(600):
         stage, row = make(v, m, reward=0.3)
         exact, bonus = (
-            value(UCRL2B(scale=scale, form=form).kernel(SHAPE, EPISODES), stage, row)
+            value(UCRL2B(scale=scale, form=form).backup_rule(SHAPE, EPISODES), stage, row)
             for form in ("exact", "bonus")
         )
         assert exact <= bonus + 1e-12
@@ -116,7 +116,7 @@ def test_the_exact_form_never_exceeds_the_bonus_form_or_the_best_value() -> None
 
 def test_a_box_as_wide_as_the_simplex_gives_the_best_value() -> None:
     stage, row = make([0.1, 0.7, 0.3], [1, 1, 1])
-    kernel = UCRL2B().kernel(SHAPE, EPISODES)
+    kernel = UCRL2B().backup_rule(SHAPE, EPISODES)
     assert value(kernel, stage, row) == pytest.approx(0.7, abs=1e-15)
 
 
@@ -135,26 +135,26 @@ def test_mass_moves_to_states_never_observed() -> None:
 
 def test_an_unseen_row_may_lead_to_the_best_state_or_in_the_bonus_form_anywhere() -> None:
     stage, row = make([1, 2, 3], [0, 0, 0], reward=0.25)
-    assert value(UCRL2B().kernel(SHAPE, EPISODES), stage, row) == 3.25
-    assert value(UCRL2B(form="bonus").kernel(SHAPE, EPISODES), stage, row) == 4.25
+    assert value(UCRL2B().backup_rule(SHAPE, EPISODES), stage, row) == 3.25
+    assert value(UCRL2B(form="bonus").backup_rule(SHAPE, EPISODES), stage, row) == 4.25
 
 
 @pytest.mark.parametrize("form", ["exact", "bonus"])
 def test_scale_zero_trusts_the_empirical_model(form: str) -> None:
     stage, row = make(V, M, reward=0.5)
-    kernel = UCRL2B(form=form, scale=0).kernel(SHAPE, EPISODES)  # type: ignore[arg-type]
+    kernel = UCRL2B(form=form, scale=0).backup_rule(SHAPE, EPISODES)  # type: ignore[arg-type]
     assert value(kernel, stage, row) == 0.5 + 1.35
 
 
 def test_values_stop_at_what_is_left_to_earn() -> None:
     stage, row = make([4, 4, 1], [0, 0, 1], h=0, horizon=5, reward=1.0)
-    assert value(UCRL2B(form="bonus").kernel(SHAPE, EPISODES), stage, row) == 5.0
+    assert value(UCRL2B(form="bonus").backup_rule(SHAPE, EPISODES), stage, row) == 5.0
     stage, row = make([0, 0, 0], [0, 0, 1], h=4, horizon=5, reward=0.4)
-    assert value(UCRL2B().kernel(SHAPE, EPISODES), stage, row) == 0.4
+    assert value(UCRL2B().backup_rule(SHAPE, EPISODES), stage, row) == 0.4
 
 
 def test_the_log_grows_with_the_count_and_not_with_the_run() -> None:
-    short, long = UCRL2B().kernel(SHAPE, 10), UCRL2B().kernel(SHAPE, 10**6)
+    short, long = UCRL2B().backup_rule(SHAPE, 10), UCRL2B().backup_rule(SHAPE, 10**6)
     assert np.array_equal(short.constants, long.constants)
     assert short.reads == "order"
 
@@ -164,7 +164,7 @@ def test_a_compiled_plan_is_the_backup_of_every_row(form: str) -> None:
     rng = np.random.default_rng(0)
     m = rng.integers(0, 90, (5, 4, 2, 4)) * rng.integers(0, 2, (5, 4, 2, 4))
     rewards = rng.random((5, 4, 2))
-    kernel = UCRL2B(form=form, scale=0.1).kernel(SHAPE, EPISODES)  # type: ignore[arg-type]
+    kernel = UCRL2B(form=form, scale=0.1).backup_rule(SHAPE, EPISODES)  # type: ignore[arg-type]
     base = UCRL2B(form=form, scale=0.1)  # type: ignore[arg-type]
     plan = bl.plan(base, m.sum(axis=-1), m, rewards, episodes=EPISODES)
     for h, s, a in np.ndindex(5, 4, 2):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.delays import NEVER
-from belated.learner.updaters import Sight
+from belated.learner.updaters import Arrival
 from belated.mdp.play import play
 from random_problems import dense_counts, puzzling_world, random_shape
 
@@ -33,7 +33,7 @@ def base(rng: np.random.Generator) -> bl.Base:
 
 def due(updater: bl.Lazy, n: int, epoch: int) -> bool:
     counts = np.array([3, n]), np.array([3, epoch])
-    return bool(updater.due(Sight(*counts, touched=np.array([1]), arrived=1, since=1)))
+    return bool(updater.due(Arrival(*counts, touched=np.array([1]), arrived=1, since=1)))
 
 
 class Definition:
@@ -332,7 +332,7 @@ def test_a_learner_marks_what_the_rule_marks(options: Any) -> None:
         shape, base=bl.UCRL2(), updater=updater, rewards=rng.random(shape.table), episodes=50
     )
     history: list[bl.Episode] = []
-    while learner.policy.mixed:
+    while learner.policy.is_stochastic:
         np.testing.assert_array_equal(learner.policy.explore, rule(updater, shape, history))
         history.append(bl.Episode(len(history), rng.integers(0, 3, 3), rng.integers(0, 2, 2)))
         learner.observe(history[-1:])

@@ -18,8 +18,8 @@ from belated.online import AlreadyRecorded, Feedback, Ledger, Opened, Part, Reco
 from belated.online.host import Host
 from belated.online.serving import Serving
 from belated.online.verify import verify
-from belated.simulation.reference import marked
-from belated.simulation.simulate import draw_delays
+from belated.simulation.reference import traced_actions
+from belated.simulation.setting import draw_delays
 from random_problems import puzzling_world
 
 EPISODES = 18
@@ -112,7 +112,7 @@ def deliver(
 
         served = serving(defined.seq)
         assert served is not None
-        played.append(marked(served.policy))
+        played.append(traced_actions(served.policy))
         (opened,) = ledger.append([Opened(defined.seq, served.version)])
         assert isinstance(opened, Recorded)
         assert opened.episode is not None

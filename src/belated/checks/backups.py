@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain, product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,40 +14,44 @@ from belated.checks.samples import EPISODES, random_world, sample_case, sample_c
 from belated.checks.suite import part_name, require
 from belated.episode import Shape
 from belated.learner.backup import Backup, as_backup
-from belated.learner.bases.base import Base, Kernel, kernel_of
+from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm
 from belated.learner.plan import Planner, plan
 from belated.learner.problem import Stages
 from belated.learner.updaters import Active
-from belated.simulation.simulate import Setting
+from belated.simulation.setting import Setting
 
 STAGES: Final[tuple[Stages, ...]] = ("each", "pooled")
 SCALES: Final = (1.0, 0.1, 0.01)
 """Factors of the bonus. With a large bonus most values are at their upper limit and equal."""
 
 
-def with_smaller_bonuses(base: Base) -> list[Base]:
-    """Return copies of `base` whose bonus is multiplied by each of `SCALES`."""
+def with_smaller_bonuses(base: BaseAlgorithm) -> list[BaseAlgorithm]:
+    """Return copies of `base` whose bonus is multiplied by each of `SCALES`, if it has one."""
+    if not isinstance(base, Base):
+        return [base]
     return [replace(base, scale=base.scale * factor) for factor in SCALES]
 
 
 @dataclass(frozen=True)
-class ModifiedBase(Base):
+class ModifiedBase(BaseAlgorithm):
     """Base whose backup rule is that of another base, modified."""
 
-    inner: Any = None  # the other base
-    change: Callable[[Kernel], Kernel] = lambda kernel: kernel
+    inner: BaseAlgorithm
+    change: Callable[[BackupRule], BackupRule]
 
-    @classmethod
-    def of(cls, base: Base, change: Callable[[Kernel], Kernel]) -> "ModifiedBase":
-        """Return a copy of `base` with `change` applied to its backup rule."""
-        shared = {name: getattr(base, name) for name in ("delta", "scale", "monotone", "ties")}
-        return cls(**shared, inner=base, change=change)
+    @property
+    def is_monotone(self) -> bool:
+        return self.inner.is_monotone
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
-        return self.change(kernel_of(self.inner, shape, episodes))
+    @property
+    def random_ties(self) -> bool:
+        return self.inner.random_ties
+
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
+        return self.change(self.inner.backup_rule(shape, episodes))
 
 
-def declares_reads(base: Base, shapes: Shapes) -> None:
+def declares_reads(base: BaseAlgorithm, shapes: Shapes) -> None:
     """Check that the backup of `base` reads no more than it declares, on problems of `shapes`.
 
     Incremental planning, which relies on the declaration, is compared with full planning by a base
@@ -55,24 +59,24 @@ def declares_reads(base: Base, shapes: Shapes) -> None:
     """
     for scaled, shape, stages in product(with_smaller_bonuses(base), shapes, STAGES):
         case = sample_case(shape, 6, episodes=60)
-        reads_all = ModifiedBase.of(
-            scaled, lambda kernel: kernel._replace(reads="order", reads_visits=True)
+        reads_all = ModifiedBase(
+            scaled, lambda rule: rule._replace(reads="order", reads_visits=True)
         )
         full = make_learner(reads_all, case, planning="full", stages=stages)
         incremental = make_learner(scaled, case, stages=stages)
-        kernel = base.kernel(shape, EPISODES)
+        rule = base.backup_rule(shape, EPISODES)
         for episode in case.episodes:
             full.observe([episode])
             incremental.observe([episode])
             require(
                 plans_equal(current_plan(full), current_plan(incremental)),
-                f"{part_name(base)} declares reads={kernel.reads!r} and "
-                f"reads_visits={kernel.reads_visits}, but reads more than that: incremental "
+                f"{part_name(base)} declares reads={rule.reads!r} and "
+                f"reads_visits={rule.reads_visits}, but reads more than that: incremental "
                 "planning differs from full planning.",
             )
 
 
-def runs_compiled(base: Base | Planner, shapes: Shapes) -> None:
+def runs_compiled(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that `base` runs compiled, with the same result as in Python, for each of `shapes`."""
     world = random_world(shapes[0], 0)
     reason = compile_obstacle(Setting(world=world, base=base, updater=Active(), episodes=1))
@@ -80,18 +84,16 @@ def runs_compiled(base: Base | Planner, shapes: Shapes) -> None:
         reason is None,
         f"{part_name(base)} cannot run compiled: {reason}; it runs in the slower reference loop.",
     )
-    assert isinstance(base, Base)
+    assert isinstance(base, BaseAlgorithm)
     if base.stepwise:
         return
     try:
-        as_backup(base.kernel(shapes[0], EPISODES).backup).batch  # noqa: B018
+        as_backup(base.backup_rule(shapes[0], EPISODES).backup).batch  # noqa: B018
     except TypeError as error:
         raise AssertionError(f"{part_name(base)} cannot run compiled: {error}") from error
     cases = chain.from_iterable(map(sample_cases, shapes))
     for scaled, case in product(with_smaller_bonuses(base), cases):
-        python = ModifiedBase.of(
-            scaled, lambda kernel: kernel._replace(backup=uncompiled_backup(kernel))
-        )
+        python = ModifiedBase(scaled, lambda rule: rule._replace(backup=uncompiled_backup(rule)))
         inputs = case.n, case.m, case.rewards
         try:
             with np.errstate(all="ignore"):  # compiled code continues with inf and nan too
@@ -108,6 +110,6 @@ def runs_compiled(base: Base | Planner, shapes: Shapes) -> None:
         )
 
 
-def uncompiled_backup(kernel: Kernel) -> Backup:
-    """Return the backup of the backup rule `kernel` as a Python function."""
-    return Backup(as_backup(kernel.backup).function, compiled=False)
+def uncompiled_backup(rule: BackupRule) -> Backup:
+    """Return the backup of the backup rule `rule` as a Python function."""
+    return Backup(as_backup(rule.backup).function, compiled=False)

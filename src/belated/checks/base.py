@@ -15,17 +15,17 @@ from belated.checks.samples import SHAPES, random_world, sample_case
 from belated.checks.suite import Check, by_name, part_name, require, run_checks, select_checks
 from belated.delays.laws import geometric, never
 from belated.episode import Shape
-from belated.learner.bases.base import Base
+from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.plan import Planner
 from belated.learner.updaters import Active, Lazy
-from belated.simulation.simulate import Setting
+from belated.simulation.setting import Setting
 
 RUNS: Final = 20
 """Number of runs in the check of optimism."""
 
 
 def base_checks(
-    base: Base | Planner, *, shape: Shape | None = None, without: Collection[str] = ()
+    base: BaseAlgorithm | Planner, *, shape: Shape | None = None, without: Collection[str] = ()
 ) -> list[Check]:
     """Return the checks that apply to a base, to be called one by one.
 
@@ -60,21 +60,21 @@ def base_checks(
     >>> [check.name for check in base_checks(UCRL2(), without=["engines_agree"])][:4]
     ['runs_compiled', 'has_valid_shapes', 'is_greedy', 'stays_in_range']
     """
-    if isinstance(base, type) or not isinstance(base, Base | Planner):
+    if isinstance(base, type) or not isinstance(base, BaseAlgorithm | Planner):
         raise TypeError(f"base must be a Base or have a method plan, got {base!r}.")
     omitted = set() if invalid_options(base) else {"rejects_invalid_options"}
-    if not isinstance(base, Base):
+    if not isinstance(base, BaseAlgorithm):
         omitted.add("declares_reads")
     elif base.stepwise:
         omitted |= {"ignores_arrival_order", "accepts_pooled_counts", "declares_reads"}
-    elif base.monotone:
+    elif base.is_monotone:
         omitted.add("ignores_arrival_order")
     selected = select_checks(CHECKS, without, base, SHAPES if shape is None else (shape,))
     return [check for check in selected if check.name not in omitted]
 
 
 def check_base(
-    base: Base | Planner, *, shape: Shape | None = None, without: Collection[str] = ()
+    base: BaseAlgorithm | Planner, *, shape: Shape | None = None, without: Collection[str] = ()
 ) -> None:
     """Run all checks of a base; raise AssertionError with the first failure.
 
@@ -86,7 +86,7 @@ def check_base(
     run_checks(base_checks(base, shape=shape, without=without))
 
 
-def is_optimistic(base: Base | Planner, shapes: Shapes) -> None:
+def is_optimistic(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that V~_1 >= V*_1 in all but a share delta of runs of `base` in worlds of `shapes`."""
     broken = 0
     for seed in range(RUNS):
@@ -96,7 +96,7 @@ def is_optimistic(base: Base | Planner, shapes: Shapes) -> None:
         )
         run = replace(setting, engine=fastest_engine(setting)).run(seed)
         broken += run.optimism_broken > 0
-    delta = base.delta if isinstance(base, Base) else 0.05
+    delta = base.failure_probability if isinstance(base, BaseAlgorithm) else 0.05
     require(
         broken <= delta * RUNS,
         f"{part_name(base)} is not optimistic: in {broken} of {RUNS} runs its value was below the "
@@ -104,18 +104,18 @@ def is_optimistic(base: Base | Planner, shapes: Shapes) -> None:
     )
 
 
-def survives_snapshot(base: Base | Planner, shapes: Shapes) -> None:
+def survives_snapshot(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that a learner with `base` can be restored exactly from a snapshot, for `shapes`."""
     for shape, updater in product(shapes, (Active(), Lazy(2))):
         require_restorable(part_name(base), base, updater, sample_case(shape, 5, episodes=48))
 
 
-def engines_agree(base: Base | Planner, shapes: Shapes) -> None:
+def engines_agree(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that `base` runs equally with every engine and planning mode, in worlds of `shapes`."""
     law = never(0.1, otherwise=geometric(3))
-    can_pool = isinstance(base, Base) and not base.stepwise
-    variants: Sequence[Base | Planner] = (
-        with_smaller_bonuses(base) if isinstance(base, Base) else [base]
+    can_pool = isinstance(base, BaseAlgorithm) and not base.stepwise
+    variants: Sequence[BaseAlgorithm | Planner] = (
+        with_smaller_bonuses(base) if isinstance(base, BaseAlgorithm) else [base]
     )
     for variant, (seed, shape) in product(variants, enumerate(shapes)):
         world = random_world(shape, seed)

@@ -9,14 +9,14 @@ import numpy as np
 from belated.checks.suite import require
 from belated.simulation.compiled_run import why_not_compiled
 from belated.simulation.run import Run
-from belated.simulation.simulate import Setting
+from belated.simulation.setting import Setting
 
 SEED = 3
 
 
 def compile_obstacle(setting: Setting) -> str | None:
     """Return why the compiled engine cannot run `setting`, None if it can."""
-    return why_not_compiled(setting.problem(0), setting.updater, 1)
+    return why_not_compiled(setting.problem(0), 1)
 
 
 def fastest_engine(setting: Setting) -> Literal["compiled", "reference"]:

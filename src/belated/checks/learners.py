@@ -8,7 +8,7 @@ import numpy as np
 from belated.checks.samples import EPISODES, Case
 from belated.checks.suite import require
 from belated.episode import Episode, Floats, Ints, Policy
-from belated.learner.bases.base import Base
+from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.counts import Counts, to_dense
 from belated.learner.learner import Learner
 from belated.learner.plan import Plan, Planner
@@ -21,7 +21,7 @@ BATCH_EPISODES: Final = 4
 
 
 def make_learner(
-    base: Base | Planner,
+    base: BaseAlgorithm | Planner,
     case: Case,
     *,
     updater: Updater | None = None,
@@ -77,7 +77,9 @@ def plans_equal(plan: Plan, other: Plan) -> bool:
     )
 
 
-def require_restorable(who: str, base: Base | Planner, updater: Updater, case: Case) -> None:
+def require_restorable(
+    who: str, base: BaseAlgorithm | Planner, updater: Updater, case: Case
+) -> None:
     """Require that a learner restored from its snapshot continues like the original.
 
     Each learner gets a copy of the parts, as in a new process, so that state which a part keeps

@@ -10,7 +10,7 @@ from belated.checks.learners import current_counts, current_plan, make_learner, 
 from belated.checks.samples import EPISODES, Case, sample_case, sample_cases
 from belated.checks.suite import part_name, require
 from belated.episode import Floats, Ints, Shape
-from belated.learner.bases.base import Base
+from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.plan import Plan, Planner, plan
 
 TOLERANCE: Final = 1e-9
@@ -19,9 +19,9 @@ TOLERANCE: Final = 1e-9
 Shapes = Sequence[Shape]
 
 
-def make_plan(base: Base | Planner, case: Case) -> Plan:
+def make_plan(base: BaseAlgorithm | Planner, case: Case) -> Plan:
     """Return the plan of `base` for the observations of `case`."""
-    if not isinstance(base, Base):
+    if not isinstance(base, BaseAlgorithm):
         return plan_with_inputs(base, case)[0]
     if not base.stepwise:
         return plan(base, case.n, case.m, case.rewards, episodes=EPISODES)
@@ -36,14 +36,14 @@ def plan_with_inputs(base: Planner, case: Case) -> tuple[Plan, tuple[Ints, Ints,
     return base.plan(*inputs, EPISODES), inputs
 
 
-def sample_plans(base: Base | Planner, shapes: Shapes) -> Iterator[tuple[Shape, Plan]]:
+def sample_plans(base: BaseAlgorithm | Planner, shapes: Shapes) -> Iterator[tuple[Shape, Plan]]:
     """Yield the shape and the plan of `base` for each sample case of `shapes`."""
     for shape in shapes:
         for case in sample_cases(shape):
             yield shape, make_plan(base, case)
 
 
-def has_valid_shapes(base: Base | Planner, shapes: Shapes) -> None:
+def has_valid_shapes(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that plans of `base` are finite arrays of the right shapes, on problems of `shapes`.
 
     A plan is a policy (H, S), q (H, S, A) and v (H + 1, S), where v is 0 after the last step.
@@ -73,7 +73,7 @@ def has_valid_shapes(base: Base | Planner, shapes: Shapes) -> None:
         require((v[H] == 0).all(), f"{who} gives v[H] = {v[H]}; it must be 0 after the last step.")
 
 
-def is_greedy(base: Base | Planner, shapes: Shapes) -> None:
+def is_greedy(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that the policy of `base` maximizes q and v is the maximum, on problems of `shapes`."""
     who = part_name(base)
     for _, made in sample_plans(base, shapes):
@@ -87,14 +87,14 @@ def is_greedy(base: Base | Planner, shapes: Shapes) -> None:
             )
         gap = v[:-1] - best
         # a stepwise base may limit v but not q
-        stepwise = isinstance(base, Base) and base.stepwise
+        stepwise = isinstance(base, BaseAlgorithm) and base.stepwise
         for h, s in np.argwhere(gap > TOLERANCE if stepwise else abs(gap) > TOLERANCE)[:1]:
             raise AssertionError(
                 f"{who} gives v[{h}, {s}] = {v[h, s]}; the largest q is {best[h, s]}."
             )
 
 
-def stays_in_range(base: Base | Planner, shapes: Shapes) -> None:
+def stays_in_range(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that v of `base` is in 0 .. number of steps left, on problems of `shapes`."""
     for shape, made in sample_plans(base, shapes):
         v = np.asarray(made.v)
@@ -106,7 +106,7 @@ def stays_in_range(base: Base | Planner, shapes: Shapes) -> None:
             )
 
 
-def is_pure(base: Base | Planner, shapes: Shapes) -> None:
+def is_pure(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that plans of `base` depend on the counts alone and leave them unchanged.
 
     Plans for problems of `shapes` are repeated, made after other plans, and made in a learner.
@@ -126,7 +126,7 @@ def is_pure(base: Base | Planner, shapes: Shapes) -> None:
         for episode in many.episodes[:50]:
             learner.observe([episode])
         learner.observe(many.episodes[50:])
-        if isinstance(base, Base):
+        if isinstance(base, BaseAlgorithm):
             after = current_counts(learner)
         else:
             _, after = plan_with_inputs(base, many)
@@ -141,19 +141,19 @@ def is_pure(base: Base | Planner, shapes: Shapes) -> None:
             )
 
 
-def depends_on_counts_only(base: Base | Planner, shape: Shape) -> bool:
+def depends_on_counts_only(base: BaseAlgorithm | Planner, shape: Shape) -> bool:
     """Return whether the plan of `base` for a problem of size `shape` ignores earlier plans."""
-    if not isinstance(base, Base):
+    if not isinstance(base, BaseAlgorithm):
         return True
-    return not (base.ties == "random" or base.stepwise or base.monotone or is_sampled(base, shape))
+    return not (base.random_ties or base.stepwise or base.is_monotone or is_sampled(base, shape))
 
 
-def is_sampled(base: Base | Planner, shape: Shape) -> bool:
+def is_sampled(base: BaseAlgorithm | Planner, shape: Shape) -> bool:
     """Return whether `base` draws its plans at random for a problem of size `shape`."""
-    return isinstance(base, Base) and base.kernel(shape, EPISODES).drawn
+    return isinstance(base, BaseAlgorithm) and base.backup_rule(shape, EPISODES).samples
 
 
-def ignores_arrival_order(base: Base | Planner, shapes: Shapes) -> None:
+def ignores_arrival_order(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that plans of `base` do not depend on the order of arrival, on problems of `shapes`."""
     for shape in shapes:
         case = sample_case(shape, 3, episodes=40)
@@ -171,14 +171,14 @@ def ignores_arrival_order(base: Base | Planner, shapes: Shapes) -> None:
         )
 
 
-def accepts_pooled_counts(base: Base | Planner, shapes: Shapes) -> None:
+def accepts_pooled_counts(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that `base` treats pooled counts as counts of every step, on problems of `shapes`."""
     for shape in shapes:
         if is_sampled(base, shape):  # one sample for all steps differs from one for each
             continue
         case = sample_case(shape, 4, episodes=60)
         n, m, H = case.n[0], case.m[0], shape.horizon
-        if isinstance(base, Base):
+        if isinstance(base, BaseAlgorithm):
             pooled = plan(base, n, m, case.rewards, episodes=EPISODES, horizon=H)
         else:
             pooled = make_plan(base, case._replace(n=n[None], m=m[None]))

@@ -14,8 +14,8 @@ from belated.checks.suite import Check, by_name, part_name, require, run_checks,
 from belated.delays.laws import geometric
 from belated.episode import Bools
 from belated.learner.bases.ucrl2 import UCRL2
-from belated.learner.updaters.updater import Explorer, Outset, Sight, Updater
-from belated.simulation.simulate import Setting
+from belated.learner.updaters.updater import Arrival, EpochStart, Explorer, Updater
+from belated.simulation.setting import Setting
 
 BASE: Final = UCRL2(scale=0.1)
 SHAPE: Final = SHAPES[-1]
@@ -62,10 +62,10 @@ def check_updater(updater: Updater, *, without: Collection[str] = ()) -> None:
 
 def alpha_at(updater: Updater, mean_delay: float) -> float:
     """Return the alpha that `updater` chooses for an epoch after delays of mean `mean_delay`."""
-    return updater.pace(Outset(SHAPE, EPISODES, BASE.name, BASE.delta, mean_delay))
+    return updater.epoch_alpha(EpochStart(SHAPE, EPISODES, BASE.name, BASE.delta, mean_delay))
 
 
-def sample_arrivals(updater: Updater, count: int = 50) -> list[Sight]:
+def sample_arrivals(updater: Updater, count: int = 50) -> list[Arrival]:
     """Return `count` random arrivals, with the alpha that `updater` chooses."""
     random = np.random.default_rng(0)
     H, S, A = SHAPE.table
@@ -78,7 +78,7 @@ def sample_arrivals(updater: Updater, count: int = 50) -> list[Sight]:
         np.add.at(counts, rows, 1)
         since_plan = arrived + int(random.integers(0, 9))
         alpha = alpha_at(updater, 2.0)
-        arrivals.append(Sight(counts, epoch_counts, rows, arrived, since_plan, alpha))
+        arrivals.append(Arrival(counts, epoch_counts, rows, arrived, since_plan, alpha))
     return arrivals
 
 
@@ -103,7 +103,7 @@ def is_pure(updater: Updater) -> None:
         "depend only on its argument.",
     )
     for before, after in zip(sample_arrivals(updater), arrivals, strict=True):
-        for name in Sight._fields:
+        for name in Arrival._fields:
             require(
                 np.array_equal(getattr(before, name), getattr(after, name)),
                 f"{who} changes {name} of its argument; it may only read it.",
@@ -114,7 +114,7 @@ def ignores_row_order(updater: Updater) -> None:
     """Check that `due` of `updater` does not depend on the order of the rows of an arrival."""
     random = np.random.default_rng(1)
     for arrival in sample_arrivals(updater):
-        shuffled = arrival._replace(touched=random.permutation(arrival.touched))
+        shuffled = arrival._replace(rows=random.permutation(arrival.rows))
         require(
             updater.due(arrival) == updater.due(shuffled),
             f"{part_name(updater)}.due returns a different value when the same rows are in a "
@@ -125,7 +125,7 @@ def ignores_row_order(updater: Updater) -> None:
 def ignores_empty_arrival(updater: Updater) -> None:
     """Check that `updater` does not plan if nothing has arrived since the last plan."""
     for arrival in sample_arrivals(updater):
-        empty = Sight(arrival.n, arrival.n, arrival.touched[:0], 0, 0, arrival.alpha)
+        empty = Arrival(arrival.counts, arrival.counts, arrival.rows[:0], 0, 0, arrival.alpha)
         require(
             not updater.due(empty),
             f"{part_name(updater)} plans although nothing has arrived since the last plan.",
@@ -137,7 +137,7 @@ def plans_eventually(updater: Updater) -> None:
     rows = np.arange(math.prod(SHAPE.table))
     counts = np.full(rows.size, 1000)
     for mean_delay in (0.0, 100.0):
-        arrival = Sight(1000 * counts, counts, rows, 1, 10**6, alpha_at(updater, mean_delay))
+        arrival = Arrival(1000 * counts, counts, rows, 1, 10**6, alpha_at(updater, mean_delay))
         require(
             updater.due(arrival),
             f"{part_name(updater)} does not plan after a million arrivals that multiplied every "
@@ -147,7 +147,7 @@ def plans_eventually(updater: Updater) -> None:
 
 def has_valid_alpha(updater: Updater) -> None:
     """Check that `updater` chooses a number as alpha, the same for equal arguments."""
-    who = f"{part_name(updater)}.{Updater.pace.__name__}"
+    who = f"{part_name(updater)}.{Updater.epoch_alpha.__name__}"
     for mean_delay in (0.0, 3.5, 1e4):
         alpha = alpha_at(updater, mean_delay)
         require(

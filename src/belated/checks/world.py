@@ -15,7 +15,7 @@ from belated.learner.bases.ucbvi_ch import UCBVI_CH
 from belated.learner.updaters import Active
 from belated.mdp.model import MDP, PROBABILITY_TOLERANCE
 from belated.mdp.play import play
-from belated.simulation.simulate import Setting
+from belated.simulation.setting import Setting
 
 PLAYED_STEPS: Final = 8000
 """Approximate number of steps to play."""

@@ -73,7 +73,7 @@ def checked(states: int, actions: int, horizon: int) -> "Shape":
 
 def check_size(name: str, value: int, most: int) -> None:
     """Refuse a number of nothing, and one too large to compute with."""
-    from belated.episode import check_integer
+    from belated.arguments import check_integer
 
     with sentence(f"--{name}"):
         check_integer(name, value, 1)

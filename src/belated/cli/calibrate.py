@@ -81,8 +81,8 @@ class Asked:
 
     def parts(self) -> dict[str, Any]:
         """What the words stand for, as arguments."""
+        from belated.arguments import check_choice
         from belated.delays import parse as parse_delay
-        from belated.learner.bases.base import check_choice
         from belated.sweep.names import parse_base, parse_updater, parse_world
 
         with sentence("--world"):

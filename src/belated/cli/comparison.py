@@ -50,7 +50,7 @@ def compare(
     given: Sequence[str],
 ) -> Comparison:
     """Check everything, and name every setting by what tells it from the others."""
-    from belated.learner.bases.base import check_choice
+    from belated.arguments import check_choice
     from belated.sweep.cell import Cell, plain_delay
     from belated.sweep.names import parse_base, parse_updater, parse_world
 

@@ -25,8 +25,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from belated.arguments import check_integer
 from belated.compiled import kernel
-from belated.episode import Floats, Ints, check_integer
+from belated.episode import Floats, Ints
 from belated.randomness import DELAY, check_seed
 from belated.randomness import uniform as uniform_at
 

@@ -7,9 +7,10 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
+from belated.arguments import check_integer
 from belated.delays.laws import NEVER, Law
 from belated.delays.queue import Queue
-from belated.episode import Episode, Shape, check_integer
+from belated.episode import Episode, Shape
 from belated.gym.environment import WorldEnv
 from belated.mdp.rewards import Affine
 from belated.randomness import check_seed

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from belated.episode import Floats, Ints, Policy, check_integer
+from belated.arguments import check_integer
+from belated.episode import Floats, Ints, Policy
 from belated.exact.values import optimal_table, policy_table
 from belated.gym.delayed import DelayedFeedback
 from belated.learner.learner import Learner

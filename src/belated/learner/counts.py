@@ -1,9 +1,9 @@
-"""N' and M': sparse, growable counts of what has been observed.
+"""Counts N' and M' of observed visits and transitions: sparse and growable.
 
 A row is one (stage, state, action): row = (stage * S + state) * A + action. Its observed
-successors sit side by side in a shared pool, in the order of their index, so that no sum over
-them depends on who came first. A block holds a power of two of them and moves when it is full.
-With pooled counts there is one stage, and every step of an episode counts into it.
+successors are adjacent in a shared pool, in increasing order, so that no sum over them depends on
+the order of arrival. A block holds a power of two of them and moves when it is full. With pooled
+counts there is one stage, which counts every step of an episode.
 """
 
 from typing import NamedTuple, TypeVar
@@ -18,51 +18,65 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 class Counts(NamedTuple):
-    """Plain arrays, so that compiled code, snapshots and later a GPU can all use them."""
+    """Sparse counts as plain arrays, shared by compiled code and snapshots."""
 
     n: NDArray[np.int64]  # (rows) N'(h, s, a)
     visits: NDArray[np.int64]  # (stages, S) N'(h, s)
-    start: NDArray[np.int64]  # (rows) where the row's block begins in the pool
-    size: NDArray[np.int32]  # (rows) how many successors it holds
+    start: NDArray[np.int64]  # (rows) start of the row's block in the pool
+    size: NDArray[np.int32]  # (rows) number of successors observed
     succ: NDArray[np.int32]  # (pool) successor states
     m: NDArray[np.int64]  # (pool) M'(h, s, a, succ)
-    head: NDArray[np.int32]  # (stages, S) the newest link to a row with this successor, or -1
-    link_row: NDArray[np.int32]  # (links) the row
-    link_next: NDArray[np.int32]  # (links) the link before it, or -1
-    used: NDArray[np.int64]  # (3) of the pool, of the links, and the most successors of a row
+    head: NDArray[np.int32]  # (stages, S) last link to a row with this successor, or -1
+    link_row: NDArray[np.int32]  # (links) row
+    link_next: NDArray[np.int32]  # (links) previous link, or -1
+    used: NDArray[np.int64]  # (3) pool used, links used, largest number of successors of a row
 
 
-def empty(shape: Shape, stages: int) -> Counts:
-    """Counts of nothing; `stages` is H, or 1 for pooled counts."""
+def empty_counts(shape: Shape, stages: int) -> Counts:
+    """Return zero counts for a problem of size `shape`; `stages` is H, or 1 for pooled counts."""
     S, rows = shape.states, stages * shape.states * shape.actions
-    room = 256
+    capacity = 256
     return Counts(
         n=np.zeros(rows, np.int64),
         visits=np.zeros((stages, S), np.int64),
         start=np.zeros(rows, np.int64),
         size=np.zeros(rows, np.int32),
-        succ=np.zeros(room, np.int32),
-        m=np.zeros(room, np.int64),
+        succ=np.zeros(capacity, np.int32),
+        m=np.zeros(capacity, np.int64),
         head=np.full((stages, S), -1, np.int32),
-        link_row=np.zeros(room, np.int32),
-        link_next=np.zeros(room, np.int32),
+        link_row=np.zeros(capacity, np.int32),
+        link_next=np.zeros(capacity, np.int32),
         used=np.zeros(3, np.int64),
     )
 
 
 @inlined
 def has_room(counts: Counts, steps: int) -> bool:
-    """Whether so many transitions can be added, whatever they are."""
-    dearest = 2 * (counts.used[2] + steps)
+    """Return whether `counts` has room for any `steps` more transitions."""
+    largest_block = 2 * (counts.used[2] + steps)
     return (
-        counts.used[0] + steps * dearest <= counts.succ.size
+        counts.used[0] + steps * largest_block <= counts.succ.size
         and counts.used[1] + steps <= counts.link_row.size
     )
 
 
 @inlined
 def add(counts: Counts, row: int, stage: int, state: int, successor: int, times: int) -> None:
-    """Count `times` transitions; there must be room for one, see `has_room`."""
+    """Count transitions; there must be room for one, see `has_room`.
+
+    Parameters
+    ----------
+    counts : Counts
+        Changed in place.
+    row : int
+        Row of the transition.
+    stage, state : int
+        Stage and state of the row.
+    successor : int
+        Next state.
+    times : int
+        How often the transition was observed.
+    """
     at = counts.start[row]
     end = at + counts.size[row]
     while at < end and counts.succ[at] < successor:
@@ -76,17 +90,34 @@ def add(counts: Counts, row: int, stage: int, state: int, successor: int, times:
 
 @kernel
 def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int:
-    """Open a place for a new successor at `at`; returns where that is now."""
+    """Make room for a new successor in the block of a row.
+
+    Parameters
+    ----------
+    counts : Counts
+        Changed in place.
+    row, stage : int
+        Row, and its stage.
+    successor : int
+        Next state, not yet in the row's block.
+    at : int
+        Position in the pool at which it belongs.
+
+    Returns
+    -------
+    int
+        Its position in the pool, which differs from `at` if the block had to move.
+    """
     size = np.int64(counts.size[row])
     first = counts.start[row]
     if size & (size - 1) == 0:  # empty, or a block that is full
-        fresh = counts.used[0]
+        block = counts.used[0]
         counts.used[0] += max(1, 2 * size)
         for j in range(size):
-            counts.succ[fresh + j] = counts.succ[first + j]
-            counts.m[fresh + j] = counts.m[first + j]
-        at += fresh - first
-        first = fresh
+            counts.succ[block + j] = counts.succ[first + j]
+            counts.m[block + j] = counts.m[first + j]
+        at += block - first
+        first = block
         counts.start[row] = first
     for j in range(first + size, at, -1):
         counts.succ[j] = counts.succ[j - 1]
@@ -103,28 +134,8 @@ def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int
     return at
 
 
-@kernel
-def add_steps(counts: Counts, rows: Ints, states: Ints, successors: Ints, first: int) -> int:
-    """Count transitions from `first` on, as long as there is room; returns where it ended."""
-    stage_rows = counts.n.size // counts.visits.shape[0]
-    for i in range(first, rows.size):
-        if not has_room(counts, 1):
-            return i
-        add(counts, rows[i], rows[i] // stage_rows, states[i], successors[i], 1)
-    return rows.size
-
-
-def added(counts: Counts, rows: Ints, states: Ints, successors: Ints) -> Counts:
-    """The same counts with these transitions, and with more room if they need it."""
-    done = add_steps(counts, rows, states, successors, 0)
-    while done < rows.size:
-        counts = roomy(counts, 1)
-        done = add_steps(counts, rows, states, successors, done)
-    return counts
-
-
-def roomy(counts: Counts, steps: int) -> Counts:
-    """The same counts with room for so many transitions more, and for as many again as it has."""
+def with_room(counts: Counts, steps: int) -> Counts:
+    """Return `counts` with room for `steps` more transitions, doubling its capacity as needed."""
     while not has_room(counts, steps):
         counts = counts._replace(
             succ=_doubled(counts.succ),
@@ -140,19 +151,35 @@ def _doubled(array: NDArray[Number]) -> NDArray[Number]:
 
 
 def from_dense(shape: Shape, transitions: Ints) -> Counts:
-    """Counts of a dense M', (H, S, A, S), or (S, A, S) for pooled ones."""
+    """Return the counts of a dense array of `transitions`.
+
+    Parameters
+    ----------
+    shape : Shape
+        Size of the problem.
+    transitions : Ints
+        M', (H, S, A, S), or (S, A, S) for pooled counts.
+
+    Returns
+    -------
+    Counts
+        The same counts in sparse form.
+    """
     S, A = shape.states, shape.actions
-    counts = empty(shape, 1 if transitions.ndim == 3 else shape.horizon)
+    counts = empty_counts(shape, 1 if transitions.ndim == 3 else shape.horizon)
     table = transitions.reshape(-1, S)
     for row, y in np.argwhere(table > 0):
         stage, state = divmod(int(row) // A, S)
-        counts = roomy(counts, 1)
+        counts = with_room(counts, 1)
         add(counts, int(row), stage, state, int(y), int(table[row, y]))
     return counts
 
 
 def to_dense(shape: Shape, counts: Counts) -> tuple[Ints, Ints]:
-    """(N', M') as (stages, S, A) and (stages, S, A, S); pooled counts are one stage."""
+    """Return `counts` as dense arrays N' (stages, S, A) and M' (stages, S, A, S).
+
+    `shape` is the size of the problem; pooled counts have one stage.
+    """
     stages, S = counts.visits.shape
     A = shape.actions
     m = np.zeros((counts.n.size, S), np.int64)

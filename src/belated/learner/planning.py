@@ -1,118 +1,43 @@
 """Backward induction, shared by every base.
 
-`sweep` computes the whole table from nothing: the obvious way, which faster ones must match to
-the bit. Each value is one call of the base's backup, a pure function of what it reads.
+`plan_all` computes the whole table from nothing: the obvious method, which incremental planning
+must match to the bit. Each value is one call of the base's backup, a pure function of what it
+reads.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import address, inlined, interpreted, kernel
-from belated.episode import Floats, Shape
-from belated.learner.backup import Batch, as_backup
-from belated.learner.bases.base import Base, Kernel
-from belated.learner.counts import Counts
+from belated.compiled import address, inlined, kernel
+from belated.episode import Floats
+from belated.learner.backup import BackupCall, Batch
+from belated.learner.state import READS_ORDER, Config, LearnerState, PlanTable
 from belated.randomness import TIES, uniform
 
-TOLERANCE: Final = 1e-11
-"""Values this close are tied when ties are broken at random."""
-
-READS: Final = ("successors", "best", "extremes", "everything", "order")
-BEST: Final = READS.index("best")
-EVERYTHING: Final = READS.index("everything")
-ORDER: Final = READS.index("order")
-
-
-class Rules(NamedTuple):
-    """What a compiled planner knows of a base beside its backup."""
-
-    reads: int  # an index into READS
-    reads_visits: bool
-    monotone: bool
-    random_ties: bool
-    drawn: bool  # whether every plan is drawn anew
-
-
-class Table(NamedTuple):
-    """A plan: optimistic values, and the policy that is greedy for them."""
-
-    q: NDArray[np.float64]  # (H, S * A)
-    v: NDArray[np.float64]  # (H + 1, S); the last row is zero
-    actions: NDArray[np.int32]  # (H, S)
-    top: NDArray[np.float64]  # (H + 1) the largest v
-    low: NDArray[np.float64]  # (H + 1) the smallest v
-    order: NDArray[np.int32]  # (H + 1, S) states by v, largest first
-
-
-class Ties(NamedTuple):
-    """How equally good actions are told apart in one plan, and the address of what it draws."""
-
-    random: bool
-    seed: np.uint64
-    plan: int  # the plan's number, from 0, plus the instance's number times 2**32
-
-
-class Scratch(NamedTuple):
-    """Working space of one planner; holds nothing between two plans but the last stamp."""
-
-    rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
-    out: NDArray[np.float64]  # (S * A) and what they come to
-    row_stamp: NDArray[np.int64]  # (S * A) the last visit that listed the row
-    states: NDArray[np.int32]  # (S) states of this stage with a Q that moved
-    state_stamp: NDArray[np.int64]  # (S)
-    moved: NDArray[np.int32]  # (S) states of the stage before with a value that moved
-    stamp: NDArray[np.int64]  # (1) counts the visits of a stage
-    state_of: NDArray[np.int32]  # (S * A) the state of each row
-    all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
-    nothing: NDArray[np.int64]  # (S) zeros: nobody visits a step after the last
-
-
-def rules_of(base: Base, kernel: Kernel) -> Rules:
-    """The rules of a base and its kernel."""
-    return Rules(
-        READS.index(kernel.reads),
-        kernel.reads_visits,
-        base.monotone and not kernel.drawn,  # a draw is no bound on the next
-        base.ties == "random",
-        kernel.drawn,
-    )
-
-
-def blank(shape: Shape) -> Table:
-    """A table in which nothing has been planned yet."""
-    H, S, A = shape.table
-    return Table(
-        q=np.full((H, S * A), np.inf),
-        v=np.zeros((H + 1, S)),
-        actions=np.zeros((H, S), np.int32),
-        top=np.zeros(H + 1),
-        low=np.zeros(H + 1),
-        order=np.tile(np.arange(S, dtype=np.int32), (H + 1, 1)),
-    )
-
-
-def scratch(shape: Shape) -> Scratch:
-    """Working space for a problem of this shape."""
-    S, A = shape.states, shape.actions
-    return Scratch(
-        rows=np.zeros(S * A, np.int32),
-        out=np.zeros(S * A),
-        row_stamp=np.zeros(S * A, np.int64),
-        states=np.zeros(S, np.int32),
-        state_stamp=np.zeros(S, np.int64),
-        moved=np.zeros(S, np.int32),
-        stamp=np.zeros(1, np.int64),
-        state_of=np.repeat(np.arange(S, dtype=np.int32), A),
-        all_rows=np.arange(S * A, dtype=np.int32),
-        nothing=np.zeros(S, np.int64),
-    )
+TIE_TOLERANCE: Final = 1e-11
+"""Largest difference of values that are tied when ties are broken at random."""
 
 
 @inlined
-def peak(q: Floats, h: int, s: int, A: int) -> int:
-    """The lowest action with the largest Q."""
+def first_best(q: Floats, h: int, s: int, A: int) -> int:
+    """Return the lowest action with the largest Q.
+
+    Parameters
+    ----------
+    q : Floats
+        (H, S * A).
+    h, s : int
+        Step and state.
+    A : int
+        Number of actions.
+
+    Returns
+    -------
+    int
+        Action.
+    """
     best = 0
     for a in range(1, A):
         if q[h, s * A + a] > q[h, s * A + best]:
@@ -121,24 +46,68 @@ def peak(q: Floats, h: int, s: int, A: int) -> int:
 
 
 @inlined
-def choose(q: Floats, h: int, s: int, A: int, best: int, ties: Ties) -> int:
-    """The greedy action at (h, s), of which `best` is the first."""
-    if not ties.random:
+def choose(config: Config, q: Floats, plan: int, h: int, s: int, A: int, best: int) -> int:
+    """Return the greedy action, with ties broken as configured.
+
+    Parameters
+    ----------
+    config : Config
+        Tells how ties are broken.
+    q : Floats
+        (H, S * A).
+    plan : int
+        Number of the plan, which addresses random ties.
+    h, s : int
+        Step and state.
+    A : int
+        Number of actions.
+    best : int
+        `first_best` of this cell.
+
+    Returns
+    -------
+    int
+        Action.
+    """
+    if not config.random_ties:
         return best
-    least = q[h, s * A + best] - TOLERANCE
+    limit = q[h, s * A + best] - TIE_TOLERANCE
     tied = 0
     for a in range(A):
-        tied += q[h, s * A + a] >= least
-    return draw_tie(q, h, s, A, least, tied, ties) if tied > 1 else best
+        tied += q[h, s * A + a] >= limit
+    return draw_tied(config.seed, q, plan, h, s, A, limit, tied) if tied > 1 else best
 
 
 @kernel
-def draw_tie(q: Floats, h: int, s: int, A: int, least: float, tied: int, ties: Ties) -> int:
-    """One of the `tied` actions worth at least `least`, by the address of (plan, h, s)."""
-    skip = int(uniform(ties.seed, TIES, ties.plan, h * (q.shape[1] // A) + s) * tied)
+def draw_tied(
+    seed: np.uint64, q: Floats, plan: int, h: int, s: int, A: int, limit: float, tied: int
+) -> int:
+    """Return one of several tied actions, drawn at the address (plan, h, s).
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the learner.
+    q : Floats
+        (H, S * A).
+    plan, h, s : int
+        Number of the plan, step and state.
+    A : int
+        Number of actions.
+    limit : float
+        Smallest Q of a tied action.
+    tied : int
+        Number of tied actions.
+
+    Returns
+    -------
+    int
+        Action.
+    """
+    skip = int(uniform(seed, TIES, plan, h * (q.shape[1] // A) + s) * tied)
     action = 0
     for a in range(A):
-        if q[h, s * A + a] >= least:
+        if q[h, s * A + a] >= limit:
             if skip == 0:
                 action = a
             skip -= 1
@@ -146,22 +115,22 @@ def draw_tie(q: Floats, h: int, s: int, A: int, least: float, tied: int, ties: T
 
 
 @inlined
-def after(v: Floats, h: int, x: int, y: int) -> bool:
-    """Whether state x comes after y in the order of V~_h."""
+def follows(v: Floats, h: int, x: int, y: int) -> bool:
+    """Return whether state `x` comes after `y` in the order of `v` at step `h`, largest first."""
     return v[h, x] < v[h, y] or (v[h, x] == v[h, y] and x > y)
 
 
 @kernel
-def order_states(table: Table, h: int) -> None:
-    """Note the order of V~_h, and so its extremes.
+def order_states(table: PlanTable, h: int) -> None:
+    """Update the order and the extremes of V~_h in `table` at step `h`.
 
-    Equal values go by index, so there is one order only; it is close to the last one, for which
-    insertion is quick.
+    Equal values are ordered by index, so that the order is unique. It is close to the previous
+    one, for which insertion sort is fast.
     """
     for i in range(1, table.order.shape[1]):
         y = table.order[h, i]
         at = i
-        while at > 0 and after(table.v, h, table.order[h, at - 1], y):
+        while at > 0 and follows(table.v, h, table.order[h, at - 1], y):
             table.order[h, at] = table.order[h, at - 1]
             at -= 1
         table.order[h, at] = y
@@ -170,8 +139,8 @@ def order_states(table: Table, h: int) -> None:
 
 
 @kernel
-def find_extremes(table: Table, h: int) -> None:
-    """Note the largest and the smallest V~_h."""
+def find_extremes(table: PlanTable, h: int) -> None:
+    """Update the largest and the smallest V~_h in `table` at step `h`."""
     top = low = table.v[h, 0]
     for s in range(1, table.v.shape[1]):
         top = max(top, table.v[h, s])
@@ -183,91 +152,94 @@ def find_extremes(table: Table, h: int) -> None:
 @inlined
 def back_up(
     batch: Batch,
-    constants: Floats,
-    counts: Counts,
-    rewards: Floats,
-    table: Table,
-    work: Scratch,
+    config: Config,
+    state: LearnerState,
+    plan: int,
     h: int,
-    ties: Ties,
     rows: NDArray[np.int32],
-    listed: int,
+    count: int,
 ) -> None:
-    """work.out[i] = Q_h of rows[i], for the first `listed` rows."""
+    """Store Q_h of some rows in `state.scratch.out`.
+
+    Parameters
+    ----------
+    batch : Batch
+        Backup of the base for several rows.
+    config : Config
+        Configuration of the learner.
+    state : LearnerState
+        Counts, rewards and the values of step h + 1.
+    plan : int
+        Number of the plan.
+    h : int
+        Step.
+    rows : NDArray
+        (S * A) rows s * A + a.
+    count : int
+        Number of rows to compute.
+    """
+    counts, table, scratch = state.counts, state.table, state.scratch
     H, S = table.actions.shape
     pooled = counts.visits.shape[0] == 1
-    visits = work.nothing if h == H - 1 else counts.visits[0 if pooled else h + 1]
+    visits = scratch.no_visits if h == H - 1 else counts.visits[0 if pooled else h + 1]
+    first = 0 if pooled else h * rows.size
     batch(
-        address(constants),
-        constants.size,
-        h,
-        H,
-        S,
-        rows.size // S,
-        address(table.v[h + 1]),
-        address(visits),
-        table.top[h + 1],
-        table.low[h + 1],
-        address(table.order[h + 1]),
-        ties.seed,
-        ties.plan,
-        address(counts.n),
-        address(counts.start),
-        address(counts.size),
-        address(counts.succ),
-        address(counts.m),
-        address(rewards[h]),
-        0 if pooled else h * rows.size,
-        address(rows),
-        listed,
-        address(work.out),
+        BackupCall(
+            constants=address(config.constants),
+            constants_size=config.constants.size,
+            h=h,
+            horizon=H,
+            states=S,
+            actions=rows.size // S,
+            v=address(table.v[h + 1]),
+            visits=address(visits),
+            top=table.top[h + 1],
+            low=table.low[h + 1],
+            order=address(table.order[h + 1]),
+            seed=config.seed,
+            plan=plan,
+            n=address(counts.n),
+            start=address(counts.start),
+            size=address(counts.size),
+            succ=address(counts.succ),
+            m=address(counts.m),
+            rewards=address(state.rewards[h]),
+            first=first,
+            rows=address(rows),
+            count=count,
+            out=address(scratch.out),
+        )
     )
 
 
 @kernel
-def sweep(
-    batch: Batch,
-    constants: Floats,
-    rules: Rules,
-    counts: Counts,
-    rewards: Floats,
-    ties: Ties,
-    table: Table,
-    work: Scratch,
-) -> None:
-    """Plan every stage from the last to the first; `rewards` is (H, S * A)."""
+def plan_all(batch: Batch, config: Config, state: LearnerState, plan: int) -> None:
+    """Compute the table of a learner state from nothing, from the last step to the first.
+
+    Parameters
+    ----------
+    batch : Batch
+        Backup of the base for several rows.
+    config : Config
+        Configuration of the learner.
+    state : LearnerState
+        Its table is changed in place.
+    plan : int
+        Number of the plan.
+    """
+    table, scratch = state.table, state.scratch
     H, S = table.actions.shape
     A = table.q.shape[1] // S
     for h in range(H - 1, -1, -1):
-        back_up(batch, constants, counts, rewards, table, work, h, ties, work.all_rows, S * A)
+        back_up(batch, config, state, plan, h, scratch.all_rows, S * A)
         for row in range(S * A):
-            x = work.out[row]
-            table.q[h, row] = min(x, table.q[h, row]) if rules.monotone else x
+            x = scratch.out[row]
+            table.q[h, row] = min(x, table.q[h, row]) if config.monotone else x
         for s in range(S):
-            best = peak(table.q, h, s, A)
+            best = first_best(table.q, h, s, A)
             table.v[h, s] = table.q[h, s * A + best]
-            table.actions[h, s] = choose(table.q, h, s, A, best, ties)
-        if rules.reads == ORDER:
+            table.actions[h, s] = choose(config, table.q, plan, h, s, A, best)
+        if config.reads == READS_ORDER:
             order_states(table, h)
         else:
             find_extremes(table, h)
-
-
-interpreted_sweep = interpreted(sweep, back_up)
-
-
-def plan_all(
-    base: Base,
-    kernel: Kernel,
-    counts: Counts,
-    rewards: Floats,
-    ties: Ties,
-    table: Table,
-    work: Scratch,
-) -> None:
-    """Fill `table`, compiled if the backup is, in Python if it is a plain function."""
-    backup = as_backup(kernel.backup)
-    run: Any = sweep if backup.compiled else interpreted_sweep
-    rules = rules_of(base, kernel)
-    flat = rewards.reshape(table.q.shape)
-    run(backup.batch, kernel.constants, rules, counts, flat, ties, table, work)

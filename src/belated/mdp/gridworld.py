@@ -5,7 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from belated.episode import Shape, check_integer
+from belated.arguments import check_integer
+from belated.episode import Shape
 from belated.mdp.model import MDP
 
 UP: Final = 0

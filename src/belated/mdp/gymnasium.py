@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.episode import Bools, Floats, Ints, Shape, check_integer
+from belated.arguments import check_integer
+from belated.episode import Bools, Floats, Ints, Shape
 from belated.mdp.model import MDP, start_distribution
 from belated.mdp.rewards import Affine
 

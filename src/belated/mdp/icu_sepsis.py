@@ -14,7 +14,8 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from belated.episode import Bools, Floats, Shape, check_integer
+from belated.arguments import check_integer
+from belated.episode import Bools, Floats, Shape
 from belated.mdp.model import MDP, Draws
 
 STATES: Final = 716

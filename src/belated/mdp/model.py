@@ -19,8 +19,9 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from belated.arguments import check_integer
 from belated.compiled import inlined, kernel
-from belated.episode import Floats, Ints, Shape, check_integer
+from belated.episode import Floats, Ints, Shape
 from belated.mdp.rewards import Affine
 
 Draws = Literal["deterministic", "bernoulli", "beta"]

@@ -4,8 +4,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from belated.arguments import check_integer
 from belated.compiled import inlined
-from belated.episode import Episode, Floats, Policy, Shape, check_integer
+from belated.episode import Episode, Floats, Policy, Shape
 from belated.mdp.model import DRAWS, MDP, mean_reward, row_of
 from belated.randomness import EXPLORE, REWARD, START, TRANSITION, check_seed, uniform
 

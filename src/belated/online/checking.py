@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from belated.episode import check_integer
+from belated.arguments import check_integer
 
 LONGEST: Final = 200
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22,64}")

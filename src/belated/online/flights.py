@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from belated.learner.feedback import Parcel
+from belated.learner.feedback import Feedback
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class Flight:
     """How many had been opened by then, itself included."""
     came: int = 0
     """How many of its steps have come back, or of its rewards where only those are late."""
-    path: Parcel | None = None
+    path: Feedback | None = None
     """Where only rewards are late."""
     early: dict[int, float] = field(default_factory=dict)
     """Rewards that came before the path, by step."""
@@ -81,8 +81,8 @@ def restore_all(state: dict[str, Any]) -> dict[str, Flight]:
     return dict(zip(state["ids"].split(), flights, strict=True))
 
 
-def path_parcel(number: int, states: Any, actions: Any) -> Parcel:
+def path_parcel(number: int, states: Any, actions: Any) -> Feedback:
     """What was done in an episode whose rewards are late."""
     states, actions = np.array(states, np.int64), np.array(actions, np.int64)
     steps = np.arange(actions.size)
-    return Parcel(number, steps, states[:-1], actions, states[1:], None, late=False)
+    return Feedback(number, steps, states[:-1], actions, states[1:], None, delayed=False)

@@ -140,7 +140,7 @@ class Fold:
         # all at once, which is faster by half than one by one
         contents = json.loads(f"[{','.join(one.text for one in come)}]")
         parcels = parcels_of(zip(flights, contents, strict=True))
-        self.learner.take(parcels)
+        self.learner.absorb(parcels)
         numbered = {flight.number: flight for flight in flights}
         for number, earned in earned_by(parcels, self.spec.rewards):
             numbered[number].earned += earned

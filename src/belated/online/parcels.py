@@ -1,4 +1,4 @@
-"""Parcels: the content of feedback, as a learner takes it in.
+"""Feedbacks: the content of feedback, as a learner takes it in.
 
 Content is what `belated.online.content` says, as it stands in the ledger: checked, and every part
 of an episode once.
@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from belated.episode import Floats, Ints
-from belated.learner.feedback import Parcel
+from belated.learner.feedback import Feedback
 from belated.online.flights import Flight, path_parcel
 
 Content = dict[str, Any]
 
 
-def parcels_of(feedback: Iterable[tuple[Flight, Content]]) -> list[Parcel]:
+def parcels_of(feedback: Iterable[tuple[Flight, Content]]) -> list[Feedback]:
     """What came back of these flights, in this order; the flights take note of it.
 
     Whole episodes are most of what there is, and become parts of two or three arrays all at once.
     """
-    made: list[Parcel | None] = []
+    made: list[Feedback | None] = []
     wholes: list[tuple[int, Flight, Content]] = []
     for flight, content in feedback:
         if "states" in content:
@@ -37,13 +37,13 @@ def parcels_of(feedback: Iterable[tuple[Flight, Content]]) -> list[Parcel]:
     return [parcel for parcel in made if parcel is not None]
 
 
-def earned_by(parcels: list[Parcel], known: Floats | None) -> Iterator[tuple[int, float]]:
+def earned_by(parcels: list[Feedback], known: Floats | None) -> Iterator[tuple[int, float]]:
     """The number of each episode that brings rewards, and what they add to its return.
 
     As a learner sees it: where rewards are `known`, (S, A) or (H, S, A), what is sent counts for
     nothing. All at once, since one by one takes as long as the learner does.
     """
-    paid = [parcel for parcel in parcels if parcel.late]
+    paid = [parcel for parcel in parcels if parcel.delayed]
     if not paid:
         return
     if known is None:
@@ -58,7 +58,7 @@ def earned_by(parcels: list[Parcel], known: Floats | None) -> Iterator[tuple[int
     yield from zip((parcel.id for parcel in paid), sums.tolist(), strict=True)
 
 
-def _wholes(wholes: list[tuple[int, Flight, Content]]) -> Iterator[tuple[int, Parcel]]:
+def _wholes(wholes: list[tuple[int, Flight, Content]]) -> Iterator[tuple[int, Feedback]]:
     if not wholes:
         return
     all_states = np.array([content["states"] for _, _, content in wholes], np.int64)
@@ -70,16 +70,16 @@ def _wholes(wholes: list[tuple[int, Flight, Content]]) -> Iterator[tuple[int, Pa
         wholes, all_states, all_actions, all_rewards, strict=True
     ):
         earned = rewards if content["rewards"] else None
-        yield place, Parcel(flight.number, steps, states[:-1], actions, states[1:], earned)
+        yield place, Feedback(flight.number, steps, states[:-1], actions, states[1:], earned)
 
 
-def _steps(flight: Flight, steps: list[Content]) -> Parcel:
+def _steps(flight: Flight, steps: list[Content]) -> Feedback:
     def column(name: str) -> Ints:
         return np.array([step[name] for step in steps], np.int64)
 
     flight.came += len(steps)
     rewards = [step["reward"] for step in steps]
-    return Parcel(
+    return Feedback(
         flight.number,
         steps=column("step"),
         states=column("state"),
@@ -90,7 +90,7 @@ def _steps(flight: Flight, steps: list[Content]) -> Parcel:
     )
 
 
-def _path_and_rewards(flight: Flight, content: Content) -> Iterator[Parcel]:
+def _path_and_rewards(flight: Flight, content: Content) -> Iterator[Feedback]:
     """Rewards wait for the path, whichever comes first."""
     if "path" in content:
         flight.path = path_parcel(flight.number, **content["path"])
@@ -102,9 +102,9 @@ def _path_and_rewards(flight: Flight, content: Content) -> Iterator[Parcel]:
         flight.early = {}
 
 
-def _paid(path: Parcel, rewards: dict[int, float]) -> Parcel:
+def _paid(path: Feedback, rewards: dict[int, float]) -> Feedback:
     steps = np.array(sorted(rewards), np.int64)
-    return Parcel(
+    return Feedback(
         path.id,
         steps,
         path.states[steps],

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.episode import Floats, check_integer
+from belated.arguments import check_integer
+from belated.episode import Floats
 from belated.online.canonical import canonical
 from belated.online.checking import check_name, check_text
 

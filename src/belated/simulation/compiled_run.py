@@ -1,9 +1,8 @@
-"""The compiled engine's driver: stretches of episodes, so that callers hear back and may stop."""
+"""Driver of the compiled engine: plays episodes in blocks, between which callers regain control."""
 
-import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,217 +12,248 @@ from belated.delays.laws import longest_delay
 from belated.episode import Floats, Ints
 from belated.exact.incremental import arrays_of
 from belated.exact.values import optimal_table
-from belated.learner.backup import as_backup
-from belated.learner.bases.base import Base
-from belated.learner.counts import roomy
-from belated.learner.learner import restless
-from belated.learner.planning import rules_of
-from belated.learner.problem import Problem
-from belated.learner.status import share
-from belated.learner.stepwise import roomier
-from belated.learner.updaters import Active, ExplicitExploration, Lazy, MultiInstance
-from belated.learner.updaters.updater import Updater
+from belated.learner.backup import Backup, as_backup
+from belated.learner.problem import LearningProblem
+from belated.learner.state import PLANS, configure, with_room_for
+from belated.learner.status import share_in_flight
 from belated.mdp.model import MDP
 from belated.simulation import engine
-from belated.simulation.exploring import exploring
-from belated.simulation.ring import full, grown
+from belated.simulation.in_flight import enlarge, is_full
 from belated.simulation.run import Run, checkpoints
 from belated.theory import missing, owners, psi
-from belated.theory.alpha import lazy_terms
 
-STRETCH = 0.1
-"""Seconds between two calls of `heard`, about."""
+BLOCK_S: Final = 0.1
+"""Approximate time between two calls of `on_progress`, in seconds."""
 
-Heard = Callable[[int], None]
+OnProgress = Callable[[int], None]
 """Called with the number of episodes played since the last call; may raise to stop the run."""
 
 
-def why_not_compiled(problem: Problem, updater: Updater, parcels: int) -> str | None:
-    """Why the compiled engine cannot run this, in a few words; None if it can."""
-    base = problem.base
-    if not isinstance(base, Base):
+def why_not_compiled(problem: LearningProblem, pieces: int) -> str | None:
+    """Return why the compiled engine cannot run `problem`, in a few words, or None if it can.
+
+    `pieces` is the number of pieces in which the feedback of an episode arrives.
+    """
+    base, updater = problem.base, problem.updater
+    if problem.algorithm.planner is not None:
         return f"the base {type(base).__name__} is a Python object"
-    if JIT and not as_backup(problem.kernel.backup).compiled:
+    if JIT and not as_backup(problem.backup_rule.backup).compiled:
         return f"the backup of {type(base).__name__} is a plain Python function (see bl.backup)"
-    if type(updater) not in (Active, Lazy, ExplicitExploration, MultiInstance):
+    if updater.lazy_alpha() is None or updater.explorer(problem.shape) is not None:
         return f"the updater {type(updater).__name__} is a Python object"
-    if isinstance(updater, MultiInstance) and (parcels > 1 or problem.late_rewards):
-        return "a copy of MultiInstance hears of one episode at several times"
+    if updater.multi_instance and (pieces > 1 or problem.late_rewards):
+        return "MultiInstance needs the feedback of an episode in one piece"
     return None
 
 
 class Played(NamedTuple):
-    """What came of the episodes of one instance."""
+    """Results of the episodes of one instance."""
 
     gaps: Floats  # V* - V^pi of each
-    alphas: Floats  # of each, if it is chosen; else empty
-    tally: Ints  # the engine's
-    counts: Ints  # by row, visits that have come back
-    lost: Ints  # and visits that have not
+    alphas: Floats  # alpha of each, if it is chosen; else empty
+    tally: Ints  # counters of the engine
+    plans: int
+    arrived: Ints  # (rows) visits whose feedback arrived
+    dropped: Ints  # (rows) visits whose feedback did not
 
 
 def run_compiled(
     world: MDP,
-    problem: Problem,
-    updater: Updater,
+    problem: LearningProblem,
     delays: Ints,
     *,
-    seed: int,
     every: int,
     trace: bool,
-    planning: str,
-    heard: Heard,
+    plans: bool,
+    on_progress: OnProgress,
 ) -> Run:
-    """Play one episode for each row of delays."""
+    """Play one run in the compiled engine.
+
+    Parameters
+    ----------
+    world : MDP
+        World to play in.
+    problem : LearningProblem
+        Problem of the learner, with the seed.
+    delays : Ints
+        (episodes, pieces) delays of the feedback.
+    every : int
+        Episodes between two checkpoints.
+    trace : bool
+        Whether to record the policy of every episode.
+    plans : bool
+        False keeps the first plan.
+    on_progress : callable
+        Called with the number of episodes played since the last call.
+
+    Returns
+    -------
+    Run
+        Result.
+    """
     episodes = len(delays)
     shape = problem.shape
     policies = np.zeros((episodes if trace else 0, shape.horizon, shape.states), np.int32)
-    player = Player(world, problem, updater, planning, heard)
-    if isinstance(updater, MultiInstance):
-        played, updates, instances = play_copies(player, delays, policies)
+    player = Player(world, problem, plans, on_progress)
+    if problem.updater.multi_instance:
+        played, instances = play_instances(player, delays, policies)
     else:
-        played = player(0, np.arange(1, episodes + 1), delays, policies)
-        updates, instances = int(played.tally[engine.PLANS]) - 1, 1
+        played, instances = player(0, np.arange(1, episodes + 1), delays, policies), 1
     at = checkpoints(episodes, every)
     tally = played.tally
     mean_delay = int(tally[engine.WAITED]) / episodes
-    assert isinstance(problem.base, Base)
     return Run(
-        seed=seed,
+        seed=problem.seed,
         episodes=episodes,
         episode=at,
         regret=np.add.accumulate(played.gaps)[at - 1],
-        updates=updates,
-        epochs=updates + instances,
+        updates=played.plans - instances,
+        epochs=played.plans,
         max_missing=int(tally[engine.MAX_MISSING]),
-        optimism_broken=int(tally[engine.BROKEN]),
+        optimism_broken=int(tally[engine.OPTIMISM_BROKEN]),
         instances=instances,
         last_explored=int(tally[engine.LAST_EXPLORED]),
         longest_delay=float(longest_delay(delays)),
         missing=int(tally[engine.MISSING]),
         mean_delay=mean_delay,
-        psi=psi(mean_delay, episodes, problem.base.delta),
-        in_flight=share(played.lost, played.counts).reshape(-1, shape.states, shape.actions),
+        psi=psi(mean_delay, episodes, problem.algorithm.failure_probability),
+        in_flight=share_in_flight(played.dropped, played.arrived).reshape(
+            -1, shape.states, shape.actions
+        ),
         alpha=played.alphas[at - 1] if played.alphas.size else None,
         policies=policies if trace else None,
     )
 
 
-def play_copies(
-    play: "Player", delays: Ints, policies: NDArray[np.int32]
-) -> tuple[Played, int, int]:
-    """What came of all instances together, how often they planned, and how many they were.
+def play_instances(play: "Player", delays: Ints, policies: NDArray[np.int32]) -> tuple[Played, int]:
+    """Play a run of MultiInstance, one instance after another.
 
-    Instances do not meet: each plays its own episodes, one after another, as if there were no
-    delay. Who plays what follows from the delays alone.
+    Instances do not interact: each plays its own episodes as if there were no delay, and which
+    instance plays which episode follows from the delays alone.
+
+    Parameters
+    ----------
+    play : Player
+        Plays the episodes of one instance.
+    delays : Ints
+        (episodes, 1) delays of the feedback.
+    policies : NDArray
+        Receives the policy of every episode, unless empty.
+
+    Returns
+    -------
+    tuple[Played, int]
+        Results in the order of the episodes, and the number of instances.
     """
     taus = delays[:, 0]
     episodes = taus.size
     owner = owners(taus)
-    back = np.arange(1, episodes + 1) + taus < episodes  # before the last episode begins
+    instances = int(owner.max()) + 1
+    arrived_in_time = np.arange(1, episodes + 1) + taus < episodes
     gaps = np.zeros(episodes)
-    tally = np.zeros(engine.TALLIES, np.int64)
-    counts, lost = np.zeros((2, play.problem.rows), np.int64)
-    for instance in range(int(owner.max()) + 1):
+    tally = np.zeros(engine.TALLY_SIZE, np.int64)
+    arrived, dropped = np.zeros((2, play.problem.rows), np.int64)
+    for instance in range(instances):
         mine = np.flatnonzero(owner == instance)
         part = np.zeros((mine.size if policies.size else 0, *policies.shape[1:]), np.int32)
         own = play(instance, mine + 1, np.zeros((mine.size, 1), np.int64), part)
         gaps[mine] = own.gaps
-        tally[engine.BROKEN] += own.tally[engine.BROKEN]
-        counts += own.counts
-        # to itself, an instance never hears of its last episode
-        (counts if back[mine[-1]] else lost)[:] += own.lost
+        tally[engine.OPTIMISM_BROKEN] += own.tally[engine.OPTIMISM_BROKEN]
+        arrived += own.arrived
+        # played alone, an instance drops the feedback of its last episode
+        (arrived if arrived_in_time[mine[-1]] else dropped)[:] += own.dropped
         if policies.size:
             policies[mine] = part
     outstanding = missing(taus)
     tally[engine.MAX_MISSING] = outstanding.max()
     tally[engine.WAITED] = outstanding.sum()
     tally[engine.MISSING] = outstanding[-1] + 1
-    played = Played(gaps, np.zeros(0), tally, counts, lost)
-    return played, int(np.count_nonzero(back)), int(owner.max()) + 1
+    plans = int(np.count_nonzero(arrived_in_time)) + instances
+    return Played(gaps, np.zeros(0), tally, plans, arrived, dropped), instances
 
 
 class Player:
-    """Plays the episodes of one instance after another in one world."""
+    """Plays the episodes of one instance after another in one world.
+
+    Parameters
+    ----------
+    world : MDP
+        World to play in.
+    problem : LearningProblem
+        Problem of the learner.
+    plans : bool
+        False keeps the first plan.
+    on_progress : callable
+        Called with the number of episodes played since the last call.
+    """
 
     def __init__(
-        self, world: MDP, problem: Problem, updater: Updater, planning: str, heard: Heard
+        self, world: MDP, problem: LearningProblem, plans: bool, on_progress: OnProgress
     ) -> None:
-        base = problem.base
-        assert isinstance(base, Base)
-        self.base = base
         self.problem = problem
-        self.updater = updater
-        self.heard = heard
-        self.kernel = problem.kernel
-        self.rules = rules_of(base, self.kernel)
-        self.planning = engine.PLANNING.index(planning)
-        self.world = arrays_of(world)
-        self.v_star = optimal_table(world)[0]
-
-    def scheme(self, instance: int, episodes: int) -> engine.Scheme:
-        """What is fixed for one instance."""
-        problem, base = self.problem, self.base
-        return engine.Scheme(
-            planning=self.planning,
-            seed=problem.seed,
-            instance=instance,
-            last=episodes,
-            hope=problem.hope,
-            unknown=problem.rewards is None,
-            late_rewards=problem.late_rewards,
-            stepwise=base.stepwise,
-            restless=restless(base, self.updater),
-            auto=isinstance(self.updater, Lazy) and self.updater.alpha == "auto",
-        )
+        self.plans = plans
+        self.on_progress = on_progress
+        self.truth = engine.Truth(arrays_of(world), optimal_table(world)[0])
 
     def __call__(
         self, instance: int, labels: Ints, delays: Ints, policies: NDArray[np.int32]
     ) -> Played:
-        """Play one episode for each label, with its row of delays."""
-        problem, updater, base = self.problem, self.updater, self.base
-        episodes, parcels = delays.shape
-        scheme = self.scheme(instance, episodes)
-        alpha = updater.alpha if isinstance(updater, Lazy) else math.inf
-        terms = np.zeros(0)
-        if alpha == "auto":
-            alpha, K = math.inf, problem.episodes
-            terms = lazy_terms(problem.shape, episodes=K, base=base.name, delta=base.delta)
-        counts, mind, flying = engine.fresh(
-            problem, alpha=alpha, terms=terms, parcels=parcels, episodes=episodes
-        )
-        explore = exploring(base, updater, problem.shape)
-        batch = as_backup(self.kernel.backup).batch
-        fixed = (batch, self.kernel.constants, self.rules, scheme, self.world)
-        engine.think(*fixed, counts, mind, explore, True)
+        """Play the episodes of one instance.
+
+        Parameters
+        ----------
+        instance : int
+            Number of the instance.
+        labels : Ints
+            Numbers of its episodes in the whole run.
+        delays : Ints
+            (episodes, pieces) delays of their feedback.
+        policies : NDArray
+            Receives the policy of every episode, unless empty.
+
+        Returns
+        -------
+        Played
+            Results.
+        """
+        problem, truth = self.problem, self.truth
+        backup = problem.backup_rule.backup
+        assert isinstance(backup, Backup)
+        episodes, pieces = delays.shape
+        config = configure(problem, instance)
+        options = engine.RunOptions(last=episodes, plans=self.plans)
+        run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
+        engine.plan_and_evaluate(backup.batch, config, truth.world, run, True)
         gaps = np.zeros(episodes)
-        alphas = np.zeros(episodes if scheme.auto else 0)
-        done, stretch = 0, 32
+        alphas = np.zeros(episodes if config.auto_alpha else 0)
+        done, block = 0, 32
         while done < episodes:
-            part = slice(done, min(done + stretch, episodes))
+            part = slice(done, min(done + block, episodes))
             began = time.perf_counter()
             played = engine.advance(
-                *fixed,
-                self.v_star,
-                counts,
-                mind,
-                explore,
-                flying,
+                backup.batch,
+                config,
+                options,
+                truth,
+                run,
                 done + 1,
                 labels[part],
                 delays[part],
-                gaps[part],
-                alphas[part],
-                policies[part],
+                engine.Outputs(gaps[part], alphas[part], policies[part]),
             )
             took = time.perf_counter() - began
             if played < part.stop - part.start:
-                counts = roomy(counts, problem.shape.horizon)
-                flying = grown(flying) if full(flying, parcels) else flying
-                if scheme.stepwise:
-                    mind = mind._replace(box=roomier(mind.box, problem.shape.horizon))
-            self.heard(played)
+                run = self._with_room(run, pieces)
+            self.on_progress(played)
             done += played
-            stretch = max(1, min(4 * stretch, int(played * STRETCH / max(took, 1e-9))))
-        late = mind.earned.n if scheme.late_rewards else counts.n
-        return Played(gaps, alphas, mind.tally, late, mind.lost)
+            block = max(1, min(4 * block, int(played * BLOCK_S / max(took, 1e-9))))
+        learner = run.learner
+        arrived = learner.reward_sums.n if config.late_rewards else learner.counts.n
+        plans = int(learner.numbers[PLANS])
+        return Played(gaps, alphas, run.tally, plans, arrived, run.dropped)
+
+    def _with_room(self, run: engine.RunState, pieces: int) -> engine.RunState:
+        """Return a run with room for the feedback of another episode."""
+        heap = enlarge(run.in_flight) if is_full(run.in_flight, pieces) else run.in_flight
+        learner = with_room_for(run.learner, self.problem.shape.horizon)
+        return run._replace(learner=learner, in_flight=heap)

@@ -1,7 +1,7 @@
-"""One run in compiled code: the reference loop, bit for bit, with no Python inside.
+"""The compiled engine: one run without Python inside, bit for bit equal to the reference loop.
 
-`advance` plays a stretch of episodes on a state of plain arrays. Callers choose how long a
-stretch is, which changes nothing but how often they hear back.
+`advance` plays a number of episodes on a `RunState` of plain arrays. The number of episodes per
+call affects nothing but how often the caller regains control.
 """
 
 from typing import Final, NamedTuple
@@ -9,346 +9,349 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.buckets import Buckets, buckets, clear, put
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints
 from belated.exact.incremental import World, reevaluate
 from belated.exact.values import evaluate
-from belated.learner import stepwise
 from belated.learner.backup import Batch
-from belated.learner.bases.base import Base
-from belated.learner.counts import Counts, add, empty, has_room
-from belated.learner.incremental import begin_epoch, begin_reward_epoch, replan
-from belated.learner.planning import Rules, Scratch, Table, Ties, blank, scratch, sweep
-from belated.learner.problem import Problem
-from belated.learner.rewards import Earnings, Hope, earn, earnings, reconsider
-from belated.learner.stepwise import Inbox, Memory, learn, post
-from belated.learner.updaters.lazy import has_grown
+from belated.learner.counts import has_room
+from belated.learner.exploration import draw_action, explores
+from belated.learner.problem import LearningProblem
+from belated.learner.state import PLAN_DUE, Config, LearnerState, empty_state
+from belated.learner.updating import absorb_delayed, absorb_transition, make_plan
 from belated.mdp.model import mean_reward
 from belated.mdp.play import draw, draw_reward
 from belated.randomness import REWARD, START, TRANSITION, uniform
-from belated.simulation.exploring import Exploring, drawn, explores, note
-from belated.simulation.reference import ROUNDING
-from belated.simulation.ring import Ring, due, free_slot, full, pop, push, ring
-from belated.theory import alpha_for
+from belated.simulation.in_flight import (
+    InFlightHeap,
+    empty_heap,
+    free_slot,
+    has_arrived,
+    is_full,
+    pop,
+    push,
+)
+from belated.simulation.reference import OPTIMISM_TOLERANCE
+from belated.worklist import clear
 
-INCREMENTAL: Final = 0
-FULL: Final = 1
-NONE: Final = 2
-PLANNING: Final = ("incremental", "full", "none")
-
-
-class Scheme(NamedTuple):
-    """What is fixed before a run, beside the world and the base."""
-
-    planning: int  # an index into PLANNING
-    seed: np.uint64
-    instance: int
-    last: int  # the last episode of the run: what comes back after it is dropped
-    hope: Hope  # how rewards are guessed
-    unknown: bool  # whether they have to be
-    late_rewards: bool  # whether only they are late
-    stepwise: bool  # whether the base learns step by step
-    restless: bool  # whether every episode has a plan of its own
-    auto: bool  # whether each epoch chooses its alpha
+MISSING: Final = 0  # episodes in flight, S_k
+MAX_MISSING: Final = 1  # largest S_k so far
+OPTIMISM_BROKEN: Final = 2  # episodes with V~_1(s_1) < V*_1(s_1)
+LAST_EXPLORED: Final = 3  # last episode with an explored step
+WAITED: Final = 4  # sum of S_k
+STARTED: Final = 5  # episodes started
+TALLY_SIZE: Final = 6
 
 
-class Mind(NamedTuple):
-    """What the learner holds beside its counts, and the exact value of what it plays."""
+class Truth(NamedTuple):
+    """The world that is played, which the learner does not see."""
 
-    epoch: NDArray[np.int64]
-    touched: Buckets
-    rewards: Floats  # (H, S * A) known, or hoped for
-    earned: Earnings
-    fresh: Buckets  # rows with rewards that are not in `rewards` yet
-    table: Table
-    changed: Buckets
-    work: Scratch
-    box: Inbox
-    kept: Memory
-    alpha: Floats  # (1) of the lazy trigger; inf is active
-    terms: Floats  # of `alpha_for`
-    v_pi: Floats  # (H + 1, S)
-    tally: NDArray[np.int64]  # see below
-    lost: NDArray[np.int64]  # (rows) visits whose feedback is dropped
-    left: NDArray[np.int32]  # (episodes) parcels that have not come, if there are several
-    states: Ints  # (H + 1) the path being played
+    world: World
+    v_star: Floats  # (S) V*_1
+
+
+class RunOptions(NamedTuple):
+    """Options of a run that do not concern the learner."""
+
+    last: int  # last episode; feedback that arrives after it is dropped
+    plans: bool  # False keeps the first plan, to measure the cost of everything else
+
+
+class RunState(NamedTuple):
+    """The learner, the feedback in flight, and the exact value of the policy played."""
+
+    learner: LearnerState
+    in_flight: InFlightHeap
+    v_pi: Floats  # (H + 1, S) exact value of the policy
+    tally: NDArray[np.int64]  # (TALLY_SIZE) counters above
+    dropped: NDArray[np.int64]  # (rows) visits whose feedback is dropped
+    outstanding: NDArray[np.int32]  # (episodes) pieces not arrived, if feedback comes in several
+    states: Ints  # (H + 1) path being played
     actions: Ints  # (H)
-    paid: Floats  # (H)
+    rewards: Floats  # (H)
 
 
-PLANS: Final = 0
-MISSING: Final = 1
-MAX_MISSING: Final = 2
-BROKEN: Final = 3
-LAST_EXPLORED: Final = 4
-PLAN_DUE: Final = 5  # feedback has come that asks for a plan, which is still to be made
-WAITED: Final = 6  # the sum of S_k
-BEGUN: Final = 7
-TALLIES: Final = 8
+class Outputs(NamedTuple):
+    """Arrays that receive one entry for each episode played."""
+
+    gaps: Floats  # V*_1(s_1) - V^pi_1(s_1)
+    alphas: Floats  # alpha in force, or an empty array
+    policies: NDArray[np.int32]  # (episodes, H, S), or an empty array
 
 
-def fresh(
-    problem: Problem, *, alpha: float, terms: Floats, parcels: int, episodes: int
-) -> tuple[Counts, Mind, Ring]:
-    """Counts, mind and ring of a learner that has seen nothing and planned nothing."""
-    shape, stages, rows = problem.shape, problem.count_stages, problem.rows
-    assert isinstance(problem.base, Base)
-    H, S = shape.horizon, shape.states
-    unknown, steps = problem.rewards is None, problem.base.stepwise
-    table = blank(shape)
-    if steps:
-        stepwise.begin(shape, problem.kernel.constants, table)
-    mind = Mind(
-        epoch=np.zeros(rows, np.int64),
-        touched=buckets(stages, items=rows),
-        rewards=problem.first_rewards(),
-        earned=earnings(rows if unknown else 0),
-        fresh=buckets(stages, items=rows if unknown else 0),
-        table=table,
-        changed=buckets(H, items=H * S),
-        work=scratch(shape),
-        box=stepwise.inbox(H if steps else 0),
-        kept=stepwise.memory(rows if steps else 0),
-        alpha=np.array([alpha]),
-        terms=terms,
+def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunState:
+    """Return the state of a run before the first plan.
+
+    Parameters
+    ----------
+    problem : LearningProblem
+        Problem of the learner.
+    pieces : int
+        Pieces in which the feedback of an episode arrives: 1, or H.
+    episodes : int
+        Number of episodes.
+
+    Returns
+    -------
+    RunState
+        Initial state.
+    """
+    H, S = problem.shape.horizon, problem.shape.states
+    return RunState(
+        learner=empty_state(problem),
+        in_flight=empty_heap(H // pieces, rewards=problem.unknown_rewards),
         v_pi=np.zeros((H + 1, S)),
-        tally=np.zeros(TALLIES, np.int64),
-        lost=np.zeros(rows, np.int64),
-        left=np.full(episodes if parcels > 1 else 0, parcels, np.int32),
+        tally=np.zeros(TALLY_SIZE, np.int64),
+        dropped=np.zeros(problem.rows, np.int64),
+        outstanding=np.full(episodes if pieces > 1 else 0, pieces, np.int32),
         states=np.zeros(H + 1, np.int64),
         actions=np.zeros(H, np.int64),
-        paid=np.zeros(H),
+        rewards=np.zeros(H),
     )
-    return empty(shape, stages), mind, ring(H // parcels, rewards=unknown)
 
 
 @kernel
-def think(
-    batch: Batch,
-    constants: Floats,
-    rules: Rules,
-    scheme: Scheme,
-    world: World,
-    counts: Counts,
-    mind: Mind,
-    exploring: Exploring,
-    refresh: bool,
+def plan_and_evaluate(
+    batch: Batch, config: Config, world: World, run: RunState, refresh: bool
 ) -> None:
-    """Plan, and value the new policy exactly; guess rewards anew if it is time for that."""
-    number = mind.tally[PLANS]
-    ties = Ties(rules.random_ties, scheme.seed, number + (scheme.instance << 32))
-    table = mind.table
-    if scheme.late_rewards and refresh:
-        begin_reward_epoch(mind.earned, mind.fresh, mind.epoch)
-    if scheme.unknown and refresh:
-        reconsider(scheme.hope, mind.earned, mind.fresh, ties.plan, mind.rewards, mind.touched)
-    partly = scheme.stepwise
-    if scheme.stepwise:
-        learn(constants, mind.box, mind.kept, ties, table, mind.changed)
-    elif scheme.planning == INCREMENTAL and not rules.drawn and number > 0:
-        partly = True
-        replan(
-            batch,
-            constants,
-            rules,
-            counts,
-            mind.touched,
-            mind.rewards,
-            ties,
-            table,
-            mind.changed,
-            mind.work,
+    """Plan, and compute the exact value of the new policy.
+
+    Parameters
+    ----------
+    batch : Batch
+        Backup of the base for several rows.
+    config : Config
+        Configuration of the learner.
+    world : World
+        World that is played.
+    run : RunState
+        Changed in place.
+    refresh : bool
+        Whether late rewards may be used.
+    """
+    learner = run.learner
+    started = run.tally[STARTED]
+    mean_delay = run.tally[WAITED] / started if started > 0 else 0.0
+    partial = make_plan(batch, config, learner, refresh, mean_delay)
+    actions, explore = learner.table.actions, learner.exploration.explore
+    epsilon = learner.exploration.epsilon
+    if partial:
+        reevaluate(
+            world, actions, explore, epsilon, learner.changed, run.v_pi, learner.scratch.moved
         )
-    else:
-        sweep(batch, constants, rules, counts, mind.rewards, ties, table, mind.work)
-    explore, epsilon = exploring.explore, exploring.epsilon
-    if partly and number > 0:
-        moved = mind.work.moved
-        reevaluate(world, table.actions, explore, epsilon, mind.changed, mind.v_pi, moved)
     else:
         evaluate(
-            world.ptr,
-            world.succ,
-            world.prob,
-            world.rewards,
-            table.actions,
-            explore,
-            epsilon,
-            mind.v_pi,
+            world.ptr, world.succ, world.prob, world.rewards, actions, explore, epsilon, run.v_pi
         )
-        clear(mind.changed)
-    if scheme.late_rewards:
-        clear(mind.touched)
-    else:
-        begin_epoch(counts, mind.epoch, mind.touched)
-    mind.tally[PLANS] += 1
-    if scheme.auto and refresh:
-        begun = mind.tally[BEGUN]
-        waited = mind.tally[WAITED]
-        mind.alpha[0] = alpha_for(mind.terms, waited / begun if begun > 0 else 0.0)
+        clear(learner.changed)
 
 
 @inlined
-def note_path(counts: Counts, mind: Mind, pooled: bool) -> None:
-    """Count the transitions of the episode just played, for which there must be room."""
-    H, S = mind.table.actions.shape
-    A = mind.table.q.shape[1] // S
-    for h in range(H):
-        group = 0 if pooled else h
-        s = mind.states[h]
-        row = (group * S + s) * A + mind.actions[h]
-        add(counts, row, group, s, mind.states[h + 1], 1)
-        put(mind.touched, group, row)
+def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: int) -> None:
+    """Send off a piece of feedback of the episode just played, or drop it if it arrives too late.
 
-
-@inlined
-def send(
-    scheme: Scheme, mind: Mind, flying: Ring, pooled: bool, k: int, parcel: int, delay: int
-) -> None:
-    """Send off a parcel of the episode just played, or give it up if it would come too late."""
-    H, S = mind.table.actions.shape
-    A = mind.table.q.shape[1] // S
-    steps = flying.actions.shape[1]
-    first = parcel * steps
-    if k + delay >= scheme.last:
+    Parameters
+    ----------
+    config : Config
+        Configuration of the learner.
+    run : RunState
+        Changed in place; its heap must have room.
+    last : int
+        Last episode of the run.
+    k : int
+        Number of the episode.
+    piece : int
+        Number of the piece, 0 .. pieces - 1.
+    delay : int
+        Delay of the piece.
+    """
+    S = run.learner.table.actions.shape[1]
+    A = run.learner.table.q.shape[1] // S
+    H = run.actions.size
+    heap = run.in_flight
+    steps = heap.actions.shape[1]
+    first = piece * steps
+    if k + delay >= last:
+        pooled = run.learner.counts.visits.shape[0] == 1
         for h in range(first, first + steps):
-            row = ((0 if pooled else h) * S + mind.states[h]) * A + mind.actions[h]
-            mind.lost[row] += 1
+            row = ((0 if pooled else h) * S + run.states[h]) * A + run.actions[h]
+            run.dropped[row] += 1
         return
-    slot = free_slot(flying)
+    slot = free_slot(heap)
     for j in range(steps):
-        flying.states[slot, j] = mind.states[first + j]
-        flying.actions[slot, j] = mind.actions[first + j]
-        if scheme.unknown:
-            flying.rewards[slot, j] = mind.paid[first + j]
-    flying.states[slot, steps] = mind.states[first + steps]
-    push(flying, k if steps == H else k * H + parcel, k + delay)
+        heap.states[slot, j] = run.states[first + j]
+        heap.actions[slot, j] = run.actions[first + j]
+        if config.unknown_rewards:
+            heap.rewards[slot, j] = run.rewards[first + j]
+    heap.states[slot, steps] = run.states[first + steps]
+    push(heap, k if steps == H else k * H + piece, k + delay)
 
 
-@kernel
-def receive(scheme: Scheme, counts: Counts, mind: Mind, exploring: Exploring, flying: Ring) -> None:
-    """Take in the parcel that is due first, for which there must be room."""
-    H, S = mind.table.actions.shape
-    A = mind.table.q.shape[1] // S
-    pooled = counts.visits.shape[0] == 1
-    steps = flying.actions.shape[1]
-    number = flying.number[0]
-    slot = pop(flying)
+@inlined
+def receive(config: Config, run: RunState) -> None:
+    """Absorb the piece of feedback of `run` that arrives first; the learner must have room.
+
+    `config` is the configuration of the learner.
+    """
+    heap, learner = run.in_flight, run.learner
+    H = run.actions.size
+    steps = heap.actions.shape[1]
+    number = heap.number[0]
+    slot = pop(heap)
+    # Absorb its steps.
     first = 0 if steps == H else number % H
-    tally = mind.tally
     for j in range(steps):
-        h = first + j
-        s = int(flying.states[slot, j])
-        a = int(flying.actions[slot, j])
-        y = int(flying.states[slot, j + 1])
-        group = 0 if pooled else h
-        row = (group * S + s) * A + a
-        if not scheme.late_rewards:
-            add(counts, row, group, s, y, 1)
-            put(mind.touched, group, row)
-        if scheme.unknown:
-            earn(mind.earned, row, flying.rewards[slot, j])
-            put(mind.fresh, group, row)
-        n = mind.earned.n[row] if scheme.late_rewards else counts.n[row]
-        if has_grown(n, mind.epoch[row], mind.alpha[0]):
-            tally[PLAN_DUE] = 1
-        if exploring.seen.size > 0:
-            note(exploring, h, s, a, mind.changed)
-        if scheme.stepwise:
-            known = mind.rewards[h, s * A + a]
-            post(mind.box, row, y, flying.rewards[slot, j] if scheme.unknown else known)
+        s = int(heap.states[slot, j])
+        a = int(heap.actions[slot, j])
+        y = int(heap.states[slot, j + 1])
+        if not config.late_rewards:
+            absorb_transition(learner, first + j, s, a, y)
+        reward = heap.rewards[slot, j] if config.unknown_rewards else 0.0
+        absorb_delayed(config, learner, first + j, s, a, y, reward)
+    # Has all of the episode arrived?
     if steps == H:
-        tally[MISSING] -= 1
+        run.tally[MISSING] -= 1
     else:
         episode = number // H
-        mind.left[episode - 1] -= 1
-        if mind.left[episode - 1] == 0:
-            tally[MISSING] -= 1
+        run.outstanding[episode - 1] -= 1
+        if run.outstanding[episode - 1] == 0:
+            run.tally[MISSING] -= 1
+
+
+@inlined
+def play(config: Config, truth: Truth, run: RunState, label: int) -> int:
+    """Play one episode, storing its path in the run.
+
+    Parameters
+    ----------
+    config : Config
+        Configuration of the learner.
+    truth : Truth
+        World that is played.
+    run : RunState
+        Changed in place.
+    label : int
+        Number of the episode in the whole run, which addresses its randomness.
+
+    Returns
+    -------
+    int
+        First state.
+    """
+    world, exploration = truth.world, run.learner.exploration
+    H, S = run.learner.table.actions.shape
+    A = run.learner.table.q.shape[1] // S
+    homogeneous = world.ptr.size - 1 == S * A
+    stochastic = exploration.explore.size > 0
+    s = draw(world.start_cum, 0, S, uniform(config.seed, START, label, 0))
+    run.states[0] = s
+    for h in range(H):
+        a = int(run.learner.table.actions[h, s])
+        if stochastic:
+            if explores(exploration, h, s):
+                run.tally[LAST_EXPLORED] = label
+            a = draw_action(exploration, h, s, a, config.seed, label)
+        if config.unknown_rewards:
+            u = uniform(config.seed, REWARD, label, h)
+            run.rewards[h] = draw_reward(world.draws, mean_reward(world.rewards, h, s, a), u)
+        row = ((0 if homogeneous else h) * S + s) * A + a
+        u = uniform(config.seed, TRANSITION, label, h)
+        s = int(world.succ[draw(world.cum, world.ptr[row], world.ptr[row + 1], u)])
+        run.actions[h] = a
+        run.states[h + 1] = s
+    return int(run.states[0])
+
+
+@inlined
+def record_policy(run: RunState, policy: NDArray[np.int32]) -> None:
+    """Copy the policy of `run` to `policy`, (H, S), with -1 where it explores."""
+    table, exploration = run.learner.table, run.learner.exploration
+    for h in range(policy.shape[0]):
+        for s in range(policy.shape[1]):
+            policy[h, s] = -1 if explores(exploration, h, s) else table.actions[h, s]
 
 
 @kernel
 def advance(
     batch: Batch,
-    constants: Floats,
-    rules: Rules,
-    scheme: Scheme,
-    world: World,
-    v_star: Floats,
-    counts: Counts,
-    mind: Mind,
-    exploring: Exploring,
-    flying: Ring,
+    config: Config,
+    options: RunOptions,
+    truth: Truth,
+    run: RunState,
     first: int,
     labels: Ints,
     delays: Ints,
-    gaps: Floats,
-    alphas: Floats,
-    trace: NDArray[np.int32],
+    outputs: Outputs,
 ) -> int:
-    """Play episodes first, first + 1, ..., one for each row of delays, which has one for each
-    parcel; gaps[i] becomes the regret of one.
+    """Play episodes until they are done or an array must grow.
 
-    `labels` address the randomness: an episode's number in the whole run. `alphas` and `trace`,
-    if not empty, take the alpha and the policy of each. Returns how many were played: fewer than
-    asked when the counts, the inbox or the ring must grow before the next.
+    Parameters
+    ----------
+    batch : Batch
+        Backup of the base for several rows.
+    config : Config
+        Configuration of the learner.
+    options : RunOptions
+        Options of the run.
+    truth : Truth
+        World that is played.
+    run : RunState
+        Changed in place.
+    first : int
+        Number of the first episode, from 1.
+    labels : Ints
+        Numbers of the episodes in the whole run, which address their randomness.
+    delays : Ints
+        (episodes, pieces) delays of the feedback.
+    outputs : Outputs
+        Receives one entry for each episode.
+
+    Returns
+    -------
+    int
+        Number of episodes played: fewer than given when the counts, the inbox or the heap must
+        grow before the next one.
     """
-    H, S = mind.table.actions.shape
-    A = mind.table.q.shape[1] // S
-    pooled = counts.visits.shape[0] == 1
-    homogeneous = world.ptr.size - 1 == S * A
-    tally, table = mind.tally, mind.table
-    exploratory = exploring.explore.size > 0
-    parcels = delays.shape[1]
+    learner, tally = run.learner, run.tally
+    H = run.actions.size
+    pieces = delays.shape[1]
     for i in range(delays.shape[0]):
         k = first + i
-        if full(flying, parcels) or (scheme.late_rewards and not has_room(counts, H)):
+        # 1. Stop if there may not be room for the feedback of this episode.
+        if is_full(run.in_flight, pieces):
             return i
-        while due(flying, k):
-            if not scheme.late_rewards and not has_room(counts, H):
+        if config.late_rewards and not has_room(learner.counts, H):
+            return i
+        # 2. Absorb what has arrived.
+        while has_arrived(run.in_flight, k):
+            if not config.late_rewards and not has_room(learner.counts, H):
                 return i
-            if scheme.stepwise and mind.box.used[0] + H > mind.box.row.size:
+            if config.stepwise and learner.inbox.used[0] + H > learner.inbox.row.size:
                 return i
-            receive(scheme, counts, mind, exploring, flying)
-        told = scheme.late_rewards and not scheme.stepwise
-        if k > 1 and (tally[PLAN_DUE] or told or scheme.restless) and scheme.planning != NONE:
-            refresh = tally[PLAN_DUE] == 1 or scheme.restless
-            think(batch, constants, rules, scheme, world, counts, mind, exploring, refresh)
-        tally[PLAN_DUE] = 0
+            receive(config, run)
+        # 3. Plan if a plan is due; transitions that are not late are used at once.
+        due = learner.numbers[PLAN_DUE] == 1 or config.every_episode
+        new_path = config.late_rewards and not config.stepwise
+        if k > 1 and (due or new_path) and options.plans:
+            plan_and_evaluate(batch, config, truth.world, run, due)
+        learner.numbers[PLAN_DUE] = 0
         tally[MAX_MISSING] = max(tally[MAX_MISSING], tally[MISSING])
         tally[WAITED] += tally[MISSING]
-        tally[BEGUN] += 1
-
-        label = labels[i]
-        s = draw(world.start_cum, 0, S, uniform(scheme.seed, START, label, 0))
-        gaps[i] = v_star[s] - mind.v_pi[0, s]
-        if table.v[0, s] < v_star[s] - ROUNDING:
-            tally[BROKEN] += 1
-        mind.states[0] = s
-        for h in range(H):
-            a = int(table.actions[h, s])
-            if exploratory:
-                if explores(exploring, h, s):
-                    tally[LAST_EXPLORED] = label
-                a = drawn(exploring, h, s, a, scheme.seed, label)
-            if scheme.unknown:
-                u = uniform(scheme.seed, REWARD, label, h)
-                mind.paid[h] = draw_reward(world.draws, mean_reward(world.rewards, h, s, a), u)
-            row = ((0 if homogeneous else h) * S + s) * A + a
-            u = uniform(scheme.seed, TRANSITION, label, h)
-            s = int(world.succ[draw(world.cum, world.ptr[row], world.ptr[row + 1], u)])
-            mind.actions[h] = a
-            mind.states[h + 1] = s
-        if trace.size > 0:
+        tally[STARTED] += 1
+        # 4. Play, and add the exact regret for the first state drawn.
+        s = play(config, truth, run, labels[i])
+        outputs.gaps[i] = truth.v_star[s] - run.v_pi[0, s]
+        if learner.table.v[0, s] < truth.v_star[s] - OPTIMISM_TOLERANCE:
+            tally[OPTIMISM_BROKEN] += 1
+        if outputs.policies.size > 0:
+            record_policy(run, outputs.policies[i])
+        if outputs.alphas.size > 0:
+            outputs.alphas[i] = learner.alpha[0]
+        # 5. Send off the feedback.
+        if config.late_rewards and k < options.last:
             for h in range(H):
-                for state in range(S):
-                    drawn_here = exploratory and explores(exploring, h, state)
-                    trace[i, h, state] = -1 if drawn_here else table.actions[h, state]
-        if alphas.size > 0:
-            alphas[i] = mind.alpha[0]
-        if scheme.late_rewards and k < scheme.last:
-            note_path(counts, mind, pooled)
-        for parcel in range(parcels):
-            send(scheme, mind, flying, pooled, k, parcel, delays[i, parcel])
+                absorb_transition(learner, h, run.states[h], run.actions[h], run.states[h + 1])
+        for piece in range(pieces):
+            send(config, run, options.last, k, piece, delays[i, piece])
         tally[MISSING] += 1
     return delays.shape[0]

@@ -6,53 +6,68 @@ import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import Literal
+from typing import Final, Literal, Unpack
 
+from numpy.typing import ArrayLike
+
+from belated.arguments import check_integer
 from belated.delays.laws import Law
-from belated.episode import check_integer
-from belated.learner.bases.base import Base
-from belated.learner.plan import Planner
-from belated.learner.problem import Late, Stages
-from belated.learner.rewards import RewardBonus
+from belated.learner.bases.base import BaseAlgorithm
+from belated.learner.bases.planner import Planner
+from belated.learner.problem import accepts
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
 from belated.randomness import check_seed
 from belated.simulation.progress import Progress
 from belated.simulation.run import Run
-from belated.simulation.simulate import Engine, Per, Planning, Setting
+from belated.simulation.setting import Engine, Setting, SimulationKeywords, SimulationOptions
 
-LOOK = 0.1
-"""Seconds between two looks at how far the threads are."""
+POLL_INTERVAL_S: Final = 0.1
+"""Seconds between two updates of the progress."""
 
 
+@accepts(SimulationOptions)
 def simulate_many(
     world: MDP,
     *,
-    base: Base | Planner,
+    base: BaseAlgorithm | Planner,
     updater: Updater,
     delay: Law | None = None,
     episodes: int,
     seeds: Iterable[int],
+    rewards: ArrayLike | Literal["known", "unknown"] | None = "known",
     every: int | None = None,
-    stages: Stages = "each",
-    rewards: Literal["known"] | None = "known",
-    late: Late = "everything",
-    delay_per: Per = "episode",
-    reward_bonus: RewardBonus = "hoeffding",
     engine: Engine = "auto",
-    planning: Planning = "incremental",
     trace: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
+    **options: Unpack[SimulationKeywords],
 ) -> list[Run]:
-    """The runs of `simulate` under each of `seeds`, in their order.
+    """Play one run for each seed, on several threads.
 
-    - `threads`: how many runs are played at a time; by default as many as there are processors.
-      It changes no result.
-    - `progress`: whether to show on stderr how far it is; by default only if it takes long.
+    Parameters
+    ----------
+    world, base, updater, delay, episodes, rewards, every, engine, trace, **options
+        See `simulate`.
+    seeds : iterable of int
+        Seeds of the runs.
+    threads : int, optional
+        Number of runs at a time; by default the number of processors. Affects no result.
+    progress : bool, optional
+        Whether to show progress on stderr; by default after two seconds.
 
-    Ctrl-C raises `Interrupted`, which holds the runs that were finished.
+    Returns
+    -------
+    list[Run]
+        Runs in the order of `seeds`.
 
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C; holds the finished runs.
+
+    Examples
+    --------
     >>> from belated.learner.bases import UCRL2
     >>> from belated.learner.updaters import Active
     >>> from belated.mdp.chain import chain
@@ -66,110 +81,128 @@ def simulate_many(
         updater=updater,
         delay=delay,
         episodes=episodes,
-        every=every,
-        stages=stages,
         rewards=rewards,
-        late=late,
-        delay_per=delay_per,
-        reward_bonus=reward_bonus,
+        every=every,
         engine=engine,
-        planning=planning,
         trace=trace,
+        **options,
     )
     if not isinstance(seeds, Iterable):
-        raise TypeError(f"seeds is {seeds!r}; it must be a sequence of seeds such as range(30).")
+        raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")
     seeds = [check_seed(seed) for seed in seeds]
     threads = check_integer("threads", (os.cpu_count() or 1) if threads is None else threads, 1)
-    return play(setting, seeds, threads=threads, progress=progress) if seeds else []
+    return run_seeds(setting, seeds, threads=threads, progress=progress) if seeds else []
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C while runs were played; `runs` are the finished ones, in the order of the seeds."""
+    """Ctrl-C during several runs; `runs` are the finished ones, in the order of the seeds."""
 
-    def __init__(self, runs: Sequence[Run], asked: int) -> None:
-        super().__init__(f"Interrupted: {len(runs)} of {asked} runs were finished.")
+    def __init__(self, runs: Sequence[Run], total: int) -> None:
+        super().__init__(f"Interrupted: {len(runs)} of {total} runs were finished.")
         self.runs = list(runs)
 
 
-def play(
+def run_seeds(
     setting: Setting, seeds: Sequence[int], *, threads: int, progress: bool | None
 ) -> list[Run]:
-    """The runs under each seed, in their order."""
-    party = Party(setting, seeds)
+    """Play a setting under several seeds.
+
+    Parameters
+    ----------
+    setting : Setting
+        What to run.
+    seeds : sequence of int
+        Seeds of the runs.
+    threads : int
+        Number of runs at a time.
+    progress : bool or None
+        Whether to show progress; None means after two seconds.
+
+    Returns
+    -------
+    list[Run]
+        Runs in the order of `seeds`.
+    """
+    pool = RunPool(setting, seeds)
     title = f"Simulating {setting.updater.name}"
     try:
         try:
-            party.rehearse()
+            pool.compile()
             total = setting.episodes * len(seeds)
             with Progress(title, total=total, shown=progress) as shown:
-                party.begin(threads)
-                while not party.over(LOOK):
-                    shown.update(sum(party.played))
+                pool.start(threads)
+                while not pool.wait(POLL_INTERVAL_S):
+                    shown.update(sum(pool.played))
                 shown.update(total)
         finally:
-            party.end()
+            pool.stop()
     except KeyboardInterrupt:
-        raise Interrupted(party.finished(), len(seeds)) from None
-    return party.finished()
+        raise Interrupted(pool.finished(), len(seeds)) from None
+    return pool.finished()
 
 
 class Stop(BaseException):
-    """Ends a run from inside; nothing that catches an Exception on the way holds it up."""
+    """Ends a run from inside; not an Exception, so that no handler on the way catches it."""
 
 
-class Party:
-    """Runs shared out among threads, which can all be told to stop."""
+class RunPool:
+    """Runs of one setting on several threads, which can be stopped.
+
+    Parameters
+    ----------
+    setting : Setting
+        What to run.
+    seeds : sequence of int
+        Seeds of the runs.
+    """
 
     def __init__(self, setting: Setting, seeds: Sequence[int]) -> None:
         self.setting = setting
         self.seeds = seeds
-        self.played = [0] * len(seeds)
+        self.played = [0] * len(seeds)  # episodes of each run
         self.runs: list[Run | None] = [None] * len(seeds)
         self.futures: list[Future[None]] = []
-        self.pool: ThreadPoolExecutor | None = None
+        self.executor: ThreadPoolExecutor | None = None
         self.stopped = threading.Event()
 
-    def rehearse(self) -> None:
-        """Play a little in this thread: one that compiles could not be stopped in the pool."""
+    def compile(self) -> None:
+        """Play a few episodes in this thread: compilation cannot be interrupted in another."""
 
-        def enough(episodes: int) -> None:
+        def stop_after_first(episodes: int) -> None:
             if episodes > 0:
                 raise Stop
 
         with warnings.catch_warnings(), suppress(Stop):
-            # The runs themselves say so, and once is enough.
             warnings.filterwarnings("ignore", "Running the slower reference loop")
-            self.setting.run(self.seeds[0], enough)
+            self.setting.run(self.seeds[0], stop_after_first)
 
-    def begin(self, threads: int) -> None:
-        """Start to play."""
-        self.pool = ThreadPoolExecutor(threads, thread_name_prefix="belated")
+    def start(self, threads: int) -> None:
+        """Start all runs on `threads` threads."""
+        self.executor = ThreadPoolExecutor(threads, thread_name_prefix="belated")
         for i in range(len(self.seeds)):
-            self.futures.append(self.pool.submit(self.run, i))
+            self.futures.append(self.executor.submit(self._run, i))
 
-    def run(self, i: int) -> None:
-        """Play one run, in a thread."""
-
-        def heard(episodes: int) -> None:
+    def _run(self, i: int) -> None:
+        def on_progress(episodes: int) -> None:
             if self.stopped.is_set():
                 raise Stop
             self.played[i] += episodes
 
-        self.runs[i] = self.setting.run(self.seeds[i], heard)
+        self.runs[i] = self.setting.run(self.seeds[i], on_progress)
 
-    def over(self, seconds: float) -> bool:
-        """Wait that long at most for all runs, or for the error of one, which is raised."""
+    def wait(self, seconds: float) -> bool:
+        """Wait at most `seconds` and return whether all runs are finished; re-raises an error."""
         done, pending = wait(self.futures, timeout=seconds, return_when=FIRST_EXCEPTION)
         for future in done:
             future.result()
         return not pending
 
-    def end(self) -> None:
-        """Stop whatever still plays."""
+    def stop(self) -> None:
+        """Stop all runs that are not finished."""
         self.stopped.set()
-        if self.pool is not None:
-            self.pool.shutdown(cancel_futures=True)
+        if self.executor is not None:
+            self.executor.shutdown(cancel_futures=True)
 
     def finished(self) -> list[Run]:
-        """The runs that were played to the end."""
+        """Return the finished runs, in the order of the seeds."""
         return [run for run in self.runs if run is not None]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from belated.delays import parse as parse_delay
 from belated.learner.problem import Late, Stages
-from belated.simulation.simulate import Per, Setting
+from belated.simulation.setting import DelayPer, Setting
 from belated.sweep.names import parse_base, parse_updater, parse_world
 
 NUMBERS = 1
@@ -35,7 +35,7 @@ class Cell:
     stages: Stages = "each"
     rewards: Literal["known", "unknown"] = "known"
     late: Late = "everything"
-    delay_per: Per = "episode"
+    delay_per: DelayPer = "episode"
     points: int = 200  # checkpoints of the regret
     label: str = field(default="", compare=False)  # the base in ids; its name if empty
 

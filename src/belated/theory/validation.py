@@ -3,7 +3,7 @@
 Each function returns the valid argument as a number, or raises ValueError.
 """
 
-from belated.episode import check_integer
+from belated.arguments import check_integer
 
 
 def check_episodes(episodes: object) -> int:

@@ -1,6 +1,6 @@
-"""How to learn: seven optimistic model-based algorithms and those they are compared with."""
+"""Base algorithms: the seven of the paper and those they are compared with."""
 
-from belated.learner.bases.base import Base, Kernel
+from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm
 from belated.learner.bases.chi2_ucrl import Chi2_UCRL
 from belated.learner.bases.epsilon_greedy import EpsilonGreedy, UniformRandom
 from belated.learner.bases.fixed import Fixed, Optimal
@@ -16,12 +16,18 @@ from belated.learner.bases.ucrl2b import UCRL2B
 OPTIMISTIC: dict[str, type[Base]] = {
     base.name: base for base in (UBEV, UCBVI_CH, UCBVI_BF, UCRL2, UCRL2B, KL_UCRL, Chi2_UCRL)
 }
-"""Base(N', M') -> policy: the paper's framework."""
+"""Optimistic model-based bases of the paper, by name."""
 
-BASES: dict[str, type[Base]] = {
-    **OPTIMISTIC,
-    **{base.name: base for base in (PSRL, QLearning, EpsilonGreedy, UniformRandom, Fixed, Optimal)},
-}
+OTHERS: tuple[type[BaseAlgorithm], ...] = (
+    PSRL,
+    QLearning,
+    EpsilonGreedy,
+    UniformRandom,
+    Fixed,
+    Optimal,
+)
+BASES: dict[str, type[BaseAlgorithm]] = {**OPTIMISTIC, **{base.name: base for base in OTHERS}}
+"""All built-in bases, by name."""
 
 __all__ = [
     "BASES",
@@ -33,11 +39,12 @@ __all__ = [
     "UCBVI_CH",
     "UCRL2",
     "UCRL2B",
+    "BackupRule",
     "Base",
+    "BaseAlgorithm",
     "Chi2_UCRL",
     "EpsilonGreedy",
     "Fixed",
-    "Kernel",
     "Optimal",
     "QLearning",
     "UniformRandom",

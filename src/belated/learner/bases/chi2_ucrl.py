@@ -25,10 +25,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arguments import check_choice
 from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen
-from belated.learner.bases.base import Base, Kernel, check_choice
+from belated.learner.bases.base import BackupRule, Base
 
 
 @kernel
@@ -194,9 +195,9 @@ class Chi2_UCRL(Base):
         check_choice("form", self.form, ("exact", "bonus"))
         check_choice("radius", self.radius, ("provable", "practical"))
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         H, S, A = shape.table
         log = math.log(4 * S * S * A * (episodes * H) / self.delta)
         function = chi2_ucrl_exact if self.form == "exact" else chi2_ucrl_bonus
         constants = np.array([self.scale * S, log, float(self.radius == "provable")])
-        return Kernel(function, constants, reads="everything")
+        return BackupRule(function, constants, reads="everything")

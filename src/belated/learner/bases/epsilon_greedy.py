@@ -1,6 +1,6 @@
-"""Baselines without confidence: greedy for the empirical model, but for a draw now and then.
+"""Baselines without confidence bounds: epsilon-greedy, and uniformly random actions.
 
-    Q = r^ + <P^, V>,   0 after a triple that was never seen
+    Q = r^ + <P^, V>,   and r^ without observations
 
 Neither has a guarantee; they give regret a scale.
 """
@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arguments import check_number
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, mean
-from belated.learner.bases.base import Base, Kernel, check_number
+from belated.learner.bases.base import BackupRule, BaseAlgorithm, TieBreakingBase
 
 
 @backup
@@ -20,47 +21,52 @@ def greedy(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     return row.reward + (mean(stage, row) if row.n > 0 else 0.0)
 
 
-@dataclass(frozen=True)
-class EpsilonGreedy(Base):
-    """Any action with probability epsilon, at every step; else what looks best.
+@backup
+def zero(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    return 0.0
 
-    `ties="random"` is kinder to it: until something has been earned, everything is a tie.
+
+@dataclass(frozen=True)
+class EpsilonGreedy(TieBreakingBase):
+    """Greedy policy of the empirical model, with a uniform action with probability epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Probability of a uniformly drawn action at each step, in [0, 1].
+    ties : {"first", "random"}
+        "random" learns faster: without observed rewards, all actions are tied.
     """
 
     epsilon: float = 0.1
 
     name = "epsilon-greedy"
-    hopes = "mean"
+    reward_estimate = "mean"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("epsilon", self.epsilon)
         if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"epsilon is {self.epsilon}; it must lie in [0, 1].")
+            raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon}.")
 
     @property
-    def explores(self) -> float:
+    def exploration_rate(self) -> float:
         return float(self.epsilon)
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
-        return Kernel(greedy, np.zeros(1), reads="successors")
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
+        return BackupRule(greedy, np.zeros(1), reads="successors")
 
 
 @dataclass(frozen=True)
-class UniformRandom(Base):
-    """Any action, every action equally likely, at every step."""
+class UniformRandom(BaseAlgorithm):
+    """Uniformly random actions at every step."""
 
     name = "random"
-    hopes = "mean"
+    reward_estimate = "mean"
 
     @property
-    def explores(self) -> float:
+    def exploration_rate(self) -> float:
         return 1.0
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
-        return Kernel(nothing, np.zeros(1), reads="successors")
-
-
-@backup
-def nothing(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    return 0.0
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
+        return BackupRule(zero, np.zeros(1), reads="successors")

@@ -1,4 +1,4 @@
-"""Policies that never change: one that is given, and the optimal one of the world at hand."""
+"""Policies that never change: a given one, and the optimal one of a simulated world."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.episode import Shape
+from belated.episode import Ints, Shape
 from belated.learner.backup import Row, Stage, backup, cap
-from belated.learner.bases.base import Base, Kernel
+from belated.learner.bases.base import BackupRule, BaseAlgorithm
 
 
 @backup
@@ -18,36 +18,45 @@ def fixed(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 
 @dataclass(frozen=True)
-class Fixed(Base):
-    """Plays `actions`, (H, S), for ever."""
+class Fixed(BaseAlgorithm):
+    """A given policy.
+
+    Parameters
+    ----------
+    actions : array_like
+        (H, S) integers: the action of each step and state.
+    """
 
     actions: Any = ()
 
     name = "fixed"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        given = np.asarray(self.actions)
-        if given.ndim != 2 or given.dtype.kind not in "iu":
+        array = np.asarray(self.actions)
+        if array.ndim != 2 or array.dtype.kind not in "iu":
             raise ValueError("actions must be integers (H, S): one for each step and state.")
-        # as plain tuples a base can be compared, hashed and written down
-        object.__setattr__(self, "actions", tuple(tuple(row) for row in given.tolist()))
+        # as plain tuples a base can be compared, hashed and saved
+        object.__setattr__(self, "actions", tuple(tuple(row) for row in array.tolist()))
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         table = np.array(self.actions, np.float64)
         H, S, A = shape.table
         if table.shape != (H, S):
-            raise ValueError(f"actions has shape {table.shape}; this problem needs {(H, S)}.")
+            raise ValueError(f"actions must have shape (H, S) = {(H, S)}, got {table.shape}.")
         for wrong in table[(table < 0) | (table >= A)][:1]:
-            raise ValueError(f"actions holds {wrong:g}; allowed are 0 .. {A - 1}.")
-        return Kernel(fixed, table.ravel(), reads="successors")
+            raise ValueError(f"actions must lie in 0 .. {A - 1}, got {wrong:g}.")
+        return BackupRule(fixed, table.ravel(), reads="successors")
 
 
 @dataclass(frozen=True)
-class Optimal(Base):
-    """Plays the optimal policy: the zero of the scale. Only a simulation knows what that is."""
+class Optimal(BaseAlgorithm):
+    """The optimal policy, whose regret is zero; available in simulations only."""
 
     name = "optimal"
+    needs_optimal_policy = True
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
+    def with_optimal_policy(self, actions: Ints) -> Fixed:
+        return Fixed(actions=actions)
+
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         raise ValueError("The optimal policy is known in a simulation only; see bl.simulate.")

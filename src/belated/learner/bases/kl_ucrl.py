@@ -27,10 +27,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arguments import check_choice
 from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen, variance
-from belated.learner.bases.base import Base, Kernel, check_choice
+from belated.learner.bases.base import BackupRule, Base
 
 GAP = 1e-12
 """The search ends when weak duality leaves at most this much, as a share of max V - <P^, V>
@@ -193,7 +194,7 @@ class KL_UCRL(Base):
         check_choice("form", self.form, ("exact", "bonus"))
         check_choice("radius", self.radius, ("uniform", "filippi"))
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         H, S, A = shape.table
         fixed, free = 0.0, 0.0
         if S > 1 and self.radius == "uniform":
@@ -202,5 +203,5 @@ class KL_UCRL(Base):
             fixed = filippi(S, A * H, max(3, episodes), self.delta)
         constants = np.array([self.scale, fixed, free])
         if self.form == "exact":
-            return Kernel(kl_ucrl_exact, constants, reads="best")
-        return Kernel(kl_ucrl_bonus, constants, reads="extremes")
+            return BackupRule(kl_ucrl_exact, constants, reads="best")
+        return BackupRule(kl_ucrl_bonus, constants, reads="extremes")

@@ -3,27 +3,30 @@
     p ~ Dirichlet(prior + M'(h, s, a, .)),   Q = R + <p, V>
 
 A plan is optimal for a world drawn from the posterior; there is no bonus, no delta and no C.
-Unknown rewards are drawn from Beta(1 + sum, 1 + N' - sum). Late feedback: the posterior is of what
-has come back. Deviations: stage-dependent counts, unless they are pooled, when one draw serves
-every step; `scale`, `delta` and `monotone` have no meaning.
+Unknown rewards are drawn from Beta(1 + sum, 1 + N' - sum). With late feedback, the posterior is
+that given the feedback which has arrived. Deviations: stage-dependent counts, unless they are
+pooled, when one draw serves every step.
 
-With `resample="update"` a world is drawn when the updater asks for a plan, with "episode" for
-every episode, from all that has come back: what is in flight then does not freeze the policy.
-"auto" is "episode", except under Lazy. A copy of MultiInstance hears back before each of its turns,
-so that the two are the same.
+With `resample="update"` a world is drawn when the updater asks for a plan; with "episode" one is
+drawn for every episode, so that the policy varies while feedback is in flight. "auto" is "episode",
+except under Lazy. An instance of MultiInstance receives its feedback before its next episode, so
+that both are the same.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arguments import check_choice, check_number
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup
-from belated.learner.bases.base import Base, Kernel, check_choice, check_number
-from belated.learner.sampling import FREE, gamma, part
-from belated.randomness import POSTERIOR
+from belated.learner.bases.base import BackupRule, TieBreakingBase
+from belated.randomness import POSTERIOR, UNUSED_NUMBER, gamma, numbered_uniform
+
+if TYPE_CHECKING:
+    from belated.learner.updaters.updater import Updater
 
 
 @backup
@@ -41,32 +44,42 @@ def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         x = gamma(stage.seed, POSTERIOR, stage.plan, first + y, weight)
         total += x
         value += x * stage.v[y]
-    if total == 0.0:  # with a tiny prior every one of them may be too small for a float
-        y = int(part(stage.seed, POSTERIOR, stage.plan, first, FREE) * S)
-        return row.reward + stage.v[y]
+    if total == 0.0:  # with a tiny prior all of them can underflow
+        u = numbered_uniform(stage.seed, POSTERIOR, stage.plan, first, UNUSED_NUMBER)
+        return row.reward + stage.v[int(u * S)]
     return row.reward + value / total
 
 
 @dataclass(frozen=True)
-class PSRL(Base):
+class PSRL(TieBreakingBase):
     """Posterior sampling with a Dirichlet prior.
 
-    - `prior`: the Dirichlet's parameter for each successor.
-    - `resample`: draw a world for each "update", or for each "episode"; see above for "auto".
+    Parameters
+    ----------
+    prior : float
+        Parameter of the Dirichlet distribution for each successor, at least 0.001.
+    resample : {"auto", "update", "episode"}
+        Draw a world for each update of the updater, or for each episode. "auto" is "episode",
+        except under Lazy.
     """
 
     prior: float = 1.0
     resample: Literal["auto", "update", "episode"] = "auto"
 
     name = "psrl"
-    hopes = "sample"
+    reward_estimate = "sample"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("prior", self.prior)
         check_choice("resample", self.resample, ("auto", "update", "episode"))
         if not 1e-3 <= self.prior < np.inf:
-            raise ValueError(f"prior is {self.prior}; it must be finite and at least 0.001.")
+            raise ValueError(f"prior must be finite and at least 0.001, got {self.prior}.")
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
-        return Kernel(psrl, np.array([self.prior]), reads="everything", drawn=True)
+    def replans_every_episode(self, updater: "Updater") -> bool:
+        if updater.multi_instance:
+            return False
+        return self.resample == "episode" or (self.resample == "auto" and not updater.is_lazy)
+
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
+        return BackupRule(psrl, np.array([self.prior]), reads="everything", samples=True)

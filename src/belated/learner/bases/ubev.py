@@ -16,9 +16,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arguments import check_choice
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, mean, rest
-from belated.learner.bases.base import Base, Kernel, check_choice
+from belated.learner.bases.base import BackupRule, Base
 
 
 @backup
@@ -44,7 +45,7 @@ class UBEV(Base):
         super().__post_init__()
         check_choice("range", self.range, ("H-h", "span"))
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         log = math.log(18 * shape.states * shape.actions * shape.horizon / self.delta)
         constants = np.array([log, self.scale, float(self.range == "span")])
-        return Kernel(ubev, constants, reads="extremes" if self.range == "span" else "best")
+        return BackupRule(ubev, constants, reads="extremes" if self.range == "span" else "best")

@@ -23,9 +23,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arguments import check_choice
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, cap, clipped, mean, rest, squares, unseen
-from belated.learner.bases.base import Base, Kernel, check_choice
+from belated.learner.bases.base import BackupRule, Base
 
 Preset = Literal["literal", "no_third", "two_term", "emp_bernstein", "simplified_bernstein"]
 
@@ -85,22 +86,22 @@ class UCBVI_BF(Base):
         super().__post_init__()
         check_choice("preset", self.preset, Preset.__args__)  # type: ignore[attr-defined]
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         H, S, A = shape.table
         log = math.log(5 * S * A * episodes * H / self.delta)
         match self.preset:
             case "literal":
                 doubt = 100**2 * H**3 * S**2 * A * log * log
                 numbers = [8 * log, 14 * H * log / 3, doubt, float(H * H)]
-                kernel = Kernel(literal, np.array([self.scale, *numbers]), "successors", True)
+                rule = BackupRule(literal, np.array([self.scale, *numbers]), "successors", True)
             case "no_third":
                 numbers = [8 * log, 14 * H * log / 3]
-                kernel = Kernel(two_terms, np.array([self.scale, *numbers]), "successors")
+                rule = BackupRule(two_terms, np.array([self.scale, *numbers]), "successors")
             case "two_term":
                 numbers = [2 * log, H * log]
-                kernel = Kernel(two_terms, np.array([self.scale, *numbers]), "successors")
+                rule = BackupRule(two_terms, np.array([self.scale, *numbers]), "successors")
             case "emp_bernstein":
-                kernel = Kernel(emp_bernstein, np.array([self.scale, log]), "successors")
+                rule = BackupRule(emp_bernstein, np.array([self.scale, log]), "successors")
             case "simplified_bernstein":
-                kernel = Kernel(simplified_bernstein, np.array([self.scale]), "successors")
-        return kernel
+                rule = BackupRule(simplified_bernstein, np.array([self.scale]), "successors")
+        return rule

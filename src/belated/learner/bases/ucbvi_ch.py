@@ -14,9 +14,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arguments import check_choice
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, clipped, mean, rest, unseen
-from belated.learner.bases.base import Base, Kernel, check_choice
+from belated.learner.bases.base import BackupRule, Base
 
 
 @backup
@@ -40,8 +41,8 @@ class UCBVI_CH(Base):
         super().__post_init__()
         check_choice("range", self.range, ("H", "H-h"))
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         steps = episodes * shape.horizon
         log = math.log(5 * shape.states * shape.actions * steps / self.delta)
         constants = np.array([self.scale * 7 * log, float(self.range == "H")])
-        return Kernel(ucbvi_ch, constants, reads="successors")
+        return BackupRule(ucbvi_ch, constants, reads="successors")

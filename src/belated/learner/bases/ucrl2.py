@@ -23,10 +23,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arguments import check_choice
 from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen
-from belated.learner.bases.base import Base, Kernel, check_choice
+from belated.learner.bases.base import BackupRule, Base
 
 
 @kernel
@@ -97,7 +98,7 @@ class UCRL2(Base):
         check_choice("form", self.form, ("exact", "bonus"))
         check_choice("radius", self.radius, ("weissman", "common", "jaksch", "paper"))
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         S, A, T = shape.states, shape.actions, episodes * shape.horizon
         if self.radius == "weissman":
             c = 2 * (S * math.log(2) + math.log(S * A * T / self.delta))
@@ -109,4 +110,4 @@ class UCRL2(Base):
             c = 6 * S * math.log(A * T * math.pi / (6 * self.delta / 5))
         function = ucrl2_exact if self.form == "exact" else ucrl2_bonus
         constants = np.array([self.scale, c])
-        return Kernel(function, constants, "best" if self.form == "exact" else "extremes")
+        return BackupRule(function, constants, "best" if self.form == "exact" else "extremes")

@@ -19,10 +19,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arguments import check_choice
 from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen
-from belated.learner.bases.base import Base, Kernel, check_choice
+from belated.learner.bases.base import BackupRule, Base
 
 
 @kernel
@@ -126,8 +127,8 @@ class UCRL2B(Base):
         super().__post_init__()
         check_choice("form", self.form, ("exact", "bonus"))
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         H, S, A = shape.table
         function = ucrl2b_exact if self.form == "exact" else ucrl2b_bonus
         constants = np.array([self.scale, 6 * S * A * H / self.delta])
-        return Kernel(function, constants, reads="order")
+        return BackupRule(function, constants, reads="order")

@@ -1,10 +1,10 @@
-"""When to plan: four ways to live with late feedback."""
+"""Updaters: the rules that decide when to plan."""
 
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.explicit import ExplicitExploration
 from belated.learner.updaters.lazy import Lazy
 from belated.learner.updaters.multi import MultiInstance
-from belated.learner.updaters.updater import Explorer, Sight, Updater
+from belated.learner.updaters.updater import Arrival, EpochStart, Explorer, Updater
 
 UPDATERS: dict[str, type[Updater]] = {
     updater.name: updater for updater in (Active, Lazy, ExplicitExploration, MultiInstance)
@@ -13,10 +13,11 @@ UPDATERS: dict[str, type[Updater]] = {
 __all__ = [
     "UPDATERS",
     "Active",
+    "Arrival",
+    "EpochStart",
     "ExplicitExploration",
     "Explorer",
     "Lazy",
     "MultiInstance",
-    "Sight",
     "Updater",
 ]

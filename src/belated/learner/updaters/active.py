@@ -1,15 +1,19 @@
-"""Active updating (Algorithm 1): plan whenever something arrives."""
+"""Active updating (Algorithm 1): plan whenever feedback arrives."""
 
+import math
 from dataclasses import dataclass
 
-from belated.learner.updaters.updater import Sight, Updater
+from belated.learner.updaters.updater import Arrival, Updater
 
 
 @dataclass(frozen=True)
 class Active(Updater):
-    """Plan as soon as anything arrives."""
+    """Plan whenever feedback arrives."""
 
     name = "active"
 
-    def due(self, sight: Sight) -> bool:
-        return sight.arrived > 0
+    def due(self, arrival: Arrival) -> bool:
+        return arrival.arrived > 0
+
+    def lazy_alpha(self) -> float:
+        return math.inf

@@ -1,36 +1,49 @@
-"""Explicit exploration (Lancewicki, Rosenberg, Mansour 2022): draw actions until enough is known.
+"""Explicit exploration (Lancewicki, Rosenberg, Mansour 2022): draw actions until counts suffice.
 
-While a state has been observed too seldom, its action is drawn uniformly; everything observed
-feeds the base, which plans at every arrival. "Too seldom" is a count below
+While a state has been observed too seldom, its action is drawn uniformly; all observations are
+used by the base, which plans at every arrival. "Too seldom" means a count below
 
     m = c * tau_max * ln(S H / delta)
 
-and needs the largest delay in advance; a simulation supplies the realised one. The defaults are
-the rule that matches the published curves of Howson, Pike-Burke and Filippi: a state explores
-while any of its actions, counted over all steps, is below m, and then over all actions.
+which needs the largest delay in advance; a simulation supplies the largest delay drawn. The
+defaults are the rule that matches the published curves of Howson, Pike-Burke and Filippi: a state
+explores while any of its actions, counted over all steps, is below m, and then over all actions.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 import numpy as np
 
-from belated.episode import Bools, Shape
-from belated.learner.bases.base import check_choice
-from belated.learner.updaters.updater import Explorer, Sight, Updater
+from belated.arguments import check_choice
+from belated.episode import Shape
+from belated.learner.exploration import Exploration
+from belated.learner.updaters.updater import Arrival, Updater
 
 
 @dataclass(frozen=True)
 class ExplicitExploration(Updater):
     """Explore where counts are low, then follow the base.
 
-    - `tau_max`: the largest delay; a simulation takes the realised one if it is not given.
-    - `threshold`: m itself, instead of the formula.
-    - `unit`: "sha", a state explores while one of its actions is below m; "sh", while the state is.
-    - `draw`: "all" actions, or only the "rare" ones, those below m ("sha" only).
-    - `pooled`: count over all steps, or for each step apart.
-    - `log`: "SH" for ln(SH/delta), "SHA" for ln(SHA/delta), "none" for 1.
+    Parameters
+    ----------
+    tau_max : float, optional
+        Largest delay; a simulation uses the largest delay drawn if it is not given.
+    threshold : float, optional
+        The count m itself, in place of the formula.
+    unit : {"sha", "sh"}
+        A state explores while one of its actions is below m, or while the state is.
+    draw : {"all", "rare"}
+        Draw from all actions, or only from those below m (only with unit="sha").
+    pooled : bool
+        Count over all steps, or separately for each step.
+    log : {"SH", "SHA", "none"}
+        Factor ln(SH/delta), ln(SHA/delta) or 1.
+    c : float
+        Constant factor.
+    delta : float
+        Probability in the logarithm.
     """
 
     tau_max: float | None = None
@@ -49,19 +62,22 @@ class ExplicitExploration(Updater):
         check_choice("draw", self.draw, ("all", "rare"))
         check_choice("log", self.log, ("SH", "SHA", "none"))
         if self.unit == "sh" and self.draw == "rare":
-            raise ValueError("draw is 'rare'; with unit='sh' no action is rarer than another.")
+            raise ValueError("draw='rare' needs unit='sha'; got unit='sh'.")
         for name in ("tau_max", "threshold", "c"):
             value = getattr(self, name)
             if value is not None and not (value >= 0 and math.isfinite(value)):
-                raise ValueError(f"{name} is {value}; it must be a finite number of at least 0.")
+                raise ValueError(f"{name} must be finite and at least 0, got {value}.")
         if not 0 < self.delta < 1:
-            raise ValueError(f"delta is {self.delta}; it must lie strictly between 0 and 1.")
+            raise ValueError(f"delta must lie strictly between 0 and 1, got {self.delta}.")
 
-    def due(self, sight: Sight) -> bool:
-        return sight.arrived > 0
+    def due(self, arrival: Arrival) -> bool:
+        return arrival.arrived > 0
 
-    def least(self, shape: Shape) -> float:
-        """m: a count below it means exploring."""
+    def lazy_alpha(self) -> float:
+        return math.inf
+
+    def count_threshold(self, shape: Shape) -> float:
+        """Return m for a problem of size `shape`: a count below it means exploring."""
         if self.threshold is not None:
             return self.threshold
         if self.tau_max is None:
@@ -72,29 +88,24 @@ class ExplicitExploration(Updater):
         log = 1.0 if self.log == "none" else math.log(size / self.delta)
         return self.c * self.tau_max * log
 
-    def explorer(self, shape: Shape) -> "Tally":
-        return Tally(self, shape)
-
-
-class Tally(Explorer):
-    """How often each (step, state, action) has been observed, and so where to explore."""
-
-    def __init__(self, rule: ExplicitExploration, shape: Shape) -> None:
+    def exploration(self, shape: Shape, epsilon: float) -> Exploration:
+        threshold = float(self.count_threshold(shape))
         H, S, A = shape.table
-        self.rule = rule
-        self.horizon = H
-        self.least = rule.least(shape)
-        self.seen = np.zeros((1 if rule.pooled else H, S, A), np.int64)
+        return Exploration(
+            visits=np.zeros((1 if self.pooled else H, S, A), np.int64),
+            explore=np.full((H, S, A), threshold > 0),
+            threshold=threshold,
+            by_state=self.unit == "sh",
+            rare_only=self.draw == "rare",
+            epsilon=epsilon,
+        )
 
-    def see(self, step: int, state: int, action: int) -> None:
-        self.seen[0 if self.rule.pooled else step, state, action] += 1
-
-    def marks(self) -> Bools:
-        if self.rule.unit == "sh":
-            few = self.seen.sum(axis=2, keepdims=True) < self.least
-        else:
-            few = self.seen < self.least
-        if self.rule.draw == "all":
-            few = few.any(axis=2, keepdims=True)
-        H = self.horizon
-        return np.broadcast_to(few, (H, *self.seen.shape[1:])).copy()
+    def with_longest_delay(self, delay: float) -> Self:
+        if self.tau_max is not None or self.threshold is not None:
+            return self
+        if delay == math.inf:
+            raise ValueError(
+                "An episode never comes back, so there is no largest delay; "
+                "give ExplicitExploration a tau_max or a threshold."
+            )
+        return replace(self, tau_max=delay)

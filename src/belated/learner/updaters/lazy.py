@@ -1,48 +1,83 @@
-"""Lazy updating (Algorithm 2): plan when some triple's count has grown by 1 + 1/alpha.
+"""Lazy updating (Algorithm 2): plan when the count of some triple has grown by 1 + 1/alpha.
 
-The rule as printed, N' >= (1 + 1/alpha) N'_epoch, holds for every triple never seen (0 >= 0), so
-it is read as: strictly more data, and alpha (N' - N'_epoch) >= N'_epoch. The counts are integers
-and so, in effect, is the comparison: for an integer alpha the product is exact.
+The condition as printed, N' >= (1 + 1/alpha) N'_epoch, holds for every unobserved triple (0 >= 0),
+so it is read as: more observations than at the epoch's start, and alpha (N' - N'_epoch) >= N'_epoch.
+Counts are integers, and for an integer alpha the comparison is exact.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
+from belated.arguments import check_number
 from belated.compiled import inlined, kernel
 from belated.episode import Ints
-from belated.learner.bases.base import check_number
-from belated.learner.updaters.updater import Outset, Sight, Updater
-from belated.theory import alpha_for, lazy_terms
+from belated.learner.updaters.updater import Arrival, EpochStart, Updater
+from belated.theory.alpha import lazy_terms
+from belated.theory.compiled import alpha_for
 
 
 @inlined
-def has_grown(n: int, epoch: int, alpha: float) -> bool:
-    """Whether a count has grown enough since the epoch began; alpha may be infinite."""
-    return n > epoch and alpha * (n - epoch) >= epoch
+def has_grown(n: int, epoch_n: int, alpha: float) -> bool:
+    """Return whether a count has grown enough for a plan: the lazy trigger.
+
+    Parameters
+    ----------
+    n : int
+        Count now.
+    epoch_n : int
+        Count at the last plan.
+    alpha : float
+        At least 1; infinity gives active updating.
+
+    Returns
+    -------
+    bool
+        True if n > epoch_n and alpha (n - epoch_n) >= epoch_n.
+    """
+    return n > epoch_n and alpha * (n - epoch_n) >= epoch_n
 
 
 @kernel
-def any_has_grown(n: Ints, epoch: Ints, rows: Ints, alpha: float) -> bool:
-    """Whether one of these rows has."""
+def any_has_grown(counts: Ints, epoch_counts: Ints, rows: Ints, alpha: float) -> bool:
+    """Return whether `has_grown` holds for any row.
+
+    Parameters
+    ----------
+    counts, epoch_counts : Ints
+        Counts now and at the last plan.
+    rows : Ints
+        Rows to look at.
+    alpha : float
+        At least 1.
+
+    Returns
+    -------
+    bool
+        Whether a plan is due.
+    """
     for row in rows:  # noqa: SIM110 - compiled, which any() is not
-        if has_grown(n[row], epoch[row], alpha):
+        if has_grown(counts[row], epoch_counts[row], alpha):
             return True
     return False
 
 
 @dataclass(frozen=True)
 class Lazy(Updater):
-    """Plan when a triple's count has grown by 1 + 1/alpha; alpha = inf is active updating.
+    """Plan when the count of a triple has grown by 1 + 1/alpha.
 
-    With alpha="auto" each epoch takes the alpha that minimises the bound of Theorem 2 for the
-    mean delay observed so far (`belated.theory.best_alpha`). An episode still in flight counts as
-    late as it is already, so that those that wait are not ignored. The learner must be told of
-    the episodes it begins (`Learner.start`), or it takes the delay for zero.
+    Parameters
+    ----------
+    alpha : float or "auto"
+        At least 1; `math.inf` is active updating. With "auto", each epoch uses the alpha that
+        minimises the bound of Theorem 2 for the mean delay observed so far
+        (`belated.theory.best_alpha`). An episode in flight counts with its delay so far. Episodes
+        must then be registered by `Learner.start`, or the delay is taken to be zero.
     """
 
     alpha: float | Literal["auto"]
 
     name = "lazy"
+    is_lazy = True
 
     def __post_init__(self) -> None:
         if self.alpha == "auto":
@@ -50,17 +85,20 @@ class Lazy(Updater):
         check_number("alpha", self.alpha)
         if not self.alpha >= 1:
             raise ValueError(
-                f"alpha is {self.alpha}; it must be at least 1 (math.inf is active), or 'auto'."
+                f"alpha must be at least 1 (math.inf is active updating) or 'auto', "
+                f"got {self.alpha}."
             )
         object.__setattr__(self, "alpha", float(self.alpha))
 
-    def pace(self, outset: Outset) -> float:
+    def due(self, arrival: Arrival) -> bool:
+        alpha = arrival.alpha if self.alpha == "auto" else self.alpha
+        return any_has_grown(arrival.counts, arrival.epoch_counts, arrival.rows, alpha)
+
+    def epoch_alpha(self, start: EpochStart) -> float:
         if self.alpha != "auto":
             return self.alpha
-        shape, episodes, base, delta, mean_delay = outset
-        terms = lazy_terms(shape, episodes=episodes, base=base, delta=delta)
-        return float(alpha_for(terms, mean_delay))
+        terms = lazy_terms(start.shape, episodes=start.episodes, base=start.base, delta=start.delta)
+        return float(alpha_for(terms, start.mean_delay))
 
-    def due(self, sight: Sight) -> bool:
-        alpha = sight.alpha if self.alpha == "auto" else self.alpha
-        return any_has_grown(sight.n, sight.epoch, sight.touched, alpha)
+    def lazy_alpha(self) -> float | Literal["auto"]:
+        return self.alpha

@@ -1,21 +1,26 @@
-"""Multi-instance, "BOLD" (Joulani, Gyorgy, Szepesvari 2013): never wait, start another copy.
+"""Multi-instance updating, "BOLD" (Joulani, Gyorgy, Szepesvari 2013): a copy for each open episode.
 
-Each episode is played by a copy of the base that waits for nothing, the lowest-numbered one, or
-by a new copy if all are waiting. Feedback goes to the copy that played the episode, which plans
-at once and is free again. After K episodes there are 1 + max_k S_k copies, each of which has met
+Each episode is played by the lowest-numbered instance of the base that has no feedback
+outstanding, or by a new one. Feedback goes to the instance that played the episode, which plans at
+once and is free again. After K episodes there are 1 + max_k S_k instances, each of which has seen
 immediate feedback on its own episodes only.
 """
 
+import math
 from dataclasses import dataclass
 
-from belated.learner.updaters.updater import Sight, Updater
+from belated.learner.updaters.updater import Arrival, Updater
 
 
 @dataclass(frozen=True)
 class MultiInstance(Updater):
-    """One copy of the base for each episode in flight."""
+    """One instance of the base for each episode in flight."""
 
     name = "multi"
+    multi_instance = True
 
-    def due(self, sight: Sight) -> bool:
-        return sight.arrived > 0
+    def due(self, arrival: Arrival) -> bool:
+        return arrival.arrived > 0
+
+    def lazy_alpha(self) -> float:
+        return math.inf

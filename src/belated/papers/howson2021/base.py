@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, mean, squares
-from belated.learner.bases import Base, Kernel
+from belated.learner.bases import BackupRule, Base
 
 
 @backup
@@ -46,5 +46,5 @@ class Published(Base):
 
     name = "published"
 
-    def kernel(self, shape: Shape, episodes: int) -> Kernel:
-        return Kernel(published, np.array([self.log]), reads="everything")
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
+        return BackupRule(published, np.array([self.log]), reads="everything")

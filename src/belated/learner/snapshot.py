@@ -1,0 +1,124 @@
+"""Snapshots of a learner: its problem and its state as plain arrays and numbers."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final, cast
+
+import numpy as np
+
+from belated.episode import Shape
+from belated.learner.bases import BASES
+from belated.learner.bases.base import BaseAlgorithm
+from belated.learner.plan import Planner
+from belated.learner.problem import LearnerOptions, LearningProblem
+from belated.learner.state import LearnerState, empty_state
+from belated.learner.updaters import UPDATERS
+from belated.learner.updaters.updater import Updater
+from belated.worklist import Worklist, members, put_members
+
+FORMAT: Final = 4
+"""Version of the layout of snapshots."""
+
+SCRATCH: Final = ("changed", "scratch")
+"""Fields of a state that hold nothing between two calls."""
+
+
+def snapshot_problem(problem: LearningProblem) -> dict[str, Any]:
+    """Return `problem` as plain arrays and numbers; parts that are not built in as names only."""
+    options = {name: getattr(problem, name) for name in LearnerOptions.__dataclass_fields__}
+    return {
+        "format": FORMAT,
+        "shape": [problem.shape.states, problem.shape.actions, problem.shape.horizon],
+        "base": _describe(problem.base, BASES),
+        "updater": _describe(problem.updater, UPDATERS),
+        "rewards": None if problem.rewards is None else problem.rewards.copy(),
+        "episodes": problem.episodes,
+        "seed": problem.seed,
+        "options": options,
+    }
+
+
+def restore_problem(
+    saved: dict[str, Any], base: BaseAlgorithm | Planner | None, updater: Updater | None
+) -> LearningProblem:
+    """Return a learning problem saved by `snapshot_problem`.
+
+    Parameters
+    ----------
+    saved : dict
+        Snapshot.
+    base, updater : optional
+        Replace those of the snapshot; needed if they are not built in.
+
+    Returns
+    -------
+    LearningProblem
+        The same problem.
+
+    Raises
+    ------
+    ValueError
+        If the snapshot has another format, or a part is not built in and not given.
+    """
+    if saved.get("format") != FORMAT:
+        raise ValueError(
+            f"The snapshot must have format {FORMAT}, got {saved.get('format')!r}; it was saved by "
+            "another version of belated."
+        )
+    return LearningProblem(
+        shape=Shape(*saved["shape"]),
+        base=base or cast(BaseAlgorithm, _rebuild("base", saved["base"], BASES)),
+        updater=updater or cast(Updater, _rebuild("updater", saved["updater"], UPDATERS)),
+        rewards=saved["rewards"],
+        episodes=saved["episodes"],
+        seed=saved["seed"],
+        **saved["options"],
+    )
+
+
+def snapshot_state(state: LearnerState) -> dict[str, Any]:
+    """Return the arrays of `state`, copied, without its scratch; worklists as sorted items."""
+    saved = _to_dict(state)
+    return {name: saved[name] for name in LearnerState._fields if name not in SCRATCH}
+
+
+def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerState:
+    """Return the state of a learner of `problem` that was `saved` by `snapshot_state`."""
+    empty = empty_state(problem)
+    parts = {name: _from_dict(getattr(empty, name), saved[name]) for name in saved}
+    return empty._replace(**parts)
+
+
+def _to_dict(part: Any) -> Any:
+    """Return nested named tuples of arrays and numbers as nested dicts, with arrays copied."""
+    if isinstance(part, Worklist):
+        return members(part)
+    if isinstance(part, tuple):
+        fields = part._asdict()  # type: ignore[attr-defined]
+        return {name: _to_dict(value) for name, value in fields.items()}
+    return part.copy() if isinstance(part, np.ndarray) else part
+
+
+def _from_dict(like: Any, saved: Any) -> Any:
+    """Return saved arrays and numbers in the same nested named tuples as `like`."""
+    if isinstance(like, Worklist):
+        put_members(like, saved)
+        return like
+    if isinstance(like, tuple):
+        fields = like._asdict()  # type: ignore[attr-defined]
+        return type(like)(**{name: _from_dict(fields[name], saved[name]) for name in fields})
+    return saved.copy() if isinstance(saved, np.ndarray) else saved
+
+
+def _describe(part: object, known: Mapping[str, type]) -> dict[str, Any]:
+    name = getattr(part, "name", type(part).__name__)
+    if known.get(name) is not type(part):
+        return {"name": type(part).__name__ if name in known else name, "options": None}
+    return {"name": name, "options": asdict(part)}  # type: ignore[call-overload]
+
+
+def _rebuild(kind: str, described: dict[str, Any], known: Mapping[str, Any]) -> object:
+    name, options = described["name"], described["options"]
+    if options is None:
+        raise ValueError(f"The {kind} {name!r} is not built in; pass it as restore(..., {kind}=).")
+    return known[name](**options)

@@ -1,0 +1,223 @@
+"""The state of a learner: one record of plain arrays, and the configuration of its kernels.
+
+Everything a learner has observed and planned is in one `LearnerState`. The compiled engine, the
+`Learner` class and the service all drive this record with the kernels of
+`belated.learner.updating`, and a snapshot is a copy of it. Kernels change its arrays in place and
+allocate nothing; arrays that must grow are replaced between two calls.
+"""
+
+from typing import Final, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.compiled import JIT
+from belated.episode import Floats, Shape
+from belated.learner.backup import Backup
+from belated.learner.bases.base import Reads
+from belated.learner.bases.q_learning import (
+    Inbox,
+    QMemory,
+    empty_inbox,
+    empty_memory,
+    initialise_values,
+    with_inbox_room,
+)
+from belated.learner.counts import Counts, empty_counts, with_room
+from belated.learner.exploration import Exploration, no_exploration
+from belated.learner.problem import LearningProblem
+from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
+from belated.theory.alpha import lazy_terms
+from belated.worklist import Worklist, empty_worklist
+
+READS: Final = get_args(Reads)
+READS_BEST: Final = READS.index("best")
+READS_EVERYTHING: Final = READS.index("everything")
+READS_ORDER: Final = READS.index("order")
+
+PLANS: Final = 0  # number of plans made
+PLAN_DUE: Final = 1  # 1 if feedback has arrived that makes a plan due
+SINCE_PLAN: Final = 2  # pieces of feedback since the last plan
+
+
+class Config(NamedTuple):
+    """Configuration of a learner's kernels, fixed before the first episode."""
+
+    constants: Floats  # of the backup
+    reads: int  # index into READS
+    reads_visits: bool  # whether the backup reads the next stage's visit counts
+    samples: bool  # whether the backup draws random numbers
+    monotone: bool  # whether no Q may grow
+    random_ties: bool  # whether ties are broken at random
+    incremental: bool  # whether to plan only what changed
+    stepwise: bool  # whether the base learns from single steps
+    unknown_rewards: bool  # whether rewards are estimated
+    late_rewards: bool  # whether only rewards are late
+    every_episode: bool  # whether every episode has a plan of its own
+    auto_alpha: bool  # whether each epoch chooses its alpha
+    alpha_terms: Floats  # terms of Theorem 2, from which alpha is chosen
+    estimator: RewardEstimator  # of unknown rewards
+    seed: np.uint64
+    instance: int  # number of the instance
+
+
+class PlanTable(NamedTuple):
+    """A plan: optimistic values, and the policy that is greedy for them."""
+
+    q: NDArray[np.float64]  # (H, S * A)
+    v: NDArray[np.float64]  # (H + 1, S); the last row is zero
+    actions: NDArray[np.int32]  # (H, S)
+    top: NDArray[np.float64]  # (H + 1) largest v
+    low: NDArray[np.float64]  # (H + 1) smallest v
+    order: NDArray[np.int32]  # (H + 1, S) states by v, largest first
+
+
+class Scratch(NamedTuple):
+    """Working memory of a planner; only the stamps outlive a call."""
+
+    rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
+    out: NDArray[np.float64]  # (S * A) their new values
+    row_stamp: NDArray[np.int64]  # (S * A) last stamp at which the row was listed
+    states: NDArray[np.int32]  # (S) states of this stage with a changed Q
+    state_stamp: NDArray[np.int64]  # (S) last stamp at which the state was listed
+    moved: NDArray[np.int32]  # (S) states of the next stage with a changed value
+    stamp: NDArray[np.int64]  # (1) number of stages processed so far
+    state_of: NDArray[np.int32]  # (S * A) state of each row
+    all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
+    no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
+
+
+class LearnerState(NamedTuple):
+    """Everything a learner has observed and planned."""
+
+    # Observed
+    counts: Counts  # N' and M'
+    reward_sums: RewardSums  # empty where rewards are known
+    inbox: Inbox  # steps not yet learnt by a stepwise base; empty for others
+    exploration: Exploration  # counts and marks of explicit exploration
+
+    # Planned
+    rewards: Floats  # (H, S * A) known or estimated
+    table: PlanTable
+    epoch_counts: NDArray[np.int64]  # (rows) counts at the last plan
+    memory: QMemory  # of a stepwise base; empty for others
+    alpha: Floats  # (1) of the lazy trigger in this epoch; infinity is active updating
+    numbers: NDArray[np.int64]  # (3) PLANS, PLAN_DUE and SINCE_PLAN
+
+    # Observed since the last plan
+    touched: Worklist  # rows with new observations, by stage
+    new_rewards: Worklist  # rows with rewards not yet used for `rewards`, by stage
+
+    # Scratch
+    changed: Worklist  # cells h * S + s whose action changed in the last plan, by step
+    scratch: Scratch
+
+
+def empty_table(shape: Shape) -> PlanTable:
+    """Return a table of size `shape` in which nothing has been planned."""
+    H, S, A = shape.table
+    return PlanTable(
+        q=np.full((H, S * A), np.inf),
+        v=np.zeros((H + 1, S)),
+        actions=np.zeros((H, S), np.int32),
+        top=np.zeros(H + 1),
+        low=np.zeros(H + 1),
+        order=np.tile(np.arange(S, dtype=np.int32), (H + 1, 1)),
+    )
+
+
+def empty_scratch(shape: Shape) -> Scratch:
+    """Return working memory for a problem of size `shape`."""
+    S, A = shape.states, shape.actions
+    return Scratch(
+        rows=np.zeros(S * A, np.int32),
+        out=np.zeros(S * A),
+        row_stamp=np.zeros(S * A, np.int64),
+        states=np.zeros(S, np.int32),
+        state_stamp=np.zeros(S, np.int64),
+        moved=np.zeros(S, np.int32),
+        stamp=np.zeros(1, np.int64),
+        state_of=np.repeat(np.arange(S, dtype=np.int32), A),
+        all_rows=np.arange(S * A, dtype=np.int32),
+        no_visits=np.zeros(S, np.int64),
+    )
+
+
+def empty_state(problem: LearningProblem) -> LearnerState:
+    """Return the state of a learner of `problem` before the first plan."""
+    shape, stages, rows = problem.shape, problem.count_stages, problem.rows
+    base, updater = problem.algorithm, problem.updater
+    H, S, A = shape.table
+    reward_rows = rows if problem.unknown_rewards else 0
+    alpha = updater.lazy_alpha()
+    exploration = updater.exploration(shape, base.exploration_rate)
+    table = empty_table(shape)
+    if base.stepwise:
+        initialise_values(problem.backup_rule.constants, table.q, table.v)
+    return LearnerState(
+        counts=empty_counts(shape, stages),
+        reward_sums=empty_sums(reward_rows),
+        inbox=empty_inbox(H if base.stepwise else 0),
+        exploration=exploration or no_exploration(shape, base.exploration_rate),
+        rewards=problem.initial_rewards(),
+        table=table,
+        epoch_counts=np.zeros(rows, np.int64),
+        memory=empty_memory(rows if base.stepwise else 0),
+        alpha=np.array([alpha if isinstance(alpha, float) else np.inf]),
+        numbers=np.zeros(3, np.int64),
+        touched=empty_worklist(groups=stages, items=rows),
+        new_rewards=empty_worklist(groups=stages, items=reward_rows),
+        changed=empty_worklist(groups=H, items=H * S),
+        scratch=empty_scratch(shape),
+    )
+
+
+def configure(problem: LearningProblem, instance: int) -> Config:
+    """Return the configuration of instance number `instance` of a learner of `problem`."""
+    base, updater = problem.algorithm, problem.updater
+    auto = updater.lazy_alpha() == "auto"
+    terms = np.zeros(0)
+    if auto:
+        terms = lazy_terms(
+            problem.shape,
+            episodes=problem.episodes,
+            base=base.name,
+            delta=base.failure_probability,
+        )
+    fixed = Config(
+        constants=np.zeros(0),
+        reads=READS_ORDER,
+        reads_visits=False,
+        samples=False,
+        monotone=False,
+        random_ties=base.random_ties,
+        incremental=False,
+        stepwise=base.stepwise,
+        unknown_rewards=problem.unknown_rewards,
+        late_rewards=problem.late_rewards,
+        every_episode=base.replans_every_episode(updater),
+        auto_alpha=auto,
+        alpha_terms=terms,
+        estimator=problem.reward_estimator,
+        seed=np.uint64(problem.seed),
+        instance=instance,
+    )
+    if base.planner is not None:
+        return fixed
+    rule = problem.backup_rule
+    assert isinstance(rule.backup, Backup)
+    compiled = rule.backup.compiled or not JIT
+    return fixed._replace(
+        constants=rule.constants,
+        reads=READS.index(rule.reads),
+        reads_visits=rule.reads_visits,
+        samples=rule.samples,
+        monotone=base.is_monotone and not rule.samples,  # a sample is no bound on the next
+        incremental=compiled and problem.planning == "incremental" and not rule.samples,
+    )
+
+
+def with_room_for(state: LearnerState, steps: int) -> LearnerState:
+    """Return `state` with room for `steps` more steps of feedback."""
+    inbox = with_inbox_room(state.inbox, steps) if state.memory.n.size else state.inbox
+    return state._replace(counts=with_room(state.counts, steps), inbox=inbox)

@@ -1,0 +1,223 @@
+"""Setting: everything that determines a run but the seed."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal, TypedDict
+
+import numpy as np
+
+from belated.arguments import check_choice, check_integer
+from belated.delays.laws import Law, constant, longest_delay
+from belated.episode import Ints
+from belated.exact.values import optimal_actions
+from belated.learner.bases.base import BaseAlgorithm
+from belated.learner.bases.planner import Planner
+from belated.learner.problem import Late, LearnerOptions, LearningProblem, Stages
+from belated.learner.rewards import RewardBonus
+from belated.learner.updaters.updater import Updater
+from belated.mdp.model import MDP
+from belated.randomness import check_seed
+from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
+from belated.simulation.notice import announce_compilation
+from belated.simulation.reference import run_reference
+from belated.simulation.run import Run
+
+Engine = Literal["auto", "compiled", "reference"]
+DelayPer = Literal["episode", "step"]
+SimulationPlanning = Literal["incremental", "full", "none"]
+
+DELAYS_PER_BLOCK: Final = 2**18
+"""Number of delays drawn between two calls of `on_progress`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationOptions(LearnerOptions):
+    """Options of a simulation: those of the learner, and how feedback is delayed.
+
+    Parameters
+    ----------
+    planning : {"incremental", "full", "none"}
+        "none" keeps the first plan, to measure the cost of everything else.
+    delay_per : {"episode", "step"}
+        Draw one delay for each episode, or one for each step of it.
+    """
+
+    planning: SimulationPlanning = field(  # type: ignore[assignment]
+        default="incremental",
+        metadata={"help": "Plan what changed (incremental), all (full), or only once (none)."},
+    )
+    delay_per: DelayPer = field(
+        default="episode", metadata={"help": "Draw a delay for each episode, or for each step."}
+    )
+
+
+class SimulationKeywords(TypedDict, total=False):
+    """Types of the options that functions accept as keyword arguments, see `SimulationOptions`."""
+
+    stages: Stages
+    late: Late
+    reward_bonus: RewardBonus
+    planning: SimulationPlanning
+    delay_per: DelayPer
+
+
+def ignore_progress(episodes: int) -> None:
+    """Do nothing with the number of `episodes` played."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting(SimulationOptions):
+    """Everything that determines a run but the seed.
+
+    Parameters
+    ----------
+    world : MDP
+        World to play in.
+    base : BaseAlgorithm or Planner
+        Base algorithm.
+    updater : Updater
+        Decides when to plan.
+    delay : Law, optional
+        Delay law; none means no delay.
+    episodes : int
+        Number of episodes.
+    rewards : "known", "unknown", None or array_like
+        The world's mean rewards are known; unknown ("unknown" or None); or known to be the given
+        (H, S, A) or (S, A).
+    every : int, optional
+        Episodes between two checkpoints; by default a thousandth of all.
+    engine : {"auto", "compiled", "reference"}
+        Implementation; "auto" is the compiled engine where possible.
+    trace : bool
+        Whether to record the policy of every episode.
+    """
+
+    world: MDP
+    base: BaseAlgorithm | Planner
+    updater: Updater
+    delay: Law | None = None
+    episodes: int
+    rewards: Any = "known"
+    every: int | None = None
+    engine: Engine = "auto"
+    trace: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.world, MDP):
+            raise TypeError(f"world must be an MDP, got {self.world!r}.")
+        if not isinstance(self.delay, Law | None):
+            raise TypeError(f"delay must be a law of belated.delays, got {self.delay!r}.")
+        if self.every is not None:
+            check_integer("every", self.every, 1)
+        check_choice("engine", self.engine, ("auto", "compiled", "reference"))
+        super().__post_init__()
+        problem = self.problem(0)
+        if problem.algorithm.planner is None:
+            _ = problem.backup_rule  # may reject the shape
+
+    def problem(self, seed: int, longest_delay: float | None = None) -> LearningProblem:
+        """Return the learning problem of a run.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the run.
+        longest_delay : float, optional
+            Longest delay drawn, for updaters that need it.
+
+        Returns
+        -------
+        LearningProblem
+            Checked problem.
+        """
+        base, updater, rewards = self.base, self.updater, self.rewards
+        if isinstance(base, BaseAlgorithm) and base.needs_optimal_policy:
+            base = base.with_optimal_policy(optimal_actions(self.world).argmax(axis=2))
+        if isinstance(updater, Updater) and longest_delay is not None:
+            updater = updater.with_longest_delay(longest_delay)
+        if isinstance(rewards, str) and rewards == "known":
+            rewards = self.world.reward_table()
+        options = {option.name: getattr(self, option.name) for option in fields(LearnerOptions)}
+        options["planning"] = "full" if self.planning == "full" else "incremental"
+        return LearningProblem(
+            shape=self.world.shape,
+            base=base,
+            updater=updater,
+            rewards=rewards,
+            episodes=self.episodes,
+            seed=seed,
+            **options,
+        )
+
+    def run(self, seed: int, on_progress: OnProgress = ignore_progress) -> Run:
+        """Return the run with `seed`; `on_progress` is called with the episodes played since."""
+        seed = check_seed(seed)
+        every = max(1, self.episodes // 1000) if self.every is None else self.every
+        pieces = self.world.shape.horizon if self.delay_per == "step" else 1
+        law = self.delay or constant(0)
+        delays = draw_delays(law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
+        problem = self.problem(seed, longest_delay(delays))
+        if self._is_compiled(problem, pieces):
+            announce_compilation()
+            return run_compiled(
+                self.world,
+                problem,
+                delays,
+                every=every,
+                trace=self.trace,
+                plans=self.planning != "none",
+                on_progress=on_progress,
+            )
+        return run_reference(
+            self.world, problem, delays, every=every, trace=self.trace, on_progress=on_progress
+        )
+
+    def _is_compiled(self, problem: LearningProblem, pieces: int) -> bool:
+        reason = why_not_compiled(problem, pieces)
+        if self.engine == "reference":
+            reason = "engine is 'reference'"
+        elif reason is None:
+            return True
+        if self.engine == "compiled":
+            raise ValueError(
+                f"engine='compiled' is not possible: {reason}; use 'auto' or 'reference'."
+            )
+        if self.planning == "none":
+            raise ValueError(f"planning='none' needs the compiled engine, but {reason}.")
+        if self.engine == "auto":
+            warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
+        return False
+
+
+def draw_delays(
+    law: Law, seed: int, episodes: int, *, pieces: int, on_progress: Callable[[int], None]
+) -> Ints:
+    """Draw all delays of a run, in blocks between which a long run can be stopped.
+
+    Parameters
+    ----------
+    law : Law
+        Delay law.
+    seed : int
+        Seed of the run.
+    episodes : int
+        Number of episodes.
+    pieces : int
+        Delays for each episode: 1, or one for each step.
+    on_progress : callable
+        Called with 0 between two blocks; may raise.
+
+    Returns
+    -------
+    Ints
+        (episodes, pieces) delays.
+    """
+    delays = np.zeros((episodes, pieces), np.int64)
+    for step in range(pieces):
+        for first in range(0, episodes, DELAYS_PER_BLOCK):
+            part = delays[first : first + DELAYS_PER_BLOCK, step]
+            part[:] = law.draw(seed=seed, episodes=part.size, first=first + 1, step=step)
+            if first + DELAYS_PER_BLOCK < episodes:
+                on_progress(0)
+    return delays

@@ -1,0 +1,91 @@
+"""Worklists: sets of integers grouped by stage, with constant-time insertion and removal.
+
+A worklist holds rows or cells that remain to be processed. Each item belongs to at most one group.
+The groups are linked lists in one array, so that nothing has to grow.
+
+>>> from belated.worklist import END, empty_worklist, put, take
+>>> worklist = empty_worklist(groups=2, items=10)
+>>> put(worklist, 1, 7), put(worklist, 1, 3), put(worklist, 1, 7)
+(True, True, False)
+>>> take(worklist, 1), take(worklist, 1), take(worklist, 1) == END
+(3, 7, True)
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.compiled import inlined, kernel
+
+END: Final = -1
+"""End of a linked list."""
+
+ABSENT: Final = -2
+"""Successor of an item that is in no group."""
+
+
+class Worklist(NamedTuple):
+    """Linked lists of items: start at `head[group]` and follow `after[item]` until END."""
+
+    head: NDArray[np.int32]  # (groups) first item, or END
+    after: NDArray[np.int32]  # (items) next item, END, or ABSENT
+
+
+def empty_worklist(*, groups: int, items: int) -> Worklist:
+    """Return a worklist with `groups` empty groups for the items 0 .. `items` - 1."""
+    return Worklist(np.full(groups, END, np.int32), np.full(items, ABSENT, np.int32))
+
+
+@inlined
+def put(worklist: Worklist, group: int, item: int) -> bool:
+    """Add an item to a group of a worklist.
+
+    Parameters
+    ----------
+    worklist : Worklist
+        Changed in place.
+    group : int
+        Group that receives the item.
+    item : int
+        Item to add.
+
+    Returns
+    -------
+    bool
+        False if the item was in the worklist already.
+    """
+    if worklist.after[item] != ABSENT:
+        return False
+    worklist.after[item] = worklist.head[group]
+    worklist.head[group] = item
+    return True
+
+
+@inlined
+def take(worklist: Worklist, group: int) -> int:
+    """Remove the most recent item of `group` from `worklist` and return it, or END if empty."""
+    item = int(worklist.head[group])
+    if item != END:
+        worklist.head[group] = worklist.after[item]
+        worklist.after[item] = ABSENT
+    return item
+
+
+@kernel
+def clear(worklist: Worklist) -> None:
+    """Remove all items from `worklist`."""
+    for group in range(worklist.head.size):
+        while take(worklist, group) != END:
+            pass
+
+
+def members(worklist: Worklist) -> NDArray[np.int64]:
+    """Return all items of `worklist`, in increasing order."""
+    return np.flatnonzero(worklist.after != ABSENT).astype(np.int64)
+
+
+def put_members(worklist: Worklist, items: NDArray[np.int64]) -> None:
+    """Add `items` to an empty `worklist` whose groups are ranges of equal size."""
+    for item in items.tolist():
+        put(worklist, item * worklist.head.size // worklist.after.size, item)
