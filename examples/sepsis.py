@@ -24,7 +24,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 import belated as bl
-from belated.figures.looks import LOOKS
+from belated.figures.styles import RC_PARAMS
 from belated.mdp.icu_sepsis import icu_sepsis_clinicians
 from belated.simulation.run import Run
 
@@ -123,7 +123,7 @@ def main(fast: bool) -> None:
     learnt = {setting: learn(usual, *setting, fast=fast) for setting in settings}
     all_25 = values(world, learn(world, "UBEV", "lazy", 0, fast=fast))
     Path("out").mkdir(exist_ok=True)
-    with style.context(["default", LOOKS]):
+    with style.context(["default", RC_PARAMS]):
         draw(learnt, all_25, usual, clinicians).savefig("out/sepsis.png", dpi=110)
     print("Drawn: out/sepsis.png")
 

@@ -201,7 +201,7 @@ def test_a_report_without_altair_is_refused_before_anything_runs(monkeypatch, tm
     def missing():
         raise ImportError("A report needs Altair: pip install 'belated[report]'.")
 
-    monkeypatch.setattr("belated.figures.charts.altair", missing)
+    monkeypatch.setattr("belated.figures.charts.load_altair", missing)
     done = call(*TINY, "--base", "ucrl2", "--report", tmp_path / "report.html")
     assert done.exit_code == 2
     assert "'--report': A report needs Altair: pip install 'belated[report]'." in done.stderr
