@@ -44,9 +44,7 @@ def test_one_run_is_its_own_band():
 
 def test_runs_with_different_checkpoints_are_rejected():
     runs = [run_with(0, [1, 2], [1, 2]), run_with(8, [1, 3], [1, 2])]
-    with pytest.raises(
-        ValueError, match=r"^runs must have the same checkpoints; those of seeds 0 and 8 "
-    ):
+    with pytest.raises(ValueError, match=r"^runs must have the same .* seeds 0 and 8 "):
         band(runs)
 
 

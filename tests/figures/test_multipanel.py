@@ -216,7 +216,7 @@ def test_a_long_command_is_broken_into_lines_and_kept_whole(regret):
 def test_the_legend_and_the_small_print_stay_clear_of_each_other_and_of_the_panels(regret):
     command = "belated reproduce " + " ".join(f"--option-{i} {i}" for i in range(30))
     figure = build_regret_figure(regret, title="A title", command=command)
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     note = figure.texts[-1].get_window_extent()
     legend = figure.legends[0].get_window_extent()
     lowest = min(axes.get_tightbbox().y0 for axes in figure.axes)

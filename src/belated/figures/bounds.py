@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -83,7 +82,6 @@ def bound_curves(parameters: BoundParameters, path: Path, *, command: str) -> No
 def build_figure(parameters: BoundParameters, *, command: str) -> Figure:
     """Return the figure of `parameters` with `command` below it, without writing it."""
     figure = Figure(figsize=(9, 4), layout="constrained")
-    FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, sharey=True)
     draw_against_delay(left, parameters)
     draw_against_alpha(right, parameters)

@@ -6,7 +6,6 @@ from typing import Final
 
 from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
@@ -48,7 +47,6 @@ def regret_curves(
 def build_figure(groups: Mapping[str, Sequence[Run]], *, title: str, command: str) -> Figure:
     """Return the figure without writing it; parameters as in `regret_curves`."""
     figure = Figure(figsize=(5.5, 3.8), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for name, line_style in line_styles(groups).items():
         draw_band(axes, band(groups[name]), line_style, label=name)

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
@@ -185,7 +184,6 @@ def build_grid(
     foot = text_height + LEGEND_ENTRY_SIZE_IN[1] * -(-len(handles) // entries_per_row)
     height = foot + 0.3 + PANEL_SIZE_IN[1] * rows + 0.3
     figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
     figure.set_layout_engine(
         "constrained", rect=(0, foot / height, 1, 1 - foot / height), wspace=0.03
     )

@@ -28,16 +28,9 @@ def action_colour(action: int) -> str:
 
 
 def draw_arrow(
-    axes: Axes,
-    begin: Floats,
-    end: Floats,
-    colour: str,
-    probability: float,
-    *,
-    bend: float = 0,
-    **patches: Any,
+    axes: Axes, begin: Floats, end: Floats, colour: str, p: float, *, bend: float = 0, **ends: Any
 ) -> None:
-    """Draw an arrow whose width grows with a probability.
+    """Draw an arrow whose width grows with the probability of a transition.
 
     Parameters
     ----------
@@ -47,11 +40,11 @@ def draw_arrow(
         End points (x, y).
     colour : str
         Colour of the arrow.
-    probability : float
+    p : float
         Probability of the transition.
     bend : float
         Height of the arc relative to its length; 0 for a straight arrow.
-    **patches
+    **ends
         `patchA` and `patchB`, shapes at whose edges the arrow begins and ends.
     """
     axes.add_patch(
@@ -61,22 +54,22 @@ def draw_arrow(
             connectionstyle=f"arc3,rad={bend}",
             arrowstyle="-|>,head_length=3.5,head_width=1.6",
             color=colour,
-            linewidth=0.6 + 1.1 * probability,
+            linewidth=0.6 + 1.1 * p,
             shrinkA=0.5,
             shrinkB=0.5,
-            **patches,
+            **ends,
         )
     )
 
 
 def draw_transition(
-    axes: Axes, begin: Circle, end: Circle, colour: str, probability: float, *, bend: float
+    axes: Axes, begin: Circle, end: Circle, colour: str, p: float, *, bend: float
 ) -> Floats:
     """Draw a bent arrow between two states and return its middle (x, y).
 
     Parameters
     ----------
-    axes, colour, probability, bend
+    axes, colour, p, bend
         As in `draw_arrow`.
     begin, end : Circle
         The states.
@@ -87,19 +80,17 @@ def draw_transition(
         Position for a label.
     """
     begin_at, end_at = np.array(begin.center), np.array(end.center)
-    draw_arrow(axes, begin_at, end_at, colour, probability, bend=bend, patchA=begin, patchB=end)
+    draw_arrow(axes, begin_at, end_at, colour, p, bend=bend, patchA=begin, patchB=end)
     dx, dy = end_at - begin_at
     return (begin_at + end_at) / 2 + bend / 2 * np.array([dy, -dx])
 
 
-def draw_loop(
-    axes: Axes, state: Circle, outward: Floats, colour: str, probability: float
-) -> Floats:
+def draw_loop(axes: Axes, state: Circle, outward: Floats, colour: str, p: float) -> Floats:
     """Draw an arrow from a state to itself and return its farthest point (x, y).
 
     Parameters
     ----------
-    axes, colour, probability
+    axes, colour, p
         As in `draw_arrow`.
     state : Circle
         The state.
@@ -116,7 +107,7 @@ def draw_loop(
     along = state.radius * math.cos(LOOP_HALF_ANGLE_RAD) * outward
     across = half_width * np.array([-outward[1], outward[0]])
     begin, end = centre + along - across, centre + along + across
-    draw_arrow(axes, begin, end, colour, probability, bend=LOOP_BEND)
+    draw_arrow(axes, begin, end, colour, p, bend=LOOP_BEND)
     return centre + along + LOOP_BEND * half_width * outward
 
 

@@ -13,16 +13,8 @@ from matplotlib.patches import Circle, Rectangle
 from belated.episode import Bools, Floats
 from belated.exact.best import optimal_actions
 from belated.exact.values import optimal_table
-from belated.figures.world_arrows import (
-    GREY,
-    action_colour,
-    add_legend,
-    draw_arrow,
-    draw_loop,
-    draw_transition,
-    legend_line,
-    write_label,
-)
+from belated.figures import world_arrows as arrows
+from belated.figures.world_arrows import GREY, action_colour, legend_line
 from belated.mdp.model import MDP
 
 STATE_RADIUS: Final = 0.25
@@ -58,7 +50,7 @@ def draw_row(axes: Axes, world: MDP, names: Sequence[str]) -> None:
     positions[:, 0] = np.arange(S)
     outward = np.zeros((S, A, 2))
     outward[..., 1] = np.where(np.arange(A) % 2, 1, -1)
-    draw_graph(axes, world, positions, outward, names, bend=0.35)
+    draw_graph(axes, world, names, positions, outward, bend=0.35)
     axes.set(xlim=(-0.7, S - 0.3), ylim=(-0.7, 0.7))
 
 
@@ -70,19 +62,13 @@ def draw_ring(axes: Axes, world: MDP, names: Sequence[str]) -> None:
     loops = angles[:, None] + 0.8 * (np.arange(A) - (A - 1) / 2)
     positions = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     outward = np.stack([np.cos(loops), np.sin(loops)], axis=2)
-    draw_graph(axes, world, positions, outward, names, bend=0.13 if S > 3 else 0.3)
+    draw_graph(axes, world, names, positions, outward, bend=0.13 if S > 3 else 0.3)
     extent = radius + 0.75
     axes.set(xlim=(-extent, extent), ylim=(-extent, extent))
 
 
 def draw_graph(
-    axes: Axes,
-    world: MDP,
-    positions: Floats,
-    outward: Floats,
-    names: Sequence[str],
-    *,
-    bend: float,
+    axes: Axes, world: MDP, names: Sequence[str], positions: Floats, outward: Floats, bend: float
 ) -> None:
     """Draw the states and an arrow for each successor, in the colour of its action.
 
@@ -103,15 +89,15 @@ def draw_graph(
         colour = action_colour(a)
         for y, p in zip(*world.successors(0, s, a), strict=True):
             if y == s:
-                middle = draw_loop(axes, circles[s], outward[s, a], colour, p)
+                middle = arrows.draw_loop(axes, circles[s], outward[s, a], colour, p)
             else:
                 arc = -bend * (A - a)
-                middle = draw_transition(axes, circles[s], circles[y], colour, p, bend=arc)
+                middle = arrows.draw_transition(axes, circles[s], circles[y], colour, p, bend=arc)
             if p < 1:
-                write_label(axes, middle, f"{p:.2g}", colour)
+                arrows.write_label(axes, middle, f"{p:.2g}", colour)
     handles = [legend_line(name, action_colour(a)) for a, name in enumerate(names)]
     note = "On arrows: how likely; with +: what a step from there pays"
-    add_legend(axes, [*handles, start_handle("o")], note=note)
+    arrows.add_legend(axes, [*handles, start_handle("o")], note=note)
 
 
 def start_handle(marker: str) -> Line2D:
@@ -140,9 +126,7 @@ def draw_state(axes: Axes, world: MDP, s: int, position: Floats) -> Circle:
         The circle.
     """
     edge = START_LINEWIDTH if world.start[s] > 0 else 0.8
-    circle = Circle(
-        tuple(position), STATE_RADIUS, facecolor="white", edgecolor="black", linewidth=edge
-    )
+    circle = Circle(tuple(position), STATE_RADIUS, fc="white", ec="black", lw=edge)
     axes.add_patch(circle)
     rewards = world.rewards[0, s]
     lines: list[tuple[str, str]] = []
@@ -169,18 +153,17 @@ def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
     v, best, reached = optimal_table(world), optimal_actions(world), reachable_states(world)
     v_max = max(v[reached].max(), 1e-9)
     for h, s in np.argwhere(reached).tolist():
-        if h < H:
-            radius, colour = STATE_RADIUS, VALUE_COLOURS(v[h, s] / v_max)
-        else:
-            radius, colour = FINAL_STATE_RADIUS, GREY
-        axes.add_patch(Circle((s, -h), radius, facecolor=colour, edgecolor="0.3", linewidth=0.8))
+        radius = STATE_RADIUS if h < H else FINAL_STATE_RADIUS
+        colour = VALUE_COLOURS(v[h, s] / v_max) if h < H else GREY
+        axes.add_patch(Circle((s, -h), radius, fc=colour, ec="0.3", lw=0.8))
         if h < H:
             axes.text(s, -h, f"{v[h, s]:.2g}", ha="center", va="center", fontsize=6)
             draw_step_arrows(axes, world, h, s, best[h, s])
     for h in range(H):
         axes.text(-0.6, -h, f"step {h + 1}", ha="right", va="center", fontsize=7, color="0.3")
     handles = [legend_line(f"{name}, where best", action_colour(a)) for a, name in enumerate(names)]
-    add_legend(axes, [*handles, legend_line("not best", GREY)], note="In states: V* from there on")
+    handles.append(legend_line("not best", GREY))
+    arrows.add_legend(axes, handles, note="In states: V* from there on")
     axes.set(xlim=(-1.2, S - 0.2), ylim=(-H - 0.2, 0.4))
 
 
@@ -216,10 +199,10 @@ def draw_step_arrows(axes: Axes, world: MDP, h: int, s: int, best: Bools) -> Non
         for y, p in zip(*world.successors(h, s, a), strict=True):
             end = np.array([y, -h - 1], np.float64)
             unit = (end - begin) / math.hypot(*(end - begin))
-            draw_arrow(axes, begin + STATE_RADIUS * unit, end - end_radius * unit, colour, p)
+            arrows.draw_arrow(axes, begin + STATE_RADIUS * unit, end - end_radius * unit, colour, p)
         reward = world.rewards[h % len(world.rewards), s, a]
         if reward > world.rewards.max() / 2:
-            write_label(axes, np.array([s, -h - 0.55]), f"+{reward:.3g}", colour)
+            arrows.write_label(axes, np.array([s, -h - 0.55]), f"+{reward:.3g}", colour)
 
 
 def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> None:
@@ -267,7 +250,7 @@ def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> 
         if needed:
             handles.append(Line2D([], [], marker=marker, color=colour, lw=0, label=label))
     note = "In cells: V* at the first step; with +: what a step from there pays"
-    add_legend(axes, handles, note=note)
+    arrows.add_legend(axes, handles, note=note)
     axes.set(xlim=(-0.6, columns - 0.4), ylim=(-(S // columns) + 0.4, 0.6))
 
 
@@ -317,4 +300,4 @@ def draw_best_moves(
         for move, p in drawn.items():
             if any(move):
                 end = centre + 0.38 * np.array(move) / math.hypot(*move)
-                draw_arrow(axes, centre, end, colour, p)
+                arrows.draw_arrow(axes, centre, end, colour, p)

@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 from matplotlib import style
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from belated.figures.styles import RC_PARAMS, add_command, save_figure
@@ -98,7 +97,6 @@ def build_figure(
     check_drawable(world, layout)
     names = list(actions) or [f"action {a}" for a in range(world.shape.actions)]
     figure = Figure(layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.set_aspect("equal")
