@@ -53,7 +53,7 @@ def main(fast: bool) -> None:
         delays = [delay(row) for row in csv.DictReader(file)]
 
     returned = [tau for tau in delays if tau < math.inf]
-    print(f"{len(returned)} of {len(delays)} arrived, {np.mean(returned):.0f} episodes late on average")
+    print(f"{len(returned)} of {len(delays)} arrived, {np.mean(returned):.0f} late on average")
     laws = {
         "no delay": None,
         "late, none lost": bl.delays.empirical(returned, name="returned"),

@@ -337,6 +337,7 @@ def to_vega_lite(
         Specification, independent of the user's Altair theme.
     """
     alt = load_altair()
+    top: Any
     if len(panels) > 1:
         facet = alt.Facet("panel:N", title=None, sort=list(panels))
         columns = min(MAX_PANEL_COLUMNS, len(panels))
