@@ -85,7 +85,7 @@ def algorithms(results: Results) -> Iterator[str]:
 
 
 def regret_cell(results: Results, base: str, updater: str, chain: str) -> str:
-    """Return the mean final regrets of `base` and `updater` on `chain` by delay, as text."""
+    """Return the final regrets of `base` and `updater` on `chain` in `results`, as text."""
     found = (mean_regret(results, world=chain, base=base, updater=updater, delay=d) for d in DELAYS)
     return ", ".join(f"{regret:.0f}" for regret in found)
 

@@ -161,7 +161,7 @@ def test_a_picture_is_drawn_where_it_is_wanted(name, tmp_path):
         (["--delta", 0], "--delta", "delta is 0.0; it must lie strictly between 0 and 1."),
         (["--delta", 1], "--delta", "delta is 1.0; it must lie strictly between 0 and 1."),
         (["--longest-delay", -3], "--longest-delay", "longest_delay is -3.0; it must be at least"),
-        (["--plot", "bounds.jpg"], "--plot", "bounds.jpg; its name must end in .pdf or .png."),
+        (["--plot", "bounds.jpg"], "--plot", "path must end in .pdf or .png, got bounds.jpg."),
     ],
 )
 def test_nonsense_leaves_with_2_and_one_sentence(wrong, option, sentence):
@@ -175,7 +175,7 @@ def test_nonsense_leaves_with_2_and_one_sentence(wrong, option, sentence):
 def test_an_alpha_without_end_cannot_be_drawn(tmp_path):
     done = call(*ASKED, "--alpha", "inf", "--plot", tmp_path / "a.png")
     assert done.exit_code == 2
-    assert "alpha is inf; only a finite one can be drawn." in done.stderr
+    assert "alpha must be finite to be drawn, got inf." in done.stderr
 
 
 def test_the_answer_needs_no_compiler():

@@ -159,7 +159,7 @@ def test_json_alone_is_on_stdout_when_files_are_written_too(tmp_path):
         (["--base", "fly"], "'--base': base must be one of "),
         (["--base", "nowhere:Base"], "'--base': base 'nowhere:Base' cannot be imported"),
         (["--base", "ucrl2", "--world", "x"], "'--world': world is 'x'; it must be "),
-        (["--base", "ucrl2", "--updater", "lazy"], "'--updater': updater is 'lazy'; it must be "),
+        (["--base", "ucrl2", "--updater", "lazy"], "'--updater': updater must be "),
         (["--base", "ucrl2", "--updater", "lazy:0"], "'--updater': alpha is 0.0; it must be "),
         (["--base", "ucrl2", "--delay", "x"], "'--delay': delay 'x' is not understood; "),
         (["--base", "ucrl2", "--stages", "x"], "'--stages': stages is 'x'; it must be "),
