@@ -1,8 +1,8 @@
 """Write the tables of docs/algorithms.md and docs/theory.md from their studies: `make tables`.
 
-Plays what is not finished of studies/algorithms.toml, late-rewards.toml and alpha.toml, in
-results/, and sets the tables between their markers. Each says of which cells it is made, so that
-a test notices when it is stale.
+Computes the unfinished cells of studies/algorithms.toml, late-rewards.toml and alpha.toml in
+results/, and replaces the tables between their markers. The marker of a table contains the digest
+of its cells, so that a test can detect an outdated table.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ UPDATERS = {
 CHAINS = ("chain-5", "chain-10", "chain-20")
 DELAYS = ("constant:0", "geometric:100", "geometric:500")
 
-OPTIMIST = ("N', M'", "O(rows that change)")
+OPTIMISTIC_NEEDS = ("N', M'", "O(rows that change)")
 ABOUT = {  # source, what it needs, cost of an update
-    "ubev": ("Dann, Lattimore, Brunskill 2017", *OPTIMIST),
-    "ucbvi-ch": ("Azar, Osband, Munos 2017", "N', M', K", OPTIMIST[1]),
-    "ucbvi-bf": ("Azar, Osband, Munos 2017", "N', M', K", OPTIMIST[1]),
+    "ubev": ("Dann, Lattimore, Brunskill 2017", *OPTIMISTIC_NEEDS),
+    "ucbvi-ch": ("Azar, Osband, Munos 2017", "N', M', K", OPTIMISTIC_NEEDS[1]),
+    "ucbvi-bf": ("Azar, Osband, Munos 2017", "N', M', K", OPTIMISTIC_NEEDS[1]),
     "ucrl2": ("Jaksch, Ortner, Auer 2010", "N', M', K", "O(rows that change), all if max V moves"),
     "ucrl2b": ("Fruit, Pirotta, Lazaric 2020", "N', M'", "O(HSA Γ), sorted by V"),
     "kl-ucrl": ("Filippi, Cappé, Garivier 2010", "N', M'", "O(rows that change), × 60 halvings"),
@@ -47,7 +47,7 @@ ABOUT = {  # source, what it needs, cost of an update
 
 
 def guarantee(base: str, updater: str) -> str:
-    """What is known of regret under delay."""
+    """Return the known regret bound of `base` with `updater` under delay, as text."""
     if base == "optimal":
         return "none: explores all the same" if updater == "explicit" else "regret 0"
     if base == "q-learning" and updater == "multi":
@@ -64,14 +64,16 @@ def guarantee(base: str, updater: str) -> str:
 
 
 def mean_regret(results: Results, **where: str) -> float:
-    """The mean final regret of the runs of one setting."""
-    test = " AND ".join(f"{column} = ?" for column in where)
-    found = results.sql(f"SELECT avg(total_regret) AS m FROM runs WHERE {test}", [*where.values()])
+    """Return the mean final regret in `results` of the runs with the column values `where`."""
+    condition = " AND ".join(f"{column} = ?" for column in where)
+    found = results.sql(
+        f"SELECT avg(total_regret) AS m FROM runs WHERE {condition}", [*where.values()]
+    )
     return float(found["m"][0])
 
 
 def algorithms(results: Results) -> Iterator[str]:
-    """Every base and updater."""
+    """Yield the lines of the table of bases and updaters from `results`."""
     chains = " | ".join(f"{chain}: E[τ] = 0, 100, 500" for chain in CHAINS)
     yield f"| Base | Updater | Source | Needs | Cost of an update | Regret under delay | {chains} |"
     yield "|" + " --- |" * 6 + " ---: |" * 3
@@ -83,13 +85,13 @@ def algorithms(results: Results) -> Iterator[str]:
 
 
 def regret_cell(results: Results, base: str, updater: str, chain: str) -> str:
-    """The mean final regrets of one chain."""
+    """Return the final regrets of `base` and `updater` on `chain` in `results`, as text."""
     found = (mean_regret(results, world=chain, base=base, updater=updater, delay=d) for d in DELAYS)
     return ", ".join(f"{regret:.0f}" for regret in found)
 
 
 def late_rewards(results: Results) -> Iterator[str]:
-    """What late rewards cost beside late everything."""
+    """Yield the lines of the table from `results` that compares late rewards with late episodes."""
     means = (100, 200, 300, 400, 500)
     yield "| World | Delay | Late | " + " | ".join(f"E[τ] = {mean}" for mean in means) + " |"
     yield "| --- | --- | --- |" + " ---: |" * len(means)
@@ -104,7 +106,7 @@ def late_rewards(results: Results) -> Iterator[str]:
 
 
 def alphas(results: Results) -> Iterator[str]:
-    """Lazy("auto") beside fixed alphas: mean final regret, and the mean number of updates."""
+    """Yield the lines of the table of alphas from `results`: mean final regret and updates."""
     updaters = ("auto", "1", "10", "100", "inf")
     yield "| World | Base | Delay | " + " | ".join(f"α = {a}" for a in updaters) + " | chosen |"
     yield "| --- | --- | --- |" + " ---: |" * (len(updaters) + 1)
@@ -127,35 +129,35 @@ TABLES: dict[str, tuple[str, Callable[[Results], Iterator[str]]]] = {
     "late-rewards": ("docs/algorithms.md", late_rewards),
     "alpha": ("docs/theory.md", alphas),
 }
-"""By study: the page, and the lines of the table."""
+"""Page and function of the lines of each table, by study."""
 
 
 def digest(study: Study) -> str:
-    """Of everything that determines a table's numbers."""
+    """Return a digest of all cells of `study`."""
     return hashlib.sha256("".join(cell.digest for cell in study.cells()).encode()).hexdigest()[:16]
 
 
-def block(name: str, lines: str, made_of: str) -> str:
-    """A table between its markers."""
-    return f"<!-- {name}, cells {made_of} -->\n{lines}\n<!-- end of {name} -->"
+def table_block(name: str, lines: str, cells: str) -> str:
+    """Return the table `name` of `lines` between markers that contain the digest `cells`."""
+    return f"<!-- {name}, cells {cells} -->\n{lines}\n<!-- end of {name} -->"
 
 
-def place(name: str) -> re.Pattern[str]:
-    """Where a table stands on its page."""
+def block_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern that matches the table `name` and its markers on its page."""
     return re.compile(f"<!-- {name}, cells (\\w*) -->\n(.*?)\n?<!-- end of {name} -->", re.DOTALL)
 
 
 def main() -> None:
-    """Play what is missing, and write the tables."""
+    """Compute missing cells, and write the tables."""
     for name, (page, lines) in TABLES.items():
         study = read_study(ROOT / "studies" / f"{name}.toml")
         store = Store(ROOT / "results" / name)
         sweep(study.cells(), store)
-        made = block(name, "\n".join(lines(bl.results(store.folder))), digest(study))
+        block = table_block(name, "\n".join(lines(bl.results(store.folder))), digest(study))
         path = ROOT / page
-        text, found = place(name).subn(lambda _, made=made: made, path.read_text())
+        text, found = block_pattern(name).subn(lambda _, block=block: block, path.read_text())
         if not found:
-            raise SystemExit(f"{page} has no place for the table {name}.")
+            raise SystemExit(f"{page} has no markers for the table {name}.")
         path.write_text(text)
         print(f"{page}: {name}")
 

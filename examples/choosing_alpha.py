@@ -1,12 +1,12 @@
-"""How lazy to be: what the theory advises, what Lazy("auto") does, and what turns out best.
+"""Choice of alpha for lazy updating: the theory's advice, Lazy("auto") and fixed values compared.
 
-Lazy(alpha) plans when some count has grown by a factor of 1 + 1/alpha; infinity is active updating.
-A small alpha plans seldom, from old counts, and a large one often, for little news. Theorem 2 of
-Howson et al. (2023) bounds the regret of both, and `best_alpha` is where its bound is least.
-Lazy("auto") takes that alpha, for the mean delay that it has observed so far.
+Lazy(alpha) plans when some count has grown by a factor of 1 + 1/alpha; alpha = infinity is active
+updating. With a small alpha there are few plans, based on old counts; with a large alpha there are
+many. Theorem 2 of Howson et al. (2023) bounds the regret for every alpha, and `best_alpha` returns
+the alpha with the smallest bound. Lazy("auto") uses that alpha for the mean delay observed so far.
 
-The bound is far above the regret, and lazier than these runs reward: alpha = 10 loses next to
-nothing here to planning whenever something arrives, with one plan in thirty.
+The bound is far above the regret of these runs, and its best alpha is smaller than theirs. With
+alpha = 10 the regret is almost that of active updating, with a thirtieth of its plans.
 
     python examples/choosing_alpha.py            # prints a table for each delay
     python examples/choosing_alpha.py --fast     # fewer seeds

@@ -1,9 +1,9 @@
-"""FrozenLake with late feedback, learnt by stepping it alone.
+"""FrozenLake with late feedback, learnt from interaction alone.
 
-The goal pays 10 and a hole costs 1. The learner is told how many states and actions there are and
-between what rewards lie, and nothing else: neither where the ice slips to nor what pays. What an
-episode was like, it hears about 200 episodes later. The table of transitions that FrozenLake also
-shows is used only to say what can be earned at best.
+The goal has reward 10 and a hole reward -1. The learner is given the numbers of states and actions
+and the range of rewards; transition probabilities and rewards are unknown to it. The feedback of an
+episode arrives 200 episodes later on average. The transition table that FrozenLake also provides is
+used only to compute the best possible return.
 
     python examples/frozen_lake.py            # prints returns, in FrozenLake's own units
     python examples/frozen_lake.py --fast     # fewer episodes
@@ -22,12 +22,12 @@ HORIZON = 40
 
 
 def learn(delay: bl.delays.Law, episodes: int) -> bl.gym.Training:
-    """Train a new learner in a new environment."""
+    """Train a learner for `episodes` under the law `delay` and return its training record."""
     env = bl.DelayedFeedback(
         gymnasium.make(**LAKE),
         delay,
         horizon=HORIZON,
-        reward_map=Affine.onto(-1, 10),  # a learner takes rewards in [0, 1]
+        reward_map=Affine.onto(-1, 10),  # learners need rewards in [0, 1]
     )
     learner = bl.Learner(
         env.shape,
@@ -53,7 +53,7 @@ def main(fast: bool) -> None:
         print(f", up to {training.max_missing} episodes missing")
     world = bl.from_gymnasium(LAKE["id"], horizon=HORIZON, reward_schedule=(10, -1, 0))
     best = world.reward_map.original(bl.optimal_value(world), steps=HORIZON)
-    print(f"{'at best':8} {best:5.2f}, by one who knows the ice")
+    print(f"{'at best':8} {best:5.2f}, with known transitions")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""An algorithm of your own, compared with two that are built in, when feedback is late.
+"""An algorithm of your own, compared with two built-in ones under late feedback.
 
-MBIE-EB (Strehl and Littman 2008) adds beta / sqrt(n) to what was seen on average. As a base it is
-one function of what has come back of one (step, state, action), and a class that holds its
-options. Late feedback, lazy updating, exact regret, seeds and compiled code come with that.
+MBIE-EB (Strehl and Littman 2008) adds the bonus beta / sqrt(n) to the estimated value. As a base it
+consists of one function of the counts of one (step, state, action), and a class with its options.
+Late feedback, lazy updating, exact regret, seeds and compiled code need no further work.
 
     python examples/own_base.py            # prints regret, draws out/own_base.png
     python examples/own_base.py --fast     # fewer episodes and seeds
@@ -24,7 +24,7 @@ from belated.mdp.riverswim import riverswim
 @bl.backup
 def mbie_eb(constants, stage, row):
     if row.n == 0:
-        return unseen(stage, row)  # hope for all that is left to earn
+        return unseen(stage, row)  # the largest value possible
     return clipped(stage, row, mean(stage, row), constants[0] / math.sqrt(row.n))
 
 
@@ -39,7 +39,7 @@ class MBIE_EB(bl.Base):
 
 
 def main(fast: bool) -> None:
-    # each about as hopeful as it must be here: `belated calibrate` finds such scales
+    # Scales about as small as optimism allows here; `belated calibrate` finds them.
     bases = {
         "MBIE-EB, our own": MBIE_EB(beta=0.2),
         "UCBVI-BF": bl.UCBVI_BF(preset="simplified_bernstein", scale=0.1),

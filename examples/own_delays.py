@@ -1,10 +1,10 @@
-"""Delays from a log of your own, and what they cost.
+"""Regret under delays taken from a log of your own.
 
-A log says when each episode was played and when its outcome was known: out of order, and for some
-never. Here a clinic that sees 20 patients a day keeps it as a CSV file. Learners count delays in
-episodes, so a day is 20. A chain stands for the problem to be learnt; put your own in its place.
+The log has the date of each episode and the date on which its outcome became known; some outcomes
+never did. Here it is the CSV file of a clinic with 20 patients a day. Delays are counted in
+episodes, so a day is 20 episodes. A chain stands in for the problem; replace it with your own.
 
-    python examples/own_delays.py            # prints what lateness and loss cost
+    python examples/own_delays.py            # prints the regret with and without delay and loss
     python examples/own_delays.py --fast     # fewer episodes and seeds
 """
 
@@ -38,7 +38,7 @@ visit,outcome
 
 
 def delay(row: dict[str, str]) -> float:
-    """How late the outcome of a visit was, in episodes; inf for never."""
+    """Return the delay of the visit `row` in episodes, or inf if there is no outcome."""
     if not row["outcome"]:
         return math.inf
     waited = date.fromisoformat(row["outcome"]) - date.fromisoformat(row["visit"])
@@ -53,7 +53,7 @@ def main(fast: bool) -> None:
         delays = [delay(row) for row in csv.DictReader(file)]
 
     returned = [tau for tau in delays if tau < math.inf]
-    print(f"{len(returned)} of {len(delays)} came back, {np.mean(returned):.0f} late on average")
+    print(f"{len(returned)} of {len(delays)} arrived, {np.mean(returned):.0f} late on average")
     laws = {
         "no delay": None,
         "late, none lost": bl.delays.empirical(returned, name="returned"),

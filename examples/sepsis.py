@@ -1,17 +1,18 @@
-"""ICU-Sepsis: treatments learnt while outcomes come back late, against what clinicians do.
+"""ICU-Sepsis: treatments learnt from late outcomes, compared with the clinicians' treatments.
 
 ICU-Sepsis (Choudhary, Gupta and Thomas 2024) is estimated from intensive-care records: 716 states
-of a patient, any of 712 at first, 25 treatments, 20 steps, and 1 for survival. So a value is a
-chance to survive, and regret counts the patients whom the best policy would have saved. Learners
-know nothing beforehand, and hear of a patient 0, 100 or 500 patients later on average.
+of a patient, of which 712 are initial, 25 treatments, 20 steps, and reward 1 for survival. A value
+is therefore a probability of survival, and regret is the number of patients whom the best policy
+would have saved in addition. Learners have no prior knowledge, and the outcome of a patient arrives
+0, 100 or 500 patients later on average.
 
-25 treatments make 17,900 pairs of a state and a treatment. An optimist tries each of them before it
-trusts any, and the patients here are too few for that. So the learners choose among the five that
-clinicians gave most often in a state, which costs the best policy next to nothing. One of them
-chooses among all 25, to show the difference.
+With 25 treatments there are 17,900 pairs of state and treatment. Optimistic learners try each pair,
+for which these patients are too few. So the learners choose among the five treatments that
+clinicians gave most often in a state, which hardly lowers the value of the best policy. One learner
+chooses among all 25, for comparison.
 
     python examples/sepsis.py            # some minutes; prints a table, draws out/sepsis.png
-    python examples/sepsis.py --fast     # a few patients, nothing learnt
+    python examples/sepsis.py --fast     # a few patients, too few to learn from
 """
 
 import sys
@@ -24,7 +25,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 
 import belated as bl
-from belated.figures.looks import LOOKS
+from belated.figures.styles import RC_PARAMS
 from belated.mdp.icu_sepsis import icu_sepsis_clinicians
 from belated.simulation.run import Run
 
@@ -35,11 +36,11 @@ BASES = {
 }
 UPDATERS = {"active": (bl.Active(), "solid"), "lazy": (bl.Lazy(alpha=1), "dashed")}
 DELAYS = {0: "#0072B2", 100: "#E69F00", 500: "#882255"}
-PARTS = 20
+CHECKPOINTS = 20
 
 
-def among(world: bl.MDP, treatments: np.ndarray) -> bl.MDP:
-    """The same patients, with only these treatments, (S, A), to choose from in each state."""
+def restrict(world: bl.MDP, treatments: np.ndarray) -> bl.MDP:
+    """Return `world` with only the actions `treatments`, (S, A), in each state."""
     S, A = treatments.shape
     entries = []
     for s, a in np.ndindex(S, A):
@@ -55,7 +56,7 @@ def among(world: bl.MDP, treatments: np.ndarray) -> bl.MDP:
 
 
 def learn(world: bl.MDP, base: str, updater: str, delay: int, *, fast: bool) -> list[Run]:
-    """The runs of one learner, and a line on how they went."""
+    """Return the runs of one learner, and print a summary."""
     episodes = 40 if fast else 8_000
     runs = bl.simulate_many(
         world,
@@ -64,8 +65,8 @@ def learn(world: bl.MDP, base: str, updater: str, delay: int, *, fast: bool) -> 
         delay=bl.delays.geometric(mean=delay),
         episodes=episodes,
         seeds=range(1 if fast else 2),
-        every=episodes // PARTS,
-        stages="pooled",  # a treatment does the same at every step
+        every=episodes // CHECKPOINTS,
+        stages="pooled",  # transitions are the same at every step
         rewards=None,  # unknown
     )
     regret = np.mean([run.total_regret for run in runs])
@@ -78,31 +79,31 @@ def learn(world: bl.MDP, base: str, updater: str, delay: int, *, fast: bool) -> 
 
 
 def values(world: bl.MDP, runs: Sequence[Run]) -> np.ndarray:
-    """The mean value of the policies played in each part of the runs, from how regret grew."""
+    """Return the mean value of the policies between checkpoints, from the growth of regret."""
     gaps = np.diff([run.regret for run in runs], axis=1, prepend=0) / runs[0].episode[0]
     return bl.optimal_value(world) - gaps.mean(axis=0)
 
 
 def draw(learnt: dict, all_25: np.ndarray, usual: bl.MDP, clinicians: float) -> Figure:
-    """Regret above, the value of the policies below, a column for each base."""
+    """Return a figure with regret above, policy values below, and a column for each base."""
     best = bl.optimal_value(usual)
     figure = Figure(figsize=(9, 5.6), layout="constrained")
     axes = figure.subplots(2, len(BASES), sharex=True, sharey="row")
     for (base, updater, delay), runs in learnt.items():
         above, below = axes[:, list(BASES).index(base)]
         episode, regret = runs[0].episode, np.mean([run.regret for run in runs], axis=0)
-        look = {"color": DELAYS[delay], "linestyle": UPDATERS[updater][1]}
-        look["label"] = f"{updater}, E[τ] = {delay}"
-        above.plot(episode, regret - (best - clinicians) * episode, **look)
-        below.plot(episode, values(usual, runs), **look)
+        line = {"color": DELAYS[delay], "linestyle": UPDATERS[updater][1]}
+        line["label"] = f"{updater}, E[τ] = {delay}"
+        above.plot(episode, regret - (best - clinicians) * episode, **line)
+        below.plot(episode, values(usual, runs), **line)
         above.set_title(base, loc="left")
         below.set_xlabel("Patients")
     axes[1, 0].plot(episode, all_25, color="0.5", label="lazy, E[τ] = 0, all 25 treatments")
-    look = {"color": "black", "linewidth": 0.8}
+    line = {"color": "black", "linewidth": 0.8}
     for above, below in axes.T:
-        above.axhline(0, **look)
-        below.axhline(clinicians, **look)
-        below.axhline(best, **look)
+        above.axhline(0, **line)
+        below.axhline(clinicians, **line)
+        below.axhline(best, **line)
     below.text(episode[-1], clinicians, "clinicians ", ha="right", va="top")
     below.text(episode[-1], best, "best of five ", ha="right", va="top")
     below.set_xlim(0)
@@ -115,7 +116,7 @@ def draw(learnt: dict, all_25: np.ndarray, usual: bl.MDP, clinicians: float) -> 
 def main(fast: bool) -> None:
     world = bl.icu_sepsis(horizon=20)
     policy = icu_sepsis_clinicians(horizon=20)
-    usual = among(world, np.argsort(-policy[0], axis=1, kind="stable")[:, :5])
+    usual = restrict(world, np.argsort(-policy[0], axis=1, kind="stable")[:, :5])
     clinicians = bl.policy_value(world, policy)
     best, of_five = bl.optimal_value(world), bl.optimal_value(usual)
     print(f"Survival: clinicians {clinicians:.3f}, best {best:.3f}, best of five {of_five:.3f}")
@@ -123,7 +124,7 @@ def main(fast: bool) -> None:
     learnt = {setting: learn(usual, *setting, fast=fast) for setting in settings}
     all_25 = values(world, learn(world, "UBEV", "lazy", 0, fast=fast))
     Path("out").mkdir(exist_ok=True)
-    with style.context(["default", LOOKS]):
+    with style.context(["default", RC_PARAMS]):
         draw(learnt, all_25, usual, clinicians).savefig("out/sepsis.png", dpi=110)
     print("Drawn: out/sepsis.png")
 

@@ -31,7 +31,7 @@ tables = script()
 def standing(name: str) -> tuple[str, list[str]]:
     """What a table says it is made of, and its lines as they stand in the docs."""
     page, _ = tables.TABLES[name]
-    found = tables.place(name).search((ROOT / page).read_text())
+    found = tables.block_pattern(name).search((ROOT / page).read_text())
     assert found is not None
     return found[1], found[2].splitlines()
 

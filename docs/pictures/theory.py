@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
 import belated as bl
-from belated.figures.looks import LAW_PALETTE, LOOKS, METADATA, PALETTE
+from belated.figures.styles import LAW_PALETTE, METADATA, PALETTE, RC_PARAMS
 from belated.mdp.play import play
 from belated.theory import epoch_bound, missing, psi, visit_bound, visit_sums
 
@@ -88,7 +88,7 @@ def visits(axes: Axes) -> None:
 
 
 def main() -> None:
-    with style.context(["default", LOOKS, {"font.size": 8, "axes.titlesize": 9}]):
+    with style.context(["default", RC_PARAMS, {"font.size": 8, "axes.titlesize": 9}]):
         figure = Figure(figsize=(10, 3.1), layout="constrained")
         FigureCanvasAgg(figure)
         panels = figure.subplots(1, 3)

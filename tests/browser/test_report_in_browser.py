@@ -1,4 +1,4 @@
-"""Opens a report in headless Chromium; asked for by `make test-browser`."""
+"""Tests of a report in headless Chromium; run by `make test-browser`."""
 
 import os
 import re
@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
+from belated.figures.bands import delay_bands, regret_bands
 from belated.figures.charts import delay_chart, regret_chart
-from belated.figures.columns import delay_bands, regret_bands
 from belated.figures.report import Section, citation, write_report
 from made_up_runs import MadeUp
 
@@ -27,8 +27,8 @@ LEARNERS = {"active": "Active", "lazy:100": "Lazy, α = 100", "explicit": "Expli
 WHERE = {"world": "chain-5", "base": "figures", "laws": LAWS, "learners": LEARNERS}
 
 
-def opened(path, folder, *, width=1100):
-    """The page once its scripts have run, and what they said on the console."""
+def open_page(path, folder, *, width=1100):
+    """Return the page after its scripts have run, and the lines of the console."""
     command = [
         CHROMIUM,
         "--headless",
@@ -68,18 +68,18 @@ def charts():
 def test_every_chart_is_drawn_and_the_console_is_empty(charts, width, tmp_path):
     sections = [Section("Figures", charts=charts), citation()]
     path = write_report(tmp_path / "report.html", title="A <report>", sections=sections)
-    page, console = opened(path, tmp_path / "profile", width=width)
+    page, console = open_page(path, tmp_path / "profile", width=width)
     assert console == []
     assert f'data-drawn="{len(charts)}"' in page
     assert len(re.findall("<canvas", page)) == len(charts)
     assert "could not be drawn" not in re.sub(r"(?s)<script.*?</script>", "", page)
 
 
-def test_a_chart_that_cannot_be_drawn_says_so_and_leaves_the_others_alone(charts, tmp_path):
+def test_a_chart_that_cannot_be_drawn_shows_an_error_and_the_others_are_drawn(charts, tmp_path):
     broken = type(charts[0])("broken", "Broken", {**charts[0].spec, "facet": 7, "spec": 7})
     sections = [Section("Figures", charts=[broken, charts[-1]])]
     path = write_report(tmp_path / "report.html", title="Broken", sections=sections)
-    page, console = opened(path, tmp_path / "profile")
+    page, console = open_page(path, tmp_path / "profile")
     assert console
     assert 'data-drawn="1"' in page
     assert "could not be drawn" in re.sub(r"(?s)<script.*?</script>", "", page)

@@ -155,13 +155,13 @@ def test_a_picture_is_drawn_where_it_is_wanted(name, tmp_path):
         (["--horizon", 0], "--horizon", "horizon is 0; it must be at least 1."),
         (["--episodes", 0], "--episodes", "episodes is 0; it must be at least 1."),
         (["--states", 10**10], "--states", "states is 10000000000; it must be at most 1,000,000"),
-        (["--mean-delay", -1], "--mean-delay", "mean_delay must be at least 0, got -1.0."),
-        (["--mean-delay", "nan"], "--mean-delay", "mean_delay must be at least 0, got nan."),
-        (["--alpha", 0.5], "--alpha", "alpha must be at least 1"),
-        (["--delta", 0], "--delta", "delta must lie strictly between 0 and 1, got 0.0."),
-        (["--delta", 1], "--delta", "delta must lie strictly between 0 and 1, got 1.0."),
-        (["--longest-delay", -3], "--longest-delay", "longest_delay must be at least 0, got -3.0."),
-        (["--plot", "bounds.jpg"], "--plot", "bounds.jpg; its name must end in .pdf or .png."),
+        (["--mean-delay", -1], "--mean-delay", "mean_delay is -1.0; it must be at least 0."),
+        (["--mean-delay", "nan"], "--mean-delay", "mean_delay is nan; it must be at least 0."),
+        (["--alpha", 0.5], "--alpha", "alpha is 0.5; it must be at least 1"),
+        (["--delta", 0], "--delta", "delta is 0.0; it must lie strictly between 0 and 1."),
+        (["--delta", 1], "--delta", "delta is 1.0; it must lie strictly between 0 and 1."),
+        (["--longest-delay", -3], "--longest-delay", "longest_delay is -3.0; it must be at least"),
+        (["--plot", "bounds.jpg"], "--plot", "path must end in .pdf or .png, got bounds.jpg."),
     ],
 )
 def test_nonsense_leaves_with_2_and_one_sentence(wrong, option, sentence):
@@ -175,7 +175,7 @@ def test_nonsense_leaves_with_2_and_one_sentence(wrong, option, sentence):
 def test_an_alpha_without_end_cannot_be_drawn(tmp_path):
     done = call(*ASKED, "--alpha", "inf", "--plot", tmp_path / "a.png")
     assert done.exit_code == 2
-    assert "alpha is inf; only a finite one can be drawn." in done.stderr
+    assert "alpha must be finite to be drawn, got inf." in done.stderr
 
 
 def test_the_answer_needs_no_compiler():

@@ -56,7 +56,7 @@ def test_version_is_that_of_the_package(call):
         (["reproduce", "--seeds", "0"], "'--seeds'"),
         (["reproduce", "--preset", "slow"], "'--preset'"),
         (["reproduce", "dann2017"], "dann2017"),
-        (["reproduce", "--scheduler", "local:many", "--seeds", "1"], "it must be 'local:N'"),
+        (["reproduce", "--scheduler", "local:many", "--seeds", "1"], "must be 'local:N'"),
         (["sweep", "nowhere.toml"], "nowhere.toml cannot be read"),
         (["figures", "nowhere"], "nowhere holds no results"),
     ],

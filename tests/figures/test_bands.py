@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from belated.figures.bands import Band, band, ceiling
+from belated.figures.bands import Band, axis_limit, band
 from belated.simulation.run import Run
 
 
@@ -42,9 +42,9 @@ def test_one_run_is_its_own_band():
         np.testing.assert_array_equal(line, [0.5, 0.75])
 
 
-def test_runs_with_other_checkpoints_are_refused():
+def test_runs_with_different_checkpoints_are_rejected():
     runs = [run_with(0, [1, 2], [1, 2]), run_with(8, [1, 3], [1, 2])]
-    with pytest.raises(ValueError, match=r"^The run of seed 8 was kept at other episodes than "):
+    with pytest.raises(ValueError, match=r"^runs must have the same .* seeds 0 and 8 "):
         band(runs)
 
 
@@ -59,24 +59,24 @@ def flat(*highs):
 
 def test_an_axis_is_cut_above_the_lines_that_one_is_far_above():
     lines = {"Active": flat(5, 10), "Lazy": flat(5, 20), "Explicit": flat(50, 100)}
-    assert ceiling({"Constant": lines}) == pytest.approx(1.6 * 20)
+    assert axis_limit({"Constant": lines}) == pytest.approx(1.6 * 20)
 
 
 def test_the_axis_is_cut_by_the_highest_value_of_a_line_in_any_panel():
     low = {"Active": flat(5, 10), "Lazy": flat(5, 20), "Explicit": flat(5, 15)}
     high = {"Active": flat(5, 10), "Lazy": flat(5, 30), "Explicit": flat(50, 100)}
-    assert ceiling({"Constant": low, "Geometric": high}) == pytest.approx(1.6 * 30)
+    assert axis_limit({"Constant": low, "Geometric": high}) == pytest.approx(1.6 * 30)
 
 
 def test_an_axis_is_whole_when_no_line_is_far_above_the_rest():
     lines = {"Active": flat(5, 10), "Lazy": flat(5, 19), "Explicit": flat(20, 37)}
-    assert ceiling({"Constant": lines}) is None
+    assert axis_limit({"Constant": lines}) is None
 
 
 def test_an_axis_is_not_cut_where_half_of_the_lines_would_leave():
-    assert ceiling({"Constant": {"Active": flat(5, 10), "Lazy": flat(5, 100)}}) is None
+    assert axis_limit({"Constant": {"Active": flat(5, 10), "Lazy": flat(5, 100)}}) is None
 
 
 def test_lines_without_regret_do_not_cut_the_axis_to_nothing():
     lines = {"Active": flat(0, 0), "Lazy": flat(0, 0), "Explicit": flat(50, 100)}
-    assert ceiling({"Constant": lines}) is None
+    assert axis_limit({"Constant": lines}) is None

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 import vl_convert
 
-from belated.figures.bands import Band, ceiling
-from belated.figures.charts import POINTS, delay_chart, kept, regret_chart, rounded
-from belated.figures.columns import delay_bands, regret_bands
-from belated.figures.looks import looks
+from belated.figures.bands import Band, axis_limit, delay_bands, regret_bands
+from belated.figures.charts import (
+    MAX_POINTS_PER_CURVE,
+    delay_chart,
+    regret_chart,
+    round_significant,
+    thin_indices,
+)
+from belated.figures.styles import line_styles
 from made_up_runs import MadeUp
 
 LAWS = ("constant", "uniform", "poisson", "geometric")
@@ -46,7 +51,7 @@ def test_a_chart_holds_every_line_thinned_and_to_its_end(regret):
     for panel, lines in regret.items():
         for name, line in lines.items():
             found = values(chart, panel, name)
-            assert len(found) == POINTS < line.x.size
+            assert len(found) == MAX_POINTS_PER_CURVE < line.x.size
             places = [list(line.x).index(row["x"]) for row in found]
             assert places[-1] == line.x.size - 1
             for part in ("mean", "low", "high"):
@@ -56,17 +61,17 @@ def test_a_chart_holds_every_line_thinned_and_to_its_end(regret):
 
 @pytest.mark.parametrize("size", [1, 2, 99, 100, 101, 200, 250, 1001])
 def test_thinning_keeps_the_last_place_and_even_steps(size):
-    places = kept(size)
-    assert 1 <= places.size <= POINTS
+    places = thin_indices(size)
+    assert 1 <= places.size <= MAX_POINTS_PER_CURVE
     assert places[-1] == size - 1
     assert places[0] >= 0
     assert np.unique(np.diff(places)).size <= 1
 
 
 def test_numbers_are_short_and_lose_nothing_that_is_seen():
-    assert json.dumps(rounded(np.float64(12.3456789))) == "12.346"
-    assert json.dumps(rounded(np.int64(100_000))) == "100000"
-    assert json.dumps(rounded(35829.7621)) == "35830"
+    assert json.dumps(round_significant(np.float64(12.3456789))) == "12.346"
+    assert json.dumps(round_significant(np.int64(100_000))) == "100000"
+    assert json.dumps(round_significant(35829.7621)) == "35830"
 
 
 def test_a_chart_is_one_that_vega_lite_can_draw(regret, delay):
@@ -91,34 +96,41 @@ def test_panels_stand_in_the_order_given_and_lines_look_as_in_print(regret):
     spec = regret_chart(regret, "one", title="A title", order=list(NAMES.values())).spec
     assert spec["facet"]["sort"] == ["Constant", "Uniform", "Poisson", "Geometric"]
     assert spec["columns"] == 4
-    expected = looks(NAMES.values())
+    expected = line_styles(NAMES.values())
     scale = spec["spec"]["layer"][0]["encoding"]["color"]["scale"]
     assert scale["domain"] == list(NAMES.values())
-    assert scale["range"] == [look.colour for look in expected.values()]
+    assert scale["range"] == [style.colour for style in expected.values()]
 
 
-def test_a_click_in_the_legend_picks_a_line(regret):
-    [picked] = [
-        p for p in regret_chart(regret, "one", title="").spec["params"] if p["name"] == "picked"
+def test_a_click_in_the_legend_selects_a_line(regret):
+    [selected] = [
+        p for p in regret_chart(regret, "one", title="").spec["params"] if p["name"] == "selected"
     ]
-    assert picked["bind"] == "legend"
-    assert picked["select"]["fields"] == ["line"]
+    assert selected["bind"] == "legend"
+    assert selected["select"]["fields"] == ["line"]
 
 
 def test_pointing_at_a_line_shows_its_values(delay):
     chart = delay_chart(delay, "one", title="", published={"Active": {"Poisson": {100: 207.0}}})
     tooltip = chart.spec["spec"]["layer"][-1]["encoding"]["tooltip"]
-    assert [entry["field"] for entry in tooltip] == ["line", "x", "mean", "low", "high", "told"]
+    assert [entry["field"] for entry in tooltip] == [
+        "line",
+        "x",
+        "mean",
+        "low",
+        "high",
+        "published_text",
+    ]
 
 
 def test_a_line_far_above_is_cut_off_until_a_box_is_ticked(regret):
     chart = regret_chart(regret, "one", title="A title")
-    [box] = [p for p in chart.spec["params"] if p["name"] == "whole"]
+    [box] = [p for p in chart.spec["params"] if p["name"] == "show_all"]
     assert box["bind"]["input"] == "checkbox"
     assert box["value"] is False
     top = max(line.high.max() for lines in regret.values() for line in lines.values())
     scale = chart.spec["spec"]["layer"][1]["encoding"]["y"]["scale"]
-    expected = f"whole ? {rounded(top)} : {rounded(ceiling(regret))}"
+    expected = f"show_all ? {round_significant(top)} : {round_significant(axis_limit(regret))}"
     assert scale["domainMax"] == {"expr": expected}
     assert "tick the box" in chart.note
 
@@ -126,7 +138,7 @@ def test_a_line_far_above_is_cut_off_until_a_box_is_ticked(regret):
 def test_a_chart_in_which_no_line_is_far_above_has_no_box(results):
     where = {**WHERE, "learners": {"active": "Active", "lazy:100": "Lazy"}}
     chart = regret_chart(regret_bands(*results, mean=500, **where), "one", title="A title")
-    assert [p["name"] for p in chart.spec["params"]] == ["hovered", "picked"]
+    assert [p["name"] for p in chart.spec["params"]] == ["hovered", "selected"]
     assert "tick the box" not in chart.note
 
 
@@ -154,11 +166,11 @@ def test_one_panel_needs_no_facets():
     )
 
 
-@pytest.mark.parametrize("module", ["altair", "vl_convert"])
-def test_without_the_extra_a_sentence_says_how_to_get_it(regret, monkeypatch, module):
+@pytest.mark.parametrize("module", ["altair", "jinja2", "vl_convert"])
+def test_a_missing_package_is_an_error_that_names_the_extra(regret, monkeypatch, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(
-        ImportError, match=r"^A report needs Altair: pip install 'belated\[report\]'\.$"
+        ImportError, match=r"^A report needs Altair and Jinja2: pip install 'belated\[report\]'\.$"
     ):
         regret_chart(regret, "one", title="A title")
 

@@ -4,7 +4,7 @@ import pytest
 
 import belated as bl
 from belated.figures.bands import band
-from belated.figures.curves import drawn, regret_curves
+from belated.figures.curves import build_figure, regret_curves
 
 NOTES = {"title": "A title", "command": "belated reproduce --seeds 3"}
 
@@ -43,7 +43,7 @@ def test_other_runs_give_other_bytes(groups, tmp_path):
 
 
 def test_each_learner_has_a_line_of_means_and_edges_of_its_band(groups):
-    [axes] = drawn(groups, **NOTES).axes
+    [axes] = build_figure(groups, **NOTES).axes
     lines = {line.get_label(): line for line in axes.get_lines()}
     for name, runs in groups.items():
         found = band(runs)
@@ -58,17 +58,17 @@ def test_each_learner_has_a_line_of_means_and_edges_of_its_band(groups):
 
 def test_lines_differ_in_colour_and_in_style(groups):
     many = {str(i): groups["Active"] for i in range(35)}
-    [axes] = drawn(many, **NOTES).axes
-    looks = {
+    [axes] = build_figure(many, **NOTES).axes
+    styles = {
         (line.get_color(), str(line._unscaled_dash_pattern)): line
         for line in axes.get_lines()
         if not line.get_label().startswith("_")
     }
-    assert len(looks) == 35
+    assert len(styles) == 35
 
 
 def test_the_figure_says_what_it_shows_and_what_made_it(groups):
-    figure = drawn(groups, **NOTES)
+    figure = build_figure(groups, **NOTES)
     [axes] = figure.axes
     assert axes.get_title(loc="left") == "A title"
     assert axes.get_xlabel() == "Episode"
@@ -79,7 +79,7 @@ def test_the_figure_says_what_it_shows_and_what_made_it(groups):
 
 def test_a_long_command_is_broken_into_lines_and_kept_whole(groups):
     command = "belated reproduce " + " ".join(f"--option-{i} {i}" for i in range(30))
-    text = drawn(groups, title="A title", command=command).get_supxlabel()
+    text = build_figure(groups, title="A title", command=command).get_supxlabel()
     assert text.count("\n") > 1
     assert text.split() == command.split()
 

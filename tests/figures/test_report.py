@@ -15,15 +15,14 @@ from belated.figures.report import (
     citation,
     comparison,
     provenance,
-    table_html,
     write_report,
 )
 
-EVIL = """</script><script>alert("1")</script><img src='x' onerror='alert(1)'> & <!-- $title"""
+EVIL = """</script><script>alert("1")</script><img src='x' onerror='alert(1)'> & <!-- {{ title }}"""
 
 
 class Page(HTMLParser):
-    """What a browser would make of a page: its elements and texts."""
+    """Elements and texts of a page, as a browser would parse it."""
 
     def __init__(self, text):
         super().__init__()
@@ -48,7 +47,7 @@ class Page(HTMLParser):
         return [attributes for found, attributes in self.elements if found == tag]
 
     def specs(self):
-        """What stands in each script of data."""
+        """Return the content of each script element of data."""
         kinds = [attributes.get("type") for attributes in self.all("script")]
         return [
             json.loads(text)
@@ -172,47 +171,65 @@ def test_a_report_without_charts_carries_no_libraries_and_needs_no_altair(tmp_pa
     assert "<script" not in path.read_text(encoding="utf-8")
 
 
+def test_a_report_without_jinja2_is_an_error_that_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"pip install 'belated\[report\]'\.$"):
+        write_report(tmp_path / "no.html", title="Light", sections=[citation()])
+
+
 @pytest.mark.parametrize("name", ["", "two words", 'a"b', "ä"])
-def test_a_chart_with_a_name_unfit_for_an_address_is_refused(tmp_path, name):
+def test_a_chart_name_unfit_for_an_address_is_rejected(tmp_path, name):
     chart = Chart(name, "A title", {})
-    with pytest.raises(ValueError, match=rf"^A chart's name is {name!r}; it must be made of "):
+    with pytest.raises(ValueError, match=rf"^A chart's name must consist of .*, got {name!r}\.$"):
         write_report(tmp_path / "no.html", title="", sections=[Section("", charts=[chart])])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_charts_of_one_name_are_refused(tmp_path, charts):
+def test_two_charts_with_one_name_are_rejected(tmp_path, charts):
     twice = [Section("", charts=charts), Section("", charts=charts[:1])]
     with pytest.raises(ValueError, match=r"^Two charts have the name 'chart-0'; names must differ"):
         write_report(tmp_path / "no.html", title="", sections=twice)
 
 
-def cells(table):
-    page = Page(table_html(table))
+@pytest.fixture
+def page_with(tmp_path):
+    """Return a function that writes a report with one table and parses it."""
+
+    def write(table):
+        section = Section("Tables", tables=[table])
+        path = write_report(tmp_path / "table.html", title="Tables", sections=[section])
+        return Page(path.read_text(encoding="utf-8"))
+
+    return write
+
+
+def cells(page):
     return page.texts["td"], [cell.get("class") for cell in page.all("td")]
 
 
-def test_numbers_are_written_to_be_read_and_stand_to_the_right():
+def test_numbers_are_readable_and_right_aligned(page_with):
     rows = [("Active", 35829.76, -0.0321, 7), ("Lazy", 1.23456, None, 12_000)]
     table = Table("Some.", ("Learner", "Regret", "Error", "Runs"), rows, {"Error": "+.1%"})
-    texts, classes = cells(table)
+    texts, classes = cells(page_with(table))
     assert texts == ["Active", "35,830", "−3.2%", "7", "Lazy", "1.23", "–", "12,000"]
     assert classes == ["short", "number", "number", "number"] * 2
 
 
-def test_long_words_may_wrap():
-    _, classes = cells(Table("Some.", ("Claim",), [("A claim that goes on for quite a while.",)]))
+def test_long_texts_may_wrap(page_with):
+    table = Table("Some.", ("Claim",), [("A claim that goes on for quite a while.",)])
+    _, classes = cells(page_with(table))
     assert classes == [None]
 
 
-def test_a_table_without_rows_keeps_its_head():
-    page = Page(table_html(Table("Some.", ("One", "Two"), [])))
+def test_a_table_without_rows_keeps_its_head(page_with):
+    page = page_with(Table("Some.", ("One", "Two"), []))
     assert page.texts["th"] == ["One", "Two"]
     assert page.all("td") == []
 
 
-def test_a_row_of_the_wrong_length_is_refused():
+def test_a_row_of_the_wrong_length_is_rejected():
     with pytest.raises(
-        ValueError, match=r"^A row of table 'Some\.' has 1 values; it must have 2, "
+        ValueError, match=r"^A row of table 'Some\.' must have 2 values, .* got 1\.$"
     ):
         Table("Some.", ("One", "Two"), [("a",)])
 

@@ -1,3 +1,5 @@
+import re
+
 import matplotlib
 import numpy as np
 import pytest
@@ -5,8 +7,8 @@ from matplotlib.colors import same_color
 from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
 
 import belated as bl
-from belated.figures.arrows import GREY, colour_of
-from belated.figures.worlds import draw_world, drawn, refusal
+from belated.figures.world_arrows import GREY, action_colour
+from belated.figures.worlds import build_figure, check_drawable, draw_world
 from belated.mdp.deep_sea import deep_sea
 from belated.mdp.garnet import garnet
 from belated.mdp.gridworld import gridworld
@@ -53,13 +55,13 @@ def test_the_same_world_gives_the_same_bytes_whatever_the_users_settings(tmp_pat
 
 def test_a_row_has_a_circle_for_each_state_and_an_arrow_for_each_successor():
     world = riverswim()
-    figure = drawn(world, layout="row", actions=SIDEWAYS, **NOTES)
+    figure = build_figure(world, layout="row", actions=SIDEWAYS, **NOTES)
     circles = parts(figure, Circle)
     assert [circle.center for circle in circles] == [(s, 0) for s in range(6)]
     bold = [circle.get_linewidth() > 2 for circle in circles]
     assert bold == [True, False, False, False, False, False]
-    assert len(arrows(figure, colour_of(0))) == 6
-    assert len(arrows(figure, colour_of(1))) == world.succ.size - 6
+    assert len(arrows(figure, action_colour(0))) == 6
+    assert len(arrows(figure, action_colour(1))) == world.succ.size - 6
     said = texts(figure)
     assert said.count("0.35") == 4
     assert said.count("0.05") == 4
@@ -68,16 +70,16 @@ def test_a_row_has_a_circle_for_each_state_and_an_arrow_for_each_successor():
 
 
 def test_a_likely_move_is_drawn_wider():
-    figure = drawn(bl.chain(5), layout="row", **NOTES)
-    widths = {round(arrow.get_linewidth(), 6) for arrow in arrows(figure, colour_of(1))}
-    sure = {arrow.get_linewidth() for arrow in arrows(figure, colour_of(0))}
+    figure = build_figure(bl.chain(5), layout="row", **NOTES)
+    widths = {round(arrow.get_linewidth(), 6) for arrow in arrows(figure, action_colour(1))}
+    sure = {arrow.get_linewidth() for arrow in arrows(figure, action_colour(0))}
     assert len(widths) == 2
     assert max(widths) < min(sure)
 
 
 def test_a_ring_shows_any_small_world():
     world = garnet(5, 2, horizon=3, branching=2)
-    figure = drawn(world, layout="ring", **NOTES)
+    figure = build_figure(world, layout="ring", **NOTES)
     places = np.array([circle.center for circle in parts(figure, Circle)])
     assert np.ptp(np.hypot(*places.T)) < 1e-9
     assert len(parts(figure, FancyArrowPatch)) == world.succ.size
@@ -87,20 +89,20 @@ def test_a_ring_shows_any_small_world():
 
 
 def test_steps_show_the_states_that_can_be_reached_and_the_best_way_to_the_treasure():
-    figure = drawn(deep_sea(5), layout="steps", actions=SIDEWAYS, **NOTES)
+    figure = build_figure(deep_sea(5), layout="steps", actions=SIDEWAYS, **NOTES)
     centres = {circle.center for circle in parts(figure, Circle)}
     above = {(s, -h) for h in range(5) for s in range(h + 1)}
     assert centres == above | {(s, -5) for s in range(5)}
-    best_right = arrows(figure, colour_of(1))
+    best_right = arrows(figure, action_colour(1))
     assert len(best_right) == 5
-    assert len(arrows(figure, colour_of(0))) == 10
+    assert len(arrows(figure, action_colour(0))) == 10
     assert len(arrows(figure, GREY)) == 15
     assert texts(figure).count("+0.998") == 1
 
 
 def test_a_grid_shows_values_walls_the_goal_and_the_best_moves():
     world = gridworld(3, 3, horizon=10, slip=0, walls=[(1, 1)])
-    figure = drawn(world, layout=(3, 3), actions=COMPASS, **NOTES)
+    figure = build_figure(world, layout=(3, 3), actions=COMPASS, **NOTES)
     squares = [square for square in parts(figure, Rectangle) if square.get_width() == 1]
     assert len(squares) == 9
     dark = [square.get_xy() for square in squares if same_color(square.get_facecolor(), "0.35")]
@@ -108,7 +110,7 @@ def test_a_grid_shows_values_walls_the_goal_and_the_best_moves():
     said = texts(figure)
     assert said == ["6", "7", "8", "7", "9", "8", "9", "10", "+1"]
     # Two best moves from the first cell, one from the six others; nothing slips.
-    assert len(arrows(figure, colour_of(0))) == 8
+    assert len(arrows(figure, action_colour(0))) == 8
     assert arrows(figure, GREY) == []
     [axes] = figure.axes
     [cross] = axes.get_lines()
@@ -116,12 +118,12 @@ def test_a_grid_shows_values_walls_the_goal_and_the_best_moves():
 
 
 def test_a_grid_shows_where_the_best_move_may_slip():
-    figure = drawn(gridworld(3, 3, horizon=10), layout=(3, 3), actions=COMPASS, **NOTES)
+    figure = build_figure(gridworld(3, 3, horizon=10), layout=(3, 3), actions=COMPASS, **NOTES)
     assert len(arrows(figure, GREY)) > 0
 
 
 def test_the_figure_says_what_it_shows_and_what_made_it():
-    figure = drawn(bl.chain(3), layout="row", actions=SIDEWAYS, **NOTES)
+    figure = build_figure(bl.chain(3), layout="row", actions=SIDEWAYS, **NOTES)
     [axes] = figure.axes
     assert axes.get_title(loc="left") == "A title"
     assert figure.get_supxlabel() == "belated show chain-5 --plot x"
@@ -133,7 +135,7 @@ CHANGING = bl.MDP.dense(np.ones((3, 1, 1, 1)), np.zeros((3, 1, 1)))
 
 
 @pytest.mark.parametrize(
-    ("world", "layout", "sentence"),
+    ("world", "layout", "message"),
     [
         (bl.chain(13), "row", "13 states are too many to draw; at most 12 fit."),
         (bl.chain(7), "ring", "7 states are too many to draw; at most 6 fit."),
@@ -154,12 +156,13 @@ CHANGING = bl.MDP.dense(np.ones((3, 1, 1, 1)), np.zeros((3, 1, 1)))
         ),
         (gridworld(13, 12, horizon=9), (13, 12), "156 states are too many to draw; at most 144 "),
         (bl.chain(5), (2, 3), "5 states do not fill a grid of 2 x 3 cells."),
-        (CHANGING, "row", "The world changes from step to step, which cannot be drawn."),
+        (CHANGING, "row", "A world that differs between steps cannot be drawn as a row."),
     ],
 )
-def test_what_cannot_be_drawn_is_refused_with_a_sentence(world, layout, sentence, tmp_path):
-    assert refusal(world, layout).startswith(sentence)
-    with pytest.raises(ValueError, match=r"draw|fill"):
+def test_what_cannot_be_drawn_is_rejected_with_the_reason(world, layout, message, tmp_path):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        check_drawable(world, layout)
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         draw_world(world, tmp_path / "x", layout=layout, **NOTES)
     assert list(tmp_path.iterdir()) == []
 
@@ -175,9 +178,8 @@ def test_what_cannot_be_drawn_is_refused_with_a_sentence(world, layout, sentence
         (gridworld(1, 1, horizon=2), (1, 1)),
     ],
 )
-def test_the_largest_and_the_smallest_are_drawn(world, layout):
-    assert refusal(world, layout) is None
-    figure = drawn(world, layout=layout, **NOTES)
+def test_the_largest_and_the_smallest_are_build_figure(world, layout):
+    figure = build_figure(world, layout=layout, **NOTES)
     assert (
         len(parts(figure, Circle if isinstance(layout, str) else Rectangle)) >= world.shape.states
     )

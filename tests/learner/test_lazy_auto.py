@@ -222,8 +222,8 @@ def test_it_has_a_name() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("lazy:Auto", r"^updater is 'lazy:Auto'; after 'lazy:' comes a number or 'auto'\.$"),
-        ("lazy", r"^updater is 'lazy'; it must be 'active', 'lazy:ALPHA', 'explicit' or 'multi'"),
+        ("lazy:Auto", r"^updater must have a number or 'auto' after 'lazy:', got 'lazy:Auto'\.$"),
+        ("lazy", r"^updater must be 'active', 'lazy:ALPHA', 'explicit' or 'multi', got 'lazy'"),
         ("lazy:nan", r"^alpha is nan; it must be at least 1 \(math\.inf is active\), or 'auto'\.$"),
     ],
 )

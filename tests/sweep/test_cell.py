@@ -1,4 +1,4 @@
-"""Cells: what they are called, what their digests depend on, and what they build."""
+"""Cells: ids, digests, settings and stored columns."""
 
 import dataclasses
 import math
@@ -34,7 +34,7 @@ STEPS = dataclasses.replace(PLAIN, delay_per="step")
 
 
 def test_digests_are_what_they_were_before_rewards_could_be_unknown() -> None:
-    """So that finished results stay finished: these were computed when cells had no such fields."""
+    """Results stored before the fields existed stay finished."""
     assert PLAIN.digest == "43de5a2e0225fb0c"
     assert FANCY.digest == "5319ac234c734083"
     assert PLAIN.id == "chain-30/ucrl2/geometric-100/lazy-10/seeds-0-4"
@@ -84,7 +84,7 @@ def test_a_cell_builds_what_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "message"),
     [
         ({"late": "rewards"}, r"^late is 'rewards', but the rewards are known, .*\.$"),
         ({"base": "q-learning", "stages": "pooled"}, r"^stages is 'pooled', but q-learning learns"),
@@ -94,12 +94,12 @@ def test_a_cell_builds_what_it_says() -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_played(
-    change: dict[str, Any], sentence: str, tmp_path: Path
+def test_an_invalid_cell_is_rejected_before_anything_is_computed(
+    change: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     good = Cell("chain-3", "ucrl2", "constant:2", "active", 20, (0, 1))
     wrong = dataclasses.replace(good, seeds=(5,), label="wrong", **change)
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         sweep([good, wrong], Store(tmp_path), progress=False)
     assert not list(tmp_path.rglob("*.parquet"))
 
@@ -109,7 +109,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_played(
 
 @pytest.fixture(scope="module")
 def columns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a sweep over everything that may be late leaves to read."""
+    """Return the runs of a sweep over all kinds of delay."""
     folder = tmp_path_factory.mktemp("late")
     sweep([cell for _, cell in SWEPT], Store(folder), threads=1, progress=False)
     return Results(folder).runs()
@@ -166,7 +166,7 @@ def test_columns_read_back_as_the_runs_they_are_of(
 def test_results_of_two_ages_read_together(
     columns: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files written before there were such columns have nothing in them."""
+    """Columns that older files do not have are read as missing values."""
     import belated.sweep.store as module
 
     store = Store(tmp_path)

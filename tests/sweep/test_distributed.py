@@ -12,7 +12,7 @@ from belated.sweep.sweep import sweep
 from small_study import STUDY, bytes_of
 
 distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask's own making
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask emits its own
 
 
 def test_a_worker_killed_in_the_middle_changes_no_byte(tmp_path: Path) -> None:
@@ -39,15 +39,15 @@ def test_a_worker_killed_in_the_middle_changes_no_byte(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "sentence"),
+    ("scheduler", "message"),
     [
-        ("local:none", "it must be 'local:N'"),
-        ("tcp://127.0.0.1:9", "no Dask scheduler answers there"),
+        ("local:none", "must be 'local:N' with N at least 1"),
+        ("tcp://127.0.0.1:9", "No Dask scheduler answers at 'tcp:"),
     ],
 )
-def test_a_scheduler_that_is_not_there_is_a_sentence(
-    tmp_path: Path, scheduler: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+def test_an_unusable_scheduler_is_rejected_with_the_reason(
+    tmp_path: Path, scheduler: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.sweep.distributed.PATIENCE", "1s")
-    with pytest.raises(ValueError, match=sentence):
+    monkeypatch.setattr("belated.sweep.distributed.CONNECT_TIMEOUT", "1s")
+    with pytest.raises(ValueError, match=message):
         sweep(STUDY.cells(), Store(tmp_path), scheduler=scheduler)

@@ -1,6 +1,7 @@
-"""Results on disk: whole or not believed, and the same bytes however they were made."""
+"""Results on disk: damaged files are detected, and equal cells give equal bytes."""
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from small_study import STUDY, bytes_of
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results of a sweep that was left alone."""
+    """Return the folder of an uninterrupted sweep."""
     folder = tmp_path_factory.mktemp("whole")
     sweep(STUDY.cells(), Store(folder), threads=2)
     return folder
@@ -52,10 +53,10 @@ def test_a_second_call_plays_nothing_and_more_seeds_play_only_the_new_ones(
 ) -> None:
     store = Store(tmp_path)
     few = STUDY.model_copy(update={"seeds": 5}).cells()
-    assert sweep(few, store).played == len(few)
-    outcome = sweep(STUDY.cells(), store)
-    assert (outcome.played, outcome.kept) == (8, 8)
-    assert sweep(STUDY.cells(), store).played == 0
+    assert sweep(few, store).computed == len(few)
+    result = sweep(STUDY.cells(), store)
+    assert (result.computed, result.skipped) == (8, 8)
+    assert sweep(STUDY.cells(), store).computed == 0
     assert bytes_of(tmp_path) == bytes_of(whole)
 
 
@@ -65,7 +66,7 @@ def test_threads_change_no_byte(whole: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ["runs", "curves"])
-def test_a_torn_file_is_named_not_believed_and_made_again(
+def test_a_damaged_file_is_named_ignored_and_computed_again(
     whole: Path, tmp_path: Path, table: str
 ) -> None:
     store = Store(tmp_path)
@@ -73,9 +74,9 @@ def test_a_torn_file_is_named_not_believed_and_made_again(
     sweep(cells, store)
     path = store.path(table, cells[3].id)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.warns(UserWarning, match="torn or changed"):
+    with pytest.warns(UserWarning, match="damaged or modified"):
         assert len(Results(tmp_path).provenance) == len(cells) - 1
-    assert sweep(cells, store).played == 1
+    assert sweep(cells, store).computed == 1
     assert bytes_of(tmp_path) == bytes_of(whole)
 
 
@@ -96,8 +97,8 @@ def test_a_file_of_another_cell_is_not_taken_for_this_one(tmp_path: Path) -> Non
     sweep([cell], store)
     other = Cell(**{**cell.__dict__, "episodes": 301})
     assert other.id == cell.id
-    assert store.finished(cell)
-    assert not store.finished(other)
+    assert store.is_finished(cell)
+    assert not store.is_finished(other)
 
 
 def test_a_full_disk_keeps_what_was_finished(
@@ -107,20 +108,20 @@ def test_a_full_disk_keeps_what_was_finished(
 
     store = Store(tmp_path)
     cells = STUDY.cells()[:4]
-    usual, saved = module.write, []
+    original, saved = module.write_atomically, []
 
-    def write(path: Path, data: bytes) -> None:
+    def write_atomically(path: Path, data: bytes) -> None:
         if len(saved) == 2:
             raise OSError(28, "No space left on device")
         saved.append(path)
-        usual(path, data)
+        original(path, data)
 
-    monkeypatch.setattr(module, "write", write)
+    monkeypatch.setattr(module, "write_atomically", write_atomically)
     with pytest.raises(OSError, match="No space left"):
         sweep(cells, store, threads=1)
     monkeypatch.undo()
-    assert sum(store.finished(cell) for cell in cells) == 2
-    assert sweep(cells, store).played == 2
+    assert sum(store.is_finished(cell) for cell in cells) == 2
+    assert sweep(cells, store).computed == 2
 
 
 def test_provenance_tells_versions_and_cell_and_stays_apart(whole: Path) -> None:
@@ -133,6 +134,7 @@ def test_provenance_tells_versions_and_cell_and_stays_apart(whole: Path) -> None
 KILLED = """
 import sys
 from belated.sweep.store import Store
+from belated.sweep.study import Study
 from belated.sweep.sweep import sweep
 sweep(Study.model_validate_json(sys.argv[1]).cells(), Store(sys.argv[2]), threads=2)
 """
@@ -149,6 +151,7 @@ def test_a_sweep_killed_at_any_moment_resumes_to_the_same_bytes(
         while sum(1 for _ in store.ids()) < part * len(cells) and process.poll() is None:
             time.sleep(0)
         process.kill()
-    finished = sum(store.finished(cell) for cell in cells)
-    assert sweep(cells, store).kept == finished
+    assert process.returncode in (0, -signal.SIGKILL)
+    finished = sum(store.is_finished(cell) for cell in cells)
+    assert sweep(cells, store).skipped == finished
     assert bytes_of(tmp_path) == bytes_of(whole)

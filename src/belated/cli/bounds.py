@@ -146,11 +146,11 @@ class Asked:
 
 def draw(path: Path, asked: Asked) -> None:
     """The picture."""
-    from belated.figures.bounds import Problem, bound_curves
+    from belated.figures.bounds import BoundParameters, bound_curves
 
     with sentence("--plot"):
-        problem = Problem(asked.shape, **asked.late, alpha=asked.alpha)
-        bound_curves(problem, path, command=f"{asked.command} --plot {shlex.quote(str(path))}")
+        parameters = BoundParameters(asked.shape, **asked.late, alpha=asked.alpha)
+        bound_curves(parameters, path, command=f"{asked.command} --plot {shlex.quote(str(path))}")
 
 
 def as_object(asked: Asked, promises: "Sequence[Promise]") -> dict[str, Any]:

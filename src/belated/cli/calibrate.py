@@ -155,7 +155,7 @@ def check_place(path: Path, asked: Asked) -> None:
 def keep(path: Path, asked: Asked, scale: float) -> None:
     """Put the scale into a study file, or begin one."""
     from belated.cli.study_text import minimal, with_scale
-    from belated.sweep.store import write
+    from belated.sweep.store import write_atomically
 
     with sentence("--write"):
         if path.exists():
@@ -163,7 +163,7 @@ def keep(path: Path, asked: Asked, scale: float) -> None:
         else:
             text = minimal(path.stem, **asdict(replace(asked, options=asked.scaled(scale))))
             typer.echo(f"\n{indented(text.rstrip())}")
-        write(path, text.encode())
+        write_atomically(path, text.encode())
     typer.echo(f"\nWrote scale = {scale} to {path}.")
 
 

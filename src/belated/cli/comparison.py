@@ -51,7 +51,7 @@ def compare(
 ) -> Comparison:
     """Check everything, and name every setting by what tells it from the others."""
     from belated.arguments import check_choice
-    from belated.sweep.cell import Cell, plain_delay
+    from belated.sweep.cell import Cell, normalize_delay
     from belated.sweep.names import parse_base, parse_updater, parse_world
 
     with sentence("--world"):
@@ -63,7 +63,7 @@ def compare(
         for updater in updaters:
             parse_updater(updater)
     with sentence("--delay"):
-        laws = list(dict.fromkeys(plain_delay(delay) for delay in delays))
+        laws = list(dict.fromkeys(normalize_delay(delay) for delay in delays))
     with sentence("--stages"):
         check_choice("stages", stages, ("each", "pooled"))
     with sentence("--rewards"):

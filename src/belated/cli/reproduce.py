@@ -64,7 +64,7 @@ def reproduce(
     from belated.cli.figures import finish_paper
     from belated.cli.sweep import play
     from belated.papers.howson2021.grid import PRESETS, cells
-    from belated.sweep.store import Store, write
+    from belated.sweep.store import Store, write_atomically
 
     chosen = PRESETS[preset.value]
     command = f"belated reproduce {paper} --preset {preset} --variant {variant}"
@@ -73,7 +73,7 @@ def reproduce(
         command += f" --seeds {seeds}"
     store = Store(out or Path("out") / f"{paper}-{variant}-{preset}")
     facts = {"paper": paper.value, "variant": variant.value, "command": command}
-    write(store.folder / "study.json", json.dumps(facts, indent=1).encode())
+    write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     outcome = play(cells(chosen, variant.value), store, threads=threads, scheduler=scheduler)
-    typer.echo(f"{outcome.played} cells played, {outcome.kept} kept from before.")
+    typer.echo(f"{outcome.computed} cells played, {outcome.skipped} kept from before.")
     finish_paper(store.folder, variant.value, command)

@@ -111,11 +111,11 @@ def check_figure(path: Path) -> Path:
 
 def check_report(path: Path) -> None:
     """Refuse a report that could not be written, before anything is run."""
-    from belated.figures.charts import altair
+    from belated.figures.charts import load_altair
 
     with sentence("--report"):
         try:
-            altair()
+            load_altair()
         except ImportError as error:
             raise ValueError(str(error)) from None
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -66,12 +66,10 @@ def show(
 
 def check_plot(path: Path, named: "NamedWorld", world: "MDP") -> Path:
     """The path without a suffix, or a sentence about why there will be no picture."""
-    from belated.figures.worlds import refusal
+    from belated.figures.worlds import check_drawable
 
     with sentence("--plot"):
-        said = refusal(world, named.layout)
-        if said is not None:
-            raise ValueError(said)
+        check_drawable(world, named.layout)
         if path.suffix not in ("", ".pdf", ".png"):
             raise ValueError(f"plot is {str(path)!r}; it must end in .pdf or .png, or in neither.")
         path.parent.mkdir(parents=True, exist_ok=True)

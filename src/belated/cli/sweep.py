@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from belated.sweep.cell import Cell
     from belated.sweep.results import Results
     from belated.sweep.store import Store
-    from belated.sweep.sweep import Outcome
+    from belated.sweep.sweep import SweepResult
 
 
 def sweep(
@@ -36,7 +36,7 @@ def sweep(
     """
     from belated.cli.tables import show
     from belated.sweep.results import Results
-    from belated.sweep.store import Store, write
+    from belated.sweep.store import Store, write_atomically
     from belated.sweep.study import read_study
 
     try:
@@ -47,15 +47,15 @@ def sweep(
         raise typer.Exit(2) from None
     store = Store(out or Path("results") / plan.name)
     facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
-    write(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    outcome = play(cells, store, threads=threads, scheduler=scheduler)
+    write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
+    result = play(cells, store, threads=threads, scheduler=scheduler)
     show(summary(Results(store.folder)))
-    typer.echo(f"{outcome.played} cells played, {outcome.kept} kept from before: {store.folder}")
+    typer.echo(f"{result.computed} cells played, {result.skipped} kept from before: {store.folder}")
 
 
 def play(
     cells: "Sequence[Cell]", store: "Store", *, threads: int | None, scheduler: str | None
-) -> "Outcome":
+) -> "SweepResult":
     """Play a sweep from the command line: sentences and exit codes instead of tracebacks."""
     import errno
 
@@ -64,7 +64,7 @@ def play(
     try:
         return play_cells(cells, store, threads=threads, scheduler=scheduler)
     except KeyboardInterrupt:
-        done = sum(store.finished(cell) for cell in cells)
+        done = sum(store.is_finished(cell) for cell in cells)
         typer.echo(
             f"Stopped: {done} of {len(cells)} cells are finished and kept in {store.folder}; "
             "the same command goes on from there.",

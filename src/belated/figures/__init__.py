@@ -1,0 +1,1 @@
+"""Figures of regret, bounds and worlds, and the HTML report."""

@@ -1,102 +1,97 @@
-"""What the theorems promise, drawn against the mean delay and against alpha."""
+"""Figure of the regret bounds of the theorems against the mean delay and against alpha."""
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from belated.episode import Shape
-from belated.figures.looks import DASHES, LOOKS, METADATA, PALETTE, sign
+from belated.figures.styles import DASHES, DPI, METADATA, PALETTE, RC_PARAMS, add_command
 from belated.theory import best_alpha, theorem_1, theorem_2
 from belated.theory.bonus import BASES
 
-POINTS: Final = 80
-WIDTH: Final = 150
-"""Characters of the command on a line."""
-
+POINTS_PER_CURVE: Final = 80
+COMMAND_LINE_CHARS: Final = 150
 GREY: Final = "0.35"
 DASHED: Final = (0, DASHES[1])
-LINES: Final[dict[str, dict[str, Any]]] = {
+LINE_PROPERTIES: Final[dict[str, dict[str, Any]]] = {
     base: {"color": colour, "linewidth": 3 - 0.3 * i}
     for i, (base, colour) in enumerate(zip(BASES, PALETTE, strict=True))
 }
-"""The later ones are thinner: bounds may be on top of each other."""
+"""Matplotlib properties by base. Later lines are thinner because bounds can coincide."""
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What the bounds are about."""
+class BoundParameters:
+    """Quantities on which the bounds depend."""
 
     shape: Shape
     episodes: int
-    mean_delay: float
+    mean_delay: float  # episodes
     alpha: float
     delta: float
 
     def __post_init__(self) -> None:
         for name in ("mean_delay", "alpha"):
             if not np.isfinite(getattr(self, name)):
-                raise ValueError(
-                    f"{name} is {getattr(self, name)}; only a finite one can be drawn."
-                )
+                raise ValueError(f"{name} must be finite to be drawn, got {getattr(self, name)}.")
 
-    def active(self, base: str, mean_delay: float) -> float:
-        """Theorem 1."""
+    def active_bound(self, base: str, mean_delay: float) -> float:
+        """Return the bound of Theorem 1 for active `base` at `mean_delay`."""
         K, delta = self.episodes, self.delta
         return theorem_1(base, self.shape, episodes=K, mean_delay=mean_delay, delta=delta).total
 
-    def lazy(self, base: str, mean_delay: float, alpha: float) -> float:
-        """Theorem 2."""
-        return theorem_2(
-            base,
-            self.shape,
-            episodes=self.episodes,
-            mean_delay=mean_delay,
-            alpha=alpha,
-            delta=self.delta,
-        ).total
+    def lazy_bound(self, base: str, mean_delay: float, alpha: float) -> float:
+        """Return the bound of Theorem 2 for lazy `base` at `mean_delay` and `alpha`."""
+        K, mean, delta = self.episodes, mean_delay, self.delta
+        bound = theorem_2(base, self.shape, episodes=K, mean_delay=mean, alpha=alpha, delta=delta)
+        return bound.total
 
-    def best(self, base: str) -> float:
-        """The alpha with the least bound."""
+    def best_alpha(self, base: str) -> float:
+        """Return the alpha at which the bound of `base` is smallest."""
         K, mean, delta = self.episodes, self.mean_delay, self.delta
         return best_alpha(self.shape, episodes=K, mean_delay=mean, base=base, delta=delta)
 
 
-def bound_curves(problem: Problem, path: Path, *, command: str) -> None:
-    """Draw both panels into one file, a PDF or a PNG by its name.
+def bound_curves(parameters: BoundParameters, path: Path, *, command: str) -> None:
+    """Draw the bounds into one file.
 
-    `command` is what makes the figure again, and stands below it.
+    Parameters
+    ----------
+    parameters : BoundParameters
+        Problem for which the bounds are drawn.
+    path : Path
+        File to write; its suffix is .pdf or .png.
+    command : str
+        Command that reproduces the figure, printed below it.
     """
     kind = path.suffix.lstrip(".").lower()
     if kind not in METADATA:
-        raise ValueError(f"path is {path}; its name must end in .pdf or .png.")
-    with style.context(["default", LOOKS]):
-        figure = drawn(problem, command=command)
+        raise ValueError(f"path must end in .pdf or .png, got {path}.")
+    with style.context(["default", RC_PARAMS]):
+        figure = build_figure(parameters, command=command)
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format=kind, dpi=200, metadata=METADATA[kind])
+        figure.savefig(path, format=kind, dpi=DPI, metadata=METADATA[kind])
 
 
-def drawn(problem: Problem, *, command: str) -> Figure:
-    """The figure, not yet on disk."""
+def build_figure(parameters: BoundParameters, *, command: str) -> Figure:
+    """Return the figure of `parameters` with `command` below it, without writing it."""
     figure = Figure(figsize=(9, 4), layout="constrained")
-    FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, sharey=True)
-    against_delay(left, problem)
-    against_alpha(right, problem)
+    draw_against_delay(left, parameters)
+    draw_against_alpha(right, parameters)
     left.set_yscale("log")
-    most = problem.episodes * problem.shape.horizon
+    max_regret = parameters.episodes * parameters.shape.horizon
     for axes in (left, right):
-        axes.axhline(most, color=GREY, linewidth=1, linestyle="dotted")
+        axes.axhline(max_regret, color=GREY, linewidth=1, linestyle="dotted")
     right.annotate(
         "K H: no run can lose more",
-        (1, most),
+        (1, max_regret),
         xycoords=("axes fraction", "data"),
         xytext=(-2, 3),
         textcoords="offset points",
@@ -105,37 +100,38 @@ def drawn(problem: Problem, *, command: str) -> Figure:
         color=GREY,
     )
     bases = [Line2D([], [], color=colour) for colour in PALETTE]
-    styles = [Line2D([], [], color=GREY), Line2D([], [], color=GREY, linestyle=DASHED)]
-    names = ["active", f"lazy, alpha {problem.alpha:g}"]
+    updaters = [Line2D([], [], color=GREY), Line2D([], [], color=GREY, linestyle=DASHED)]
+    names = ["active", f"lazy, alpha {parameters.alpha:g}"]
     figure.legend(bases, BASES, loc="outside right upper", title="Base", alignment="left")
-    figure.legend(styles, names, loc="outside right lower", title="Updating", alignment="left")
-    sign(figure, command, width=WIDTH)
+    figure.legend(updaters, names, loc="outside right lower", title="Updating", alignment="left")
+    add_command(figure, command, width=COMMAND_LINE_CHARS)
     return figure
 
 
-def against_delay(axes: Axes, problem: Problem) -> None:
-    """Both theorems for mean delays up to twice the one asked about."""
-    means = np.linspace(0, 2 * problem.mean_delay or 100.0, POINTS)
-    for base, line in LINES.items():
-        active = partial(problem.active, base)
-        lazy = partial(problem.lazy, base, alpha=problem.alpha)
-        axes.plot(means, [active(x) for x in means], **line)
-        axes.plot(means, [lazy(x) for x in means], linestyle=DASHED, **line)
+def draw_against_delay(axes: Axes, parameters: BoundParameters) -> None:
+    """Draw both bounds on `axes`, for mean delays up to twice that of `parameters`."""
+    means = np.linspace(0, 2 * parameters.mean_delay or 100.0, POINTS_PER_CURVE)
+    for base, line in LINE_PROPERTIES.items():
+        active = [parameters.active_bound(base, mean) for mean in means]
+        lazy = [parameters.lazy_bound(base, mean, parameters.alpha) for mean in means]
+        axes.plot(means, active, **line)
+        axes.plot(means, lazy, linestyle=DASHED, **line)
     axes.set_title("Against the mean delay", loc="left")
     axes.set_xlabel("E[tau], episodes")
     axes.set_ylabel("Bound on regret")
 
 
-def against_alpha(axes: Axes, problem: Problem) -> None:
-    """Theorem 2 at the mean delay asked about, with a mark where it is least."""
-    alphas = np.geomspace(1, max(1000.0, 2 * problem.alpha), POINTS)
-    for base, line in LINES.items():
-        lazy = partial(problem.lazy, base, problem.mean_delay)
-        axes.plot(alphas, [lazy(x) for x in alphas], linestyle=DASHED, **line)
-        best = problem.best(base)
-        seen = min(best, alphas[-1])
-        marker = "o" if seen == best else ">"
-        axes.plot(seen, lazy(best), marker, color=line["color"], markersize=6, clip_on=False)
+def draw_against_alpha(axes: Axes, parameters: BoundParameters) -> None:
+    """Draw the bound of Theorem 2 on `axes` at the delay of `parameters`, and mark its minimum."""
+    alphas = np.geomspace(1, max(1000.0, 2 * parameters.alpha), POINTS_PER_CURVE)
+    mean = parameters.mean_delay
+    for base, line in LINE_PROPERTIES.items():
+        lazy = [parameters.lazy_bound(base, mean, alpha) for alpha in alphas]
+        axes.plot(alphas, lazy, linestyle=DASHED, **line)
+        best = parameters.best_alpha(base)
+        x = min(best, alphas[-1])
+        y, marker = parameters.lazy_bound(base, mean, best), "o" if x == best else ">"
+        axes.plot(x, y, marker, color=line["color"], markersize=6, clip_on=False)
     axes.set_xscale("log")
-    axes.set_title(f"Against alpha at E[tau] = {problem.mean_delay:g}; marks: least", loc="left")
+    axes.set_title(f"Against alpha at E[tau] = {mean:g}; marks: least", loc="left")
     axes.set_xlabel("alpha of lazy updating")

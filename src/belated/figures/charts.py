@@ -1,7 +1,7 @@
-"""Charts: the same panels for the browser, as Vega-Lite made by Altair.
+"""Interactive charts of a report, as Vega-Lite specifications built with Altair.
 
-A chart answers to the pointer, which shows the values of a line, and to clicks on its legend, which
-bring one line forward; it is a plain dictionary, so that a report can be written from many.
+Hovering over a line shows its values; clicking in the legend highlights one line.
+`report.write_report` embeds the charts in its page.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,80 +11,98 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from belated.episode import Ints
-from belated.figures.bands import Band, Panels, ceiling, names_of
-from belated.figures.columns import Points
-from belated.figures.looks import BAND_NOTE, COLUMNS, LAW_PALETTE, PALETTE, Look, looks
+from belated.figures.bands import Band, Panels, Points, axis_limit, line_names
+from belated.figures.styles import (
+    BAND_NOTE,
+    LAW_PALETTE,
+    MAX_PANEL_COLUMNS,
+    PALETTE,
+    LineStyle,
+    line_styles,
+)
 
 if TYPE_CHECKING:
     import altair as alt
 
-POINTS: Final = 100
-"""Of one curve: more would not be seen."""
+MISSING_EXTRA: Final = "A report needs Altair and Jinja2: pip install 'belated[report]'."
 
-DIGITS: Final = 5
-"""Of a number in a chart."""
+MAX_POINTS_PER_CURVE: Final = 100
+SIGNIFICANT_DIGITS: Final = 5
 
-TOLD: Final = "isValid(datum.published) ? format(datum.published, ',.0f') : '–'"
-"""The published value in a tooltip, which would write NaN where there is none."""
+PUBLISHED_TEXT: Final = "isValid(datum.published) ? format(datum.published, ',.0f') : '–'"
+"""Vega expression for the published value in a tooltip; without it, a missing one shows as NaN."""
 
-FONT: Final = "system-ui, sans-serif"
 CONFIG: Final[dict[str, Any]] = {
-    "font": FONT,
+    "font": "system-ui, sans-serif",
     "view": {"stroke": None},
     "axis": {"gridColor": "#e6e6e6", "labelFontSize": 11, "titleFontWeight": "normal"},
     "axisY": {"minExtent": 40},
     "header": {"labelFontSize": 13, "labelFontWeight": "bold", "labelAnchor": "start"},
     "legend": {"orient": "bottom", "labelFontSize": 12, "labelLimit": 240},
 }
+"""Vega-Lite configuration of all charts."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One interactive chart of a report."""
+    """Interactive chart of a report."""
 
-    name: str
-    """Names it in the page's address: letters, digits and hyphens."""
+    name: str  # id in the page and name of downloads: letters, digits and hyphens
     title: str
-    spec: Mapping[str, Any]
-    """Vega-Lite."""
-    note: str = ""
-    command: str = ""
+    spec: Mapping[str, Any]  # Vega-Lite specification
+    note: str = ""  # text below the chart
+    command: str = ""  # command that reproduces the chart
 
 
 def regret_chart(
-    panels: Panels,
-    name: str,
-    *,
-    title: str,
-    command: str = "",
-    order: Sequence[str] = (),
+    panels: Panels, name: str, *, title: str, command: str = "", order: Sequence[str] = ()
 ) -> Chart:
-    """Cumulative regret over episodes, thinned to at most POINTS values a line.
+    """Return a chart of cumulative regret over episodes.
 
-    Lines far above the others are cut off; a box to tick below the chart shows all of them.
+    Lines far above the others are cut off; a checkbox below the chart shows them completely.
+
+    Parameters
+    ----------
+    panels : Panels
+        Lines of each panel, reduced to at most `MAX_POINTS_PER_CURVE` values each.
+    name : str
+        Id of the chart.
+    title : str
+        Title of the chart.
+    command : str
+        Command that reproduces the chart.
+    order : Sequence[str]
+        All learners of a study. Each keeps its colour in charts where others are missing.
+
+    Returns
+    -------
+    Chart
+        The chart.
     """
-    alt = altair()
-    shown = looks(names_of(panels, order), PALETTE)
-    limit = ceiling(panels)
+    alt = load_altair()
+    styles = line_styles(line_names(panels, order), PALETTE)
+    limit = axis_limit(panels)
     y = alt.Y("mean:Q", title="Cumulative regret")
-    whole = None
+    show_all = None
     note = BAND_NOTE
     if limit is not None:
         top = max(float(band.high.max()) for lines in panels.values() for band in lines.values())
-        whole = alt.param(
-            name="whole", value=False, bind=alt.binding_checkbox(name="Show all of every line ")
+        show_all = alt.param(
+            name="show_all", value=False, bind=alt.binding_checkbox(name="Show all of every line ")
         )
-        top_now = alt.ExprRef(f"whole ? {rounded(top)} : {rounded(limit)}")
-        y = y.scale(domainMin=0, domainMax=top_now, nice=False)
+        domain_max = alt.ExprRef(
+            f"show_all ? {round_significant(top)} : {round_significant(limit)}"
+        )
+        y = y.scale(domainMin=0, domainMax=domain_max, nice=False)
         note += " Lines far above the others leave the panel; tick the box to see all of them."
-    chart = layered(
-        rows(panels, thinned=True),
-        shown,
+    chart = layer_chart(
+        chart_rows(panels, thin=True),
+        styles,
         x=alt.X("x:Q", title="Episode", axis=alt.Axis(tickCount=3, format=",d")),
         y=y,
-        x_name="Episode",
+        x_label="Episode",
     )
-    return Chart(name, title, finished(chart, panels, whole), note, command)
+    return Chart(name, title, to_vega_lite(chart, panels, show_all), note, command)
 
 
 def delay_chart(
@@ -97,172 +115,238 @@ def delay_chart(
     order: Sequence[str] = (),
     palette: Sequence[str] = LAW_PALETTE,
 ) -> Chart:
-    """Final regret against the expected delay; published values are hollow markers."""
-    alt = altair()
-    shown = looks(names_of(panels, order), palette)
-    chart = layered(
-        rows(panels, published=published or {}),
-        shown,
+    """Return a chart of final regret against the expected delay.
+
+    Parameters
+    ----------
+    panels, name, title, command, order
+        As in `regret_chart`.
+    published : Points or None
+        Published values, drawn as hollow markers.
+    palette : Sequence[str]
+        Colours: `LAW_PALETTE` if the lines are laws, `PALETTE` if they are learners.
+
+    Returns
+    -------
+    Chart
+        The chart.
+    """
+    alt = load_altair()
+    chart = layer_chart(
+        chart_rows(panels, published=published or {}),
+        line_styles(line_names(panels, order), palette),
         x=alt.X("x:Q", title="Expected delay E[τ]", axis=alt.Axis(tickCount=6)),
         y=alt.Y("mean:Q", title="Final regret"),
-        x_name="E[τ]",
-        marked=True,
-        hollow=bool(published),
+        x_label="E[τ]",
+        markers=True,
+        published=bool(published),
     )
-    note = BAND_NOTE
-    if published:
-        note += " Hollow markers are the published values."
-    return Chart(name, title, finished(chart, panels), note, command)
+    note = BAND_NOTE + (" Hollow markers are the published values." if published else "")
+    return Chart(name, title, to_vega_lite(chart, panels), note, command)
 
 
-def altair() -> Any:
-    """Altair, or a sentence on how to get it."""
+def load_altair() -> Any:
+    """Import and return altair; an ImportError names the extra if a package is missing."""
     try:
         import altair
+        import jinja2  # noqa: F401
         import vl_convert  # noqa: F401
     except ImportError:
-        raise ImportError("A report needs Altair: pip install 'belated[report]'.") from None
+        raise ImportError(MISSING_EXTRA) from None
     return altair
 
 
-def rows(
-    panels: Panels, *, thinned: bool = False, published: Points | None = None
+def chart_rows(
+    panels: Panels, *, thin: bool = False, published: Points | None = None
 ) -> list[dict[str, Any]]:
-    """A row for each value of each line of each panel."""
+    """Return the data of a chart, with a row for each value of each line.
+
+    Parameters
+    ----------
+    panels : Panels
+        Lines of each panel.
+    thin : bool
+        Whether to reduce the lines to `MAX_POINTS_PER_CURVE` values.
+    published : Points or None
+        Published values to add to the rows.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        Rows with panel, line, x, mean, low, high and, where known, published.
+    """
     return [
         {"panel": panel, "line": line, **row}
         for panel, lines in panels.items()
         for line, band in lines.items()
-        for row in values(
+        for row in line_rows(
             band,
-            kept(band.x.size) if thinned else np.arange(band.x.size),
+            thin_indices(band.x.size) if thin else np.arange(band.x.size),
             (published or {}).get(panel, {}).get(line, {}),
         )
     ]
 
 
-def values(band: Band, places: Ints, published: Mapping[float, float]) -> Iterator[dict[str, Any]]:
-    """The values of one line at some places."""
-    for i in places:
+def line_rows(
+    band: Band, indices: Ints, published: Mapping[float, float]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the line `band` at `indices`, with `published` values by x."""
+    for i in indices:
         row = {"x": band.x[i], "mean": band.mean[i], "low": band.low[i], "high": band.high[i]}
         if row["x"] in published:
             row["published"] = published[row["x"]]
-        yield {name: rounded(value) for name, value in row.items()}
+        yield {name: round_significant(value) for name, value in row.items()}
 
 
-def kept(size: int) -> Ints:
-    """At most POINTS places of a line, evenly spread, the last one among them.
+def thin_indices(size: int) -> Ints:
+    """Return at most `MAX_POINTS_PER_CURVE` evenly spaced indices of `size`, with the last one.
 
-    >>> kept(200)[[0, 1, -1]]
+    >>> thin_indices(200)[[0, 1, -1]]
     array([  1,   3, 199])
     """
-    step = -(-size // POINTS)
+    step = -(-size // MAX_POINTS_PER_CURVE)
     return np.arange(size - 1, -1, -step)[::-1]
 
 
-def rounded(value: float) -> float | int:
-    """A number short enough to be written out many times.
+def round_significant(value: float) -> float | int:
+    """Return `value` rounded to `SIGNIFICANT_DIGITS` digits, or to an integer if it is larger.
 
-    >>> rounded(123456.0), rounded(0.123456)
+    >>> round_significant(123456.0), round_significant(0.123456)
     (123456, 0.12346)
     """
     number = float(value)
-    if abs(number) < 10**DIGITS:
-        number = float(f"{number:.{DIGITS}g}")
-    return round(number) if abs(number) >= 10**DIGITS or number.is_integer() else number
+    if abs(number) < 10**SIGNIFICANT_DIGITS:
+        number = float(f"{number:.{SIGNIFICANT_DIGITS}g}")
+    is_whole = abs(number) >= 10**SIGNIFICANT_DIGITS or number.is_integer()
+    return round(number) if is_whole else number
 
 
-def layered(
+def layer_chart(
     data: list[dict[str, Any]],
-    shown: Mapping[str, Look],
+    styles: Mapping[str, LineStyle],
     *,
     x: "alt.X",
     y: "alt.Y",
-    x_name: str,
-    marked: bool = False,
-    hollow: bool = False,
+    x_label: str,
+    markers: bool = False,
+    published: bool = False,
 ) -> "alt.LayerChart":
-    """The lines of one panel: bands, means, markers, and what follows the pointer."""
-    alt = altair()
+    """Return the layers of a panel: bands, means, markers and tooltips.
+
+    Parameters
+    ----------
+    data : list[dict[str, Any]]
+        Rows of `chart_rows`.
+    styles : Mapping[str, LineStyle]
+        Style by name of line, in the order of the legend.
+    x, y
+        Encodings of both axes.
+    x_label : str
+        Label of x in tooltips.
+    markers : bool
+        Whether to mark each value.
+    published : bool
+        Whether the data contain published values.
+
+    Returns
+    -------
+    alt.LayerChart
+        The chart, not divided into panels.
+    """
+    alt = load_altair()
     present = {row["line"] for row in data}
-    domain = [name for name in shown if name in present]
-    drawn = [shown[name] for name in domain]
-    picked = alt.selection_point(name="picked", fields=["line"], bind="legend")
+    domain = [name for name in styles if name in present]
+    selected = alt.selection_point(name="selected", fields=["line"], bind="legend")
     # Not nearest=True, with which Vega-Lite (6.4) loses words from tooltips.
     hovered = alt.selection_point(name="hovered", on="pointerover", clear="pointerout", empty=False)
+    legend = alt.Legend(
+        symbolType="stroke",
+        symbolOpacity=1,
+        symbolStrokeWidth=2,
+        symbolSize=90 if markers else 500,
+    )
 
-    def told(channel: Any, looks: list[Any]) -> Any:
-        """A channel that tells the lines apart, all of them in one legend."""
-        return channel(
-            "line:N",
-            title=None,
-            legend=alt.Legend(
-                symbolType="stroke",
-                symbolOpacity=1,
-                symbolStrokeWidth=2,
-                symbolSize=90 if marked else 500,
-            ),
-            scale=alt.Scale(domain=domain, range=looks),
-        )
+    def encode_lines(channel: Any, values: list[Any]) -> Any:
+        """Return `channel` with one of `values` for each line; equal legends are merged."""
+        scale = alt.Scale(domain=domain, range=values)
+        return channel("line:N", title=None, legend=legend, scale=scale)
 
-    colour = told(alt.Color, [look.colour for look in drawn])
-    dash = told(alt.StrokeDash, [[2 * part for part in look.dashes] for look in drawn])
-    shape = told(alt.Shape, [look.shape for look in drawn])
+    shown = [styles[name] for name in domain]
+    colour = encode_lines(alt.Color, [style.colour for style in shown])
+    dash = encode_lines(alt.StrokeDash, [[2 * part for part in style.dashes] for style in shown])
+    shape = encode_lines(alt.Shape, [style.vega_shape for style in shown])
 
-    def strong(front: float, back: float) -> Any:
-        return alt.condition(picked, alt.value(front), alt.value(back))
+    def opacity(highlighted: float, other: float, parameter: Any = selected) -> Any:
+        return alt.condition(parameter, alt.value(highlighted), alt.value(other))
 
     tooltip = [
-        alt.Tooltip("line:N", title="title"),  # what heads a tooltip goes by this name
-        alt.Tooltip("x:Q", title=x_name, format=","),
+        alt.Tooltip("line:N", title="title"),  # vega-tooltip shows the field "title" as heading
+        alt.Tooltip("x:Q", title=x_label, format=","),
         alt.Tooltip("mean:Q", title="Mean regret", format=",.4~r"),
         alt.Tooltip("low:Q", title="2.5%", format=",.4~r"),
         alt.Tooltip("high:Q", title="97.5%", format=",.4~r"),
     ]
-    if hollow:
-        tooltip.append(alt.Tooltip("told:N", title="Published"))
     base = alt.Chart().encode(x=x, color=colour)
     layers = [
-        base.mark_area(clip=True).encode(y=alt.Y("low:Q"), y2="high:Q", opacity=strong(0.15, 0.02)),
+        base.mark_area(clip=True).encode(
+            y=alt.Y("low:Q"), y2="high:Q", opacity=opacity(0.15, 0.02)
+        ),
         base.mark_line(clip=True, strokeWidth=2).encode(
-            y=y, strokeDash=dash, opacity=strong(1, 0.12)
+            y=y, strokeDash=dash, opacity=opacity(1, 0.12)
         ),
     ]
-    if marked:
+    if markers:
         layers.append(
-            base.mark_point(filled=True, size=36).encode(y=y, shape=shape, opacity=strong(1, 0.12))
+            base.mark_point(filled=True, size=36).encode(y=y, shape=shape, opacity=opacity(1, 0.12))
         )
-    if hollow:
+    if published:
+        tooltip.append(alt.Tooltip("published_text:N", title="Published"))
         layers.append(
             base.transform_filter("isValid(datum.published)")
             .mark_point(filled=False, size=90, strokeWidth=1.2)
-            .encode(y=alt.Y("published:Q"), shape=shape, opacity=strong(0.9, 0.08))
+            .encode(y=alt.Y("published:Q"), shape=shape, opacity=opacity(0.9, 0.08))
         )
+    # Invisible points that receive the pointer and show the tooltip.
     layers.append(
-        base.transform_calculate(told=TOLD)
+        base.transform_calculate(published_text=PUBLISHED_TEXT)
         .mark_point(clip=True, filled=True, size=120)
-        .encode(y=y, tooltip=tooltip, opacity=alt.condition(hovered, alt.value(1), alt.value(0)))
-        .add_params(hovered, picked)
+        .encode(y=y, tooltip=tooltip, opacity=opacity(1, 0, hovered))
+        .add_params(hovered, selected)
         .properties(name="values")
     )
     return alt.layer(*layers, data=alt.InlineData(values=data))
 
 
-def finished(
-    chart: "alt.LayerChart", panels: Panels, whole: "alt.Parameter | None" = None
+def to_vega_lite(
+    chart: "alt.LayerChart", panels: Panels, show_all: "alt.Parameter | None" = None
 ) -> dict[str, Any]:
-    """The chart as Vega-Lite, in panels if there are several."""
-    alt = altair()
+    """Return a chart as a Vega-Lite specification, divided into panels if there are several.
+
+    Parameters
+    ----------
+    chart : alt.LayerChart
+        Layers of a panel.
+    panels : Panels
+        Panels, of which only the titles are used.
+    show_all : alt.Parameter or None
+        Checkbox to add.
+
+    Returns
+    -------
+    dict[str, Any]
+        Specification, independent of the user's Altair theme.
+    """
+    alt = load_altair()
     top: Any
     if len(panels) > 1:
-        order = alt.Facet("panel:N", title=None, sort=list(panels))
-        columns = min(COLUMNS, len(panels))
-        top = chart.properties(width=210, height=210).facet(facet=order, columns=columns)
+        facet = alt.Facet("panel:N", title=None, sort=list(panels))
+        columns = min(MAX_PANEL_COLUMNS, len(panels))
+        top = chart.properties(width=210, height=210).facet(facet=facet, columns=columns)
     else:
         top = chart.properties(width=560, height=320)
-    if whole is not None:
-        top = top.add_params(whole)
-    with alt.theme.enable("none"):  # whatever the user has on
+    if show_all is not None:
+        top = top.add_params(show_all)
+    with alt.theme.enable("none"):
         spec: dict[str, Any] = top.to_dict()
     spec["config"] = CONFIG
     return spec

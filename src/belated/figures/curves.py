@@ -1,4 +1,4 @@
-"""Regret curves: one line and one band for each learner."""
+"""Figure of regret over episodes, with a line and a band for each learner."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,68 +6,95 @@ from typing import Final
 
 from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
 from belated.figures.bands import Band, band
-from belated.figures.looks import LOOKS, Look, looks, saved, sign
+from belated.figures.styles import RC_PARAMS, LineStyle, add_command, line_styles, save_figure
 from belated.simulation.run import Run
 
-WIDTH: Final = 90
-"""Characters of the command on a line."""
+COMMAND_LINE_CHARS: Final = 90
 
 
 def regret_curves(
     groups: Mapping[str, Sequence[Run]], path: str | Path, *, title: str, command: str
 ) -> list[Path]:
-    """Draw mean regret and the central 95% of runs for each learner; returns the files.
+    """Draw mean regret and the central 95 % of runs for each learner.
 
-    `path` comes without a suffix: one PDF and one PNG are written. `command` is what makes the
-    figure again, and stands below it.
+    Parameters
+    ----------
+    groups : Mapping[str, Sequence[Run]]
+        Runs of each learner by its label in the legend.
+    path : str or Path
+        Path of the files, without suffix.
+    title : str
+        Title of the figure.
+    command : str
+        Command that reproduces the figure, printed below it.
+
+    Returns
+    -------
+    list[Path]
+        The files written, a PDF and a PNG.
     """
     if not groups:
         raise ValueError("groups is empty; a figure needs the runs of at least one learner.")
-    with style.context(["default", LOOKS]):
-        figure = drawn(groups, title=title, command=command)
-        return saved(figure, Path(path))
+    with style.context(["default", RC_PARAMS]):
+        figure = build_figure(groups, title=title, command=command)
+        return save_figure(figure, Path(path))
 
 
-def drawn(groups: Mapping[str, Sequence[Run]], *, title: str, command: str) -> Figure:
-    """The figure, not yet on disk."""
+def build_figure(groups: Mapping[str, Sequence[Run]], *, title: str, command: str) -> Figure:
+    """Return the figure without writing it; parameters as in `regret_curves`."""
     figure = Figure(figsize=(5.5, 3.8), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    for name, look in looks(groups).items():
-        draw_band(axes, band(groups[name]), look, label=name)
+    for name, line_style in line_styles(groups).items():
+        draw_band(axes, band(groups[name]), line_style, label=name)
     axes.set_title(title, loc="left")
     axes.set_xlabel("Episode")
     axes.set_ylabel("Cumulative regret")
     start_at_zero(axes)
-    # Regret rises and flattens, so this corner is free.
+    # Regret rises and flattens, so the lower right corner is empty.
     axes.legend(loc="lower right", title="Mean and central 95% of runs", alignment="left")
-    sign(figure, command, width=WIDTH)
+    add_command(figure, command, width=COMMAND_LINE_CHARS)
     return figure
 
 
-def draw_band(axes: Axes, lines: Band, look: Look, *, label: str, marked: bool = False) -> None:
-    """The mean as a line, the band as a shade with thin edges."""
-    axes.fill_between(lines.x, lines.low, lines.high, color=look.colour, alpha=0.12, linewidth=0)
-    for edge in (lines.low, lines.high):
-        axes.plot(lines.x, edge, color=look.colour, linestyle=look.linestyle, linewidth=0.5)
+def draw_band(
+    axes: Axes, line: Band, line_style: LineStyle, *, label: str, markers: bool = False
+) -> None:
+    """Draw a mean as a line and its band as a shaded area with thin edges.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    line : Band
+        Values.
+    line_style : LineStyle
+        Colour, dashes and marker.
+    label : str
+        Label in the legend.
+    markers : bool
+        Whether to mark each value.
+    """
+    colour, dashes = line_style.colour, line_style.linestyle
+    axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0)
+    for edge in (line.low, line.high):
+        axes.plot(line.x, edge, color=colour, linestyle=dashes, linewidth=0.5)
+    marker = line_style.marker if markers else ""
     axes.plot(
-        lines.x,
-        lines.mean,
-        color=look.colour,
-        linestyle=look.linestyle,
-        marker=look.marker if marked else "",
+        *(line.x, line.mean),
+        color=colour,
+        linestyle=dashes,
+        marker=marker,
         markersize=4,
         label=label,
     )
 
 
 def start_at_zero(axes: Axes) -> None:
-    """Both axes from zero, with separators in large numbers."""
+    """Start both axes of `axes` at zero and write large numbers with separators."""
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     for axis in (axes.xaxis, axes.yaxis):

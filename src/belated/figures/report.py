@@ -1,4 +1,4 @@
-"""Report: one HTML file that holds charts, tables and all they need, and asks nothing of a network.
+"""Report: one self-contained HTML file with charts and tables that loads nothing from elsewhere.
 
 write_report(
     "report.html",
@@ -12,27 +12,28 @@ write_report(
 )
 """
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
-from string import Template
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import belated
 from belated.figures.bands import band
-from belated.figures.charts import Chart, altair, regret_chart
-from belated.figures.page import PAGE, SCRIPT, STYLE
+from belated.figures.charts import MISSING_EXTRA, Chart, load_altair, regret_chart
 from belated.simulation.run import Run
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 Value = str | int | float | None
 
 MISSING: Final = "–"
-SHORT: Final = 30
-"""Letters of a cell that need not wrap."""
+"""Text of a value that is None."""
+
+MAX_UNWRAPPED_CHARS: Final = 30
+"""Maximum length of a cell that is kept on one line."""
 
 PAPER: Final = """\
 @inproceedings{howson2023optimism,
@@ -48,61 +49,84 @@ PAPER: Final = """\
 
 @dataclass(frozen=True)
 class Table:
-    """A table of words and numbers.
-
-    A number is written by its column's entry in `formats`, such as "+.1%", or with three digits
-    or all before the point. None stands for what is not known.
-    """
+    """Table of texts and numbers."""
 
     caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Value]]
+    columns: Sequence[str]  # headings
+    rows: Sequence[Sequence[Value]]  # a value per column; None if unknown
     formats: Mapping[str, str] = field(default_factory=dict)
+    """Format of numbers by column, such as "+.1%"; by default as in `format_value`."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(
-                    f"A row of table {self.caption!r} has {len(row)} values; "
-                    f"it must have {len(self.columns)}, one for each column."
+                    f"A row of table {self.caption!r} must have {len(self.columns)} values, "
+                    f"one for each column, got {len(row)}."
                 )
+
+    def cells(self) -> list[list[str]]:
+        """Return the rows as texts."""
+        formats = [self.formats.get(column, "") for column in self.columns]
+        return [[*map(format_value, row, formats)] for row in self.rows]
+
+    def column_classes(self) -> list[str]:
+        """Return the CSS class of each column: "number", "short" or empty."""
+        columns = [*zip(*self.cells(), strict=True)]
+        return [column_class(column) for column in columns] or [""] * len(self.columns)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report; all of it is plain text, written as it stands."""
+    """Section of a report; its texts are plain text and are escaped."""
 
     title: str
-    text: str = ""
+    text: str = ""  # paragraphs, separated by empty lines
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
-    facts: Mapping[str, Value] = field(default_factory=dict)
-    code: str = ""
+    facts: Mapping[str, Value] = field(default_factory=dict)  # list of names and values
+    code: str = ""  # preformatted text
 
 
 def write_report(
     path: str | Path, *, title: str, sections: Sequence[Section], text: str = ""
 ) -> Path:
-    """Write the report; the same sections give the same bytes."""
+    """Write a report; equal arguments give equal bytes.
+
+    Parameters
+    ----------
+    path : str or Path
+        File to write.
+    title : str
+        Title of the page.
+    sections : Sequence[Section]
+        Content. The names of all charts must differ and consist of letters, digits and hyphens.
+    text : str
+        Paragraphs below the title, separated by empty lines.
+
+    Returns
+    -------
+    Path
+        The file written.
+    """
     names = [chart.name for section in sections for chart in section.charts]
     for name in names:
         if not re.fullmatch(r"[A-Za-z0-9-]+", name):
             raise ValueError(
-                f"A chart's name is {name!r}; it must be made of letters, digits and hyphens."
+                f"A chart's name must consist of letters, digits and hyphens, got {name!r}."
             )
         if names.count(name) > 1:
             raise ValueError(f"Two charts have the name {name!r}; names must differ.")
-    page = Template(PAGE).substitute(
-        title=escape(title),
-        style=STYLE,
-        text=paragraphs(text),
-        contents="".join(
-            f'<li><a href="#section-{i}">{escape(section.title)}</a></li>'
-            for i, section in enumerate(sections)
-        ),
-        sections="\n".join(section_html(i, section) for i, section in enumerate(sections)),
-        version=escape(belated.__version__),
-        scripts=scripts() if names else "",
+    page = (
+        load_templates()
+        .get_template("report.html")
+        .render(
+            title=title,
+            text=text,
+            sections=sections,
+            version=belated.__version__,
+            vega=vega_bundle() if names else "",
+        )
     )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,13 +134,45 @@ def write_report(
     return path
 
 
+def load_templates() -> "Environment":
+    """Return the Jinja2 environment of the report's templates, with autoescaping."""
+    try:
+        import jinja2
+    except ImportError:
+        raise ImportError(MISSING_EXTRA) from None
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("belated.figures"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"format_value": format_value, "split_paragraphs": split_paragraphs}
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    return environment
+
+
+def vega_bundle() -> str:
+    """Return the source of Vega, Vega-Lite and Vega-Embed, safe inside a script element."""
+    version = load_altair().SCHEMA_VERSION
+    import vl_convert
+    from markupsafe import Markup
+
+    wanted = ".".join(version.lstrip("v").split(".")[:2])
+    available = vl_convert.get_vegalite_versions()
+    bundle = vl_convert.javascript_bundle(
+        "window.vegaEmbed = vegaEmbed;", wanted if wanted in available else None
+    )
+    return Markup(bundle.replace("</script", r"<\/script"))
+
+
 def provenance(facts: Mapping[str, Value]) -> Section:
-    """Where the numbers come from."""
+    """Return a section that lists `facts` on how the results were computed."""
     return Section("Provenance", facts=facts)
 
 
 def citation() -> Section:
-    """How to cite the software and the paper."""
+    """Return a section with BibTeX entries of the software and the paper."""
     software = (
         "@software{belated,\n"
         "  title   = {belated: episodic reinforcement learning when feedback comes back late},\n"
@@ -131,16 +187,29 @@ def citation() -> Section:
 def comparison(
     groups: Mapping[str, Sequence[Run]], *, title: str, command: str
 ) -> tuple[Section, Section]:
-    """The figure and the table of one comparison, from the runs of each learner."""
+    """Return sections with the chart and the table of a comparison.
+
+    Parameters
+    ----------
+    groups : Mapping[str, Sequence[Run]]
+        Runs by name of learner.
+    title : str
+        Title of the chart.
+    command : str
+        Command that reproduces the chart.
+
+    Returns
+    -------
+    tuple[Section, Section]
+        Regret over episodes, and final regrets.
+    """
     lines = {name: band(runs) for name, runs in groups.items()}
     chart = regret_chart({title: lines}, "regret", title=title, command=command)
     rows = [
         (
             name,
             len(runs),
-            lines[name].mean[-1],
-            lines[name].low[-1],
-            lines[name].high[-1],
+            *(getattr(lines[name], part)[-1] for part in ("mean", "low", "high")),
             sum(run.updates for run in runs) / len(runs),
         )
         for name, runs in groups.items()
@@ -150,74 +219,20 @@ def comparison(
     return Section("Figure", charts=[chart]), Section("Final regret", tables=[table])
 
 
-def section_html(place: int, section: Section) -> str:
-    """One section."""
-    parts = [
-        f'<section id="section-{place}">',
-        f"<h2>{escape(section.title)}</h2>",
-        paragraphs(section.text),
-        *(chart_html(chart) for chart in section.charts),
-        *(table_html(table) for table in section.tables),
-    ]
-    if section.facts:
-        facts = (
-            f"<dt>{escape(name)}</dt><dd>{escape(written(value))}</dd>"
-            for name, value in section.facts.items()
-        )
-        parts.append(f"<dl>{''.join(facts)}</dl>")
-    if section.code:
-        parts.append(f"<pre>{escape(section.code)}</pre>")
-    return "\n".join(part for part in [*parts, "</section>"] if part)
+def column_class(cells: Sequence[str]) -> str:
+    """Return the CSS class of a column by its `cells`: "number", "short" or empty."""
+    if all(cell == MISSING or re.match(r"[+−]?\d", cell) for cell in cells):
+        return "number"
+    return "short" if all(len(cell) <= MAX_UNWRAPPED_CHARS for cell in cells) else ""
 
 
-def chart_html(chart: Chart) -> str:
-    """A place for a chart and what to draw there."""
-    # In a script element "<" could end it; JSON may spell it otherwise.
-    spec = json.dumps(chart.spec, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c")
-    caption = [f"<strong>{escape(chart.title)}</strong>", escape(chart.note)]
-    if chart.command:
-        caption.append(f"<code>{escape(chart.command)}</code>")
-    return (
-        f'<figure id="{chart.name}">\n'
-        f'<div class="chart" role="img" aria-label="{escape(chart.title)}"></div>\n'
-        f"<figcaption>{' '.join(part for part in caption if part)}</figcaption>\n"
-        f'<script type="application/json">{spec}</script>\n'
-        "</figure>"
-    )
+def format_value(value: Value, form: str = "") -> str:
+    """Return `value` as text; `form` is a format for numbers.
 
+    Without `form`, integers and numbers from 100 are written without decimals, others with three
+    significant digits.
 
-def table_html(table: Table) -> str:
-    """A table; columns of numbers stand to the right, and those of short words do not wrap."""
-    forms = [table.formats.get(column, "") for column in table.columns]
-    body = [
-        [written(value, form) for value, form in zip(row, forms, strict=True)] for row in table.rows
-    ]
-    kinds = [kind(column) for column in zip(*body, strict=True)] or [""] * len(table.columns)
-
-    def line(tag: str, cells: Sequence[str]) -> str:
-        inside = (
-            f"<{tag}{kind}>{escape(cell)}</{tag}>" for cell, kind in zip(cells, kinds, strict=True)
-        )
-        return f"<tr>{''.join(inside)}</tr>"
-
-    lines = "\n".join(line("td", row) for row in body)
-    return (
-        f'<div class="table"><table>\n<caption>{escape(table.caption)}</caption>\n'
-        f"<thead>{line('th', table.columns)}</thead>\n<tbody>\n{lines}\n</tbody>\n</table></div>"
-    )
-
-
-def kind(column: Sequence[str]) -> str:
-    """The class of a column's cells."""
-    if all(cell == MISSING or re.match(r"[+−]?\d", cell) for cell in column):
-        return ' class="number"'
-    return ' class="short"' if all(len(cell) <= SHORT for cell in column) else ""
-
-
-def written(value: Value, form: str = "") -> str:
-    """A value as it stands in the page.
-
-    >>> [written(value) for value in (35829.76, 1.23456, 12000, None, "words")]
+    >>> [format_value(value) for value in (35829.76, 1.23456, 12000, None, "words")]
     ['35,830', '1.23', '12,000', '–', 'words']
     """
     if value is None:
@@ -230,22 +245,6 @@ def written(value: Value, form: str = "") -> str:
     return format(value, form).replace("-", "−")
 
 
-def paragraphs(text: str) -> str:
-    """Plain text with empty lines between paragraphs."""
-    blocks = re.split(r"\n\s*\n", text.strip())
-    return "\n".join(f"<p>{escape(block)}</p>" for block in blocks if block)
-
-
-def scripts() -> str:
-    """Vega, Vega-Lite and Vega-Embed, once, and what draws the charts."""
-    version = altair().SCHEMA_VERSION
-    import vl_convert
-
-    wanted = ".".join(version.lstrip("v").split(".")[:2])
-    known = vl_convert.get_vegalite_versions()
-    bundle = vl_convert.javascript_bundle(
-        "window.vegaEmbed = vegaEmbed;", wanted if wanted in known else None
-    )
-    safe = bundle.replace("</script", r"<\/script")
-    # In a function of its own, so that its names are not the page's.
-    return f"<script>(() => {{\n{safe}\n}})();</script>\n<script>{SCRIPT}</script>"
+def split_paragraphs(text: str) -> list[str]:
+    """Return the paragraphs of `text`, which are separated by empty lines."""
+    return [block for block in re.split(r"\n\s*\n", text.strip()) if block]

@@ -1,4 +1,4 @@
-"""The figures of a study: for each world and base, regret over episodes and against the delay."""
+"""Figures of a study: for each world and base, regret over episodes and against the delay."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,58 +7,89 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.figures.bands import Band, Panels
-from belated.figures.columns import Columns, curve_band, final_band
-from belated.figures.looks import PALETTE
-from belated.figures.panels import delay_panels, regret_panels
+from belated.episode import Bools
+from belated.figures.bands import Band, Columns, Panels, curve_band, final_band
+from belated.figures.multipanel import delay_panels, regret_panels
+from belated.figures.styles import PALETTE
 
-PANELS = 4
-"""Panels in one figure."""
+PANELS_PER_FIGURE = 4
 
-ENOUGH = 3
-"""Expected delays that make a line."""
+MIN_DELAYS_PER_LINE = 3
+"""Minimum number of expected delays for which final regret is drawn against the delay."""
 
 
 def draw_study(
     runs: Columns, curves: Callable[[str], Columns], folder: Path, *, command: str
 ) -> list[Path]:
-    """Draw all there is to draw; returns the files."""
-    names = line_names(runs)
+    """Draw all figures of a study.
+
+    Parameters
+    ----------
+    runs : Columns
+        Final results, with a row per run.
+    curves : Callable[[str], Columns]
+        Function that returns the regret at each checkpoint of a setting.
+    folder : Path
+        Folder for the files.
+    command : str
+        Command that reproduces the figures, printed below each.
+
+    Returns
+    -------
+    list[Path]
+        The files written.
+    """
+    names = line_labels(runs)
     paths = []
     for world, base in sorted({*zip(runs["world"], runs["base"], strict=True)}):
-        here = (runs["world"] == world) & (runs["base"] == base)
-        order = list(dict.fromkeys(names[here]))
+        mask = (runs["world"] == world) & (runs["base"] == base)
+        order = list(dict.fromkeys(names[mask]))
         title = f"{world}, {base}"
-        for number, panels in parted(over_episodes(runs, curves, names, here)):
-            path = folder / f"{world}-{base}{number}"
+        for suffix, panels in split_panels(regret_by_delay(runs, curves, names, mask)):
+            path = folder / f"{world}-{base}{suffix}"
             paths += regret_panels(panels, path, title=title, command=command, order=order)
-        for number, panels in parted(against_delay(runs, names, here, order)):
-            path = folder / f"{world}-{base}-delays{number}"
+        for suffix, panels in split_panels(final_regret_by_law(runs, names, mask, order)):
+            path = folder / f"{world}-{base}-delays{suffix}"
             paths += delay_panels(
                 panels, path, title=title, command=command, order=order, palette=PALETTE
             )
     return paths
 
 
-def line_names(runs: Columns) -> NDArray[Any]:
-    """What tells the runs of one world, base and delay apart: the updater, and what is late."""
+def line_labels(runs: Columns) -> NDArray[Any]:
+    """Return the label of each of `runs`: its updater and, if they vary, `late` and `delay_per`."""
     names = runs["updater"].astype(object)
-    for column, value, words, otherwise in (
+    for column, value, label, other_label in (
         ("late", "rewards", ", only rewards late", ", everything late"),
         ("delay_per", "step", ", step by step", ", whole episodes"),
     ):
         if column in runs and len(set(runs[column])) > 1:
-            names = names + np.where(runs[column] == value, words, otherwise)
+            names = names + np.where(runs[column] == value, label, other_label)
     return names
 
 
-def over_episodes(
-    runs: Columns, curves: Callable[[str], Columns], names: NDArray[Any], here: NDArray[Any]
+def regret_by_delay(
+    runs: Columns, curves: Callable[[str], Columns], names: NDArray[Any], mask: Bools
 ) -> Panels:
-    """Cumulative regret: a panel for each delay."""
+    """Return cumulative regret with a panel for each delay law and mean.
+
+    Parameters
+    ----------
+    runs, curves
+        As in `draw_study`.
+    names : NDArray
+        Label of each run.
+    mask : Bools
+        Runs to include.
+
+    Returns
+    -------
+    Panels
+        A line for each setting.
+    """
     panels: dict[str, dict[str, Band]] = {}
-    for delay in dict.fromkeys(runs["delay"][here]):
-        rows = np.flatnonzero(here & (runs["delay"] == delay))
+    for delay in dict.fromkeys(runs["delay"][mask]):
+        rows = np.flatnonzero(mask & (runs["delay"] == delay))
         settings = {str(runs["setting"][row]): str(names[row]) for row in rows}
         panels[str(delay)] = {
             name: curve_band(curves(setting)) for setting, name in settings.items()
@@ -66,27 +97,44 @@ def over_episodes(
     return panels
 
 
-def against_delay(
-    runs: Columns, names: NDArray[Any], here: NDArray[Any], order: list[str]
+def final_regret_by_law(
+    runs: Columns, names: NDArray[Any], mask: Bools, order: list[str]
 ) -> Panels:
-    """Final regret: a panel for each law with expected delays enough for a line."""
+    """Return final regret against the expected delay with a panel for each law.
+
+    Parameters
+    ----------
+    runs : Columns
+        Final results, with a row per run.
+    names : NDArray
+        Label of each run.
+    mask : Bools
+        Runs to include.
+    order : list[str]
+        Labels in the order of the legend.
+
+    Returns
+    -------
+    Panels
+        Laws with at least `MIN_DELAYS_PER_LINE` finite expected delays.
+    """
     panels: dict[str, dict[str, Band]] = {}
-    for law in dict.fromkeys(runs["law"][here & (runs["mean_delay"] > 0)]):
-        rows = here & ((runs["law"] == law) | (runs["mean_delay"] == 0))
+    for law in dict.fromkeys(runs["law"][mask & (runs["mean_delay"] > 0)]):
+        rows = mask & ((runs["law"] == law) | (runs["mean_delay"] == 0))
         rows &= np.isfinite(runs["mean_delay"])
-        if np.unique(runs["mean_delay"][rows]).size < ENOUGH:
+        if np.unique(runs["mean_delay"][rows]).size < MIN_DELAYS_PER_LINE:
             continue
-        lines = panels.setdefault(str(law).capitalize(), {})
-        for name in order:
-            mine = rows & (names == name)
-            if mine.any():
-                lines[name] = final_band(runs["mean_delay"][mine], runs["total_regret"][mine])
+        panels[str(law).capitalize()] = {
+            name: final_band(runs["mean_delay"][line], runs["total_regret"][line])
+            for name in order
+            if (line := rows & (names == name)).any()
+        }
     return panels
 
 
-def parted(panels: Panels) -> Iterator[tuple[str, Panels]]:
-    """The panels of one figure after another, and what the figure's name ends in."""
+def split_panels(panels: Panels) -> Iterator[tuple[str, Panels]]:
+    """Yield the suffix of the file name and the panels of each figure that `panels` fill."""
     names = list(panels)
-    for first in range(0, len(names), PANELS):
-        suffix = f"-{first // PANELS + 1}" if len(names) > PANELS else ""
-        yield suffix, {name: panels[name] for name in names[first : first + PANELS]}
+    for first in range(0, len(names), PANELS_PER_FIGURE):
+        number = f"-{first // PANELS_PER_FIGURE + 1}" if len(names) > PANELS_PER_FIGURE else ""
+        yield number, {name: panels[name] for name in names[first : first + PANELS_PER_FIGURE]}

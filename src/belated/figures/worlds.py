@@ -1,4 +1,4 @@
-"""Pictures of small worlds: what leads where, what pays, and what is best."""
+"""Pictures of small worlds: transitions, rewards and best actions."""
 
 import math
 from collections.abc import Sequence
@@ -7,31 +7,26 @@ from typing import Final
 
 import numpy as np
 from matplotlib import style
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from belated.figures.layouts import draw_grid, draw_ring, draw_row, draw_steps
-from belated.figures.looks import LOOKS, saved, sign
+from belated.figures.styles import RC_PARAMS, add_command, save_figure
+from belated.figures.world_layouts import draw_grid, draw_ring, draw_row, draw_steps
 from belated.mdp.model import MDP
 from belated.mdp.worlds import Layout
 
-LARGEST: Final = {"row": 12, "ring": 6, "steps": 12, "grid": 144}
-"""States that are still told apart."""
+MAX_STATES: Final = {"row": 12, "ring": 6, "steps": 12, "grid": 144}
+"""Maximum number of states that can be told apart, by layout."""
 
-MOVES: Final = 24
-"""Arrows in a ring that are still told apart."""
+MAX_RING_ARROWS: Final = 24
+STATE_DISTANCE_IN: Final = 0.85
+"""Distance between neighbouring states, in inches."""
 
-INCHES: Final = 0.85
-"""From a state to its neighbour."""
+MIN_WIDTH_IN: Final = 4.2
+MARGIN_IN: Final = 1.3
+"""Height of title, legend and command together, in inches."""
 
-LEAST: Final = 4.2
-"""Width of a figure, in inches."""
-
-MARGIN: Final = 1.3
-"""Height of the title, the legend and the small print, in inches."""
-
-WIDTH: Final = 60
-"""Characters of the command on a line."""
+COMMAND_LINE_CHARS: Final = 60
+LAYOUTS: Final = {"row": draw_row, "ring": draw_ring, "steps": draw_steps}
 
 
 def draw_world(
@@ -43,58 +38,75 @@ def draw_world(
     layout: Layout = "ring",
     actions: Sequence[str] = (),
 ) -> list[Path]:
-    """Draw a small world; returns the files.
+    """Draw a small world.
 
-    `path` comes without a suffix: one PDF and one PNG are written. `actions` are the names of the
-    actions, if they have any. `command` is what makes the figure again, and stands below it.
+    Parameters
+    ----------
+    world : MDP
+        World to draw.
+    path : str or Path
+        Path of the files, without suffix.
+    title : str
+        Title of the figure.
+    command : str
+        Command that reproduces the figure, printed below it.
+    layout : Layout
+        "row", "ring", "steps", or (rows, columns) of a grid.
+    actions : Sequence[str]
+        Names of the actions; numbers if empty.
+
+    Returns
+    -------
+    list[Path]
+        The files written, a PDF and a PNG.
+
+    Raises
+    ------
+    ValueError
+        If the world cannot be drawn; see `check_drawable`.
     """
-    with style.context(["default", LOOKS]):
-        figure = drawn(world, title=title, command=command, layout=layout, actions=actions)
-        return saved(figure, Path(path))
+    with style.context(["default", RC_PARAMS]):
+        figure = build_figure(world, title=title, command=command, layout=layout, actions=actions)
+        return save_figure(figure, Path(path))
 
 
-def refusal(world: MDP, layout: Layout) -> str | None:
-    """Why a world cannot be drawn, in a sentence; None if it can."""
+def check_drawable(world: MDP, layout: Layout) -> None:
+    """Raise a ValueError if `world` is too large or otherwise unfit to be drawn in `layout`."""
     S, H = world.shape.states, world.shape.horizon
     kind = layout if isinstance(layout, str) else "grid"
-    most = LARGEST[kind]
-    if kind == "steps" and max(S, H) > most:
-        return f"{S} states and {H} steps are too many to draw; at most {most} of each fit."
-    if most < S:
-        return f"{S} states are too many to draw; at most {most} fit."
-    if kind == "ring" and world.succ.size > MOVES:
-        return f"{world.succ.size} successors are too many to draw; at most {MOVES} fit."
-    if not isinstance(layout, str) and math.prod(layout) != S:
-        return f"{S} states do not fill a grid of {layout[0]} x {layout[1]} cells."
-    if kind in ("row", "ring") and not (world.homogeneous and len(world.rewards) == 1):
-        return "The world changes from step to step, which cannot be drawn."
-    return None
+    limit = MAX_STATES[kind]
+    reason = ""
+    if kind == "steps" and max(S, H) > limit:
+        reason = f"{S} states and {H} steps are too many to draw; at most {limit} of each fit."
+    elif limit < S:
+        reason = f"{S} states are too many to draw; at most {limit} fit."
+    elif kind == "ring" and (arrows := world.succ.size) > MAX_RING_ARROWS:
+        reason = f"{arrows} successors are too many to draw; at most {MAX_RING_ARROWS} fit."
+    elif not isinstance(layout, str) and math.prod(layout) != S:
+        reason = f"{S} states do not fill a grid of {layout[0]} x {layout[1]} cells."
+    elif kind in ("row", "ring") and not (world.homogeneous and len(world.rewards) == 1):
+        reason = f"A world that differs between steps cannot be drawn as a {kind}."
+    if reason:
+        raise ValueError(reason)
 
 
-def drawn(
+def build_figure(
     world: MDP, *, title: str, command: str, layout: Layout, actions: Sequence[str] = ()
 ) -> Figure:
-    """The figure, not yet on disk."""
-    said = refusal(world, layout)
-    if said is not None:
-        raise ValueError(said)
+    """Return the figure without writing it; parameters as in `draw_world`."""
+    check_drawable(world, layout)
     names = list(actions) or [f"action {a}" for a in range(world.shape.actions)]
     figure = Figure(layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.set_aspect("equal")
     axes.set_title(title, loc="left")
-    if layout == "row":
-        draw_row(axes, world, names)
-    elif layout == "ring":
-        draw_ring(axes, world, names)
-    elif layout == "steps":
-        draw_steps(axes, world, names)
+    if isinstance(layout, str):
+        LAYOUTS[layout](axes, world, names)
     else:
         draw_grid(axes, world, names, columns=layout[1])
     width, height = np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())
-    inches = max(INCHES, LEAST / width)
-    figure.set_size_inches(inches * width, inches * height + MARGIN)
-    sign(figure, command, width=WIDTH)
+    scale = max(STATE_DISTANCE_IN, MIN_WIDTH_IN / width)
+    figure.set_size_inches(scale * width, scale * height + MARGIN_IN)
+    add_command(figure, command, width=COMMAND_LINE_CHARS)
     return figure

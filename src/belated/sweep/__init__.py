@@ -1,1 +1,1 @@
-"""Many runs: planned up front, resumable, kept as plain Parquet."""
+"""Sweeps: many runs described by a study, resumable, with results stored as Parquet files."""

@@ -1,4 +1,4 @@
-"""Cell: one setting under some seeds, with an id a person can say and a digest of its numbers."""
+"""Cell of a sweep: one setting with a block of seeds, a readable id and a digest."""
 
 import hashlib
 import json
@@ -11,18 +11,19 @@ from belated.learner.problem import Late, Stages
 from belated.simulation.setting import DelayPer, Setting
 from belated.sweep.names import parse_base, parse_updater, parse_world
 
-NUMBERS = 1
-"""Goes up when the same cell would give other numbers than before."""
+RESULTS_VERSION = 1
+"""Part of every digest; increased when the same cell would give different results."""
 
-BLOCK = 5
-"""Seeds in one piece of work: what is lost, at most, when a sweep is killed."""
+SEEDS_PER_CELL = 5
+"""Number of seeds in a cell, which limits the work that is lost when a sweep is killed."""
 
 Options = tuple[tuple[str, Any], ...]
+"""Names and values of options, hashable."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Everything that determines the numbers of some runs, as plain text and numbers."""
+    """Everything that determines the results of some runs, as texts and numbers."""
 
     world: str
     base: str
@@ -36,52 +37,50 @@ class Cell:
     rewards: Literal["known", "unknown"] = "known"
     late: Late = "everything"
     delay_per: DelayPer = "episode"
-    points: int = 200  # checkpoints of the regret
-    label: str = field(default="", compare=False)  # the base in ids; its name if empty
+    points: int = 200  # number of checkpoints
+    label: str = field(default="", compare=False)  # name of the base in ids; its own if empty
 
     @property
     def setting(self) -> str:
-        """The id without the seeds: "chain-30/ucrl2/geometric-100/lazy-10"."""
-        parts = (self.world, self.shown_base, self.delay + self.manner, self.updater)
+        """Id without the seeds: "chain-30/ucrl2/geometric-100/lazy-10"."""
+        parts = (self.world, self.base_label, self.delay + self.delay_suffix, self.updater)
         return "/".join(part.replace(":", "-") for part in parts)
 
     @property
-    def shown_base(self) -> str:
-        """The base, as ids have it."""
+    def base_label(self) -> str:
+        """Name of the base in ids."""
         base = self.label or self.base.rpartition(":")[2]
         return base + ("-unknown-rewards" if self.rewards == "unknown" else "")
 
     @property
-    def manner(self) -> str:
-        """What is late, and by what pieces, if that is not whole episodes."""
+    def delay_suffix(self) -> str:
+        """Part of the id that names `late` and `delay_per` where they are not the default."""
         return (":rewards" if self.late == "rewards" else "") + (
             ":steps" if self.delay_per == "step" else ""
         )
 
     @property
     def id(self) -> str:
-        """ "chain-30/ucrl2/geometric-100/lazy-10/seeds-0-4"."""
+        """Id of the cell: "chain-30/ucrl2/geometric-100/lazy-10/seeds-0-4"."""
         return f"{self.setting}/seeds-{self.seeds[0]}-{self.seeds[-1]}"
 
     @property
     def every(self) -> int:
-        """Episodes from one checkpoint to the next."""
+        """Number of episodes between two checkpoints."""
         return max(1, self.episodes // self.points)
 
     @property
     def digest(self) -> str:
-        """Of everything that determines the numbers."""
-        facts = asdict(self)
-        del facts["label"]
-        # what was added later leaves the digests of older cells as they were
-        for name, usual in (("rewards", "known"), ("late", "everything"), ("delay_per", "episode")):
-            if facts[name] == usual:
-                del facts[name]
-        text = json.dumps([NUMBERS, facts], sort_keys=True)
+        """SHA-256 (16 hex digits) of everything that determines the results."""
+        # Fields added later are left out at their default, to keep the digests of older cells.
+        defaults = {"rewards": "known", "late": "everything", "delay_per": "episode"}
+        facts = {name: x for name, x in asdict(self).items() if x != defaults.get(name)}
+        facts.pop("label", None)
+        text = json.dumps([RESULTS_VERSION, facts], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def build(self) -> Setting:
-        """The setting to run; refuses what does not exist, in a sentence."""
+        """Return the setting to simulate; raise a ValueError if the cell is invalid."""
         return Setting(
             world=parse_world(self.world),
             base=parse_base(self.base, dict(self.base_options)),
@@ -96,20 +95,20 @@ class Cell:
         )
 
 
-def plain_delay(text: str) -> str:
-    """The law's own name; laws of mean zero are one and the same.
+def normalize_delay(text: str) -> str:
+    """Return the canonical name of the delay law `text`; all laws of mean zero have the same.
 
-    >>> plain_delay("geometric:0"), plain_delay("geometric:100.0")
+    >>> normalize_delay("geometric:0"), normalize_delay("geometric:100.0")
     ('constant:0', 'geometric:100')
     """
     law = parse_delay(text)
     return "constant:0" if law.mean == 0 else law.name
 
 
-def blocks(seeds: Iterable[int], size: int = BLOCK) -> Iterator[tuple[int, ...]]:
-    """Seeds in blocks that stay the same when more seeds are asked for.
+def seed_blocks(seeds: Iterable[int], size: int = SEEDS_PER_CELL) -> Iterator[tuple[int, ...]]:
+    """Yield `seeds` in blocks of at most `size`; adding seeds leaves full blocks unchanged.
 
-    >>> list(blocks(range(7)))
+    >>> list(seed_blocks(range(7)))
     [(0, 1, 2, 3, 4), (5, 6)]
     """
     by_block: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Worlds, bases, updaters and delays by the names a person would write.
+"""Parsers for the names of worlds, bases and updaters.
 
 >>> parse_world("chain-30")
 MDP(states=30, actions=2, horizon=30, homogeneous, 90 successors)
@@ -20,44 +20,47 @@ __all__ = ["parse_base", "parse_updater", "parse_world"]
 
 
 def parse_base(text: str, options: Mapping[str, Any] | None = None) -> Base:
-    """A built-in base by its name, or your own as "module:Class", with its options."""
+    """Return the base named `text`, built in or "module:Class", constructed with `options`."""
     if ":" in text:
         module, _, name = text.partition(":")
         try:
             kind = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError) as error:
-            raise ValueError(f"base is {text!r}, which cannot be imported: {error}.") from None
+            raise ValueError(f"base {text!r} cannot be imported: {error}.") from None
     elif text in BASES:
         kind = BASES[text]
     else:
         raise ValueError(
-            f"base is {text!r}; it must be one of {', '.join(BASES)}, or 'module:Class'."
+            f"base must be one of {', '.join(BASES)}, or 'module:Class', got {text!r}."
         )
     try:
         base = kind(**(options or {}))
     except TypeError as error:
-        raise ValueError(f"base {text!r} does not take these options: {error}.") from None
+        raise ValueError(f"base {text!r} does not accept these options: {error}.") from None
     if not isinstance(base, Base):
-        raise ValueError(f"base is {text!r}, which is not a belated.Base.")
+        raise ValueError(f"base must be a belated.Base, but {text!r} is not.")
     return base
 
 
 def parse_updater(text: str, options: Mapping[str, Any] | None = None) -> Updater:
-    """ "active", "lazy:ALPHA" (a number, inf or auto), "explicit" or "multi"."""
+    """Return the updater named `text`, constructed with `options`.
+
+    Names are "active", "lazy:ALPHA" (a number, "inf" or "auto"), "explicit" and "multi".
+    """
     name, colon, value = text.partition(":")
     if name not in UPDATERS or (name == "lazy") != bool(colon):
         raise ValueError(
-            f"updater is {text!r}; it must be 'active', 'lazy:ALPHA', 'explicit' or 'multi'."
+            f"updater must be 'active', 'lazy:ALPHA', 'explicit' or 'multi', got {text!r}."
         )
     if name == "lazy":
         try:
             alpha = value if value == "auto" else float(value)
         except ValueError:
             raise ValueError(
-                f"updater is {text!r}; after 'lazy:' comes a number or 'auto'."
+                f"updater must have a number or 'auto' after 'lazy:', got {text!r}."
             ) from None
         return UPDATERS["lazy"](alpha, **(options or {}))  # type: ignore[call-arg]
     try:
         return UPDATERS[name](**(options or {}))
     except TypeError as error:
-        raise ValueError(f"updater {text!r} does not take these options: {error}.") from None
+        raise ValueError(f"updater {text!r} does not accept these options: {error}.") from None

@@ -1,4 +1,4 @@
-"""Results: read back what a sweep has kept."""
+"""Access to the stored results of a sweep."""
 
 import warnings
 from collections.abc import Sequence
@@ -10,27 +10,26 @@ import numpy as np
 
 from belated.sweep.store import TABLES, Columns, Store
 
+MAX_WARNINGS = 3
+"""Maximum number of invalid files that are named in warnings; the rest is counted."""
+
 
 class Results:
-    """The finished cells of a folder.
+    """Results of the finished cells in a folder.
 
-    `runs()` and `curves(setting)` give columns as arrays, `frame()` a data frame, and `sql` takes
-    any query over the tables `runs` and `curves`.
+    `runs()` and `curves(setting)` return columns as arrays, `frame()` returns a data frame, and
+    `sql` evaluates any query over the tables `runs` and `curves`.
     """
 
     def __init__(self, folder: Path | str) -> None:
         self.store = Store(folder)
         if not self.store.folder.is_dir():
-            raise ValueError(f"folder is {str(folder)!r}, which is not there.")
-        for sentence in (strangers := self.store.strangers())[:3]:
-            warnings.warn(sentence, stacklevel=2)
-        if len(strangers) > 3:
-            warnings.warn(f"{len(strangers) - 3} more files are torn or foreign.", stacklevel=2)
-        self.provenance: dict[str, dict[str, Any]] = {}
-        for id in self.store.ids():
-            facts = self.store.provenance(id)
-            if facts is not None and self.store.whole(id, facts):
-                self.provenance[id] = facts
+            raise ValueError(f"folder {str(folder)!r} does not exist.")
+        self.provenance, messages = self.store.read_provenance()
+        for message in messages[:MAX_WARNINGS]:
+            warnings.warn(message, stacklevel=2)
+        if (more := len(messages) - MAX_WARNINGS) > 0:
+            warnings.warn(f"{more} more files are damaged or foreign.", stacklevel=2)
         if not self.provenance:
             raise ValueError(f"folder {str(folder)!r} holds no finished cell.")
         self._connection = duckdb.connect()
@@ -40,42 +39,46 @@ class Results:
         self._by_setting: dict[str, Columns] | None = None
 
     def runs(self) -> Columns:
-        """One entry for each run, sorted by setting and seed."""
+        """Return the table of runs, sorted by setting and seed."""
         return self.sql("SELECT * FROM runs ORDER BY setting, seed")
 
     def curves(self, setting: str) -> Columns:
-        """Seed, episode and regret of one setting, sorted by seed and episode."""
+        """Return seed, episode and regret of `setting`, sorted by seed and episode."""
         if self._by_setting is None:
-            self._by_setting = self._split()
+            self._by_setting = self._split_curves()
         if setting not in self._by_setting:
             raise ValueError(f"setting {setting!r} is not among the results.")
         return self._by_setting[setting]
 
-    def _split(self) -> dict[str, Columns]:
-        every = self.sql("SELECT * FROM curves ORDER BY setting, seed, episode")
-        names, starts = np.unique(every.pop("setting").astype(str), return_index=True)
-        ends = np.append(starts[1:], every["seed"].size)
+    def _split_curves(self) -> dict[str, Columns]:
+        """Return the curves of each setting."""
+        table = self.sql("SELECT * FROM curves ORDER BY setting, seed, episode")
+        names, starts = np.unique(table.pop("setting").astype(str), return_index=True)
+        ends = np.append(starts[1:], table["seed"].size)
         return {
-            str(name): {column: values[lo:hi] for column, values in every.items()}
-            for name, lo, hi in zip(names, starts, ends, strict=True)
+            str(name): {column: values[start:end] for column, values in table.items()}
+            for name, start, end in zip(names, starts, ends, strict=True)
         }
 
     def sql(self, query: str, values: Sequence[object] = ()) -> Columns:
-        """The columns of a DuckDB query over `runs` and `curves`."""
-        found = self._connection.execute(query, list(values)).fetchnumpy()
-        return {name: unmasked(column) for name, column in found.items()}
+        """Return the columns of a DuckDB `query` over `runs` and `curves`.
+
+        `values` replace the placeholders `?` of the query.
+        """
+        columns = self._connection.execute(query, list(values)).fetchnumpy()
+        return {name: fill_masked(column) for name, column in columns.items()}
 
     def frame(self, table: str = "runs") -> Any:
-        """A pandas or Polars frame of `runs` or `curves`, whichever library is installed."""
+        """Return `table`, "runs" or "curves", as a pandas frame, or Polars if that is missing."""
         if table not in TABLES:
-            raise ValueError(f"table is {table!r}; it must be 'runs' or 'curves'.")
-        found = self._connection.table(table)
+            raise ValueError(f"table must be 'runs' or 'curves', got {table!r}.")
+        relation = self._connection.table(table)
         for library, convert in (("pandas", "df"), ("polars", "pl")):
             try:
                 __import__(library)
             except ImportError:
                 continue
-            return getattr(found, convert)()
+            return getattr(relation, convert)()
         raise ImportError("frame() needs pandas or polars; runs() and curves() need neither.")
 
     def __repr__(self) -> str:
@@ -87,16 +90,16 @@ class Results:
         )
 
 
-def unmasked(column: Any) -> np.ndarray:
-    """A column as an array; where there is nothing, numbers are nan and words None."""
+def fill_masked(column: Any) -> np.ndarray:
+    """Return `column` as a plain array; missing numbers become NaN, missing texts None."""
     if not np.ma.is_masked(column):
         return np.asarray(column)
-    number = column.dtype.kind in "biuf"
-    plain = np.array(column.data, np.float64 if number else object)
-    plain[column.mask] = np.nan if number else None
-    return plain
+    is_number = column.dtype.kind in "biuf"
+    filled = np.array(column.data, np.float64 if is_number else object)
+    filled[column.mask] = np.nan if is_number else None
+    return filled
 
 
 def results(folder: Path | str) -> Results:
-    """Read back what a sweep has kept in `folder`."""
+    """Return the results that a sweep has stored in `folder`."""
     return Results(folder)

@@ -1,12 +1,12 @@
-"""Where results live: a folder of plain Parquet, written so that nothing finished is ever lost.
+"""Results on disk: a folder of Parquet files, written so that no finished cell is ever lost.
 
-    runs/chain-30/ucrl2/geometric-100/lazy-10/seeds-0-4.parquet      one row for each run
-    curves/...                                                       one for each checkpoint of it
+    runs/chain-30/ucrl2/geometric-100/lazy-10/seeds-0-4.parquet      one row per run
+    curves/...                                                       one row per checkpoint
     provenance/....json                                              versions, seconds, checksums
 
-The numbers' files hold nothing but what the cell determines, so they are the same bytes wherever
-and however often they are made. The provenance is written last: a cell is finished when its
-provenance is there, speaks of this very cell, and the checksums of both files agree.
+The Parquet files depend on the cell alone, so computing a cell again gives the same bytes. The
+provenance is written last: a cell is finished if its provenance exists and has the digest of the
+cell, and the checksums of both files match.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,59 +28,80 @@ from belated.simulation.run import Run
 from belated.sweep.cell import Cell
 
 Columns = dict[str, np.ndarray]
+"""Table by column."""
+
+Provenance = dict[str, Any]
+"""Content of a provenance file."""
+
 TABLES = ("runs", "curves")
+
+RUN_FIELDS = (
+    *("seed", "total_regret", "updates", "epochs", "max_missing", "optimism_broken"),
+    *("instances", "last_explored", "longest_delay", "missing", "mean_delay", "psi"),
+)
+"""Attributes of a `Run` that are stored as columns; their order is that of the columns."""
 
 
 class Store:
-    """The folder of one study's results."""
+    """Folder of the results of a study."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
 
     def path(self, table: str, id: str) -> Path:
-        """The file of a cell in a table."""
+        """Return the file of the cell `id` in `table`: "runs", "curves" or "provenance"."""
         suffix = "json" if table == "provenance" else "parquet"
         return self.folder / table / f"{id}.{suffix}"
 
     def save(self, cell: Cell, runs: Sequence[Run], seconds: float) -> None:
-        """Keep the runs of a cell; from then on it is finished."""
-        sums = {}
+        """Store the results of a cell, which is finished from then on.
+
+        Parameters
+        ----------
+        cell : Cell
+            The cell.
+        runs : Sequence[Run]
+            Its runs, one per seed.
+        seconds : float
+            Time that the runs took.
+        """
+        checksums = {}
         for table, columns in (
             ("curves", curve_columns(cell, runs)),
             ("runs", run_columns(cell, runs)),
         ):
-            data = parquet(columns, self.path(table, cell.id))
-            sums[table] = hashlib.sha256(data).hexdigest()
+            data = write_parquet(columns, self.path(table, cell.id))
+            checksums[table] = hashlib.sha256(data).hexdigest()
         facts = {
             "digest": cell.digest,
             "cell": {**asdict(cell), "id": cell.id},
-            "sha256": sums,
+            "sha256": checksums,
             "seconds": round(seconds, 3),
             "versions": versions(),
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
         }
-        text = json.dumps(facts, indent=1)
-        write(self.path("provenance", cell.id), text.encode())
+        write_atomically(self.path("provenance", cell.id), json.dumps(facts, indent=1).encode())
 
-    def finished(self, cell: Cell) -> bool:
-        """Whether this very cell is kept, whole."""
+    def is_finished(self, cell: Cell) -> bool:
+        """Return whether the results of `cell` are stored and intact."""
         facts = self.provenance(cell.id)
-        return facts is not None and facts["digest"] == cell.digest and self.whole(cell.id, facts)
+        return (
+            facts is not None
+            and facts["digest"] == cell.digest
+            and self.checksums_match(cell.id, facts)
+        )
 
-    def provenance(self, id: str) -> dict[str, Any] | None:
-        """What is known of how a cell came about; None if nothing, or nothing legible."""
+    def provenance(self, id: str) -> Provenance | None:
+        """Return the provenance of the cell `id`, or None if it is missing or unreadable."""
         try:
             facts = json.loads(self.path("provenance", id).read_bytes())
         except (OSError, ValueError):
             return None
-        return (
-            facts
-            if isinstance(facts, dict) and {"digest", "sha256", "cell"} <= facts.keys()
-            else None
-        )
+        valid = isinstance(facts, dict) and {"digest", "sha256", "cell"} <= facts.keys()
+        return facts if valid else None
 
-    def whole(self, id: str, facts: dict[str, Any]) -> bool:
-        """Whether both files are there and have not changed since they were written."""
+    def checksums_match(self, id: str, facts: Provenance) -> bool:
+        """Return whether both files of the cell `id` exist with the checksums in `facts`."""
         try:
             return all(
                 hashlib.sha256(self.path(table, id).read_bytes()).hexdigest()
@@ -90,34 +112,41 @@ class Store:
             return False
 
     def ids(self) -> Iterator[str]:
-        """The ids of all cells with a provenance, in order."""
-        root = self.folder / "provenance"
-        for path in sorted(root.rglob("*.json")):
-            yield path.relative_to(root).with_suffix("").as_posix()
+        """Yield the ids of all cells with a provenance file, sorted."""
+        yield from file_ids(self.folder / "provenance", "json")
 
-    def strangers(self) -> list[str]:
-        """Sentences about files that are torn, or that no provenance speaks of."""
-        found = []
+    def read_provenance(self) -> tuple[dict[str, Provenance], list[str]]:
+        """Return the provenance of all finished cells by id, and a message per invalid file."""
+        finished: dict[str, Provenance] = {}
         known = set()
+        messages = []
         for id in self.ids():
             facts = self.provenance(id)
             if facts is None:
-                found.append(f"{self.path('provenance', id)} is not a provenance file.")
-            elif self.whole(id, facts):
-                known.add(id)
+                messages.append(f"{self.path('provenance', id)} is not a provenance file.")
+                continue
+            known.add(id)
+            if self.checksums_match(id, facts):
+                finished[id] = facts
             else:
-                found.append(f"{self.path('runs', id)} or its curves are torn or changed.")
-                known.add(id)
+                messages.append(f"{self.path('runs', id)} or its curves are damaged or modified.")
         for table in TABLES:
-            root = self.folder / table
-            for path in sorted(root.rglob("*.parquet")):
-                if path.relative_to(root).with_suffix("").as_posix() not in known:
-                    found.append(f"{path} has no provenance; it is foreign or unfinished.")
-        return found
+            for id in file_ids(self.folder / table, "parquet"):
+                if id not in known:
+                    messages.append(
+                        f"{self.path(table, id)} has no provenance; it is foreign or unfinished."
+                    )
+        return finished, messages
+
+
+def file_ids(root: Path, suffix: str) -> Iterator[str]:
+    """Yield the paths of all files below `root` with `suffix`, sorted, without their suffix."""
+    for path in sorted(root.rglob(f"*.{suffix}")):
+        yield path.relative_to(root).with_suffix("").as_posix()
 
 
 def versions() -> dict[str, str]:
-    """Of everything that numbers or files depend on."""
+    """Return the versions of all packages that results depend on, by name."""
     import numba
     import scipy
 
@@ -132,17 +161,15 @@ def versions() -> dict[str, str]:
 
 
 def run_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
-    """One row for each run."""
-    setting = cell.build()
-    law = parse_delay(cell.delay)
-    shape = setting.world.shape
-    fixed: dict[str, Any] = {
+    """Return the table of the `runs` of `cell`, with a row per run."""
+    shape = cell.build().world.shape
+    constant: dict[str, Any] = {
         "setting": cell.setting,
         "world": cell.world,
-        "base": cell.shown_base,
+        "base": cell.base_label,
         "delay": cell.delay,
         "law": cell.delay.split(":")[0],
-        "mean_delay": float(law.mean),
+        "mean_delay": float(parse_delay(cell.delay).mean),
         "updater": cell.updater,
         "states": shape.states,
         "actions": shape.actions,
@@ -153,60 +180,58 @@ def run_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
         "late": cell.late,
         "delay_per": cell.delay_per,
     }
-    columns = {name: np.full(len(runs), value) for name, value in fixed.items()}
-    for name in ("seed", "total_regret", "updates", "epochs", "max_missing", "optimism_broken"):
-        columns[name] = np.array([getattr(run, name) for run in runs])
-    for name in ("instances", "last_explored", "longest_delay", "missing", "mean_delay", "psi"):
+    columns = {name: np.full(len(runs), value) for name, value in constant.items()}
+    for name in RUN_FIELDS:
         column = "observed_delay" if name == "mean_delay" else name
         columns[column] = np.array([getattr(run, name) for run in runs])
-    # the last alpha that was chosen; nan where none is
-    chosen = [np.nan if run.alpha is None else run.alpha[-1] for run in runs]
-    columns["alpha"] = np.array(chosen, np.float64)
+    # Last alpha of a lazy updater that chooses it, otherwise NaN.
+    alphas = [np.nan if run.alpha is None else run.alpha[-1] for run in runs]
+    columns["alpha"] = np.array(alphas, np.float64)
     return columns
 
 
 def curve_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
-    """One row for each run and checkpoint."""
-    points = runs[0].episode.size
+    """Return the regret curves of the `runs` of `cell`, with a row per run and checkpoint."""
+    checkpoints = runs[0].episode.size
     return {
-        "setting": np.full(len(runs) * points, cell.setting),
-        "seed": np.repeat([run.seed for run in runs], points),
+        "setting": np.full(len(runs) * checkpoints, cell.setting),
+        "seed": np.repeat([run.seed for run in runs], checkpoints),
         "episode": np.concatenate([run.episode for run in runs]),
         "regret": np.concatenate([run.regret for run in runs]),
     }
 
 
-def parquet(columns: Columns, path: Path) -> bytes:
-    """Write columns as Parquet, all or nothing; returns the bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def write_parquet(columns: Columns, path: Path) -> bytes:
+    """Write `columns` atomically as Parquet to `path`, and return the bytes."""
     try:
-        with duckdb.connect(config={"threads": 1}) as connection:
+        with (
+            replace_atomically(path) as part,
+            duckdb.connect(config={"threads": 1}) as connection,
+        ):
             target = str(part).replace("'", "''")
-            connection.execute(
+            connection.execute(  # DuckDB finds the variable `columns` by its name
                 f"COPY (SELECT * FROM columns) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
             )
-        settle(part, path)
     except duckdb.IOException as error:
         raise OSError(f"{path} could not be written: {error}") from None
-    finally:
-        part.unlink(missing_ok=True)
     return path.read_bytes()
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write a file, all or nothing."""
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write `data` to `path`; after a crash the file has its old or its new content."""
+    with replace_atomically(path) as part:
+        part.write_bytes(data)
+
+
+@contextmanager
+def replace_atomically(path: Path) -> Iterator[Path]:
+    """Yield a temporary path; on success, sync the file written there and rename it to `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_bytes(data)
-        settle(part, path)
+        yield part
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def settle(part: Path, path: Path) -> None:
-    """Make sure of the bytes, then give them their name in one step."""
-    with part.open("rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(part, path)

@@ -1,4 +1,4 @@
-"""A study of your own, from a small TOML file.
+"""Studies: TOML files that describe a sweep.
 
     name = "my-study"
     episodes = 20000                      # or a table: { chain-10 = 10000, chain-20 = 40000 }
@@ -6,17 +6,17 @@
     worlds = ["chain-10", "chain-20"]
     updaters = ["active", "lazy:10"]
     delays = ["constant:0", "geometric:100"]
-    rewards = "unknown"                   # if they are to be learnt too
-    late = ["everything", "rewards"]      # what comes late
+    rewards = "unknown"                   # if rewards are to be learnt too
+    late = ["everything", "rewards"]      # what arrives late
     delay_per = "step"                    # "episode", or each step with a delay of its own
 
     [[bases]]
-    name = "ucbvi-bf"                     # or your own, "module:Class"
-    preset = "two_term"                   # whatever else is here is an option of the base
+    name = "ucbvi-bf"                     # or a class of your own, "module:Class"
+    preset = "two_term"                   # all other keys are options of the base
     scale = 0.03
 
-The three before the bases may be left out. The cells are the cross product, each once. Wrong files
-are refused with the file, the key, the value and what is allowed.
+The keys rewards, late and delay_per are optional. The cells are the cross product without
+duplicates. Errors name the file, the key, the value and the allowed values.
 """
 
 import tomllib
@@ -26,32 +26,32 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from belated.sweep.cell import Cell, blocks, plain_delay
+from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 from belated.sweep.names import parse_base, parse_updater, parse_world
 
 
 class BaseEntry(BaseModel):
-    """A base and its options; `label` is what ids call it."""
+    """Base with its options, and its name in ids."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str
-    label: str = ""
+    label: str = ""  # name in ids; from name and options if empty
 
     @property
     def options(self) -> tuple[tuple[str, Any], ...]:
-        """What the base is made with."""
+        """Options of the base, sorted by name."""
         return tuple(sorted((self.model_extra or {}).items()))
 
     @property
-    def shown(self) -> str:
-        """The label, or the name and the options."""
+    def id_label(self) -> str:
+        """Name of the base in ids: the label, or the name and the options."""
         name = self.name.rpartition(":")[2]
         return self.label or "-".join([name, *(str(value) for _, value in self.options)])
 
 
 class Study(BaseModel):
-    """What a study file says, checked."""
+    """Validated content of a study file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -70,77 +70,77 @@ class Study(BaseModel):
 
     @field_validator("bases", mode="before")
     @classmethod
-    def _short(cls, value: Any) -> Any:
-        """A bare name is a base without options."""
+    def _expand_names(cls, value: Any) -> Any:
+        """Convert a bare name to a base without options."""
         if not isinstance(value, list):
             return value
         return [{"name": entry} if isinstance(entry, str) else entry for entry in value]
 
     @field_validator("late", "delay_per", mode="before")
     @classmethod
-    def _alone(cls, value: Any) -> Any:
-        """One of them needs no list."""
+    def _wrap_single(cls, value: Any) -> Any:
+        """Convert a single value to a list."""
         return [value] if isinstance(value, str) else value
 
     @field_validator("late")
     @classmethod
-    def _unknown(cls, value: list[str], info: ValidationInfo) -> list[str]:
+    def _check_late(cls, value: list[str], info: ValidationInfo) -> list[str]:
         if "rewards" in value and info.data.get("rewards") == "known":
-            raise ValueError("late rewards are unknown rewards; add rewards = 'unknown'.")
+            raise ValueError("late rewards must be unknown; add rewards = 'unknown'.")
         return value
 
     @field_validator("worlds")
     @classmethod
-    def _worlds(cls, value: list[str]) -> list[str]:
+    def _check_worlds(cls, value: list[str]) -> list[str]:
         for text in value:
             parse_world(text)
         return value
 
     @field_validator("bases")
     @classmethod
-    def _bases(cls, value: list[BaseEntry]) -> list[BaseEntry]:
+    def _check_bases(cls, value: list[BaseEntry]) -> list[BaseEntry]:
         for entry in value:
             parse_base(entry.name, dict(entry.options))
-        labels = [entry.shown for entry in value]
+        labels = [entry.id_label for entry in value]
         for label in labels:
             if labels.count(label) > 1:
-                raise ValueError(f"two bases would be called {label!r}; give one a label.")
+                raise ValueError(f"two bases have the name {label!r}; give one a label.")
         return value
 
     @field_validator("updaters")
     @classmethod
-    def _updaters(cls, value: list[str]) -> list[str]:
+    def _check_updaters(cls, value: list[str]) -> list[str]:
         for text in value:
             parse_updater(text)
         return value
 
     @field_validator("delays")
     @classmethod
-    def _delays(cls, value: list[str]) -> list[str]:
-        return [plain_delay(text) for text in value]
+    def _normalize_delays(cls, value: list[str]) -> list[str]:
+        return [normalize_delay(text) for text in value]
 
     @field_validator("episodes")
     @classmethod
-    def _episodes(cls, value: int | dict[str, int]) -> int | dict[str, int]:
+    def _check_episodes(cls, value: int | dict[str, int]) -> int | dict[str, int]:
         for number in value.values() if isinstance(value, dict) else [value]:
             if number < 1:
-                raise ValueError(f"a run has at least 1 episode, not {number}.")
+                raise ValueError(f"a run must have at least 1 episode, got {number}.")
         return value
 
     @field_validator("seeds")
     @classmethod
-    def _seeds(cls, value: int | list[int]) -> int | list[int]:
+    def _check_seeds(cls, value: int | list[int]) -> int | list[int]:
         if value == [] or (isinstance(value, int) and value < 1):
             raise ValueError("at least one seed is needed.")
         return value
 
     def cells(self) -> list[Cell]:
-        """The cross product, each cell once."""
+        """Return the cells of the cross product, without duplicates."""
         seeds = range(self.seeds) if isinstance(self.seeds, int) else self.seeds
-        found: dict[str, Cell] = {}
+        cells: dict[str, Cell] = {}
         for world, entry, delay, late, per, updater, block in product(
             *(self.worlds, self.bases, self.delays, self.late, self.delay_per, self.updaters),
-            list(blocks(seeds)),
+            list(seed_blocks(seeds)),
         ):
             cell = Cell(
                 world=world,
@@ -155,13 +155,13 @@ class Study(BaseModel):
                 late=late,
                 delay_per=per,
                 points=self.checkpoints,
-                label=entry.shown,
+                label=entry.id_label,
             )
-            found.setdefault(cell.id, cell)
-        return list(found.values())
+            cells.setdefault(cell.id, cell)
+        return list(cells.values())
 
     def episodes_of(self, world: str) -> int:
-        """K in this world."""
+        """Return the number of episodes K of a run in `world`."""
         if isinstance(self.episodes, int):
             return self.episodes
         if world not in self.episodes:
@@ -170,7 +170,7 @@ class Study(BaseModel):
 
 
 def read_study(path: Path | str) -> Study:
-    """The study in a file, or a ValueError with a sentence for everything that is wrong in it."""
+    """Return the study in the file `path`; a ValueError has a line for each error in it."""
     file = Path(path)
     try:
         facts = tomllib.loads(file.read_text())
@@ -181,17 +181,16 @@ def read_study(path: Path | str) -> Study:
     try:
         return Study(**facts)
     except ValidationError as error:
-        sentences = [sentence(problem) for problem in error.errors()]
-        raise ValueError("\n".join(f"{file}: {text}" for text in sentences)) from None
+        lines = [f"{file}: {format_error(detail)}" for detail in error.errors()]
+        raise ValueError("\n".join(lines)) from None
 
 
-def sentence(problem: Any) -> str:
-    """What is wrong, with the key and the value."""
-    key = ".".join(str(part) for part in problem["loc"])
-    allowed = ", ".join(Study.model_fields)
-    if problem["type"] == "extra_forbidden":
-        return f"key '{key}' is not known; allowed are {allowed}."
-    if problem["type"] == "missing":
+def format_error(detail: Any) -> str:
+    """Return the message for `detail`, an error of pydantic, with the key and the value."""
+    key = ".".join(str(part) for part in detail["loc"])
+    if detail["type"] == "extra_forbidden":
+        return f"key '{key}' is unknown; allowed are {', '.join(Study.model_fields)}."
+    if detail["type"] == "missing":
         return f"key '{key}' is missing."
-    reason = problem["msg"].removeprefix("Value error, ").rstrip(".")
-    return f"key '{key}' is {problem['input']!r}: {reason}."
+    reason = detail["msg"].removeprefix("Value error, ").rstrip(".")
+    return f"key '{key}' is {detail['input']!r}: {reason}."

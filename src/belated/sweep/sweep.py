@@ -1,4 +1,4 @@
-"""Play every cell that is not finished yet, and keep each as soon as it is."""
+"""Compute every cell that is not finished yet, and store each as soon as it is."""
 
 import os
 import threading
@@ -15,30 +15,30 @@ from belated.simulation.run import Run
 from belated.sweep.cell import Cell
 from belated.sweep.store import Store
 
-LOOK = 0.2
-"""Seconds between two looks at how far the work is."""
+PROGRESS_INTERVAL_S = 0.2
+"""Maximum time between two updates of the progress display."""
 
-Played = tuple[list[Run], float]
-"""Runs, and the seconds they took."""
+TimedRuns = tuple[list[Run], float]
+"""Runs of a cell and the seconds they took."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a sweep did."""
+class SweepResult:
+    """Summary of a sweep."""
 
-    played: int  # cells
-    kept: int  # cells that were finished before
+    computed: int  # cells
+    skipped: int  # cells that were finished before
     seconds: float
 
 
 class Pool(Protocol):
-    """Where cells are played."""
+    """Executor of cells."""
 
-    def submit(self, cell: Cell) -> "Future[Played]":
-        """Play a cell."""
+    def submit(self, cell: Cell) -> "Future[TimedRuns]":
+        """Start to compute `cell` and return a future of its runs."""
 
     def episodes(self) -> int:
-        """Episodes played so far of cells not yet finished, if it knows."""
+        """Return the number of episodes simulated so far in unfinished cells; 0 if unknown."""
 
 
 def sweep(
@@ -48,94 +48,115 @@ def sweep(
     threads: int | None = None,
     scheduler: str | None = None,
     progress: bool | None = None,
-) -> Outcome:
-    """Play the cells that `store` does not have, longest first; keep each when it is finished.
+) -> SweepResult:
+    """Compute the cells that `store` does not have, and store each when it is finished.
 
-    A sweep that is stopped, or killed, goes on where it was when it is called again, and leaves
-    the same bytes as one that was not. `scheduler` is None for threads, "local:N" for N processes
-    through Dask, or the address of a Dask scheduler.
+    A sweep that was stopped or killed continues when it is called again, and leaves the same bytes
+    as an uninterrupted one.
+
+    Parameters
+    ----------
+    cells : Sequence[Cell]
+        Cells of the study. All are validated before the first is computed.
+    store : Store
+        Folder of the results.
+    threads : int or None
+        Number of threads; one per processor if None.
+    scheduler : str or None
+        None for threads, "local:N" for N processes through Dask, or the address of a Dask
+        scheduler.
+    progress : bool or None
+        Whether to show progress on stderr; None to show it only in long sweeps.
+
+    Returns
+    -------
+    SweepResult
+        Numbers of cells and duration.
     """
     began = time.perf_counter()
     for cell in {cell.setting: cell for cell in cells}.values():
-        cell.build()  # refuse everything that is wrong before anything is played
-    todo = sorted((cell for cell in cells if not store.finished(cell)), key=cost, reverse=True)
+        cell.build()
+    todo = [cell for cell in cells if not store.is_finished(cell)]
+    todo.sort(key=estimated_cost, reverse=True)  # long cells first, so that none is left alone
     total = sum(cell.episodes * len(cell.seeds) for cell in todo)
     done = 0
     if todo:
         with (
-            pool(threads, scheduler) as crew,
+            open_pool(threads, scheduler) as pool,
             Progress(f"{len(todo)} cells", total=total, shown=progress) as shown,
         ):
-            waiting = {crew.submit(cell): cell for cell in todo}
-            while waiting:
-                ready, _ = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
+            pending = {pool.submit(cell): cell for cell in todo}
+            while pending:
+                ready, _ = wait(pending, timeout=PROGRESS_INTERVAL_S, return_when=FIRST_COMPLETED)
                 for future in ready:
-                    cell = waiting.pop(future)
+                    cell = pending.pop(future)
                     runs, seconds = future.result()
                     store.save(cell, runs, seconds)
                     done += cell.episodes * len(cell.seeds)
-                shown.update(min(total, done + crew.episodes()))
+                shown.update(min(total, done + pool.episodes()))
             shown.update(total)
-    return Outcome(len(todo), len(cells) - len(todo), time.perf_counter() - began)
+    return SweepResult(len(todo), len(cells) - len(todo), time.perf_counter() - began)
 
 
-def cost(cell: Cell) -> float:
-    """A guess at how long a cell takes, to begin with the long ones."""
+def estimated_cost(cell: Cell) -> float:
+    """Return a rough estimate of the time that `cell` takes, in arbitrary units."""
     states = int("".join(filter(str.isdigit, cell.world)) or 1)
-    busy = 1 if cell.updater.startswith("lazy") else 10
-    return cell.episodes * len(cell.seeds) * states * states * busy
+    planning = 1 if cell.updater.startswith("lazy") else 10
+    return cell.episodes * len(cell.seeds) * states * states * planning
 
 
-def play(cell: Cell, heard: Callable[[int], None] | None = None) -> Played:
-    """The runs of a cell."""
+def run_cell(cell: Cell, on_progress: Callable[[int], None] | None = None) -> TimedRuns:
+    """Return the runs of `cell`; `on_progress` is called with numbers of simulated episodes."""
     began = time.perf_counter()
     setting = cell.build()
-    runs = [setting.run(seed, heard) if heard else setting.run(seed) for seed in cell.seeds]
+    options = (on_progress,) if on_progress else ()
+    runs = [setting.run(seed, *options) for seed in cell.seeds]
     return runs, time.perf_counter() - began
 
 
-class Threads:
-    """A pool of threads that can be told to stop at once."""
+class CellThreads:
+    """Pool of threads that stops running cells when `stopped` is set."""
 
     def __init__(self, executor: ThreadPoolExecutor) -> None:
         self.executor = executor
         self.stopped = threading.Event()
-        self.counts: dict[int, int] = {}
+        self.progress: dict[int, int] = {}  # simulated episodes by id() of a running cell
 
-    def submit(self, cell: Cell) -> "Future[Played]":
-        return self.executor.submit(self.play, cell)
-
-    def play(self, cell: Cell) -> Played:
-        me = id(cell)
-        self.counts[me] = 0
-
-        def heard(episodes: int) -> None:
-            if self.stopped.is_set():
-                raise Stop
-            self.counts[me] += episodes
-
-        try:
-            return play(cell, heard)
-        finally:
-            del self.counts[me]
+    def submit(self, cell: Cell) -> "Future[TimedRuns]":
+        """Start to compute `cell` and return a future of its runs."""
+        return self.executor.submit(self._run, cell)
 
     def episodes(self) -> int:
-        return sum(list(self.counts.values()))
+        """Return the number of episodes simulated so far in unfinished cells."""
+        return sum(list(self.progress.values()))
+
+    def _run(self, cell: Cell) -> TimedRuns:
+        self.progress[id(cell)] = 0
+
+        def on_progress(episodes: int) -> None:
+            if self.stopped.is_set():
+                raise Stop
+            self.progress[id(cell)] += episodes
+
+        try:
+            return run_cell(cell, on_progress)
+        finally:
+            del self.progress[id(cell)]
 
 
 @contextmanager
-def pool(threads: int | None, scheduler: str | None) -> Iterator[Pool]:
-    """Threads, or Dask if a scheduler is named."""
+def open_pool(threads: int | None, scheduler: str | None) -> Iterator[Pool]:
+    """Yield a pool of `threads`, or of Dask workers if `scheduler` is given; see `sweep`."""
     if scheduler is not None:
         from belated.sweep.distributed import dask_pool
 
-        with dask_pool(scheduler) as crew:
-            yield crew
+        with dask_pool(scheduler) as workers:
+            yield workers
         return
     executor = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="belated")
-    crew = Threads(executor)
+    pool = CellThreads(executor)
     try:
-        yield crew
+        yield pool
     finally:
-        crew.stopped.set()
+        pool.stopped.set()
         executor.shutdown(cancel_futures=True)

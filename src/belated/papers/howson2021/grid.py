@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from belated.sweep.cell import Cell, blocks, plain_delay
+from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 
 CHAINS: Final = (5, 10, 20, 30)
 LAWS: Final = ("constant", "uniform", "poisson", "geometric")
@@ -58,7 +58,7 @@ def cells(preset: Preset, variant: Variant) -> list[Cell]:
         for law in LAWS:
             for mean in MEANS:
                 for updater in LEARNERS:
-                    for seeds in blocks(range(preset.seeds)):
+                    for seeds in seed_blocks(range(preset.seeds)):
                         cell = cell_of(preset, variant, states, f"{law}:{mean}", updater, seeds)
                         found.setdefault(cell.id, cell)
     return list(found.values())
@@ -81,7 +81,7 @@ def cell_of(
     return Cell(
         world=world,
         base=base,
-        delay=plain_delay(delay),
+        delay=normalize_delay(delay),
         updater=updater,
         episodes=preset.episodes[states],
         seeds=seeds,

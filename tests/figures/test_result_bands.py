@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from belated.figures.columns import curve_band, delay_bands, published_points, regret_bands
+from belated.figures.bands import curve_band, delay_bands, published_points, regret_bands
 from made_up_runs import MadeUp
 
 LAWS = ("constant", "uniform", "poisson", "geometric")
@@ -38,7 +38,7 @@ def test_a_line_is_the_band_of_its_own_settings_runs(results):
     assert line.high[-1] == pytest.approx(np.quantile(final, 0.975))
 
 
-def test_without_delay_the_laws_are_one(results):
+def test_runs_without_delay_belong_to_every_law(results):
     runs, curves = results
     panels = regret_bands(runs, curves, mean=0, **WHERE)
     for lines in panels.values():
@@ -57,7 +57,7 @@ def test_what_was_not_run_is_left_out():
     assert regret_bands(some, curves, mean=250, **WHERE) == {law.capitalize(): {} for law in LAWS}
 
 
-def test_two_settings_for_one_line_are_refused(results):
+def test_two_settings_for_one_line_are_rejected(results):
     runs, curves = results
     twice = dict(runs)
     twice["setting"] = twice["setting"].copy()
@@ -68,19 +68,22 @@ def test_two_settings_for_one_line_are_refused(results):
         regret_bands(twice, curves, mean=300, **WHERE)
 
 
-def test_runs_kept_at_other_episodes_are_refused():
+def test_runs_with_different_checkpoints_are_rejected():
     columns = {
         "seed": np.array([3, 3, 4, 4]),
         "episode": np.array([1, 2, 1, 3]),
         "regret": np.ones(4),
     }
-    with pytest.raises(ValueError, match=r"^The runs of seeds 3 to 4 were kept at different "):
+    with pytest.raises(
+        ValueError,
+        match=r"^The runs of a band must have the same checkpoints; those of seeds 3 to 4",
+    ):
         curve_band(columns)
 
 
-def test_a_run_that_is_not_whole_is_refused():
+def test_an_incomplete_run_is_rejected():
     columns = {"seed": np.array([3, 3, 4]), "episode": np.array([1, 2, 1]), "regret": np.ones(3)}
-    with pytest.raises(ValueError, match="were kept at different episodes"):
+    with pytest.raises(ValueError, match="must have the same checkpoints"):
         curve_band(columns)
 
 

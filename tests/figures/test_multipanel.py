@@ -2,17 +2,16 @@ import matplotlib
 import numpy as np
 import pytest
 
-from belated.figures.bands import Band, ceiling
-from belated.figures.columns import delay_bands, regret_bands
-from belated.figures.looks import PALETTE, looks
-from belated.figures.panels import (
+from belated.figures.bands import Band, axis_limit, delay_bands, regret_bands
+from belated.figures.multipanel import (
     BAND_NOTE,
     CUT_NOTE,
+    build_delay_figure,
+    build_regret_figure,
     delay_panels,
-    drawn_delay,
-    drawn_regret,
     regret_panels,
 )
+from belated.figures.styles import PALETTE, line_styles
 from made_up_runs import MadeUp
 
 LAWS = ("constant", "uniform", "poisson", "geometric")
@@ -44,7 +43,7 @@ def delay(results):
 
 
 def means(axes):
-    """The lines of means, which have names that are no underscores."""
+    """Return the lines of means by label; edges of bands have labels that begin with _."""
     lines = {line.get_label(): line for line in axes.get_lines()}
     return {name: line for name, line in lines.items() if not name.startswith("_")}
 
@@ -80,7 +79,7 @@ def test_the_same_numbers_give_the_same_bytes_whatever_the_users_settings(
 
 
 def test_every_panel_has_its_law_and_a_line_of_means_for_each_learner(regret):
-    figure = drawn_regret(regret, **NOTES)
+    figure = build_regret_figure(regret, **NOTES)
     assert [axes.get_title(loc="left") for axes in figure.axes] == list(regret)
     for axes, lines in zip(figure.axes, regret.values(), strict=True):
         found = means(axes)
@@ -91,14 +90,14 @@ def test_every_panel_has_its_law_and_a_line_of_means_for_each_learner(regret):
 
 
 def test_one_legend_names_all_learners(regret):
-    figure = drawn_regret(regret, **NOTES)
+    figure = build_regret_figure(regret, **NOTES)
     [legend] = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == list(LEARNERS.values())
     assert all(axes.get_legend() is None for axes in figure.axes)
 
 
 def test_the_axes_are_named_once_and_shared(regret):
-    figure = drawn_regret(regret, **NOTES)
+    figure = build_regret_figure(regret, **NOTES)
     assert [axes.get_ylabel() for axes in figure.axes] == ["Cumulative regret", "", "", ""]
     assert {axes.get_xlabel() for axes in figure.axes} == {"Episode"}
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
@@ -106,8 +105,8 @@ def test_the_axes_are_named_once_and_shared(regret):
 
 
 def test_a_learner_far_above_the_others_leaves_the_panel_and_a_note_says_where_to(regret):
-    figure = drawn_regret(regret, **NOTES)
-    limit = ceiling(regret)
+    figure = build_regret_figure(regret, **NOTES)
+    limit = axis_limit(regret)
     assert figure.axes[0].get_ylim() == (0, limit)
     for axes, lines in zip(figure.axes, regret.values(), strict=True):
         end = lines["Explicit exploration"].mean[-1]
@@ -121,14 +120,14 @@ def test_only_the_panels_that_a_line_leaves_have_a_note():
         chains=(5,), seeds=2, explicit={**dict.fromkeys(LAWS, 0.0), "geometric": 50.0}
     ).make()
     panels = regret_bands(runs, curves, mean=500, learners=LEARNERS, **WHERE)
-    figure = drawn_regret(panels, **NOTES)
+    figure = build_regret_figure(panels, **NOTES)
     assert [len(axes.texts) for axes in figure.axes] == [0, 0, 0, 1]
     assert CUT_NOTE in small_print(figure)
 
 
 def test_all_bands_lie_in_the_panels_where_none_is_far_above(results):
     panels = regret_bands(*results, mean=500, learners=FOUR, **WHERE)
-    figure = drawn_regret(panels, **NOTES)
+    figure = build_regret_figure(panels, **NOTES)
     top = max(line.high.max() for lines in panels.values() for line in lines.values())
     bottom, above = figure.axes[0].get_ylim()
     assert bottom == 0
@@ -143,21 +142,22 @@ def test_a_learner_keeps_its_colour_where_others_are_missing(results, regret):
         *results, mean=500, learners={"lazy:1": "Lazy, α = 1", "lazy:10": "Lazy, α = 10"}, **WHERE
     )
     whole, part = (
-        means(drawn_regret(panels, order=names, **NOTES).axes[0]) for panels in (regret, some)
+        means(build_regret_figure(panels, order=names, **NOTES).axes[0])
+        for panels in (regret, some)
     )
     assert list(part) == ["Lazy, α = 10", "Lazy, α = 1"]
     for name, line in part.items():
-        assert line.get_color() == whole[name].get_color() == looks(names)[name].colour
+        assert line.get_color() == whole[name].get_color() == line_styles(names)[name].colour
 
 
 def test_lines_look_different_in_colour_and_in_grey():
-    found = looks(LEARNERS.values()).values()
-    for part in ("colour", "dashes", "marker", "shape"):
-        assert len({getattr(look, part) for look in found}) == len(LEARNERS)
+    found = line_styles(LEARNERS.values()).values()
+    for part in ("colour", "dashes", "marker", "vega_shape"):
+        assert len({getattr(style, part) for style in found}) == len(LEARNERS)
 
 
 def test_delay_dependence_shows_final_regret_at_each_expected_delay(delay):
-    figure = drawn_delay(delay, **NOTES)
+    figure = build_delay_figure(delay, **NOTES)
     assert [axes.get_title(loc="left") for axes in figure.axes] == list(FOUR.values())
     assert figure.axes[0].get_ylabel() == "Final regret"
     assert figure.axes[0].get_xlabel() == "Expected delay E[τ]"
@@ -172,14 +172,16 @@ def test_delay_dependence_shows_final_regret_at_each_expected_delay(delay):
 
 
 def test_no_law_has_the_colour_of_a_learner(delay):
-    colours = {line.get_color() for line in means(drawn_delay(delay, **NOTES).axes[0]).values()}
+    colours = {
+        line.get_color() for line in means(build_delay_figure(delay, **NOTES).axes[0]).values()
+    }
     assert len(colours) == 4
     assert colours.isdisjoint(set(PALETTE[: len(LEARNERS)]))
 
 
 def test_published_values_are_hollow_markers_of_their_lines_colour(delay):
     published = {"Active": {"Poisson": {0: 900.0, 500: 1600.0}}}
-    figure = drawn_delay(delay, published=published, **NOTES)
+    figure = build_delay_figure(delay, published=published, **NOTES)
     hollow = [
         line
         for line in figure.axes[0].get_lines()
@@ -193,28 +195,28 @@ def test_published_values_are_hollow_markers_of_their_lines_colour(delay):
 
 
 def test_figures_without_published_values_do_not_speak_of_them(delay):
-    names = [text.get_text() for text in drawn_delay(delay, **NOTES).legends[0].get_texts()]
+    names = [text.get_text() for text in build_delay_figure(delay, **NOTES).legends[0].get_texts()]
     assert names == ["Constant", "Uniform", "Poisson", "Geometric"]
 
 
 def test_more_than_four_panels_go_below_and_each_column_names_its_axis():
     line = Band(np.array([1, 2]), np.ones(2), np.ones(2), np.ones(2))
-    figure = drawn_regret({str(i): {"Active": line} for i in range(6)}, **NOTES)
+    figure = build_regret_figure({str(i): {"Active": line} for i in range(6)}, **NOTES)
     assert [bool(axes.get_xlabel()) for axes in figure.axes] == [False] * 2 + [True] * 4
     assert [bool(axes.get_ylabel()) for axes in figure.axes] == [True] + [False] * 3 + [True, False]
 
 
 def test_a_long_command_is_broken_into_lines_and_kept_whole(regret):
     command = "belated reproduce " + " ".join(f"--option-{i} {i}" for i in range(30))
-    lines = small_print(drawn_regret(regret, title="A title", command=command)).split("\n")
+    lines = small_print(build_regret_figure(regret, title="A title", command=command)).split("\n")
     assert len(lines) > 3
     assert " ".join(lines[1:]).split() == command.split()
 
 
 def test_the_legend_and_the_small_print_stay_clear_of_each_other_and_of_the_panels(regret):
     command = "belated reproduce " + " ".join(f"--option-{i} {i}" for i in range(30))
-    figure = drawn_regret(regret, title="A title", command=command)
-    figure.canvas.draw()
+    figure = build_regret_figure(regret, title="A title", command=command)
+    figure.draw_without_rendering()
     note = figure.texts[-1].get_window_extent()
     legend = figure.legends[0].get_window_extent()
     lowest = min(axes.get_tightbbox().y0 for axes in figure.axes)

@@ -1,0 +1,302 @@
+"""Figures in the paper's layout: several panels side by side under one legend."""
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from belated.figures.bands import Panels, Points, axis_limit, line_names
+from belated.figures.curves import draw_band, start_at_zero
+from belated.figures.styles import (
+    BAND_NOTE,
+    FOOTER,
+    LAW_PALETTE,
+    MAX_PANEL_COLUMNS,
+    PALETTE,
+    RC_PARAMS,
+    LineStyle,
+    line_styles,
+    save_figure,
+)
+
+CUT_NOTE: Final = "Lines that leave a panel end at the value beside the arrow."
+
+PANEL_SIZE_IN: Final = (2.4, 2.1)
+LEGEND_ENTRY_SIZE_IN: Final = (1.75, 0.22)
+FOOTER_CHAR_SIZE_IN: Final = (0.053, 0.115)
+"""Width and height in inches; so are the two above."""
+
+
+def regret_panels(
+    panels: Panels,
+    path: str | Path,
+    *,
+    title: str,
+    command: str,
+    order: Sequence[str] = (),
+) -> list[Path]:
+    """Draw cumulative regret over episodes.
+
+    Learners far above the others are cut off, and a note in the panel gives their final values.
+
+    Parameters
+    ----------
+    panels : Panels
+        Lines of each panel.
+    path : str or Path
+        Path of the files, without suffix.
+    title : str
+        Title of the figure.
+    command : str
+        Command that reproduces the figure, printed below it.
+    order : Sequence[str]
+        All learners of a study. Each keeps its colour in figures where others are missing.
+
+    Returns
+    -------
+    list[Path]
+        The files written, a PDF and a PNG.
+    """
+    with style.context(["default", RC_PARAMS]):
+        figure = build_regret_figure(panels, title=title, command=command, order=order)
+        return save_figure(figure, Path(path))
+
+
+def delay_panels(
+    panels: Panels,
+    path: str | Path,
+    *,
+    title: str,
+    command: str,
+    published: Points | None = None,
+    order: Sequence[str] = (),
+    palette: Sequence[str] = LAW_PALETTE,
+) -> list[Path]:
+    """Draw final regret against the expected delay.
+
+    Parameters
+    ----------
+    panels, path, title, command, order
+        As in `regret_panels`.
+    published : Points or None
+        Published values, drawn as hollow markers.
+    palette : Sequence[str]
+        Colours: `LAW_PALETTE` if the lines are laws, `PALETTE` if they are learners.
+
+    Returns
+    -------
+    list[Path]
+        The files written, a PDF and a PNG.
+    """
+    with style.context(["default", RC_PARAMS]):
+        figure = build_delay_figure(
+            panels, title=title, command=command, published=published, order=order, palette=palette
+        )
+        return save_figure(figure, Path(path))
+
+
+def build_regret_figure(
+    panels: Panels, *, title: str, command: str, order: Sequence[str] = ()
+) -> Figure:
+    """Return the figure of cumulative regret; parameters as in `regret_panels`."""
+    styles = line_styles(line_names(panels, order), PALETTE)
+    limit = axis_limit(panels)
+    cut = {
+        panel: {n: float(b.mean[-1]) for n, b in lines.items() if limit and b.mean.max() > limit}
+        for panel, lines in panels.items()
+    }
+    note = f"{BAND_NOTE} {CUT_NOTE}" if any(cut.values()) else BAND_NOTE
+    figure, grid = build_grid(panels, title, legend_handles(panels, styles), [note, command])
+    for axes, (panel, lines) in zip(grid, panels.items(), strict=True):
+        for name, line_style in styles.items():
+            if name in lines:
+                draw_band(axes, lines[name], line_style, label=name)
+        write_cut_values(axes, cut[panel], styles)
+    format_axes(grid, x="Episode", y="Cumulative regret", ticks=3)
+    grid[0].set_ylim(top=limit)
+    return figure
+
+
+def build_delay_figure(
+    panels: Panels,
+    *,
+    title: str,
+    command: str,
+    published: Points | None = None,
+    order: Sequence[str] = (),
+    palette: Sequence[str] = LAW_PALETTE,
+) -> Figure:
+    """Return the figure of final regret against delay; parameters as in `delay_panels`."""
+    styles = line_styles(line_names(panels, order), palette)
+    handles = legend_handles(panels, styles, markers=True)
+    if published:
+        grey = LineStyle("0.3", (), "o", "circle")
+        handles.append(Line2D([], [], label="Published", **hollow_marker(grey)))
+    figure, grid = build_grid(panels, title, handles, [BAND_NOTE, command])
+    for axes, (panel, lines) in zip(grid, panels.items(), strict=True):
+        for name, line_style in styles.items():
+            if name in lines:
+                draw_band(axes, lines[name], line_style, label=name, markers=True)
+            points = (published or {}).get(panel, {}).get(name, {})
+            axes.plot([*points], [*points.values()], **hollow_marker(line_style))
+    format_axes(grid, x="Expected delay E[τ]", y="Final regret", ticks=6)
+    last = max(float(band.x.max()) for lines in panels.values() for band in lines.values())
+    margin = 0.04 * (last or 1.0)  # for the markers at the ends
+    grid[0].set_xlim(-margin, last + margin)
+    return figure
+
+
+def build_grid(
+    panels: Panels, title: str, handles: Sequence[Line2D], notes: Sequence[str]
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of empty panels with a legend and notes below them.
+
+    Parameters
+    ----------
+    panels : Panels
+        Panels, of which only the titles are used.
+    title : str
+        Title of the figure.
+    handles : Sequence[Line2D]
+        Entries of the legend.
+    notes : Sequence[str]
+        Paragraphs at the foot of the figure.
+
+    Returns
+    -------
+    tuple[Figure, list[Axes]]
+        The figure and the axes of each panel.
+    """
+    # Sizes in inches: text and legend have a fixed height, so panels keep theirs.
+    columns = min(MAX_PANEL_COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    width = 0.5 + max(2, columns) * PANEL_SIZE_IN[0]
+    line_chars = int(width / FOOTER_CHAR_SIZE_IN[0])
+    text = [line for note in notes for line in textwrap.wrap(note, line_chars)]
+    entries_per_row = int(width / LEGEND_ENTRY_SIZE_IN[0])
+    text_height = 0.06 + FOOTER_CHAR_SIZE_IN[1] * len(text)
+    foot = text_height + LEGEND_ENTRY_SIZE_IN[1] * -(-len(handles) // entries_per_row)
+    height = foot + 0.3 + PANEL_SIZE_IN[1] * rows + 0.3
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine(
+        "constrained", rect=(0, foot / height, 1, 1 - foot / height), wspace=0.03
+    )
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes in grid[len(panels) :]:
+        axes.remove()
+    for axes, panel in zip(grid, panels, strict=False):
+        axes.set_title(panel, loc="left", fontsize=9)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+    figure.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, foot / height),
+        ncols=entries_per_row,
+        frameon=False,
+        borderaxespad=0,
+    ).set_in_layout(False)
+    note = figure.text(0.01, 0.04 / height, "\n".join(text), va="bottom", **FOOTER)
+    note.set_in_layout(False)
+    return figure, list(grid[: len(panels)])
+
+
+def legend_handles(
+    panels: Panels, styles: dict[str, LineStyle], *, markers: bool = False
+) -> list[Line2D]:
+    """Return a legend entry for each line of `panels`.
+
+    Parameters
+    ----------
+    panels : Panels
+        Lines of each panel.
+    styles : dict[str, LineStyle]
+        Style by name of line, in the order of the legend.
+    markers : bool
+        Whether the lines have markers.
+
+    Returns
+    -------
+    list[Line2D]
+        Entries, without those lines of `styles` that occur in no panel.
+    """
+    present = {name for lines in panels.values() for name in lines}
+    return [
+        Line2D(
+            *([], []),
+            color=line_style.colour,
+            linestyle=line_style.linestyle,
+            marker=line_style.marker if markers else "",
+            markersize=4,
+            label=name,
+        )
+        for name, line_style in styles.items()
+        if name in present
+    ]
+
+
+def hollow_marker(line_style: LineStyle) -> dict[str, Any]:
+    """Return the Matplotlib properties of published values in the colour of `line_style`."""
+    return {
+        "linestyle": "none",
+        "marker": line_style.marker,
+        "markersize": 7,
+        "markerfacecolor": "none",
+        "markeredgecolor": line_style.colour,
+        "markeredgewidth": 0.8,
+    }
+
+
+def format_axes(grid: Sequence[Axes], *, x: str, y: str, ticks: int) -> None:
+    """Label the outer axes of a grid and set its shared limits; call it after drawing all lines.
+
+    Parameters
+    ----------
+    grid : Sequence[Axes]
+        Axes of the panels, row by row.
+    x, y : str
+        Axis labels.
+    ticks : int
+        Maximum number of intervals between the ticks of the x axis.
+    """
+    columns = min(MAX_PANEL_COLUMNS, len(grid))
+    for index, axes in enumerate(grid):
+        axes.tick_params(labelsize=8)
+        if index + columns >= len(grid):
+            axes.set_xlabel(x)
+            axes.tick_params(labelbottom=True)
+        if index % columns == 0:
+            axes.set_ylabel(y)
+    start_at_zero(grid[0])
+    grid[0].xaxis.set_major_locator(MaxNLocator(nbins=ticks, steps=[1, 2, 5, 10]))
+
+
+def write_cut_values(axes: Axes, values: dict[str, float], styles: dict[str, LineStyle]) -> None:
+    """Write the final values of the lines that are cut off into a panel.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes of the panel.
+    values : dict[str, float]
+        Final value by name of line.
+    styles : dict[str, LineStyle]
+        Style by name of line, for the colour of the text.
+    """
+    for index, (name, value) in enumerate(values.items()):
+        axes.text(
+            0.98,
+            0.98 - 0.09 * index,
+            f"{name} ↑ {value:,.0f}",
+            transform=axes.transAxes,
+            ha="right",
+            va="top",
+            fontsize=7,
+            color=styles[name].colour,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},  # hides lines behind it
+        )

@@ -1,0 +1,303 @@
+"""Layouts of pictures of worlds: positions of the states and arrows between them."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, Rectangle
+
+from belated.episode import Bools, Floats
+from belated.exact.values import optimal_actions
+from belated.exact.values import optimal_table
+from belated.figures import world_arrows as arrows
+from belated.figures.world_arrows import GREY, action_colour, legend_line
+from belated.mdp.model import MDP
+
+STATE_RADIUS: Final = 0.25
+"""Radius of a state; neighbours are 1 apart."""
+
+FINAL_STATE_RADIUS: Final = 0.05
+"""Radius of a state after the last step."""
+
+VALUE_COLOURS: Final = LinearSegmentedColormap.from_list("values", ["white", "#8fbfe0"])
+DIRECTIONS: Final = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
+"""Direction (x, y) by name of action."""
+
+START_LINEWIDTH: Final = 2.2
+"""Width of the frame of an initial state, in points."""
+
+UNREACHABLE_COLOUR: Final = "0.35"
+
+
+def draw_row(axes: Axes, world: MDP, names: Sequence[str]) -> None:
+    """Draw states side by side: moves to the right above them, moves to the left below.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    world : MDP
+        World to draw.
+    names : Sequence[str]
+        Names of the actions.
+    """
+    S, A = world.shape.states, world.shape.actions
+    positions = np.zeros((S, 2))
+    positions[:, 0] = np.arange(S)
+    outward = np.zeros((S, A, 2))
+    outward[..., 1] = np.where(np.arange(A) % 2, 1, -1)
+    draw_graph(axes, world, names, positions, outward, bend=0.35)
+    axes.set(xlim=(-0.7, S - 0.3), ylim=(-0.7, 0.7))
+
+
+def draw_ring(axes: Axes, world: MDP, names: Sequence[str]) -> None:
+    """Draw states in a ring, clockwise from the top; parameters as in `draw_row`."""
+    S, A = world.shape.states, world.shape.actions
+    angles = np.pi / 2 - 2 * np.pi * np.arange(S) / S
+    radius = 0.8 / math.sin(math.pi / S) if S > 1 else 0.0
+    loops = angles[:, None] + 0.8 * (np.arange(A) - (A - 1) / 2)
+    positions = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    outward = np.stack([np.cos(loops), np.sin(loops)], axis=2)
+    draw_graph(axes, world, names, positions, outward, bend=0.13 if S > 3 else 0.3)
+    extent = radius + 0.75
+    axes.set(xlim=(-extent, extent), ylim=(-extent, extent))
+
+
+def draw_graph(
+    axes: Axes, world: MDP, names: Sequence[str], positions: Floats, outward: Floats, bend: float
+) -> None:
+    """Draw the states and an arrow for each successor, in the colour of its action.
+
+    Parameters
+    ----------
+    axes, world, names
+        As in `draw_row`.
+    positions : Floats
+        Centres of the states, (S, 2).
+    outward : Floats
+        Unit vectors towards the loop of each state and action, (S, A, 2).
+    bend : float
+        Bend of the arrows of the last action; those of earlier actions are bent more.
+    """
+    S, A = world.shape.states, world.shape.actions
+    circles = [draw_state(axes, world, s, positions[s]) for s in range(S)]
+    for s, a in np.ndindex(S, A):
+        colour = action_colour(a)
+        for y, p in zip(*world.successors(0, s, a), strict=True):
+            if y == s:
+                middle = arrows.draw_loop(axes, circles[s], outward[s, a], colour, p)
+            else:
+                arc = -bend * (A - a)
+                middle = arrows.draw_transition(axes, circles[s], circles[y], colour, p, bend=arc)
+            if p < 1:
+                arrows.write_label(axes, middle, f"{p:.2g}", colour)
+    handles = [legend_line(name, action_colour(a)) for a, name in enumerate(names)]
+    note = "On arrows: how likely; with +: what a step from there pays"
+    arrows.add_legend(axes, [*handles, start_handle("o")], note=note)
+
+
+def start_handle(marker: str) -> Line2D:
+    """Return the legend entry of an initial state, drawn with `marker`."""
+    frame: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": START_LINEWIDTH}
+    return Line2D([], [], marker=marker, linewidth=0, label="first state", **frame)
+
+
+def draw_state(axes: Axes, world: MDP, s: int, position: Floats) -> Circle:
+    """Draw a state as a circle with its number and its rewards.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    world : MDP
+        The world.
+    s : int
+        The state.
+    position : Floats
+        Centre of the circle (x, y).
+
+    Returns
+    -------
+    Circle
+        The circle.
+    """
+    edge = START_LINEWIDTH if world.start[s] > 0 else 0.8
+    circle = Circle(tuple(position), STATE_RADIUS, fc="white", ec="black", lw=edge)
+    axes.add_patch(circle)
+    rewards = world.rewards[0, s]
+    lines: list[tuple[str, str]] = []
+    if rewards.max() > 0 and np.ptp(rewards) == 0:
+        lines = [(f"+{rewards[0]:.3g}", "black")]
+    elif rewards.size == 2:
+        lines = [(f"+{r:.2g}", action_colour(a)) for a, r in enumerate(rewards) if r > 0]
+    elif rewards.max() > 0:
+        lines = [(f"≤ {rewards.max():.2g}", "black")]
+    centred: dict[str, Any] = {"ha": "center", "va": "center"}
+    x, y = position[0], position[1] + 0.06 * len(lines)
+    axes.text(x, y, str(s), fontsize=9, **centred)
+    for i, (text, colour) in enumerate(lines):
+        axes.text(x, y - 0.14 - 0.1 * i, text, fontsize=6, color=colour, **centred)
+    return circle
+
+
+def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
+    """Draw a row of reachable states for each step, from top to bottom.
+
+    Parameters as in `draw_row`.
+    """
+    H, S, _ = world.shape.table
+    v, best, reached = optimal_table(world), optimal_actions(world), reachable_states(world)
+    v_max = max(v[reached].max(), 1e-9)
+    for h, s in np.argwhere(reached).tolist():
+        radius = STATE_RADIUS if h < H else FINAL_STATE_RADIUS
+        colour = VALUE_COLOURS(v[h, s] / v_max) if h < H else GREY
+        axes.add_patch(Circle((s, -h), radius, fc=colour, ec="0.3", lw=0.8))
+        if h < H:
+            axes.text(s, -h, f"{v[h, s]:.2g}", ha="center", va="center", fontsize=6)
+            draw_step_arrows(axes, world, h, s, best[h, s])
+    for h in range(H):
+        axes.text(-0.6, -h, f"step {h + 1}", ha="right", va="center", fontsize=7, color="0.3")
+    handles = [legend_line(f"{name}, where best", action_colour(a)) for a, name in enumerate(names)]
+    handles.append(legend_line("not best", GREY))
+    arrows.add_legend(axes, handles, note="In states: V* from there on")
+    axes.set(xlim=(-1.2, S - 0.2), ylim=(-H - 0.2, 0.4))
+
+
+def reachable_states(world: MDP) -> Bools:
+    """Return whether each state of `world` can be reached at each step, (H + 1, S)."""
+    H, S, A = world.shape.table
+    reached = np.zeros((H + 1, S), np.bool_)
+    reached[0] = world.start > 0
+    for h, s, a in np.ndindex(H, S, A):
+        if reached[h, s]:
+            reached[h + 1, world.successors(h, s, a)[0]] = True
+    return reached
+
+
+def draw_step_arrows(axes: Axes, world: MDP, h: int, s: int, best: Bools) -> None:
+    """Draw the arrows from a state to the next step, and its high rewards.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    world : MDP
+        The world.
+    h, s : int
+        Step and state.
+    best : Bools
+        Whether each action is optimal, (A,).
+    """
+    begin = np.array([s, -h], np.float64)
+    end_radius = STATE_RADIUS if h < world.shape.horizon - 1 else FINAL_STATE_RADIUS
+    for a in np.argsort(best, kind="stable").tolist():  # optimal actions last, to lie on top
+        colour = action_colour(a) if best[a] else GREY
+        for y, p in zip(*world.successors(h, s, a), strict=True):
+            end = np.array([y, -h - 1], np.float64)
+            unit = (end - begin) / math.hypot(*(end - begin))
+            arrows.draw_arrow(axes, begin + STATE_RADIUS * unit, end - end_radius * unit, colour, p)
+        reward = world.rewards[h % len(world.rewards), s, a]
+        if reward > world.rewards.max() / 2:
+            arrows.write_label(axes, np.array([s, -h - 0.55]), f"+{reward:.3g}", colour)
+
+
+def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> None:
+    """Draw cells shaded by V* at the first step, with arrows for the best first move.
+
+    Parameters
+    ----------
+    axes, world, names
+        As in `draw_row`.
+    columns : int
+        Number of cells in a row.
+    """
+    # States that can be left, and states that can be entered from another one or at the start.
+    S, A = world.shape.states, world.shape.actions
+    v, best = optimal_table(world)[0], optimal_actions(world)[0]
+    origin = np.repeat(np.arange(S * A), np.diff(world.ptr[: S * A + 1])) // A
+    leads = world.succ[: origin.size] != origin
+    has_exit, has_entry = np.isin(np.arange(S), origin[leads]), world.start > 0
+    has_entry[world.succ[: origin.size][leads]] = True
+    v_min, v_range = v[has_entry].min(), max(np.ptp(v[has_entry]), 1e-9)
+    rewards = world.rewards[0].max(axis=1)
+    few_rewards = np.mean(rewards[has_entry] > 0) < 0.5
+    for s in range(S):
+        x, y = s % columns, -(s // columns)
+        colour = VALUE_COLOURS((v[s] - v_min) / v_range) if has_entry[s] else UNREACHABLE_COLOUR
+        draw_cell(axes, x, y, colour, start=world.start[s] > 0)
+        if not has_entry[s]:
+            continue
+        axes.text(x - 0.4, y + 0.4, f"{v[s]:.4g}", fontsize=6.5, va="top", color="0.25")
+        if few_rewards and rewards[s] > 0:
+            axes.text(x + 0.4, y - 0.4, f"+{rewards[s]:.2g}", fontsize=7.5, ha="right", va="bottom")
+        if not has_exit[s]:
+            axes.plot(x, y, marker="x", color="0.25")
+        elif not best[s].all():
+            draw_best_moves(axes, world, s, best[s], names, columns=columns)
+    handles = [
+        legend_line("best first move", action_colour(0)),
+        legend_line("where else it may lead", GREY),
+        start_handle("s"),
+    ]
+    for marker, colour, label, needed in (
+        ("x", "0.25", "nothing leads out", not has_exit[has_entry].all()),
+        ("s", UNREACHABLE_COLOUR, "nothing leads in", not has_entry.all()),
+    ):
+        if needed:
+            handles.append(Line2D([], [], marker=marker, color=colour, lw=0, label=label))
+    note = "In cells: V* at the first step; with +: what a step from there pays"
+    arrows.add_legend(axes, handles, note=note)
+    axes.set(xlim=(-0.6, columns - 0.4), ylim=(-(S // columns) + 0.4, 0.6))
+
+
+def draw_cell(axes: Axes, x: float, y: float, colour: Any, *, start: bool) -> None:
+    """Draw a square cell.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    x, y : float
+        Centre of the cell.
+    colour
+        Fill colour.
+    start : bool
+        Whether an episode can begin here; the cell then has a frame.
+    """
+    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fc=colour, ec="0.7", lw=0.6))
+    if start:
+        axes.add_patch(Rectangle((x - 0.45, y - 0.45), 0.9, 0.9, fill=False, lw=START_LINEWIDTH))
+
+
+def draw_best_moves(
+    axes: Axes, world: MDP, s: int, best: Bools, names: Sequence[str], *, columns: int
+) -> None:
+    """Draw the best moves from a cell, and in grey where they can lead otherwise.
+
+    Parameters
+    ----------
+    axes, world, names, columns
+        As in `draw_grid`.
+    s : int
+        State of the cell.
+    best : Bools
+        Whether each action is optimal, (A,).
+    """
+    centre = np.array([s % columns, -(s // columns)], np.float64)
+    intended: dict[tuple[float, float], float] = {}
+    possible: dict[tuple[float, float], float] = {}
+    for a in np.flatnonzero(best).tolist():
+        states, probabilities = world.successors(0, s, a)
+        moves = [(y % columns - centre[0], -(y // columns) - centre[1]) for y in states.tolist()]
+        intended[DIRECTIONS.get(names[a], moves[int(np.argmax(probabilities))])] = 1.0
+        possible |= dict(zip(moves, probabilities.tolist(), strict=True))
+    others = {move: p for move, p in possible.items() if move not in intended}
+    for drawn, colour in ((others, GREY), (intended, action_colour(0))):
+        for move, p in drawn.items():
+            if any(move):
+                end = centre + 0.38 * np.array(move) / math.hypot(*move)
+                arrows.draw_arrow(axes, centre, end, colour, p)
