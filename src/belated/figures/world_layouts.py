@@ -11,8 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Rectangle
 
 from belated.episode import Bools, Floats
-from belated.exact.values import optimal_actions
-from belated.exact.values import optimal_table
+from belated.exact.values import optimal_actions, optimal_table
 from belated.figures import world_arrows as arrows
 from belated.figures.world_arrows import GREY, action_colour, legend_line
 from belated.mdp.model import MDP

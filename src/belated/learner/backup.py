@@ -95,8 +95,8 @@ class BackupCall(NamedTuple):
     rewards: NDArray[np.float64]  # (states * actions) of step h
     first: int  # index in the counts of the first row of the stage
     rows: NDArray[np.int32]  # rows to compute, s * A + a
-    count: int  # number of rows to compute
-    out: NDArray[np.float64]  # (count) receives Q of each row
+    row_count: int  # number of rows to compute
+    out: NDArray[np.float64]  # (row_count) receives Q of each row
 
 
 CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
@@ -205,7 +205,7 @@ def back_up_rows(call: BackupCall) -> int:
         call.plan,
     )
     succ, m = view(call.succ, 1), view(call.m, 1)  # rows know their limits: no size is needed
-    for i in range(call.count):
+    for i in range(call.row_count):
         at = int(call.rows[i])
         j = call.first + at
         s = at // call.actions
@@ -213,7 +213,7 @@ def back_up_rows(call: BackupCall) -> int:
         hi = lo + call.size[j]
         row = Row(s, at - s * call.actions, call.n[j], call.rewards[at], lo, hi, succ, m, j)
         call.out[i] = back_up_row(constants, stage, row)
-    return call.count
+    return call.row_count
 
 
 @inlined
@@ -301,5 +301,5 @@ def unseen(stage: Stage, row: Row) -> float:
 
 @inlined
 def anywhere(stage: Stage, row: Row) -> float:
-    """Return Q = min(H' + 1, R + max V) of a `row` whose confidence set in `stage` is the simplex."""
+    """Return Q = min(H' + 1, R + max V) in `stage` of a `row` that may lead anywhere."""
     return min(cap(stage), row.reward + stage.top)

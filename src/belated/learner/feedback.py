@@ -1,4 +1,4 @@
-"""Feedback: the part of an episode that arrives at once, and the episodes whose feedback is pending."""
+"""Feedback: parts of episodes that arrive together, and the episodes that are still pending."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple

@@ -198,9 +198,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
             old = table.v[h, s]
             if new != old:
                 top, low = table.top[h], table.low[h]
-                extremes_moved = (
-                    extremes_moved or old == top or old == low or new > top or new < low
-                )
+                extremes_moved = extremes_moved or not low < old < top or not low <= new <= top
                 table.v[h, s] = new
                 scratch.moved[moved] = s
                 moved += 1

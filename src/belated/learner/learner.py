@@ -239,7 +239,7 @@ class Learner:
         return self.absorb(self._convert(steps, Step, single_step))
 
     def observe_path(self, episodes: Iterable[Episode]) -> bool:
-        """Absorb the paths of `episodes` whose rewards are late; return whether the policy changed."""
+        """Absorb paths of `episodes` whose rewards are late; return whether the policy changed."""
         self._check_late_rewards("observe_path")
         return self.absorb(self._convert(episodes, Episode, path_of))
 

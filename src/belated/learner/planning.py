@@ -206,7 +206,7 @@ def back_up(
             rewards=address(state.rewards[h]),
             first=first,
             rows=address(rows),
-            count=count,
+            row_count=count,
             out=address(scratch.out),
         )
     )

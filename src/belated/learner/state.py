@@ -147,7 +147,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
     """Return the state of a learner of `problem` before the first plan."""
     shape, stages, rows = problem.shape, problem.count_stages, problem.rows
     base, updater = problem.algorithm, problem.updater
-    H, S, A = shape.table
+    H, S = shape.horizon, shape.states
     reward_rows = rows if problem.unknown_rewards else 0
     alpha = updater.lazy_alpha()
     exploration = updater.exploration(shape, base.exploration_rate)

@@ -57,8 +57,9 @@ def enlarge(heap: InFlightHeap) -> InFlightHeap:
     """Return a copy of `heap` with twice the capacity."""
     rewards = len(heap.rewards) > 0
     larger = empty_heap(heap.actions.shape[1], rewards=rewards, capacity=2 * heap.slot.size)
-    for old, new in zip(heap, larger, strict=True):
-        new[: len(old)] = old
+    for name in InFlightHeap._fields:
+        old = getattr(heap, name)
+        getattr(larger, name)[: len(old)] = old
     return larger
 
 

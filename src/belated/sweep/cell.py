@@ -3,12 +3,11 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 from belated.delays import parse as parse_delay
-from belated.learner.problem import Late, Stages
-from belated.simulation.setting import DelayPer, Setting
+from belated.simulation.setting import Setting, SimulationOptions
 from belated.sweep.names import parse_base, parse_updater, parse_world
 
 RESULTS_VERSION = 1
@@ -17,13 +16,19 @@ RESULTS_VERSION = 1
 SEEDS_PER_CELL = 5
 """Number of seeds in a cell, which limits the work that is lost when a sweep is killed."""
 
+DEFAULTS = SimulationOptions()
+"""Options of a simulation at their defaults."""
+
 Options = tuple[tuple[str, Any], ...]
 """Names and values of options, hashable."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Everything that determines the results of some runs, as texts and numbers."""
+class Cell(SimulationOptions):
+    """Everything that determines the results of some runs, as texts and numbers.
+
+    The options of a simulation are inherited from `SimulationOptions`.
+    """
 
     world: str
     base: str
@@ -33,10 +38,7 @@ class Cell:
     seeds: tuple[int, ...]
     base_options: Options = ()
     updater_options: Options = ()
-    stages: Stages = "each"
     rewards: Literal["known", "unknown"] = "known"
-    late: Late = "everything"
-    delay_per: DelayPer = "episode"
     points: int = 200  # number of checkpoints
     label: str = field(default="", compare=False)  # name of the base in ids; its own if empty
 
@@ -49,8 +51,11 @@ class Cell:
     @property
     def base_label(self) -> str:
         """Name of the base in ids."""
-        base = self.label or self.base.rpartition(":")[2]
-        return base + ("-unknown-rewards" if self.rewards == "unknown" else "")
+        parts = [self.label or self.base.rpartition(":")[2]]
+        if self.rewards == "unknown":
+            parts.append("unknown-rewards")
+        changed = (self.reward_bonus, DEFAULTS.reward_bonus), (self.planning, DEFAULTS.planning)
+        return "-".join(parts + [value for value, default in changed if value != default])
 
     @property
     def delay_suffix(self) -> str:
@@ -73,7 +78,7 @@ class Cell:
     def digest(self) -> str:
         """SHA-256 (16 hex digits) of everything that determines the results."""
         # Fields added later are left out at their default, to keep the digests of older cells.
-        defaults = {"rewards": "known", "late": "everything", "delay_per": "episode"}
+        defaults = {"rewards": "known", **asdict(DEFAULTS), "stages": None}
         facts = {name: x for name, x in asdict(self).items() if x != defaults.get(name)}
         facts.pop("label", None)
         text = json.dumps([RESULTS_VERSION, facts], sort_keys=True)
@@ -88,10 +93,8 @@ class Cell:
             delay=parse_delay(self.delay),
             episodes=self.episodes,
             every=self.every,
-            stages=self.stages,
-            rewards="known" if self.rewards == "known" else None,
-            late=self.late,
-            delay_per=self.delay_per,
+            rewards=self.rewards,
+            **{option.name: getattr(self, option.name) for option in fields(SimulationOptions)},
         )
 
 

@@ -20,12 +20,22 @@ duplicates. Errors name the file, the key, the value and the allowed values.
 """
 
 import tomllib
+from dataclasses import fields
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+)
 
+from belated.simulation.setting import SimulationOptions
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 from belated.sweep.names import parse_base, parse_updater, parse_world
 
@@ -50,10 +60,21 @@ class BaseEntry(BaseModel):
         return self.label or "-".join([name, *(str(value) for _, value in self.options)])
 
 
-class Study(BaseModel):
-    """Validated content of a study file."""
+OPTION_NAMES = [option.name for option in fields(SimulationOptions)]
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+OptionLists: Any = create_model(
+    "OptionLists",
+    __config__=ConfigDict(extra="forbid", frozen=True),
+    **{
+        option.name: (list[option.type], Field(default=[option.default], min_length=1))  # type: ignore[name-defined]
+        for option in fields(SimulationOptions)
+    },
+)
+"""Every option of a simulation as a list of values, of which a study takes the cross product."""
+
+
+class Study(OptionLists):  # type: ignore[misc]
+    """Validated content of a study file; the options of a simulation are inherited."""
 
     name: str = Field(min_length=1)
     episodes: int | dict[str, int]
@@ -62,10 +83,7 @@ class Study(BaseModel):
     bases: list[BaseEntry] = Field(min_length=1)
     updaters: list[str] = Field(min_length=1)
     delays: list[str] = Field(min_length=1)
-    stages: Literal["each", "pooled"] = "each"
-    rewards: Literal["known", "unknown"] = "known"
-    late: list[Literal["everything", "rewards"]] = Field(default=["everything"], min_length=1)
-    delay_per: list[Literal["episode", "step"]] = Field(default=["episode"], min_length=1)
+    rewards: Literal["known", "unknown"] = Field(default="known", validate_default=True)
     checkpoints: int = Field(default=200, ge=1)
 
     @field_validator("bases", mode="before")
@@ -76,16 +94,16 @@ class Study(BaseModel):
             return value
         return [{"name": entry} if isinstance(entry, str) else entry for entry in value]
 
-    @field_validator("late", "delay_per", mode="before")
+    @field_validator(*OPTION_NAMES, mode="before")
     @classmethod
     def _wrap_single(cls, value: Any) -> Any:
         """Convert a single value to a list."""
         return [value] if isinstance(value, str) else value
 
-    @field_validator("late")
+    @field_validator("rewards")
     @classmethod
-    def _check_late(cls, value: list[str], info: ValidationInfo) -> list[str]:
-        if "rewards" in value and info.data.get("rewards") == "known":
+    def _check_rewards(cls, value: str, info: ValidationInfo) -> str:
+        if value == "known" and "rewards" in info.data.get("late", []):
             raise ValueError("late rewards must be unknown; add rewards = 'unknown'.")
         return value
 
@@ -138,9 +156,13 @@ class Study(BaseModel):
         """Return the cells of the cross product, without duplicates."""
         seeds = range(self.seeds) if isinstance(self.seeds, int) else self.seeds
         cells: dict[str, Cell] = {}
-        for world, entry, delay, late, per, updater, block in product(
-            *(self.worlds, self.bases, self.delays, self.late, self.delay_per, self.updaters),
-            list(seed_blocks(seeds)),
+        options = [
+            dict(zip(OPTION_NAMES, values, strict=True))
+            for values in product(*(getattr(self, name) for name in OPTION_NAMES))
+        ]
+        blocks = list(seed_blocks(seeds))
+        for world, entry, delay, chosen, updater, block in product(
+            self.worlds, self.bases, self.delays, options, self.updaters, blocks
         ):
             cell = Cell(
                 world=world,
@@ -150,12 +172,10 @@ class Study(BaseModel):
                 episodes=self.episodes_of(world),
                 seeds=block,
                 base_options=entry.options,
-                stages=self.stages,
                 rewards=self.rewards,
-                late=late,
-                delay_per=per,
                 points=self.checkpoints,
                 label=entry.id_label,
+                **chosen,
             )
             cells.setdefault(cell.id, cell)
         return list(cells.values())
@@ -189,7 +209,8 @@ def format_error(detail: Any) -> str:
     """Return the message for `detail`, an error of pydantic, with the key and the value."""
     key = ".".join(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
-        return f"key '{key}' is unknown; allowed are {', '.join(Study.model_fields)}."
+        own = [name for name in Study.model_fields if name not in OPTION_NAMES]
+        return f"key '{key}' is unknown; allowed are {', '.join(own + OPTION_NAMES)}."
     if detail["type"] == "missing":
         return f"key '{key}' is missing."
     reason = detail["msg"].removeprefix("Value error, ").rstrip(".")

@@ -42,7 +42,7 @@ class BaseAlgorithm:
 
     name: ClassVar[str] = "base"
     stepwise: ClassVar[bool] = False
-    """Whether it learns from single steps in the order of arrival, instead of planning from counts."""
+    """Whether it learns from single steps in order of arrival, instead of planning from counts."""
     reward_estimate: ClassVar[Literal["bonus", "mean", "sample"]] = "bonus"
     """Estimate of an unknown reward: mean plus bonus, mean, or a posterior sample."""
     needs_optimal_policy: ClassVar[bool] = False

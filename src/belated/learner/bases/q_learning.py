@@ -81,8 +81,9 @@ def with_inbox_room(inbox: Inbox, steps: int) -> Inbox:
     if inbox.used[0] + steps <= size:
         return inbox
     larger = empty_inbox(2 * size + steps)
-    for old, new in zip(inbox, larger, strict=True):
-        new[: old.size] = old
+    for name in Inbox._fields:
+        old = getattr(inbox, name)
+        getattr(larger, name)[: old.size] = old
     return larger
 
 

@@ -1,8 +1,8 @@
 """Lazy updating (Algorithm 2): plan when the count of some triple has grown by 1 + 1/alpha.
 
 The condition as printed, N' >= (1 + 1/alpha) N'_epoch, holds for every unobserved triple (0 >= 0),
-so it is read as: more observations than at the epoch's start, and alpha (N' - N'_epoch) >= N'_epoch.
-Counts are integers, and for an integer alpha the comparison is exact.
+so it is read as: more observations than at the start of the epoch, and
+alpha (N' - N'_epoch) >= N'_epoch. Counts are integers, and for an integer alpha the comparison is exact.
 """
 
 from dataclasses import dataclass
