@@ -12,14 +12,14 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from belated.learner.bases import BASES, Base
+from belated.learner.bases import BASES, BaseAlgorithm
 from belated.learner.updaters import UPDATERS, Updater
 from belated.mdp.worlds import world as parse_world
 
 __all__ = ["parse_base", "parse_updater", "parse_world"]
 
 
-def parse_base(text: str, options: Mapping[str, Any] | None = None) -> Base:
+def parse_base(text: str, options: Mapping[str, Any] | None = None) -> BaseAlgorithm:
     """Return the base named `text`, built in or "module:Class", constructed with `options`."""
     if ":" in text:
         module, _, name = text.partition(":")
@@ -37,7 +37,7 @@ def parse_base(text: str, options: Mapping[str, Any] | None = None) -> Base:
         base = kind(**(options or {}))
     except TypeError as error:
         raise ValueError(f"base {text!r} does not accept these options: {error}.") from None
-    if not isinstance(base, Base):
+    if not isinstance(base, BaseAlgorithm):
         raise ValueError(f"base must be a belated.Base, but {text!r} is not.")
     return base
 

@@ -62,13 +62,12 @@ class BaseEntry(BaseModel):
 
 OPTION_NAMES = [option.name for option in fields(SimulationOptions)]
 
+OPTION_FIELDS: dict[str, Any] = {
+    option.name: (list[option.type], Field(default=[option.default], min_length=1))  # type: ignore[name-defined]
+    for option in fields(SimulationOptions)
+}
 OptionLists: Any = create_model(
-    "OptionLists",
-    __config__=ConfigDict(extra="forbid", frozen=True),
-    **{
-        option.name: (list[option.type], Field(default=[option.default], min_length=1))  # type: ignore[name-defined]
-        for option in fields(SimulationOptions)
-    },
+    "OptionLists", __config__=ConfigDict(extra="forbid", frozen=True), **OPTION_FIELDS
 )
 """Every option of a simulation as a list of values, of which a study takes the cross product."""
 

@@ -2,7 +2,8 @@
 
 The condition as printed, N' >= (1 + 1/alpha) N'_epoch, holds for every unobserved triple (0 >= 0),
 so it is read as: more observations than at the start of the epoch, and
-alpha (N' - N'_epoch) >= N'_epoch. Counts are integers, and for an integer alpha the comparison is exact.
+alpha (N' - N'_epoch) >= N'_epoch. Counts are integers, and for an integer alpha the comparison
+is exact.
 """
 
 from dataclasses import dataclass
