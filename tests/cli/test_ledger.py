@@ -229,7 +229,7 @@ def test_a_copy_that_fails_leaves_with_1_and_no_file(
         copy(source, target)
         raise RuntimeError("events has 7 rows, its copy 6.")
 
-    monkeypatch.setattr("belated.cli.ledger_copy.copy", fails)
+    monkeypatch.setattr("belated.cli.ledger.copy.copy", fails)
     done = call("backup", "--store", address(played), tmp_path / "saved.db")
     assert (done.exit_code, done.stderr) == (1, "events has 7 rows, its copy 6.\n")
     assert list(tmp_path.iterdir()) == []

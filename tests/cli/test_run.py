@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 import belated as bl
-from belated.cli.inputs import options_of, text_of, value_of
 from belated.cli.main import app
+from belated.cli.support.options import options_of, text_of, value_of
 from belated.simulation import many
 from belated.simulation.many import Interrupted
 

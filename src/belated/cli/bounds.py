@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from belated.cli.inputs import sentence
-from belated.cli.promises import LONG, bound_table, order_table, sentences
-from belated.cli.tables import show
+from belated.cli.support.bounds_report import LONG, bound_table, order_table, sentences
+from belated.cli.support.options import sentence
+from belated.cli.support.tables import show
 
 if TYPE_CHECKING:
     from belated.episode import Shape

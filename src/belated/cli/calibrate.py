@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from belated.cli.inputs import Options, options_of, sentence, text_of
-from belated.cli.tables import numbers, show
+from belated.cli.support.options import Options, options_of, sentence, text_of
+from belated.cli.support.tables import numbers, show
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -143,7 +143,7 @@ def search(
 
 def check_place(path: Path, asked: Asked) -> None:
     """Refuse a study file that the scale does not fit into, before anything is run."""
-    from belated.cli.study_text import with_scale
+    from belated.cli.support.study_files import with_scale
 
     with sentence("--write"):
         if path.exists():
@@ -154,7 +154,7 @@ def check_place(path: Path, asked: Asked) -> None:
 
 def keep(path: Path, asked: Asked, scale: float) -> None:
     """Put the scale into a study file, or begin one."""
-    from belated.cli.study_text import minimal, with_scale
+    from belated.cli.support.study_files import minimal, with_scale
     from belated.sweep.store import write
 
     with sentence("--write"):
@@ -169,7 +169,7 @@ def keep(path: Path, asked: Asked, scale: float) -> None:
 
 def advice(asked: Asked, scale: float) -> str:
     """How to use the scale."""
-    from belated.cli.study_text import snippet
+    from belated.cli.support.study_files import snippet
 
     options = asked.scaled(scale)
     words = ["belated", "run", "--world", asked.world, "--base", asked.base]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from belated.simulation.progress import BETWEEN_LINES, QUIET, Pace
+from belated.progress import BETWEEN_LINES, QUIET, Pace
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from belated.cli.inputs import sentence
 from belated.cli.serve import HOST, PORT, address_of, hidden, listening, server_of
+from belated.cli.support.options import sentence
 from belated.cli.token import open_ledger
 
 if TYPE_CHECKING:

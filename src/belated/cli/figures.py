@@ -39,8 +39,8 @@ def finish_paper(folder: Path, variant: str, command: str) -> None:
     from rich.console import Console
     from rich.progress import track
 
-    from belated.cli.paper import claims_on_terminal, judged, numbers_page
     from belated.papers.howson2021.grid import figures as paper_figures
+    from belated.papers.howson2021.report import claims_on_terminal, judged, numbers_page
     from belated.sweep.results import Results
 
     console = Console()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from belated.cli.comparison import COLUMNS, Comparison, Summary, compare, heading, summary
-from belated.cli.inputs import options_of, sentence
-from belated.cli.tables import numbers, show
+from belated.cli.support.options import options_of, sentence
+from belated.cli.support.run_settings import COLUMNS, Comparison, Summary, compare, heading, summary
+from belated.cli.support.tables import numbers, show
 
 if TYPE_CHECKING:
     from rich.table import Table

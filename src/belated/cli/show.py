@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from belated.cli.inputs import sentence
+from belated.cli.support.options import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def show(
     ] = None,
 ) -> None:
     """Show a world: its size, where it starts, its best value and policy, and a picture."""
-    from belated.cli.tables import show as print_table
+    from belated.cli.support.tables import show as print_table
     from belated.mdp.worlds import look_up
 
     with sentence("WORLD"):
@@ -104,7 +104,7 @@ def facts(named: "Named", world: "MDP") -> "Table":
 
 def tell_policy(named: "Named", world: "MDP") -> None:
     """Print the optimal policy, or why not."""
-    from belated.cli.tables import show as print_table
+    from belated.cli.support.tables import show as print_table
     from belated.exact.best import optimal_actions
 
     S, H = world.shape.states, world.shape.horizon
@@ -137,7 +137,7 @@ def stretches(best: "Bools") -> list[tuple[int, int]]:
 
 def policy_table(best: "Bools", actions: "Sequence[str]") -> "Table":
     """A row for each state, a column for each stretch of steps."""
-    from belated.cli.tables import numbers
+    from belated.cli.support.tables import numbers
 
     parts = stretches(best)
     titles = [f"{a + 1}" if a == b else f"{a + 1}-{b + 1}" for a, b in parts]

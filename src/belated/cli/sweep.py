@@ -34,7 +34,7 @@ def sweep(
     results are plain Parquet files; `belated.results(FOLDER)` reads them, `belated figures FOLDER`
     draws them.
     """
-    from belated.cli.tables import show
+    from belated.cli.support.tables import show
     from belated.sweep.results import Results
     from belated.sweep.store import Store, write
     from belated.sweep.study import read_study
@@ -83,7 +83,7 @@ def play(
 
 def summary(results: "Results") -> "Table":
     """One row for each setting."""
-    from belated.cli.tables import numbers
+    from belated.cli.support.tables import numbers
 
     titles = ("Seeds", "Mean final regret", "Central 95% of runs", "Mean updates", "Optimism held")
     table = numbers("Setting", titles)

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from belated.cli.failures import failing, refusing
-from belated.cli.inputs import sentence
+from belated.cli.support.errors import failing, refusing
+from belated.cli.support.options import sentence
 
 if TYPE_CHECKING:
     from belated.online.ledger import Ledger
@@ -63,7 +63,7 @@ def list_tokens(store: Store = DEFAULT) -> None:
     from rich import box
     from rich.table import Table
 
-    from belated.cli.tables import show
+    from belated.cli.support.tables import show
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("Token", "Scopes", "Problem", "Created", "Revoked"):

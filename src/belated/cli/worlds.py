@@ -18,7 +18,7 @@ def worlds() -> None:
     S states, A actions, H steps; V* is the value of the best policy, and successors are the states
     that may follow a state and an action: all of them, and the most there are in one place.
     """
-    from belated.cli.tables import show
+    from belated.cli.support.tables import show
     from belated.mdp.worlds import KINDS, examples
 
     show(table(examples()))
@@ -31,7 +31,7 @@ def table(named: "Sequence[Named]") -> "Table":
     """One row for each world; one that needs an extra says which."""
     from rich.text import Text
 
-    from belated.cli.tables import numbers
+    from belated.cli.support.tables import numbers
     from belated.mdp.worlds import MissingExtraError
 
     rows = numbers("World", ("S", "A", "H", "V*", "Successors", "Most"))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from belated.simulation.progress import clock_face
+from belated.progress import clock_face
 
 LATELY: Final = 200
 """How many patients the live line averages over."""

@@ -16,8 +16,8 @@ from belated.learner.problem import Late, Stages
 from belated.learner.rewards import RewardBonus
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
+from belated.progress import Progress
 from belated.randomness import check_seed
-from belated.simulation.progress import Progress
 from belated.simulation.run import Run
 from belated.simulation.simulate import Engine, Per, Planning, Setting
 

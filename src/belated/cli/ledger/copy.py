@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from belated.cli.count import Count
-from belated.cli.fresh import fresh
-from belated.cli.watched import Watched
+from belated.cli.ledger.existing_ledger import Watched
+from belated.cli.support.output_files import fresh
 from belated.online import schema
 from belated.online.copying import copy
 from belated.online.store import parse_url

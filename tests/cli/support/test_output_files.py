@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from belated.cli.fresh import fresh
+from belated.cli.support.output_files import fresh
 
 
 def test_it_takes_its_place_at_the_end_and_is_for_its_owner_alone(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy.exc import SQLAlchemyError
 
 from belated.cli.count import Count
-from belated.cli.watched import Watched
+from belated.cli.ledger.existing_ledger import Watched
 from belated.online import schema
 from belated.online.verify import Verdict, verify
 

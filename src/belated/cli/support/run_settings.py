@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from belated.cli.inputs import Options, sentence, with_options
+from belated.cli.support.options import Options, sentence, with_options
 
 if TYPE_CHECKING:
     from belated.simulation.run import Run

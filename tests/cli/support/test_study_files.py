@@ -2,7 +2,7 @@ import tomllib
 
 import pytest
 
-from belated.cli.study_text import minimal, snippet, with_scale
+from belated.cli.support.study_files import minimal, snippet, with_scale
 from belated.sweep.study import read_study
 
 STUDY = """\

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from belated.cli.tables import numbers
+from belated.cli.support.tables import numbers
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from belated.cli.failures import failing, refusing
 from belated.cli.serve import hidden
+from belated.cli.support.errors import failing, refusing
 from belated.cli.token import DEFAULT, Store
 
 if TYPE_CHECKING:
-    from belated.cli.ledger_check import Checked
-    from belated.cli.ledger_copy import Copied
-    from belated.cli.watched import Watched
+    from belated.cli.ledger.copy import Copied
+    from belated.cli.ledger.existing_ledger import Watched
+    from belated.cli.ledger.verify import Checked
 
 ledger = typer.Typer(
     name="ledger",
@@ -42,7 +42,7 @@ def verify(store: Store = DEFAULT, problem: Problem = None) -> None:
     Leaves with 0 if the ledger is sound, and with 1 and a sentence for each fault if it is not.
     """
     with opened(store, "--store") as found, failing():
-        from belated.cli.ledger_check import check
+        from belated.cli.ledger.verify import check
 
         tell(check(found, found.names(), problem=id_of(found, problem)))
 
@@ -108,7 +108,7 @@ def export(
         format = format or format_of(file)
     with opened(store, "--store") as found, failing():
         with refusing():
-            from belated.cli.ledger_export import export as write
+            from belated.cli.ledger.export import export as write
         id = id_of(found, problem)
         with refusing("FILE"):
             count = write(found, file, problem=id, parquet=format is Format.PARQUET)
@@ -133,7 +133,7 @@ def format_of(file: Path) -> Format:
 def opened(url: str, hint: str) -> "Watched":
     """The ledger that is there, or a sentence about why not."""
     require()
-    from belated.cli.watched import open_existing
+    from belated.cli.ledger.existing_ledger import open_existing
 
     with failing(), refusing(hint):
         return open_existing(url)
@@ -147,7 +147,7 @@ def require() -> None:
 
 def copied(source: "Watched", url: str, hint: str) -> "Copied":
     """A copy, or a sentence about why not."""
-    from belated.cli.ledger_copy import copy_to
+    from belated.cli.ledger.copy import copy_to
 
     with failing(), refusing(hint):
         return copy_to(source, url)
@@ -199,6 +199,6 @@ def complain(faults: list[str]) -> None:
 def url_of(file: Path) -> str:
     """The address of a backup."""
     require()
-    from belated.cli.ledger_copy import sqlite
+    from belated.cli.ledger.copy import sqlite
 
     return sqlite(file)

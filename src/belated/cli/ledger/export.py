@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from belated.cli.count import Count
-from belated.cli.fresh import fresh
-from belated.cli.watched import Watched
+from belated.cli.ledger.existing_ledger import Watched
+from belated.cli.support.output_files import fresh
 from belated.online import schema
 from belated.online.events import Event
 from belated.service.export import COLUMNS, line, write_parquet

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from belated.simulation.progress import Pace, Progress
+from belated.progress import Pace, Progress
 
 
 class Clock:
