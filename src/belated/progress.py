@@ -1,120 +1,44 @@
-"""How far long work has come: a bar on a terminal, now and then a line elsewhere."""
+"""Progress display of long work: a bar on a terminal, a line every few seconds elsewhere."""
 
+import math
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-QUIET = 2.0
-"""Seconds before anything is shown, so that nothing flashes for short work."""
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
 
-BETWEEN_LINES = 5.0
-"""Seconds between two lines, at least."""
+SHOW_AFTER_S: Final = 2.0
+"""Seconds before anything is shown, so that nothing flashes up for short work."""
 
+BAR_EVERY_S: Final = 0.1
+"""Minimum number of seconds between two updates of the bar."""
 
-@dataclass(frozen=True)
-class Pace:
-    """Episodes played, of how many, in how many seconds."""
+LINE_EVERY_S: Final = 5.0
+"""Minimum number of seconds between two lines."""
 
-    done: int
-    total: int
-    seconds: float
-
-    @property
-    def percent(self) -> int:
-        """Rounded down: 100 means that everything is done."""
-        return 100 * self.done // self.total
-
-    @property
-    def rate(self) -> str:
-        """Episodes per second, so far."""
-        return f"{self.done / self.seconds if self.seconds > 0 else 0:,.0f} episodes/s"
-
-    @property
-    def left(self) -> str:
-        """The time left at this rate."""
-        if self.done == 0:
-            return "-:-- left"
-        return f"{clock_face(self.seconds * (self.total - self.done) / self.done)} left"
-
-
-def clock_face(seconds: float) -> str:
-    """Hours, minutes and seconds.
-
-    >>> clock_face(7), clock_face(3725.2)
-    ('0:07', '1:02:05')
-    """
-    minutes, s = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{s:02}" if hours else f"{minutes}:{s:02}"
-
-
-class Face(Protocol):
-    """Where progress shows."""
-
-    def show(self, pace: Pace) -> None:
-        """Show how far it is."""
-
-    def close(self, pace: Pace) -> None:
-        """Show how far it came."""
-
-
-class Bar:
-    """A bar that redraws itself in place and goes when the work is over."""
-
-    def __init__(self, title: str, pace: Pace) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[rate]}, {task.fields[left]}"),
-            console=Console(stderr=True),
-            auto_refresh=False,
-            transient=True,
-        )
-        self.task = self.progress.add_task(title, total=pace.total, rate="", left="")
-        self.progress.start()
-
-    def show(self, pace: Pace) -> None:
-        self.progress.update(
-            self.task, completed=pace.done, rate=pace.rate, left=pace.left, refresh=True
-        )
-
-    def close(self, pace: Pace) -> None:
-        self.progress.stop()
-
-
-class Lines:
-    """A line every few seconds, for logs, and one at the end."""
-
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self.next = 0.0
-
-    def show(self, pace: Pace) -> None:
-        if pace.seconds >= self.next:
-            self.next = pace.seconds + BETWEEN_LINES
-            self.say(
-                f"{pace.done:,} of {pace.total:,} episodes, {pace.percent}%, "
-                f"{pace.rate}, {pace.left}"
-            )
-
-    def close(self, pace: Pace) -> None:
-        self.say(f"{pace.done:,} episodes in {clock_face(pace.seconds)}, {pace.rate}")
-
-    def say(self, text: str) -> None:
-        print(f"{self.title}: {text}", file=sys.stderr, flush=True)
+T = TypeVar("T")
 
 
 class Progress:
-    """Shows how far the work within a `with` has come.
+    """Context manager that shows on stderr how much of the work inside it is done.
 
-    `shown` is True from the start, False never, and None once the work has lasted two seconds.
+    Parameters
+    ----------
+    title : str
+        Name of the work, shown in front of the numbers.
+    total : int
+        Expected number of units.
+    unit : str
+        Plural of the counted thing, such as "episodes" or "rows".
+    shown : bool or None
+        True shows progress from the start, False never, None once the work has lasted
+        `SHOW_AFTER_S` seconds.
+    clock : callable
+        Function that returns the current time in seconds.
     """
 
     def __init__(
@@ -122,28 +46,54 @@ class Progress:
         title: str,
         *,
         total: int,
-        shown: bool | None,
+        unit: str = "episodes",
+        shown: bool | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.title = title
         self.total = total
-        self.shown = shown
-        self.clock = clock
-        self.face: Face | None = None
+        self.unit = unit
+        self.done = 0
+        self._clock = clock
+        self._next_s = SHOW_AFTER_S if shown is None else (0.0 if shown else math.inf)
+        self._visible = False
+        self._bar: tuple[RichProgress, TaskID] | None = None
 
     def __enter__(self) -> Self:
-        self.began = self.clock()
+        self._start = self._clock()
         self.update(0)
         return self
 
     def update(self, done: int) -> None:
-        """So many episodes have been played by now."""
-        self.pace = Pace(done, self.total, self.clock() - self.began)
-        if self.face is None and (self.shown or (self.shown is None and self.pace.seconds > QUIET)):
-            terminal = sys.stderr.isatty()
-            self.face = Bar(self.title, self.pace) if terminal else Lines(self.title)
-        if self.face is not None:
-            self.face.show(self.pace)
+        """Set the number of finished units to `done`."""
+        self.done = done
+        seconds = self._clock() - self._start
+        if seconds < self._next_s:
+            return
+        if not self._visible:
+            self._visible = True
+            self._bar = _start_bar(self.title, self.total) if sys.stderr.isatty() else None
+        shown = min(done, self.total)
+        rate = format_rate(shown, seconds, self.unit)
+        left = f"{format_duration(seconds * (self.total / shown - 1)) if shown else '-:--'} left"
+        if self._bar is not None:
+            self._next_s = seconds + BAR_EVERY_S
+            bar, task = self._bar
+            bar.update(task, completed=shown, text=f"{rate}, {left}", refresh=True)
+        else:
+            self._next_s = seconds + LINE_EVERY_S
+            percent = 100 * shown // max(self.total, 1)  # rounded down: 100 % means done
+            self._print(f"{shown:,} of {self.total:,} {self.unit}, {percent}%, {rate}, {left}")
+
+    def advance(self, units: int = 1) -> None:
+        """Add `units` to the number of finished units."""
+        self.update(self.done + units)
+
+    def track(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield each of `items`, counting it as one finished unit."""
+        for item in items:
+            self.advance()
+            yield item
 
     def __exit__(
         self,
@@ -151,5 +101,63 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self.face is not None:
-            self.face.close(self.pace)
+        if self._bar is not None:
+            self._bar[0].stop()
+        elif self._visible:
+            seconds = self._clock() - self._start
+            rate = format_rate(self.done, seconds, self.unit)
+            self._print(f"{self.done:,} {self.unit} in {format_duration(seconds)}, {rate}")
+
+    def _print(self, text: str) -> None:
+        print(f"{self.title}: {text}", file=sys.stderr, flush=True)
+
+
+def format_duration(seconds: float) -> str:
+    """Return `seconds` as hours, minutes and seconds.
+
+    >>> format_duration(7), format_duration(3725.2)
+    ('0:07', '1:02:05')
+    """
+    minutes, s = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{s:02}" if hours else f"{minutes}:{s:02}"
+
+
+def format_rate(done: int, seconds: float, unit: str) -> str:
+    """Return the mean rate of work as text.
+
+    Parameters
+    ----------
+    done : int
+        Number of finished units.
+    seconds : float
+        Time they took; 0 gives a rate of 0.
+    unit : str
+        Plural of the counted thing.
+
+    Returns
+    -------
+    str
+        Such as "1,250 episodes/s".
+    """
+    return f"{done / seconds if seconds > 0 else 0:,.0f} {unit}/s"
+
+
+def _start_bar(title: str, total: int) -> "tuple[RichProgress, TaskID]":
+    """Start a bar that disappears at the end, and return it with its only task."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as RichProgress
+
+    bar = RichProgress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[text]}"),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+    )
+    task = bar.add_task(title, total=total, text="")
+    bar.start()
+    return bar, task

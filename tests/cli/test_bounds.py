@@ -67,21 +67,24 @@ def test_the_answer_is_said_in_sentences():
         "Delay costs more than learning, by the order of active with every base; "
         "lazy with every base; multi-instance with every base." in text
     )
-    assert "The least order is that of multi-instance with ucbvi-bf, 8.2e+06;" in text
+    assert "The smallest order is that of multi-instance with ucbvi-bf, 8.2e+06;" in text
     assert "No learner beats the order 4e+05" in text
     assert "ucrl2 1.79, ucrl2b inf" in text
     assert "(inf is active updating)" in text
-    assert "tau_max = E[tau] = 300, the least it can be" in text
+    assert "tau_max = E[tau] = 300, the smallest possible value" in text
 
 
 def test_numbers_that_say_nothing_are_called_vacuous():
-    assert "Every total is vacuous: it is above K H = 3,000,000, all that" in call(*ASKED).stdout
+    assert "Every total is vacuous: it is above K H = 3,000,000, the maximum" in call(*ASKED).stdout
     long = call(*TINY, "--episodes", 10**4).stdout
-    assert "Every bound is vacuous (*): it is above K H = 20,000, all that" in long
+    assert "Every bound is vacuous (*): it is above K H = 20,000, the maximum" in long
     longer = call(*TINY, "--episodes", 10**6).stdout
     stars = sum("e+" in line and "*" in line for line in longer.splitlines())
     assert 0 < stars < 14
-    assert f"Vacuous (*) are {stars} of 14 bounds: above K H = 2,000,000, all that" in longer
+    assert (
+        f"Vacuous (*) are {stars} of 14 bounds: they are above K H = 2,000,000, the maximum"
+        in longer
+    )
     longest = call(*TINY, "--episodes", 10**12).stdout
     assert "No bound is vacuous: each is below K H = 2,000,000,000,000" in longest
     assert "*" not in longest
@@ -99,7 +102,7 @@ def test_what_dominates_is_listed_where_it_depends():
 def test_alpha_and_the_longest_delay_are_taken():
     text = call(*ASKED, "--alpha", 2.5, "--longest-delay", 4000).stdout
     assert "lazy, alpha 2.5" in text
-    assert "the least it can be" not in text
+    assert "the smallest possible value" not in text
     explicit = theory.explicit_exploration(Shape(30, 2, 30), episodes=100_000, longest_delay=4000)
     assert f"{explicit.delay:.2g}  {explicit.total:.2g}" in text
 
@@ -154,7 +157,7 @@ def test_a_picture_is_drawn_where_it_is_wanted(name, tmp_path):
         (["--actions", -1], "--actions", "actions is -1; it must be at least 1."),
         (["--horizon", 0], "--horizon", "horizon is 0; it must be at least 1."),
         (["--episodes", 0], "--episodes", "episodes is 0; it must be at least 1."),
-        (["--states", 10**10], "--states", "states is 10000000000; it must be at most 1,000,000"),
+        (["--states", 10**10], "--states", "states must be at most 1,000,000,000, got 10000000000"),
         (["--mean-delay", -1], "--mean-delay", "mean_delay is -1.0; it must be at least 0."),
         (["--mean-delay", "nan"], "--mean-delay", "mean_delay is nan; it must be at least 0."),
         (["--alpha", 0.5], "--alpha", "alpha is 0.5; it must be at least 1"),

@@ -89,7 +89,7 @@ def test_ctrl_c_ends_it_in_order_and_a_store_is_kept(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     *_, first, _, kept = out.splitlines()
-    assert kept == f"All of it is kept in {store}."
+    assert kept == f"Everything is stored in {store}."
     with Ledger.open(store) as ledger:
         clinic = ledger.problem("clinic")
         assert clinic is not None
@@ -110,13 +110,13 @@ def test_another_port_is_taken_where_none_was_asked_for(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr(command, "PORT", port)
-        with command.somewhere(None) as free:
+        monkeypatch.setattr(command, "DEFAULT_PORT", port)
+        with command.open_demo_listener(None) as free:
             other = free.getsockname()[1]
         assert other != port
-        assert capsys.readouterr().out == f"Port {port} is taken; this is at {other}.\n"
-        with pytest.raises(typer.BadParameter, match="cannot be listened at"):
-            command.somewhere(port)
+        assert capsys.readouterr().out == f"Port {port} is in use; using {other} instead.\n"
+        with pytest.raises(typer.BadParameter, match="cannot listen on"):
+            command.open_demo_listener(port)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_store_with_another_clinic_is_refused(store: str) -> None:
         ledger.define(other)
     said = typed("--store", store, "--port", "0")
     assert said.exit_code == 1
-    assert "The demo cannot go on: " in said.output
+    assert "The demo cannot continue: " in said.output
 
 
 @pytest.mark.parametrize(

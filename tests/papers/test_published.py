@@ -13,7 +13,7 @@ from belated.papers.howson2021.published import (
     PUBLISHED,
     compare,
     reading_error,
-    summary,
+    summarize,
 )
 from made_up_runs import MadeUp
 
@@ -80,7 +80,7 @@ def test_equal_numbers_have_no_error():
     assert len(found) == sum(states in (5, 10) for states, *_ in PUBLISHED) + 1
     cells = [one for one in found if one.kind == "final"]
     assert all(one.error == 0 and one.seeds == 3 and one.comparable for one in cells)
-    told = summary(cells)
+    told = summarize(cells)
     assert told.cells == len(cells)
     assert told.overall == 0
     assert told.by_chain == {5: 0, 10: 0}
@@ -96,7 +96,7 @@ def test_errors_are_relative_to_the_published_number_and_averaged_without_their_
     found = compare(*replace(EXACT, regret=regret, chains=(5,)).make())
     for one in found:
         assert one.error == pytest.approx(0.1 if one.updater == "active" else -0.2)
-    told = summary(found)
+    told = summarize(found)
     expected = {"active": 0.1, "lazy:100": 0.2, "lazy:10": 0.2, "lazy:1": 0.2}
     assert told.by_learner == pytest.approx(expected)
     count = sum(one.updater == "active" for one in found)
@@ -122,12 +122,12 @@ def test_runs_of_another_length_are_shown_but_not_summed_up():
     runs, curves = replace(EXACT, chains=(5, 20), episodes=10_000).make()
     found = compare(runs, curves)
     assert {one.states: one.comparable for one in found} == {5: True, 20: False}
-    assert set(summary(found).by_chain) == {5}
+    assert set(summarize(found).by_chain) == {5}
     assert EPISODES == {5: 10_000, 10: 10_000, 20: 100_000, 30: 100_000}
 
 
 def test_nothing_to_compare_has_no_mean():
-    told = summary([])
+    told = summarize([])
     assert told.cells == 0
     assert math.isnan(told.overall)
 
@@ -164,7 +164,7 @@ def test_plateaus_are_compared_after_exploration():
     for one in found:
         assert one.error == pytest.approx(0.05)
         assert one.comparable
-    told = summary(found)
+    told = summarize(found)
     assert (told.cells, told.plateaus) == (0, 4)
     assert told.plateau == told.worst_plateau == pytest.approx(0.05)
 

@@ -1,6 +1,6 @@
-"""`belated ledger`: whether it is sound, and how to keep it safe.
+"""Commands of `belated ledger`.
 
-Exit codes: 0 done and sound, 1 something is wrong with the ledger or the database, 2 wrong usage.
+Exit codes: 0 success, 1 a fault in the ledger or the database, 2 wrong usage.
 """
 
 from enum import StrEnum
@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from belated.cli.serve import hidden
-from belated.cli.support.errors import failing, refusing
-from belated.cli.token import DEFAULT, Store
+from belated.cli.support.errors import database_errors, usage_errors
+from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, sqlite_url
 
 if TYPE_CHECKING:
-    from belated.cli.ledger.copy import Copied
-    from belated.cli.ledger.existing_ledger import Watched
-    from belated.cli.ledger.verify import Checked
+    from belated.cli.ledger.existing_ledger import ExistingLedger
 
 ledger = typer.Typer(
     name="ledger",
@@ -25,180 +22,195 @@ ledger = typer.Typer(
     rich_markup_mode=None,
 )
 
-Problem = Annotated[str | None, typer.Option(help="One problem alone; all if left out.")]
+ProblemOption = Annotated[
+    str | None, typer.Option(help="Name of a single problem; by default all problems.")
+]
 
 
 class Format(StrEnum):
-    """What an export is written as."""
+    """File formats of an export."""
 
     NDJSON = "ndjson"
     PARQUET = "parquet"
 
 
 @ledger.command()
-def verify(store: Store = DEFAULT, problem: Problem = None) -> None:
-    """Compute everything from the events anew, and compare it with what is stored.
+def verify(store: StoreOption = DEFAULT_STORE, problem: ProblemOption = None) -> None:
+    """Recompute everything from the events, and compare it with what is stored.
 
-    Leaves with 0 if the ledger is sound, and with 1 and a sentence for each fault if it is not.
+    The exit code is 0 if the ledger is sound, and 1 if it has faults, which are printed.
+
+    Example: belated ledger verify --store sqlite:///belated.db
     """
-    with opened(store, "--store") as found, failing():
-        from belated.cli.ledger.verify import check
+    with open_existing(store, "--store") as found, database_errors():
+        from belated.cli.ledger.verify import verify_ledger
 
-        tell(check(found, found.names(), problem=id_of(found, problem)))
+        result = verify_ledger(found, problem=find_problem(found, problem))
+    faults = list(result.faults)
+    for verdict in result.verdicts:
+        outcome = "sound" if verdict.sound else "not sound"
+        typer.echo(f"{verdict.problem}: {verdict.events:,} events, {outcome}.")
+        for note in verdict.unsettled:
+            typer.echo(f"{verdict.problem}: {note}")
+        faults += [f"{verdict.problem}: {fault}" for fault in verdict.faults]
+    typer.echo(f"Digest of all events: {result.digest}.")
+    exit_with_faults(faults)
 
 
 @ledger.command()
 def backup(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A new file; it will be a ledger in SQLite.")
+        Path, typer.Argument(metavar="FILE", help="New file for the backup, a SQLite ledger.")
     ],
-    store: Store = DEFAULT,
+    store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Copy a ledger to a new file, while it is in use or not, and compare the two.
+    """Copy a ledger to a new SQLite file, and compare the two; the ledger may be in use.
 
-    It holds all that the ledger holds of people: keep it as safe.
+    The backup contains all personal data of the ledger: protect it equally well.
+
+    Example: belated ledger backup backup.db --store sqlite:///belated.db
     """
-    with opened(store, "--store") as found:
-        say(copied(found, url_of(file), "FILE"), f"{file}")
+    with open_existing(store, "--store") as found:
+        copy_existing(found, file_url(file), "FILE", shown=f"{file}")
 
 
 @ledger.command()
 def restore(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="What `belated ledger backup` made.")
+        Path, typer.Argument(metavar="FILE", help="Backup made by `belated ledger backup`.")
     ],
-    store: Store = DEFAULT,
+    store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Copy a backup to a database in which there is no ledger yet, and compare the two.
+    """Copy a backup to a database that has no ledger yet, and compare the two.
 
-    What was withdrawn and which tokens were revoked since the backup was made, it does not know:
-    do that again before the service is started.
+    Withdrawals and revoked tokens since the backup are not in it: repeat them before you start
+    the service.
+
+    Example: belated ledger restore backup.db --store sqlite:///belated.db
     """
-    with opened(url_of(file), "FILE") as found:
-        say(copied(found, store, "--store"), hidden(store))
+    with open_existing(file_url(file), "FILE") as found:
+        copy_existing(found, store, "--store")
 
 
 @ledger.command()
 def copy(
-    source: Annotated[str, typer.Option("--from", help="The ledger to copy.")],
-    target: Annotated[str, typer.Option("--to", help="A database in which there is none yet.")],
+    source: Annotated[str, typer.Option("--from", help="Address of the ledger to copy.")],
+    target: Annotated[
+        str, typer.Option("--to", help="Address of a database that has no ledger yet.")
+    ],
 ) -> None:
     """Copy a ledger to another database, such as from SQLite to PostgreSQL, and compare the two.
 
-    Stop the service first: what comes in meanwhile is not in the copy.
+    Stop the service first: the copy does not contain requests that arrive meanwhile.
+
+    Example: belated ledger copy --from sqlite:///belated.db --to postgresql://user@host/database
     """
-    with opened(source, "--from") as found:
-        say(copied(found, target, "--to"), hidden(target))
+    with open_existing(source, "--from") as found:
+        copy_existing(found, target, "--to")
 
 
 @ledger.command()
 def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the events.")],
     format: Annotated[
-        Format | None, typer.Option(help="Lines of JSON, or Parquet; by default as FILE ends.")
+        Format | None,
+        typer.Option(help="Lines of JSON or Parquet; by default according to FILE's suffix."),
     ] = None,
-    store: Store = DEFAULT,
-    problem: Problem = None,
+    store: StoreOption = DEFAULT_STORE,
+    problem: ProblemOption = None,
 ) -> None:
-    """Write the events to a new file: lines of JSON, or Parquet if its name ends in .parquet.
+    """Write the events to a new file, as lines of JSON, or as Parquet if it ends in .parquet.
 
-    Of what was withdrawn it is told only that it was there.
+    Withdrawn events are listed without their content.
+
+    Example: belated ledger export events.parquet --problem clinic
     """
-    with refusing("FILE"):
-        format = format or format_of(file)
-    with opened(store, "--store") as found, failing():
-        with refusing():
-            from belated.cli.ledger.export import export as write
-        id = id_of(found, problem)
-        with refusing("FILE"):
-            count = write(found, file, problem=id, parquet=format is Format.PARQUET)
+    with usage_errors("FILE"):
+        format = format or format_from_suffix(file)
+    with open_existing(store, "--store") as found, database_errors():
+        with usage_errors():
+            from belated.cli.ledger.export import export_events
+        id = find_problem(found, problem)
+        with usage_errors("FILE"):
+            count = export_events(found, file, problem=id, parquet=format is Format.PARQUET)
     typer.echo(f"Wrote {count:,} events to {file}, as {format.value}.")
 
 
-def format_of(file: Path) -> Format:
-    """What a name promises.
+def format_from_suffix(file: Path) -> Format:
+    """Return the format that the suffix of `file` stands for.
 
-    >>> format_of(Path("events.parquet")).value
+    >>> format_from_suffix(Path("events.parquet")).value
     'parquet'
     """
-    endings = {".parquet": Format.PARQUET, "": Format.NDJSON}
-    endings |= dict.fromkeys((".ndjson", ".jsonl", ".json"), Format.NDJSON)
-    if file.suffix.lower() not in endings:
-        raise ValueError(
-            f"{file} ends in {file.suffix}; it must end in .ndjson or .parquet, or give --format."
-        )
-    return endings[file.suffix.lower()]
+    suffix = file.suffix.lower()
+    if suffix == ".parquet":
+        return Format.PARQUET
+    if suffix in ("", ".ndjson", ".jsonl", ".json"):
+        return Format.NDJSON
+    raise ValueError(f"{file} must end in .ndjson or .parquet, got {file.suffix}; or use --format.")
 
 
-def opened(url: str, hint: str) -> "Watched":
-    """The ledger that is there, or a sentence about why not."""
-    require()
-    from belated.cli.ledger.existing_ledger import open_existing
+def open_existing(url: str, option: str) -> "ExistingLedger":
+    """Return the existing ledger at `url`; if it fails, exit with an error about `option`."""
+    require_database_packages()
+    from belated.cli.ledger.existing_ledger import open_existing_ledger
 
-    with failing(), refusing(hint):
-        return open_existing(url)
+    with database_errors(), usage_errors(option):
+        return open_existing_ledger(url)
 
 
-def require() -> None:
-    """Leave if what ledgers need is not installed, with the sentence that tells how to."""
-    with refusing():
+def require_database_packages() -> None:
+    """Exit with a usage error that names the extra to install if packages are missing."""
+    with usage_errors():
         import belated.online  # noqa: F401
 
 
-def copied(source: "Watched", url: str, hint: str) -> "Copied":
-    """A copy, or a sentence about why not."""
+def file_url(file: Path) -> str:
+    """Return the address of the SQLite ledger `file`."""
+    require_database_packages()
+    return sqlite_url(file)
+
+
+def copy_existing(
+    source: "ExistingLedger", url: str, option: str, *, shown: str | None = None
+) -> None:
+    """Copy a ledger, print the number of rows, and exit with code 1 if the copy has faults.
+
+    Parameters
+    ----------
+    source : ExistingLedger
+        The ledger to copy.
+    url : str
+        Address of the copy.
+    option : str
+        Option or argument that `url` comes from, for errors.
+    shown : str or None
+        Address of the copy as it is printed; None for `url` without its password.
+    """
     from belated.cli.ledger.copy import copy_to
 
-    with failing(), refusing(hint):
-        return copy_to(source, url)
+    with database_errors(), usage_errors(option):
+        result = copy_to(source, url)
+    rows = ", ".join(f"{count:,} {name}" for name, count in result.rows.items())
+    typer.echo(f"{shown or hide_password(url)} has the same rows: {rows}.")
+    typer.echo(f"Digest of all events: {result.digest}, the same in both.")
+    exit_with_faults(result.faults)
 
 
-def id_of(found: "Watched", problem: str | None) -> int | None:
-    """The id of the problem of this name."""
-    names = found.names()
-    for id, name in names.items():
-        if name == problem:
-            return id
-    if problem is not None:
-        there = ", ".join(names.values()) or "none"
+def find_problem(found: "ExistingLedger", name: str | None) -> int | None:
+    """Return the id of the problem `name` in the ledger `found`; None if `name` is None."""
+    ids = {problem: id for id, problem in found.names().items()}
+    if name is not None and name not in ids:
+        known = ", ".join(ids) or "none"
         raise typer.BadParameter(
-            f"problem is {problem!r}; there is {there}.", param_hint="'--problem'"
+            f"There is no problem {name!r}; problems are: {known}.", param_hint="'--problem'"
         )
-    return None
+    return None if name is None else ids[name]
 
 
-def tell(found: "Checked") -> None:
-    """Say what was found; leave with 1 if something is wrong."""
-    faults = list(found.faults)
-    for verdict in found.verdicts:
-        what = "sound" if verdict.sound else "not sound"
-        typer.echo(f"{verdict.problem}: {verdict.events:,} events, {what}.")
-        for sentence in verdict.unsettled:
-            typer.echo(f"{verdict.problem}: {sentence}")
-        faults += [f"{verdict.problem}: {fault}" for fault in verdict.faults]
-    typer.echo(f"The digest of all events is {found.digest}.")
-    complain(faults)
-
-
-def say(found: "Copied", where: str) -> None:
-    """Say what was copied; leave with 1 if something was wrong with it before."""
-    rows = ", ".join(f"{count:,} {name}" for name, count in found.rows.items())
-    typer.echo(f"{where} has the same rows: {rows}.")
-    typer.echo(f"The digest of all events is {found.digest}, as it was.")
-    complain(found.faults)
-
-
-def complain(faults: list[str]) -> None:
-    """Leave with 1 if there are any."""
+def exit_with_faults(faults: list[str]) -> None:
+    """Print `faults` on stderr and exit with code 1; return if there are none."""
     for fault in faults:
         typer.echo(fault, err=True)
     if faults:
         raise typer.Exit(1)
-
-
-def url_of(file: Path) -> str:
-    """The address of a backup."""
-    require()
-    from belated.cli.ledger.copy import sqlite
-
-    return sqlite(file)

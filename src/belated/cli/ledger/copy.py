@@ -1,78 +1,73 @@
-"""A copy of a ledger in another database, compared with what it was made from."""
+"""Copy of a ledger in another database, compared with the original."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from belated.cli.count import Count
-from belated.cli.ledger.existing_ledger import Watched
-from belated.cli.support.output_files import fresh
+from belated.cli.ledger.existing_ledger import ExistingLedger
+from belated.cli.support.output_files import new_file
+from belated.cli.support.stores import sqlite_url
 from belated.online import schema
 from belated.online.copying import copy
 from belated.online.store import parse_url
+from belated.progress import Progress
 
-JOURNALS = ("-wal", "-journal")
-"""What SQLite would take for the last words of a file of that name, whoever wrote them."""
+JOURNAL_SUFFIXES: Final = ("-wal", "-journal")
+"""Suffixes of files whose content SQLite would apply to a database of that name."""
 
 
 @dataclass(frozen=True)
-class Copied:
-    """What a copy holds."""
+class LedgerCopy:
+    """Content of a copy."""
 
     rows: dict[str, int]
-    """How many, by table."""
+    """Number of rows by table."""
     digest: str
+    """Digest of all events."""
     faults: list[str]
-    """What is wrong with it, as it was with the ledger."""
+    """Faults of the copy, which are those of the original."""
 
 
-def copy_to(source: Watched, url: str) -> Copied:
-    """Copy a ledger to a SQLite file that is not there yet, or to a PostgreSQL without a ledger."""
+def copy_to(source: ExistingLedger, url: str) -> LedgerCopy:
+    """Copy the ledger `source` to the address `url`, and return what was copied.
+
+    `url` is a new SQLite file, or a PostgreSQL database without a ledger.
+    """
     address = parse_url(url)
     if address.get_backend_name() == "postgresql":
-        with Watched.open(url) as target:
-            return compared(source, target)
+        with ExistingLedger.open(url) as target:
+            return copy_and_check(source, target)
     file = address.database
     if address.query or file in (None, "", ":memory:"):
         raise ValueError(
-            f"{address} is no plain file; it must be an address such as sqlite:///belated.db."
+            f"{address} must be the address of a plain file, such as sqlite:///belated.db."
         )
-    with fresh(Path(str(file)), beside=JOURNALS) as part, Watched.open(sqlite(part)) as target:
-        found = compared(source, target)
-        # or the last rows stay in a journal, which is left behind
+    with (
+        new_file(Path(str(file)), companions=JOURNAL_SUFFIXES) as part,
+        ExistingLedger.open(sqlite_url(part)) as target,
+    ):
+        result = copy_and_check(source, target)
+        # Otherwise the last rows stay in a journal, which is not moved with the file.
         if not target.store.scrub(patient=True):
-            raise RuntimeError(f"{file} could not be finished.")
-        return found
+            raise RuntimeError(f"{file} could not be completed.")
+        return result
 
 
-def compared(source: Watched, target: Watched) -> Copied:
-    """Copy, and look at every event of the copy."""
+def copy_and_check(source: ExistingLedger, target: ExistingLedger) -> LedgerCopy:
+    """Copy all rows of `source` to `target`, check every event, and return what was copied."""
     tables = schema.metadata.sorted_tables
-    total = sum(source.size(table) for table in tables) + 2 * source.size(schema.events)
-    with Count("Copying", total) as count:
-        count_rows(target, count)
+    total = sum(map(source.count_rows, tables)) + 2 * source.count_rows(schema.events)
+    with Progress("Copying", total=total, unit="rows") as progress:
+
+        @sa.event.listens_for(target.store.writer, "after_cursor_execute")
+        def count_inserts(
+            connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool
+        ) -> None:
+            if context is not None and context.isinsert:
+                progress.advance(len(context.compiled_parameters))
+
         rows = copy(source, target)
-        target.count = count
-        return Copied(rows, target.digest(), target.faults())
-
-
-def count_rows(target: Watched, count: Count) -> None:
-    """Count the rows that are written."""
-
-    @sa.event.listens_for(target.store.writer, "after_cursor_execute")
-    def written(
-        connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool
-    ) -> None:
-        if context is not None and context.isinsert:
-            count.add(len(context.compiled_parameters))
-
-
-def sqlite(path: Path) -> str:
-    """The address of a SQLite file.
-
-    >>> sqlite(Path("ledgers/may?.db"))
-    'sqlite:///ledgers/may%3F.db'
-    """
-    return sa.URL.create("sqlite", database=str(path)).render_as_string()
+        target.progress = progress
+        return LedgerCopy(rows, target.digest(), target.faults())

@@ -1,42 +1,68 @@
-"""Exports of a ledger: its events in a file, as lines of JSON or as Parquet."""
+"""Export of a ledger's events to a file, as lines of JSON or as Parquet."""
 
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from belated.cli.count import Count
-from belated.cli.ledger.existing_ledger import Watched
-from belated.cli.support.output_files import fresh
+from belated.cli.ledger.existing_ledger import ExistingLedger
+from belated.cli.support.output_files import new_file
 from belated.online import schema
 from belated.online.events import Event
+from belated.progress import Progress
 from belated.service.export import COLUMNS, line, write_parquet
 
 
-def export(ledger: Watched, path: Path, *, problem: int | None, parquet: bool) -> int:
-    """Write the events of a problem, or of all, to a new file; returns how many."""
-    names = ledger.names()
-    with fresh(path) as part, Count("Exporting", ledger.size(schema.events, problem)) as count:
-        ledger.count = count
+def export_events(ledger: ExistingLedger, path: Path, *, problem: int | None, parquet: bool) -> int:
+    """Write the events of a ledger to a new file.
+
+    Parameters
+    ----------
+    ledger : ExistingLedger
+        The ledger.
+    path : Path
+        The new file.
+    problem : int or None
+        Id of the only problem to export; None for all.
+    parquet : bool
+        Write Parquet instead of lines of JSON.
+
+    Returns
+    -------
+    int
+        Number of events.
+    """
+    total = ledger.count_rows(schema.events, problem)
+    with new_file(path) as part, Progress("Exporting", total=total, unit="rows") as progress:
+        ledger.progress = progress
         lines = part.with_suffix(".ndjson") if parquet else part
-        longest = write_lines(lines, ledger.events(problem), names)
+        longest = write_lines(lines, ledger.events(problem), ledger.names())
         if parquet:
             write_parquet(lines, part, longest, columns={"problem": "VARCHAR", **COLUMNS})
-        return count.done
+        return progress.done
 
 
 def write_lines(path: Path, events: Iterable[Event], names: Mapping[int, str]) -> int:
-    """An event on each line, as the service tells of it and with its problem; returns the
-    longest line's length."""
+    """Write one line of JSON for each event.
+
+    Parameters
+    ----------
+    path : Path
+        File to write, readable by its owner only.
+    events : iterable of Event
+        The events.
+    names : mapping
+        Name of each problem by its id.
+
+    Returns
+    -------
+    int
+        Length of the longest line in bytes.
+    """
     longest = 0
-    with open(path, "wb", opener=private) as out:
+    with open(path, "wb", opener=lambda file, flags: os.open(file, flags, 0o600)) as out:
         for event in events:
-            # a name holds nothing that JSON would escape
+            # The name of a problem contains nothing that JSON would escape.
             text = f'{{"problem": "{names[event.problem]}", {line(event)[1:]}'.encode()
             longest = max(longest, len(text))
             out.write(text)
     return longest
-
-
-def private(path: str, flags: int) -> int:
-    """Open a file for its owner alone."""
-    return os.open(path, flags, 0o600)

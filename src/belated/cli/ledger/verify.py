@@ -1,50 +1,68 @@
-"""Whether a ledger is sound: its events, and all that was made of them."""
+"""Verification of a ledger: its events, and everything computed from them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from belated.cli.count import Count
-from belated.cli.ledger.existing_ledger import Watched
+from belated.cli.ledger.existing_ledger import ExistingLedger
 from belated.online import schema
 from belated.online.verify import Verdict, verify
+from belated.progress import Progress
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What was found."""
+class Verification:
+    """Result of a verification."""
 
     digest: str
-    """Of all events that were looked at."""
+    """Digest of all events that were read."""
     faults: list[str]
-    """What is wrong with the ledger as a whole."""
+    """Faults of the ledger as a whole."""
     verdicts: list[Verdict]
-    """What came of each problem; what is told of the whole is left out."""
+    """Result for each problem, without the faults of the ledger as a whole."""
 
 
-def check(ledger: Watched, names: Mapping[int, str], *, problem: int | None) -> Checked:
-    """Recompute one problem from nothing, or all of them and look at the whole as well."""
+def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verification:
+    """Recompute one problem of `ledger`, or, if `problem` is None, all and the ledger as a whole.
+
+    `problem` is the id of the problem. Returns the faults that were found.
+    """
     passes = 3 if problem is None else 2
-    with Count("Verifying", passes * ledger.size(schema.events, problem)) as count:
-        ledger.count = count
+    total = passes * ledger.count_rows(schema.events, problem)
+    with Progress("Verifying", total=total, unit="rows") as ledger.progress:
         faults = ledger.faults() if problem is None else []
         digest = ledger.digest(problem)
-        verdicts = [judged(ledger, id, name) for id, name in names.items() if problem in (None, id)]
+        verdicts = [
+            verify_problem(ledger, id, name)
+            for id, name in ledger.names().items()
+            if problem in (None, id)
+        ]
     for verdict in verdicts:
         verdict.faults = [fault for fault in verdict.faults if fault not in faults]
-    return Checked(digest, faults, verdicts)
+    return Verification(digest, faults, verdicts)
 
 
-def judged(ledger: Watched, id: int, name: str) -> Verdict:
-    """Verify a problem; one that cannot even be read is at fault."""
+def verify_problem(ledger: ExistingLedger, id: int, name: str) -> Verdict:
+    """Verify one problem; a problem that cannot be read has that as its fault.
+
+    Parameters
+    ----------
+    ledger : ExistingLedger
+        The ledger.
+    id, name : int, str
+        Id and name of the problem.
+
+    Returns
+    -------
+    Verdict
+        The faults of the problem.
+    """
     try:
         problem = ledger.problem(id)
         if problem is None:
-            return Verdict(name, faults=["The event that defined it is not there."])
+            return Verdict(name, faults=["The event that defines the problem is missing."])
         return verify(ledger, problem)
     except SQLAlchemyError:
         raise
     except Exception as error:
-        reason = f"It cannot be read: {type(error).__name__}: {error}"
-        return Verdict(name, faults=[reason])
+        return Verdict(name, faults=[f"Cannot be read: {type(error).__name__}: {error}"])

@@ -1,145 +1,191 @@
-"""What the theory promises, as a table and in sentences."""
+"""Tables and sentences of `belated bounds`."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from belated.cli.support.tables import numbers
+from belated.cli.support.tables import build_table
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from belated.cli.bounds import Asked
+    from belated.episode import Shape
     from belated.theory.comparison import Promise
     from belated.theory.regret import Regret
 
-LONG = 10**18
-"""More episodes than anyone plays."""
+MAX_EPISODES: Final = 10**18
+"""Largest number of episodes that the theory's functions compute with."""
 
 
-def order_table(promises: "Sequence[Promise]", alpha: float) -> "Table":
-    """The orders: one row for each base and way to update."""
-    rows = heading("Orders")
-    for promise in promises:
-        rows.add_row(
-            promise.base or "any",
-            name(promise, alpha),
-            *cells(promise.order, promise.order_fades),
-            end_section=promise.updating == "multi",
+@dataclass(frozen=True)
+class BoundsQuery:
+    """Problem and delay for which bounds are computed."""
+
+    shape: "Shape"
+    episodes: int
+    mean_delay: float
+    """Expected delay in episodes."""
+    alpha: float
+    """Activity of lazy updating."""
+    delta: float
+    """Bounds hold with probability 1 - delta."""
+    longest_delay: float | None
+    """Maximum delay tau_max in episodes; None for the mean delay."""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments that all functions of bounds take."""
+        return {"episodes": self.episodes, "mean_delay": self.mean_delay, "delta": self.delta}
+
+    def compare(self) -> "Sequence[Promise]":
+        """Return the order and the bound of each base with each updater."""
+        from belated.theory.comparison import compare
+
+        return compare(
+            self.shape, **self.arguments, alpha=self.alpha, longest_delay=self.longest_delay
         )
-    return rows
+
+    def best_alphas(self) -> dict[str, float]:
+        """Return the alpha with the smallest bound for each base."""
+        from belated.theory import best_alpha
+        from belated.theory.classes import BASES
+
+        return {base: best_alpha(self.shape, base=base, **self.arguments) for base in BASES}
+
+    @property
+    def command(self) -> str:
+        """Command that computes the same bounds."""
+        H, S, A = self.shape.table
+        words = (
+            f"belated bounds --states {S} --actions {A} --horizon {H} --episodes {self.episodes}"
+            f" --mean-delay {self.mean_delay:g} --alpha {self.alpha:g} --delta {self.delta:g}"
+        )
+        if self.longest_delay is not None:
+            words += f" --longest-delay {self.longest_delay:g}"
+        return words
 
 
-def bound_table(promises: "Sequence[Promise]", alpha: float) -> "Table":
-    """The bounds, of those that have one."""
-    rows = heading("Bounds")
-    for promise in promises:
-        if promise.bound is not None:
-            rows.add_row(
-                promise.base,
-                name(promise, alpha),
-                *cells(promise.bound, promise.bound_fades),
-                end_section=promise.updating == "lazy",
-            )
-    return rows
+def build_order_table(rows: "Sequence[Promise]", alpha: float) -> "Table":
+    """Return a table of the orders in `rows`; `alpha` is shown for lazy updating."""
+    return _build(
+        "Orders", rows, alpha, lambda row: (row.order, row.order_fades), last_updater="multi"
+    )
 
 
-def heading(kind: str) -> "Table":
-    """An empty table of promises of a kind."""
-    rows = numbers(kind, ("", "leading", "delay", "total", "delay fades at K"))
-    rows.columns[1].justify = "left"
-    return rows
+def build_bound_table(rows: "Sequence[Promise]", alpha: float) -> "Table":
+    """Return a table of the bounds in `rows`; `alpha` is shown for lazy updating."""
+    return _build(
+        "Bounds", rows, alpha, lambda row: (row.bound, row.bound_fades), last_updater="lazy"
+    )
 
 
-def name(promise: "Promise", alpha: float | None = None) -> str:
-    """How it updates, as a person says it."""
-    if promise.updating == "lazy" and alpha is not None:
+def _build(
+    title: str,
+    rows: "Sequence[Promise]",
+    alpha: float,
+    terms: "Callable[[Promise], tuple[Regret | None, int | None]]",
+    *,
+    last_updater: str,
+) -> "Table":
+    """Return a table of the regrets that `terms` selects, with a line below `last_updater`."""
+    table = build_table([title, ""], ("leading", "delay", "total", "delay fades at K"))
+    for row in rows:
+        regret, fades = terms(row)
+        if regret is None:
+            continue
+        mark = "*" if regret.vacuous and not regret.order else ""
+        table.add_row(
+            row.base or "any",
+            format_updater(row, alpha),
+            f"{regret.leading:.2g}",
+            f"{regret.delay:.2g}",
+            f"{regret.total:.2g}{mark}",
+            f"> {MAX_EPISODES:.0e}" if fades is None else f"{fades:.2g}",
+            end_section=row.updating == last_updater,
+        )
+    return table
+
+
+def format_updater(row: "Promise", alpha: float | None = None) -> str:
+    """Return the name of the updater of `row`, with `alpha` if it is lazy and alpha is given."""
+    if row.updating == "lazy" and alpha is not None:
         return f"lazy, alpha {alpha:g}"
-    return {"multi": "multi-instance", "explicit": "explicit exploration"}.get(
-        promise.updating, promise.updating
-    )
+    names = {"multi": "multi-instance", "explicit": "explicit exploration"}
+    return names.get(row.updating, row.updating)
 
 
-def cells(regret: "Regret", fades: int | None) -> tuple[str, ...]:
-    """Leading term, delay term, total, and the K at which delay fades."""
-    mark = "*" if regret.vacuous and not regret.order else ""
-    return (
-        f"{regret.leading:.2g}",
-        f"{regret.delay:.2g}",
-        f"{regret.total:.2g}{mark}",
-        f"> {LONG:.0e}" if fades is None else f"{fades:.2g}",
-    )
-
-
-def sentences(asked: "Asked", promises: "Sequence[Promise]") -> list[str]:
-    """What the table says."""
+def format_conclusions(query: BoundsQuery, rows: "Sequence[Promise]") -> list[str]:
+    """Return sentences that state what `rows`, the answer to `query`, amount to."""
     from belated.theory import lower_bound, psi
 
-    late = psi(asked.mean_delay, asked.episodes, asked.delta)
-    least = lower_bound(asked.shape, episodes=asked.episodes).total
-    sure = 100 * (1 - asked.delta / 5)
-    said = [
-        f"At most {late:,.0f} episodes are missing at a time, with probability {sure:g}% (psi).",
-        which_dominates(promises),
-        which_is_least(promises),
+    missing = psi(query.mean_delay, query.episodes, query.delta)
+    least = lower_bound(query.shape, episodes=query.episodes).total
+    confidence = 100 * (1 - query.delta / 5)
+    sentences = [
+        f"At most {missing:,.0f} episodes are missing at a time, "
+        f"with probability {confidence:g}% (psi).",
+        _compare_terms(rows),
+        _smallest_totals(rows),
         f"No learner beats the order {least:.2g} (H sqrt(SAT)) on every problem of this size.",
-        best_alphas(asked.best_alphas()),
-        vacuous(asked, promises),
+        _best_alphas(query),
+        _vacuous_totals(query, rows),
     ]
-    if asked.longest_delay is None:
-        said.append(
-            f"Explicit exploration is shown for tau_max = E[tau] = {asked.mean_delay:g}, the least "
-            "it can be; see --longest-delay."
+    if query.longest_delay is None:
+        sentences.append(
+            f"Explicit exploration is computed with tau_max = E[tau] = {query.mean_delay:g}, the "
+            "smallest possible value; see --longest-delay."
         )
-    return said
+    return sentences
 
 
-def which_dominates(promises: "Sequence[Promise]") -> str:
-    """Delay or learning."""
-    late = [promise for promise in promises if promise.order.delay >= promise.order.leading]
+def _compare_terms(rows: "Sequence[Promise]") -> str:
+    """Say for which rows the delay term is larger than the leading term."""
+    late = [row for row in rows if row.order.delay >= row.order.leading]
     if not late:
         return "Learning costs more than delay, by every order."
-    if len(late) == len(promises):
+    if len(late) == len(rows):
         return "Delay costs more than learning, by every order."
     listed = []
-    for updating in dict.fromkeys(promise.updating for promise in late):
-        those = [promise for promise in late if promise.updating == updating]
-        every = len(those) == sum(promise.updating == updating for promise in promises)
-        bases = "every base" if every else ", ".join(str(promise.base) for promise in those)
-        listed.append(f"{name(those[0])} with {bases}")
+    for updating in dict.fromkeys(row.updating for row in late):
+        same = [row for row in late if row.updating == updating]
+        every = len(same) == sum(row.updating == updating for row in rows)
+        bases = "every base" if every else ", ".join(str(row.base) for row in same)
+        listed.append(f"{format_updater(same[0])} with {bases}")
     return f"Delay costs more than learning, by the order of {'; '.join(listed)}."
 
 
-def which_is_least(promises: "Sequence[Promise]") -> str:
-    """The least of the orders and the least of the bounds."""
-    order = min(promises, key=lambda promise: promise.order.total)
-    proven = [(promise.bound, promise) for promise in promises if promise.bound is not None]
-    bound, promise = min(proven, key=lambda pair: pair[0].total)
+def _smallest_totals(rows: "Sequence[Promise]") -> str:
+    """Name the rows with the smallest order and the smallest bound."""
+    order = min(rows, key=lambda row: row.order.total)
+    bounds = [(row.bound, row) for row in rows if row.bound is not None]
+    bound, row = min(bounds, key=lambda pair: pair[0].total)
     return (
-        f"The least order is that of {name(order)} with {order.base or 'any base'}, "
-        f"{order.order.total:.2g}; the least bound that of {name(promise)} with {promise.base}, "
-        f"{bound.total:.2g}."
+        f"The smallest order is that of {format_updater(order)} with {order.base or 'any base'}, "
+        f"{order.order.total:.2g}; the smallest bound is that of {format_updater(row)} with "
+        f"{row.base}, {bound.total:.2g}."
     )
 
 
-def best_alphas(found: Mapping[str, float]) -> str:
-    """The alpha for each base."""
-    listed = ", ".join(f"{base} {alpha:.3g}" for base, alpha in found.items())
-    active = " (inf is active updating)" if math.inf in found.values() else ""
-    return f"The alpha with the least bound: {listed}{active}."
+def _best_alphas(query: BoundsQuery) -> str:
+    alphas = query.best_alphas()
+    listed = ", ".join(f"{base} {alpha:.3g}" for base, alpha in alphas.items())
+    active = " (inf is active updating)" if math.inf in alphas.values() else ""
+    return f"Alpha with the smallest bound: {listed}{active}."
 
 
-def vacuous(asked: "Asked", promises: "Sequence[Promise]") -> str:
-    """How much the numbers are worth."""
-    proven = [promise.bound for promise in promises if promise.bound is not None]
-    empty = sum(bound.vacuous for bound in proven)
-    most = f"K H = {proven[0].most:,}, all that {asked.episodes:,} episodes can earn"
-    if empty == len(proven) and all(promise.order.vacuous for promise in promises):
-        return f"Every total is vacuous: it is above {most}. Only proportions mean anything."
-    if empty == len(proven):
-        return f"Every bound is vacuous (*): it is above {most}. Orders are no bounds."
-    if empty:
+def _vacuous_totals(query: BoundsQuery, rows: "Sequence[Promise]") -> str:
+    """Say how many totals are above the maximum regret K H."""
+    bounds = [row.bound for row in rows if row.bound is not None]
+    vacuous = sum(bound.vacuous for bound in bounds)
+    limit = f"K H = {bounds[0].most:,}, the maximum reward of {query.episodes:,} episodes"
+    if vacuous == len(bounds) and all(row.order.vacuous for row in rows):
+        return f"Every total is vacuous: it is above {limit}. Only their proportions are useful."
+    if vacuous == len(bounds):
+        return f"Every bound is vacuous (*): it is above {limit}. Orders are not bounds."
+    if vacuous:
         return (
-            f"Vacuous (*) are {empty} of {len(proven)} bounds: above {most}. Orders are no bounds."
+            f"Vacuous (*) are {vacuous} of {len(bounds)} bounds: they are above {limit}. Orders "
+            "are not bounds."
         )
-    return f"No bound is vacuous: each is below {most}. Orders are no bounds."
+    return f"No bound is vacuous: each is below {limit}. Orders are not bounds."

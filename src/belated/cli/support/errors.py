@@ -1,4 +1,4 @@
-"""Failures: what goes wrong leaves with a code and one sentence."""
+"""Errors on the command line: a one-line message on stderr and an exit code, no traceback."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,35 +8,40 @@ import typer
 
 
 @contextmanager
-def refusing(hint: str | None = None) -> Iterator[None]:
-    """What is wrong with an argument leaves with code 2 and one sentence."""
+def usage_errors(option: str | None = None) -> Iterator[None]:
+    """Turn errors inside the block into a usage error (exit code 2).
+
+    `option` is the name of the option or argument that caused them; None if there is no single
+    one. Connection errors pass, since they are not errors of usage.
+    """
     try:
         yield
-    except ConnectionError:  # the database's fault
+    except ConnectionError:
         raise
-    except (ValueError, ImportError, OSError) as error:
+    except (ValueError, TypeError, ImportError, OSError) as error:
         text = str(error)
         if isinstance(error, OSError) and error.filename is not None:
             text = f"{error.filename} cannot be used: {error.strerror}."
-        raise typer.BadParameter(text, param_hint=hint and f"'{hint}'") from None
+        raise typer.BadParameter(text, param_hint=option and f"'{option}'") from None
 
 
 @contextmanager
-def failing() -> Iterator[None]:
-    """What goes wrong with a database leaves with code 1 and one sentence."""
+def database_errors() -> Iterator[None]:
+    """Turn database errors inside the block into exit code 1 and the first line of the error."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
     except (typer.Exit, typer.Abort):
         raise
-    except SQLAlchemyError as error:
-        fail(f"The database fails: {getattr(error, 'orig', None) or error}")
-    except (ConnectionError, RuntimeError) as error:
-        fail(str(error))
+    except (SQLAlchemyError, ConnectionError, RuntimeError) as error:
+        text = str(error)
+        if isinstance(error, SQLAlchemyError):
+            text = f"Database error: {getattr(error, 'orig', None) or error}"
+        exit_with_message(f"{text.strip().splitlines()[0].rstrip('.')}.")
 
 
-def fail(text: str) -> NoReturn:
-    """Leave with code 1 and the first line of a text."""
-    typer.echo(f"{text.strip().splitlines()[0].rstrip('.')}.", err=True)
-    raise typer.Exit(1) from None
+def exit_with_message(message: str, code: int = 1) -> NoReturn:
+    """Print `message` on stderr and exit with `code`."""
+    typer.echo(message, err=True)
+    raise typer.Exit(code) from None

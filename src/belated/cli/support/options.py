@@ -1,31 +1,54 @@
-"""What commands share: options turned into values, and errors into one sentence."""
+"""Options that several commands share: their declarations, parsers and checks."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
 
 import typer
 
-Options = dict[str, Any]
+from belated.cli.support.errors import usage_errors
+
+BaseOptions = dict[str, Any]
+"""Options of a base by name, such as {"scale": 0.1}."""
+
+EpisodesOption = Annotated[int, typer.Option(help="Number of episodes in each run.", min=1)]
+StagesOption = Annotated[
+    str, typer.Option(help="Counts: 'each' keeps one table per step, 'pooled' sums over steps.")
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of runs computed at the same time; by default the number of processors. "
+        "Does not affect results.",
+        min=1,
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(help="'local:N' for N processes, or the address of a Dask scheduler."),
+]
+
+CHOICES: Final = {
+    "stages": ("each", "pooled"),
+    "rewards": ("known", "unknown"),
+    "late": ("everything", "rewards"),
+    "delay_per": ("episode", "step"),
+}
+"""Values of each option that allows only a few; the first one is the default."""
 
 
-@contextmanager
-def sentence(hint: str | None = None) -> Iterator[None]:
-    """Wrong values within leave with code 2 and one sentence, at the option they came from."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        raise typer.BadParameter(str(error), param_hint=hint and f"'{hint}'") from None
-    except OSError as error:
-        raise typer.BadParameter(
-            f"{error.filename} cannot be used: {error.strerror}.", param_hint=hint and f"'{hint}'"
-        ) from None
+def check_choices(**values: str) -> None:
+    """Check options against their CHOICES; `values` gives each option's value by its name."""
+    from belated.learner.bases.base import check_choice
+
+    for name, value in values.items():
+        with usage_errors(f"--{name.replace('_', '-')}"):
+            check_choice(name, value, CHOICES[name])
 
 
-def value_of(text: str) -> Any:
-    """A number or a truth value where it reads like one.
+def parse_value(text: str) -> Any:
+    """Return `text` as a number or a boolean if it is one, otherwise unchanged.
 
-    >>> value_of("3"), value_of("1e-3"), value_of("true"), value_of("two_term")
+    >>> parse_value("3"), parse_value("1e-3"), parse_value("true"), parse_value("two_term")
     (3, 0.001, True, 'two_term')
     """
     for kind in (int, float):
@@ -36,42 +59,44 @@ def value_of(text: str) -> Any:
     return {"true": True, "false": False}.get(text, text)
 
 
-def options_of(texts: Sequence[str], bases: Sequence[str]) -> dict[str, Options]:
-    """The options of each base: "key=value" is for all of them, "base.key=value" for one.
+def format_value(value: object) -> str:
+    """Return `value` as a text that `parse_value` turns into the same value.
 
-    >>> options_of(["scale=0.1", "ucbvi-bf.preset=two_term"], ["ucrl2", "ucbvi-bf"])
-    {'ucrl2': {'scale': 0.1}, 'ucbvi-bf': {'scale': 0.1, 'preset': 'two_term'}}
-    """
-    found: dict[str, Options] = {base: {} for base in bases}
-    for text in texts:
-        address, equals, value = text.partition("=")
-        base, _, key = address.strip().rpartition(".")
-        if not (equals and key and value.strip()):
-            raise ValueError(f"option is {text!r}; it must be 'key=value', such as 'scale=0.1'.")
-        if base and base not in found:
-            raise ValueError(
-                f"option is {text!r}, but {base!r} is not a base here; "
-                f"allowed are {', '.join(found)}."
-            )
-        for one in [base] if base else found:
-            found[one][key] = value_of(value.strip())
-    return found
-
-
-def text_of(value: object) -> str:
-    """What `value_of` reads back.
-
-    >>> text_of(True), text_of(0.1), text_of("two_term")
+    >>> format_value(True), format_value(0.1), format_value("two_term")
     ('true', '0.1', 'two_term')
     """
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def with_options(base: str, options: Options) -> str:
-    """A base as a person reads it.
+def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, BaseOptions]:
+    """Return the options of each of `bases`, parsed from `texts`.
 
-    >>> with_options("ucbvi-bf", {"preset": "two_term", "scale": 0.1}), with_options("ucrl2", {})
+    A text "key=value" applies to every base, and "base.key=value" to one of them.
+
+    >>> parse_base_options(["scale=0.1", "ucbvi-bf.preset=two_term"], ["ucrl2", "ucbvi-bf"])
+    {'ucrl2': {'scale': 0.1}, 'ucbvi-bf': {'scale': 0.1, 'preset': 'two_term'}}
+    """
+    options: dict[str, BaseOptions] = {base: {} for base in bases}
+    for text in texts:
+        address, equals, value = text.partition("=")
+        base, _, key = address.strip().rpartition(".")
+        if not (equals and key and value.strip()):
+            raise ValueError(f"option must be 'key=value', such as 'scale=0.1', got {text!r}.")
+        if base and base not in options:
+            raise ValueError(
+                f"option {text!r} is for the base {base!r}, which is not run; "
+                f"bases are {', '.join(options)}."
+            )
+        for name in [base] if base else options:
+            options[name][key] = parse_value(value.strip())
+    return options
+
+
+def format_base(base: str, options: BaseOptions) -> str:
+    """Return the name of a base with its `options` in parentheses.
+
+    >>> format_base("ucbvi-bf", {"preset": "two_term", "scale": 0.1}), format_base("ucrl2", {})
     ('ucbvi-bf (preset=two_term, scale=0.1)', 'ucrl2')
     """
-    listed = ", ".join(f"{key}={text_of(value)}" for key, value in options.items())
+    listed = ", ".join(f"{key}={format_value(value)}" for key, value in options.items())
     return f"{base} ({listed})" if listed else base

@@ -1,100 +1,74 @@
-"""The text of a study file: a calibrated scale is put in, and everything else stays as it was."""
+"""Study files (TOML): set the scale of a base in an existing file, or format a new one."""
 
-import re
-import tomllib
 from collections.abc import Mapping
+from difflib import SequenceMatcher
 from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, Table
 
 Options = Mapping[str, Any]
 
-HEADER = re.compile(r"\s*\[\[\s*bases\s*\]\]\s*(#.*)?$")
-SECTION = re.compile(r"\s*\[")
-KEY = re.compile(r"\s*[\w\"'.-]+\s*=")
-SCALE = re.compile(r"(\s*scale\s*=\s*)[^\s#]+(.*)", re.DOTALL)
 
+def set_scale(text: str, name: str, options: Options, scale: float) -> str:
+    """Return a study file's text with the scale of one base set; nothing else changes.
 
-def read(text: str) -> dict[str, Any]:
-    """The study, or a sentence about what is wrong with the file."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"the study file is not TOML: {error}.") from None
+    Parameters
+    ----------
+    text : str
+        Content of the study file.
+    name, options : str, mapping
+        Name and options, without the scale, of the base. Exactly one [[bases]] section must match.
+    scale : float
+        The new scale.
 
+    Returns
+    -------
+    str
+        The edited text. Comments, spaces and line endings stay as they are.
 
-def entry_of(text: str, name: str, options: Options) -> int:
-    """Which of the file's [[bases]] is this one, whatever its scale."""
-    bases = read(text).get("bases", [])
-    if not isinstance(bases, list) or not all(isinstance(base, dict) for base in bases):
-        raise ValueError("the study file must hold its bases as [[bases]] sections.")
-    wanted = {"name": name, **options}
-    same = [i for i, base in enumerate(bases) if identity(base) == identity(wanted)]
-    if len(same) != 1:
-        count = "no base" if not same else f"{len(same)} bases"
-        raise ValueError(
-            f"the study file holds {count} like this one; it needs exactly one section with:\n"
-            f"{snippet(name, options)}"
-        )
-    return same[0]
-
-
-def identity(base: Options) -> dict[str, Any]:
-    """What tells a base from others: not its scale, which is looked for, nor its label."""
-    return {key: value for key, value in base.items() if key not in ("scale", "label")}
-
-
-def with_scale(text: str, name: str, options: Options, scale: float) -> str:
-    """The text with this scale in the entry of this base."""
-    entry = entry_of(text, name, options)
+    Raises
+    ------
+    ValueError
+        If `text` is not TOML, if the base is not found exactly once, or if other sections stand
+        between the [[bases]].
+    """
+    document = _parse(text)
+    base = _find_base(document, name, options)
     lines = text.splitlines(keepends=True)
-    begin, end = span(lines, entry)
-    for i in range(begin, end):
-        if found := SCALE.fullmatch(lines[i]):
-            lines[i] = f"{found[1]}{scale}{found[2]}"
-            break
-    else:
-        last = max((i for i in range(begin, end) if KEY.match(lines[i])), default=begin - 1)
-        ending = "\r\n" if lines[begin - 1].endswith("\r\n") else "\n"
-        lines[last] = lines[last].rstrip("\r\n") + ending
-        lines.insert(last + 1, f"scale = {scale}{ending}")
-    edited = "".join(lines)
-    wanted = read(text)
-    wanted["bases"][entry]["scale"] = scale
-    try:
-        unharmed = tomllib.loads(edited) == wanted
-    except tomllib.TOMLDecodeError:
-        unharmed = False
-    if not unharmed:
+    before = tomlkit.dumps(document).splitlines(keepends=True)
+    if list(map(_without_spaces, lines)) != list(map(_without_spaces, before)):
         raise ValueError(
-            "the study file is written in a way that cannot be edited here; "
-            "give its base a plain line such as scale = 1.0."
+            "the study file cannot be edited; put its [[bases]] sections next to each other."
         )
-    return edited
+    if "scale" in base:
+        base["scale"] = scale
+    else:
+        plain = [item for key, item in base.value.body if key and not isinstance(item, Table | AoT)]
+        newline = base.trivia.trail or "\n"
+        plain[-1].trivia.trail = f"{newline}scale = {scale}{newline}"
+    after = tomlkit.dumps(document).splitlines(keepends=True)
+    # Copy only what changed: tomlkit writes "[[ bases ]]" as "[[bases]]".
+    for tag, i, j, first, last in SequenceMatcher(None, before, after, False).get_opcodes():
+        if tag != "equal":
+            lines[i:j] = after[first:last]
+    return "".join(lines)
 
 
-def span(lines: list[str], entry: int) -> tuple[int, int]:
-    """The lines of an entry, between its header and the next one."""
-    headers = [i for i, line in enumerate(lines) if HEADER.match(line)]
-    if entry >= len(headers):
-        raise ValueError("the study file must hold its bases as [[bases]] sections.")
-    begin = headers[entry] + 1
-    later = (i for i in range(begin, len(lines)) if SECTION.match(lines[i]))
-    return begin, next(later, len(lines))
+def format_base_section(name: str, options: Options) -> str:
+    """Return the section of a study file for the base `name` with `options`.
 
-
-def snippet(name: str, options: Options) -> str:
-    """A base as it stands in a study file.
-
-    >>> print(snippet("ucbvi-bf", {"preset": "two_term", "scale": 0.03}))
+    >>> print(format_base_section("ucbvi-bf", {"preset": "two_term", "scale": 0.03}))
     [[bases]]
     name = "ucbvi-bf"
     preset = "two_term"
     scale = 0.03
     """
-    pairs = {"name": name, **options}.items()
-    return "\n".join(["[[bases]]", *(f"{key} = {literal(value)}" for key, value in pairs)])
+    return tomlkit.dumps({"bases": [{"name": name, **options}]}).rstrip()
 
 
-def minimal(
+def format_study(
     study: str,
     *,
     world: str,
@@ -106,7 +80,24 @@ def minimal(
     seeds: int,
     stages: str,
 ) -> str:
-    """A study of one setting, to begin with."""
+    """Return a study file with a single setting.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    world, base, updater, delay, stages : str
+        The setting, in the words of the command line.
+    options : mapping
+        Options of the base, including its scale.
+    episodes, seeds : int
+        Episodes of each run, and number of runs.
+
+    Returns
+    -------
+    str
+        Content of the file.
+    """
     settings = {
         "name": study,
         "episodes": episodes,
@@ -114,24 +105,38 @@ def minimal(
         "worlds": [world],
         "updaters": [updater],
         "delays": [delay],
+        **({"stages": stages} if stages != "each" else {}),
     }
-    if stages != "each":
-        settings["stages"] = stages
-    lines = [f"{key} = {literal(value)}" for key, value in settings.items()]
-    return "\n".join([*lines, "", snippet(base, options), ""])
+    return f"{tomlkit.dumps(settings)}\n{format_base_section(base, options)}\n"
 
 
-def literal(value: Any) -> str:
-    """A value as TOML.
+def _without_spaces(line: str) -> str:
+    return "".join(line.split())
 
-    >>> literal('say "hi"'), literal(True), literal(["a", 1])
-    ('"say \\\\"hi\\\\""', 'true', '["a", 1]')
-    """
-    if isinstance(value, list):
-        return f"[{', '.join(map(literal, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{quoted}"'
-    return str(value)
+
+def _parse(text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
+        raise ValueError(f"the study file is not TOML: {error}.") from None
+
+
+def _find_base(document: tomlkit.TOMLDocument, name: str, options: Options) -> Table:
+    """Return the [[bases]] section of a base, whatever its scale and label are."""
+    bases = document.get("bases", [])
+    if bases and not isinstance(bases, AoT):
+        raise ValueError("the study file must list its bases as [[bases]] sections.")
+    wanted = {"name": name, **options}
+    wanted.pop("label", None)
+    found = []
+    for base in bases:
+        own = base.unwrap()
+        if {key: own[key] for key in own if key not in ("scale", "label")} == wanted:
+            found.append(base)
+    if len(found) != 1:
+        count = f"{len(found)} bases" if found else "no base"
+        raise ValueError(
+            f"the study file has {count} like this one; it needs exactly one section with:\n"
+            f"{format_base_section(name, options)}"
+        )
+    return found[0]

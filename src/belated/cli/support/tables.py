@@ -1,4 +1,4 @@
-"""Tables on a terminal, in a pipe or in a log: nothing in them is ever cut off."""
+"""Tables on a terminal, in a pipe or in a log, printed at full width."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -6,26 +6,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-WIDE = 10_000
-"""Wider than any table."""
+MAX_TABLE_CHARS = 10_000
+"""Upper limit of a table's width in characters, larger than any table."""
 
 
-def numbers(first: str, titles: Sequence[str]) -> "Table":
-    """An empty table: a column of names and columns of numbers."""
+def build_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> "Table":
+    """Return an empty table with left-aligned columns `texts`, then right-aligned `numbers`."""
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column(first)
-    for title in titles:
+    table = Table(*texts, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for title in numbers:
         table.add_column(title, justify="right")
     return table
 
 
-def show(table: "Table") -> None:
-    """Print a table as wide as it is, whatever the width of the terminal."""
+def print_table(table: "Table") -> None:
+    """Print `table` without truncating it, whatever the width of the terminal."""
     from rich.console import Console
     from rich.measure import Measurement
 
-    free = Console(width=WIDE)
-    Console(width=Measurement.get(free, free.options, table).maximum).print(table)
+    wide = Console(width=MAX_TABLE_CHARS)
+    Console(width=Measurement.get(wide, wide.options, table).maximum).print(table)

@@ -59,7 +59,7 @@ class Evidence:
     def __init__(self, runs: Columns, curves: Curves) -> None:
         self._curves = curves
         self.groups: dict[Key, Group] = {}
-        runs = on_one_chain(runs)
+        runs = merge_chain_names(runs)
         worlds = {f"chain-{states}": states for states in CHAINS}
         inside = np.isin(runs["world"].astype(str), list(worlds))
         inside &= np.isin(runs["law"].astype(str), LAWS)
@@ -139,7 +139,7 @@ class Evidence:
             yield int(seed), episode, regret
 
 
-def on_one_chain(runs: Columns) -> Columns:
+def merge_chain_names(runs: Columns) -> Columns:
     """The same runs with one name for a chain, whatever its last state pays for."""
     names = [str(world).removesuffix(RIGHT) for world in runs["world"]]
     return {**runs, "world": np.array(names, object)}

@@ -220,7 +220,7 @@ def plateau_levels(evidence: Evidence, key: Key, episode: int | None) -> Floats:
     return np.array(levels if len(levels) == len(ends) else [])
 
 
-def summary(comparisons: Iterable[Comparison]) -> Summary:
+def summarize(comparisons: Iterable[Comparison]) -> Summary:
     """How far ours are from the published numbers, where they can be compared."""
     fair = [one for one in comparisons if one.comparable]
     cells = [one for one in fair if one.kind == "final"]

@@ -1,10 +1,10 @@
-"""What `belated reproduce` makes of its results: figures, published numbers, claims, a report."""
+"""Figures, comparison with the published numbers, and HTML report of a reproduction."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Final, Self
 
 from belated.figures.bands import Panels
 from belated.figures.charts import Chart, delay_chart, regret_chart
@@ -12,22 +12,22 @@ from belated.figures.columns import Points, delay_bands, published_points, regre
 from belated.figures.panels import delay_panels, regret_panels
 from belated.figures.report import Section, Table, citation, provenance, write_report
 from belated.papers.howson2021.claims import Verdict, all_claims
-from belated.papers.howson2021.evidence import on_one_chain
+from belated.papers.howson2021.evidence import merge_chain_names
 from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, Figure, figures
-from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, summary
+from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, summarize
 from belated.sweep.results import Results
 from belated.sweep.store import Columns
 
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+TITLE: Final = "Optimism and Delays in Episodic Reinforcement Learning, reproduced"
 
-TITLE = "Optimism and Delays in Episodic Reinforcement Learning, reproduced"
-LAZY = {updater: name for updater, name in LEARNERS.items() if updater != "explicit"}
-"""The learners in the paper's figures of delay dependence."""
+DELAY_FIGURE_LEARNERS: Final = {
+    updater: name for updater, name in LEARNERS.items() if updater != "explicit"
+}
+"""Learners in the paper's figures of delay dependence."""
 
-READING = {
+VARIANT_TEXTS: Final = {
     "figures": (
-        "The base is a reading of UCBVI-BF that was found by search to fit the published curves: "
+        "The base is a variant of UCBVI-BF that was found by search to fit the published curves: "
         "counts pooled over the steps, no clipping, a constant in place of the logarithm. It "
         "describes the figures and carries no guarantee."
     ),
@@ -41,22 +41,51 @@ READING = {
         "numbers of episodes it hardly learns."
     ),
 }
+"""Description of each variant in the report."""
 
 
 @dataclass(frozen=True)
-class Paper:
-    """The results of one variant, and the command that makes them again."""
+class PaperReport:
+    """Results of one variant, compared with the paper."""
 
     results: Results
     runs: Columns
+    """Columns of all runs, with one row for each run."""
     variant: str
     command: str
+    """Command that reproduces the results."""
+    comparisons: list[Comparison]
+    """Published numbers and ours."""
+    verdicts: list[Verdict]
+    """Outcome of each claim of the paper."""
+
+    @classmethod
+    def from_results(cls, results: Results, variant: str, command: str) -> Self:
+        """Compare results with the paper's numbers and claims.
+
+        Parameters
+        ----------
+        results : Results
+            Results of one variant.
+        variant : str
+            Name of the variant.
+        command : str
+            Command that reproduces the results.
+
+        Returns
+        -------
+        PaperReport
+            The results with all comparisons.
+        """
+        runs = merge_chain_names(results.runs())
+        comparisons = compare(runs, results.curves)
+        return cls(results, runs, variant, command, comparisons, all_claims(runs, results.curves))
 
     def panels(self, figure: Figure) -> tuple[Panels, Sequence[str], Points | None]:
-        """What a figure shows, its lines in order, and the published points beside them."""
+        """Return the panels of `figure`, the order of its lines, and the published points."""
         world = f"chain-{figure.states}"
         if figure.mean is not None:
-            shown = regret_bands(
+            panels = regret_bands(
                 self.runs,
                 self.results.curves,
                 world=world,
@@ -65,31 +94,22 @@ class Paper:
                 laws=LAWS,
                 learners=LEARNERS,
             )
-            return shown, list(LEARNERS.values()), None
+            return panels, list(LEARNERS.values()), None
         points = None
-        if self.comparable(figure.states):
-            points = published_points(
-                {
-                    (updater, law, mean): value
-                    for (states, updater, law, mean), value in PUBLISHED.items()
-                    if states == figure.states
-                },
-                laws=LAWS,
-                learners=LAZY,
-            )
-        shown = delay_bands(self.runs, world=world, base=self.variant, laws=LAWS, learners=LAZY)
-        return shown, [law.capitalize() for law in LAWS], points
-
-    def comparable(self, states: int) -> bool:
-        """Whether the runs of a chain are as long as the paper's."""
-        return any(one.comparable for one in self.comparisons() if one.states == states)
-
-    def comparisons(self) -> list[Comparison]:
-        """Published numbers and ours."""
-        return compare(self.runs, self.results.curves)
+        if any(row.comparable for row in self.comparisons if row.states == figure.states):
+            values = {
+                (updater, law, mean): value
+                for (states, updater, law, mean), value in PUBLISHED.items()
+                if states == figure.states
+            }
+            points = published_points(values, laws=LAWS, learners=DELAY_FIGURE_LEARNERS)
+        panels = delay_bands(
+            self.runs, world=world, base=self.variant, laws=LAWS, learners=DELAY_FIGURE_LEARNERS
+        )
+        return panels, [law.capitalize() for law in LAWS], points
 
     def draw(self, figure: Figure, folder: Path) -> list[Path]:
-        """One of the sixteen figures, as PDF and PNG."""
+        """Draw `figure` as PDF and PNG into `folder`, and return the files."""
         panels, order, points = self.panels(figure)
         path = folder / f"{figure.number:02}-{figure.name}"
         if figure.kind == "regret":
@@ -101,7 +121,7 @@ class Paper:
         )
 
     def chart(self, figure: Figure) -> Chart:
-        """The same to click on."""
+        """Return `figure` as an interactive chart."""
         panels, order, points = self.panels(figure)
         name, title = figure.name, figure.title
         if figure.kind == "regret":
@@ -110,45 +130,45 @@ class Paper:
             panels, name, title=title, command=self.command, order=order, published=points
         )
 
-    def report(self, path: Path, verdicts: Sequence[Verdict]) -> Path:
-        """Everything in one file."""
+    def write(self, path: Path) -> Path:
+        """Write the HTML report to `path`, and return it."""
         return write_report(
             path,
             title=TITLE,
-            text=READING[self.variant],
+            text=VARIANT_TEXTS[self.variant],
             sections=[
                 Section("Figures", charts=[self.chart(figure) for figure in figures()]),
                 Section(
                     "Published and ours",
-                    text=self.verdict(),
-                    tables=comparison_tables(self.comparisons()),
+                    text=self.agreement(),
+                    tables=build_comparison_tables(self.comparisons),
                 ),
-                Section("Claims", tables=claim_tables(verdicts)),
+                Section("Claims", tables=build_claim_tables(self.verdicts)),
                 provenance(self.facts()),
                 citation(),
             ],
         )
 
-    def verdict(self) -> str:
-        """How far ours are from the published numbers, in a sentence."""
-        found = summary(self.comparisons())
-        if not found.cells:
+    def agreement(self) -> str:
+        """Return a sentence about the relative errors of our numbers."""
+        errors = summarize(self.comparisons)
+        if not errors.cells:
             return "No run is as long as the paper's, so no number can be compared."
         text = (
-            f"Mean absolute relative error over {found.cells} published final regrets: "
-            f"{found.overall:.1%}"
+            f"Mean absolute relative error over {errors.cells} published final regrets: "
+            f"{errors.overall:.1%}"
         )
-        if found.plateaus:
+        if errors.plateaus:
             text += (
-                f"; over {found.plateaus} plateaus of explicit exploration: {found.plateau:.1%}, "
-                f"{found.worst_plateau:.1%} at most"
+                f"; over {errors.plateaus} plateaus of explicit exploration: {errors.plateau:.1%}, "
+                f"{errors.worst_plateau:.1%} at most"
             )
         return f"{text}."
 
     def facts(self) -> dict[str, str]:
-        """Where the numbers come from."""
+        """Return how the results were computed, by title."""
         cells = self.results.provenance.values()
-        made = Counter(
+        versions = Counter(
             ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
             for facts in cells
         )
@@ -161,28 +181,28 @@ class Paper:
             "Episodes": f"{int(self.runs['episodes'].sum()):,}",
             "Seeds": f"{len(set(self.runs['seed'].tolist()))}",
             "Computing time": f"{hours:.2f} hours of one processor",
-            "Versions": "; ".join(made),
+            "Versions": "; ".join(versions),
             "Machine": "; ".join(machines),
         }
 
 
-def comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
-    """A table for each chain."""
+def build_comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
+    """Return a table of `comparisons` for each chain that has some."""
     tables = []
     for states in CHAINS:
         rows = [
             (
-                LEARNERS[one.updater] + (" (plateau)" if one.kind == "plateau" else ""),
-                one.law.capitalize() if one.mean else "none",
-                one.mean,
-                one.published,
-                one.ours,
-                one.low,
-                one.high,
-                one.error if one.comparable else None,
+                LEARNERS[row.updater] + (" (plateau)" if row.kind == "plateau" else ""),
+                row.law.capitalize() if row.mean else "none",
+                row.mean,
+                row.published,
+                row.ours,
+                row.low,
+                row.high,
+                row.error if row.comparable else None,
             )
-            for one in comparisons
-            if one.states == states
+            for row in comparisons
+            if row.states == states
         ]
         columns = ("Learner", "Delays", "E[τ]", "Published", "Ours", "2.5%", "97.5%", "Error")
         formats = {"Error": "+.1%", "E[τ]": ".0f"}
@@ -191,18 +211,37 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     return tables
 
 
-def numbers_page(paper: Paper, verdicts: Sequence[Verdict]) -> str:
-    """Published numbers beside ours and the outcome of every claim, as Markdown."""
-    lines = [paper.verdict(), ""]
-    for table in comparison_tables(paper.comparisons()):
-        lines += [f"### {table.caption}", "", *markdown(table)]
+def build_claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
+    """Return a table of the claims with their outcomes in `verdicts`, and one of the numbers."""
+    outcomes = Table(
+        "Claims of the paper, and their outcome in these runs.",
+        ("Claim", "Where", "Holds in a setting if", "Outcome"),
+        [(verdict.claim, verdict.where, verdict.rule, verdict.outcome) for verdict in verdicts],
+    )
+    numbers = Table(
+        "Numbers behind the outcomes.",
+        ("Claim", "Number", "Value"),
+        [
+            (verdict.name, label, value if isinstance(value, int | float) else str(value))
+            for verdict in verdicts
+            for label, value in verdict.numbers
+        ],
+    )
+    return [outcomes, numbers]
+
+
+def format_numbers_page(report: PaperReport) -> str:
+    """Return the published numbers beside ours, and the outcomes of `report`, as Markdown."""
+    lines = [report.agreement(), ""]
+    for table in build_comparison_tables(report.comparisons):
+        lines += [f"### {table.caption}", "", *format_markdown(table)]
     lines += ["### Claims", "", "| Claim | Outcome |", "| --- | --- |"]
-    lines += [f"| {one.claim} | {one.outcome} |" for one in verdicts]
+    lines += [f"| {verdict.claim} | {verdict.outcome} |" for verdict in report.verdicts]
     return "\n".join([*lines, ""])
 
 
-def markdown(table: Table) -> list[str]:
-    """A table of the report as Markdown."""
+def format_markdown(table: Table) -> list[str]:
+    """Return the lines of `table` as Markdown."""
 
     def cell(name: str, value: object) -> str:
         if value is None:
@@ -216,41 +255,3 @@ def markdown(table: Table) -> list[str]:
     ]
     lines = [table.columns, ["---"] * len(table.columns), *rows]
     return [f"| {' | '.join(line)} |" for line in lines] + [""]
-
-
-def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
-    """Claims and outcomes, then the numbers behind each."""
-    overview = Table(
-        "What the paper says, and what these runs say.",
-        ("Claim", "Where", "Holds in a setting if", "Outcome"),
-        [(one.claim, one.where, one.rule, one.outcome) for one in verdicts],
-    )
-    behind = Table(
-        "The numbers behind the outcomes.",
-        ("Claim", "Number", "Value"),
-        [
-            (one.name, label, value if isinstance(value, int | float) else str(value))
-            for one in verdicts
-            for label, value in one.numbers
-        ],
-    )
-    return [overview, behind]
-
-
-def claims_on_terminal(verdicts: Sequence[Verdict]) -> "RichTable":
-    """Claims and outcomes."""
-    from rich import box
-    from rich.table import Table as RichTable
-
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("Claim", ratio=3)
-    table.add_column("Outcome", ratio=2)
-    for one in verdicts:
-        table.add_row(one.claim, one.outcome)
-    return table
-
-
-def judged(results: Results, variant: str, command: str) -> tuple[Paper, list[Verdict]]:
-    """The paper as these results have it, and the verdict on each of its claims."""
-    paper = Paper(results, on_one_chain(results.runs()), variant, command)
-    return paper, all_claims(paper.runs, results.curves)
