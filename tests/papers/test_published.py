@@ -12,7 +12,6 @@ from belated.papers.howson2021.published import (
     PLATEAUS,
     PUBLISHED,
     compare,
-    reading_error,
     summarize,
 )
 from made_up_runs import MadeUp
@@ -68,6 +67,12 @@ def test_every_published_number_belongs_to_the_grid():
         assert mean > 0 or law == "constant"
 
 
+def reading_error(law, mean):
+    """Relative error with which a published number was read off the figures."""
+    by_eye = (law == "constant" and mean > 0) or (law == "uniform" and mean <= 200)
+    return 0.02 if by_eye else 0.01
+
+
 def test_published_regret_grows_with_the_delay_but_for_misreadings():
     for (states, learner, law, mean), value in PUBLISHED.items():
         start = PUBLISHED[states, learner, "constant", 0]
@@ -83,8 +88,6 @@ def test_equal_numbers_have_no_error():
     told = summarize(cells)
     assert told.cells == len(cells)
     assert told.overall == 0
-    assert told.by_chain == {5: 0, 10: 0}
-    assert told.by_learner == dict.fromkeys(("active", "lazy:100", "lazy:10", "lazy:1"), 0)
     assert told.plateaus == 0
     assert math.isnan(told.worst_plateau)
 
@@ -97,11 +100,8 @@ def test_errors_are_relative_to_the_published_number_and_averaged_without_their_
     for one in found:
         assert one.error == pytest.approx(0.1 if one.updater == "active" else -0.2)
     told = summarize(found)
-    expected = {"active": 0.1, "lazy:100": 0.2, "lazy:10": 0.2, "lazy:1": 0.2}
-    assert told.by_learner == pytest.approx(expected)
     count = sum(one.updater == "active" for one in found)
     assert told.overall == pytest.approx(0.2 - 0.1 * count / len(found))
-    assert told.by_chain == pytest.approx({5: told.overall})
 
 
 def test_the_band_is_the_central_95_percent_of_runs():
@@ -122,7 +122,7 @@ def test_runs_of_another_length_are_shown_but_not_summed_up():
     runs, curves = replace(EXACT, chains=(5, 20), episodes=10_000).make()
     found = compare(runs, curves)
     assert {one.states: one.comparable for one in found} == {5: True, 20: False}
-    assert set(summarize(found).by_chain) == {5}
+    assert summarize(found).cells == sum(one.states == 5 for one in found)
     assert EPISODES == {5: 10_000, 10: 10_000, 20: 100_000, 30: 100_000}
 
 

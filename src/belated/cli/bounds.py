@@ -13,11 +13,11 @@ import typer
 from belated.cli.support.bounds_report import (
     MAX_EPISODES,
     BoundsQuery,
-    build_bound_table,
-    build_order_table,
+    build_regret_table,
     format_conclusions,
 )
 from belated.cli.support.errors import usage_errors
+from belated.cli.support.options import parse_option
 from belated.cli.support.tables import print_table
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def bounds(
     if as_json:
         typer.echo(json.dumps(build_document(query, rows), indent=2, allow_nan=False))
         return
-    print_table(build_order_table(rows, alpha))
-    print_table(build_bound_table(rows, alpha))
+    print_table(build_regret_table("order", rows, alpha))
+    print_table(build_regret_table("bound", rows, alpha))
     for sentence in format_conclusions(query, rows):
         typer.echo(sentence)
     if plot is not None:
@@ -90,15 +90,11 @@ def check_query(query: BoundsQuery) -> None:
     from belated.theory.inputs import check_alpha, check_delta, check_mean_delay
 
     check_size("episodes", query.episodes, MAX_EPISODES)
-    with usage_errors("--mean-delay"):
-        check_mean_delay(query.mean_delay)
-    with usage_errors("--alpha"):
-        check_alpha(query.alpha)
-    with usage_errors("--delta"):
-        check_delta(query.delta)
+    parse_option("--mean-delay", check_mean_delay, query.mean_delay)
+    parse_option("--alpha", check_alpha, query.alpha)
+    parse_option("--delta", check_delta, query.delta)
     if query.longest_delay is not None:
-        with usage_errors("--longest-delay"):
-            check_longest_delay(query.longest_delay)
+        parse_option("--longest-delay", check_longest_delay, query.longest_delay)
 
 
 def draw_plot(path: Path, query: BoundsQuery) -> None:
@@ -141,13 +137,8 @@ def terms_to_dict(regret: "Regret | None", fades: int | None) -> dict[str, Any] 
     """Return the terms of `regret` and the K at which delay `fades`; None without a regret."""
     if regret is None:
         return None
-    return {
-        "leading": regret.leading,
-        "delay": regret.delay,
-        "total": regret.total,
-        "vacuous": regret.vacuous,
-        "delay_fades_at": fades,
-    }
+    terms = {name: getattr(regret, name) for name in ("leading", "delay", "total", "vacuous")}
+    return {**terms, "delay_fades_at": fades}
 
 
 def replace_infinity(value: Any) -> Any:

@@ -18,6 +18,7 @@ from belated.cli.support.options import (
     check_choices,
     format_value,
     parse_base_options,
+    parse_option,
 )
 from belated.cli.support.tables import build_table, print_table
 
@@ -60,10 +61,11 @@ def calibrate(
         ),
     ] = None,
 ) -> None:
-    """Find the smallest bonus scale at which a base is still optimistic.
+    """Find the smallest scale at which optimism holds.
 
-    Optimism holds in a run if V~_1 >= V*_1 in every episode. With its published constants (scale
-    1) a base is more optimistic than necessary, and learns slowly.
+    The scale multiplies the bonus of a base. Optimism holds in a run if V~_1 >= V*_1 in every
+    episode. With its published constants (scale 1) a base is more optimistic than necessary, and
+    learns slowly.
 
     Example: belated calibrate --world chain-10 --base ucbvi-bf --preset two_term
     """
@@ -107,20 +109,12 @@ class CalibrationSetting:
         from belated.delays import parse as parse_delay
         from belated.sweep.names import parse_base, parse_updater, parse_world
 
-        with usage_errors("--world"):
-            world = parse_world(self.world)
-        with usage_errors("--base"):
-            base = parse_base(self.base, self.options)
-        with usage_errors("--updater"):
-            updater = parse_updater(self.updater)
-        with usage_errors("--delay"):
-            delay = parse_delay(self.delay)
         check_choices(stages=self.stages)
         return {
-            "world": world,
-            "base": base,
-            "updater": updater,
-            "delay": delay,
+            "world": parse_option("--world", parse_world, self.world),
+            "base": parse_option("--base", parse_base, self.base, self.options),
+            "updater": parse_option("--updater", parse_updater, self.updater),
+            "delay": parse_option("--delay", parse_delay, self.delay),
             "stages": self.stages,
             "episodes": self.episodes,
             "seeds": range(self.seeds),

@@ -72,13 +72,14 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Run the service with a simulated clinic, to watch delayed feedback arrive; Ctrl-C stops it.
+    """Run the service with a simulated clinic.
 
-    Ten patients arrive per second, and each is treated in six steps: wait, medicate or operate.
-    The service knows the reward of each state, but not the effect of an action. Each patient is
-    treated by the served policy, and the outcome is sent about sixty patients later, over HTTP,
-    as a device would send it: out of order, 20 % in parts, 10 % twice, and 3 % never. Watch the
-    service learn in the browser, and send requests of your own.
+    It shows how delayed feedback arrives; stop it with Ctrl-C. Ten patients arrive per second, and
+    each is treated in six steps: wait, medicate or operate. The service knows the reward of each
+    state, but not the effect of an action. Each patient is treated by the served policy, and the
+    outcome is sent about sixty patients later, over HTTP, as a device would send it: out of order,
+    20 % in parts, 10 % twice, and 3 % never. Watch the service learn in the browser, and send
+    requests of your own.
 
     Example: belated demo --rate 50 --episodes 1000
     """

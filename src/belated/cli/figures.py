@@ -14,11 +14,11 @@ def figures(
         Path, typer.Argument(help="Results folder of `belated sweep` or `belated reproduce`.")
     ],
 ) -> None:
-    """Draw the figures of a results folder again, without running anything.
+    """Draw the figures of a results folder.
 
-    For a reproduced paper: its figures, numbers, claims and report. For a study: for each world
-    and base, one figure of regret over episodes with a panel for each delay, and one of final
-    regret against the expected delay.
+    Nothing is simulated. For a reproduced paper: its figures, numbers, claims and report. For a
+    study: for each world and base, one figure of regret over episodes with a panel for each delay,
+    and one of final regret against the expected delay.
 
     Example: belated figures results/late-rewards
     """

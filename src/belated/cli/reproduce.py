@@ -9,26 +9,9 @@ import typer
 
 from belated.cli.support.options import SchedulerOption, ThreadsOption
 
-
-class PaperName(StrEnum):
-    """Papers that can be reproduced."""
-
-    howson2021 = "howson2021"
-
-
-class PresetName(StrEnum):
-    """Sizes of a reproduction."""
-
-    quick = "quick"
-    paper = "paper"
-
-
-class VariantName(StrEnum):
-    """Readings of the paper's base."""
-
-    figures = "figures"
-    calibrated = "calibrated"
-    literal = "literal"
+PaperName = StrEnum("PaperName", ["howson2021"])
+PresetName = StrEnum("PresetName", ["quick", "paper"])
+VariantName = StrEnum("VariantName", ["figures", "calibrated", "literal"])
 
 
 def reproduce(
@@ -58,7 +41,7 @@ def reproduce(
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
 ) -> None:
-    """Reproduce a paper: run its experiments, draw its figures, check its numbers and claims.
+    """Reproduce a paper's experiments, figures and claims.
 
     Writes the figures as PDF and PNG, report.html, numbers.md, and the results as Parquet. An
     interrupted reproduction resumes when the same command is given again.

@@ -81,9 +81,10 @@ def run(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Compare learners in one world and print a table of their regret.
+    """Compare learners in one world.
 
-    Every base is combined with every updater and every delay, and all settings use the same seeds.
+    Prints a table of their regret. Every base is combined with every updater and every delay, and
+    all settings use the same seeds.
 
     Example: belated run --world chain-10 --base ucrl2 --updater active --updater lazy:10
     --delay geometric:100 --option scale=0.03

@@ -43,7 +43,7 @@ def show(
         ),
     ] = None,
 ) -> None:
-    """Describe a world: its size, first state, optimal value and optimal policy.
+    """Describe one world and its optimal policy.
 
     Example: belated show riverswim-6 --plot riverswim.pdf
     """

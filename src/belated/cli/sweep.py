@@ -29,11 +29,11 @@ def sweep(
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
 ) -> None:
-    """Run a study: every combination of its worlds, bases, delays, updaters and seeds.
+    """Run all settings and seeds of a study file.
 
-    An interrupted sweep resumes when the same command is given again. Results are stored as
-    Parquet files; `belated.results(FOLDER)` reads them in Python, and `belated figures FOLDER`
-    draws them.
+    The settings are all combinations of the study's worlds, bases, delays and updaters. An
+    interrupted sweep resumes when the same command is given again. Results are stored as Parquet
+    files; `belated.results(FOLDER)` reads them in Python, and `belated figures FOLDER` draws them.
 
     Example: belated sweep studies/late-rewards.toml
     """

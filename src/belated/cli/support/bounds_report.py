@@ -1,9 +1,9 @@
 """Tables and sentences of `belated bounds`."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from belated.cli.support.tables import build_table
 
@@ -66,32 +66,30 @@ class BoundsQuery:
         return words
 
 
-def build_order_table(rows: "Sequence[Promise]", alpha: float) -> "Table":
-    """Return a table of the orders in `rows`; `alpha` is shown for lazy updating."""
-    return _build(
-        "Orders", rows, alpha, lambda row: (row.order, row.order_fades), last_updater="multi"
-    )
-
-
-def build_bound_table(rows: "Sequence[Promise]", alpha: float) -> "Table":
-    """Return a table of the bounds in `rows`; `alpha` is shown for lazy updating."""
-    return _build(
-        "Bounds", rows, alpha, lambda row: (row.bound, row.bound_fades), last_updater="lazy"
-    )
-
-
-def _build(
-    title: str,
-    rows: "Sequence[Promise]",
-    alpha: float,
-    terms: "Callable[[Promise], tuple[Regret | None, int | None]]",
-    *,
-    last_updater: str,
+def build_regret_table(
+    kind: Literal["order", "bound"], rows: "Sequence[Promise]", alpha: float
 ) -> "Table":
-    """Return a table of the regrets that `terms` selects, with a line below `last_updater`."""
-    table = build_table([title, ""], ("leading", "delay", "total", "delay fades at K"))
+    """Return a table of orders or of bounds.
+
+    Parameters
+    ----------
+    kind : str
+        "order" or "bound"; rows without a bound are left out.
+    rows : sequence of Promise
+        Orders and bounds of each base with each updater.
+    alpha : float
+        Activity of lazy updating.
+
+    Returns
+    -------
+    Table
+        The table, with a line below each base.
+    """
+    columns = ("leading", "delay", "total", "delay fades at K")
+    table = build_table([f"{kind.capitalize()}s", ""], columns)
     for row in rows:
-        regret, fades = terms(row)
+        regret: Regret | None = getattr(row, kind)
+        fades: int | None = getattr(row, f"{kind}_fades")
         if regret is None:
             continue
         mark = "*" if regret.vacuous and not regret.order else ""
@@ -102,7 +100,7 @@ def _build(
             f"{regret.delay:.2g}",
             f"{regret.total:.2g}{mark}",
             f"> {MAX_EPISODES:.0e}" if fades is None else f"{fades:.2g}",
-            end_section=row.updating == last_updater,
+            end_section=row.updating == ("multi" if kind == "order" else "lazy"),
         )
     return table
 

@@ -1,11 +1,13 @@
 """Options that several commands share: their declarations, parsers and checks."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
 from belated.cli.support.errors import usage_errors
+
+T = TypeVar("T")
 
 BaseOptions = dict[str, Any]
 """Options of a base by name, such as {"scale": 0.1}."""
@@ -36,13 +38,33 @@ CHOICES: Final = {
 """Values of each option that allows only a few; the first one is the default."""
 
 
+def parse_option(option: str, parse: Callable[..., T], *values: Any) -> T:
+    """Return the value of an option; errors are usage errors.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option, such as "--world".
+    parse : callable
+        Function that checks and converts the value.
+    *values : Any
+        Arguments of `parse`.
+
+    Returns
+    -------
+    Any
+        The result of `parse`.
+    """
+    with usage_errors(option):
+        return parse(*values)
+
+
 def check_choices(**values: str) -> None:
     """Check options against their CHOICES; `values` gives each option's value by its name."""
     from belated.learner.bases.base import check_choice
 
     for name, value in values.items():
-        with usage_errors(f"--{name.replace('_', '-')}"):
-            check_choice(name, value, CHOICES[name])
+        parse_option(f"--{name.replace('_', '-')}", check_choice, name, value, CHOICES[name])
 
 
 def parse_value(text: str) -> Any:

@@ -7,7 +7,13 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from belated.cli.support.errors import usage_errors
-from belated.cli.support.options import CHOICES, BaseOptions, check_choices, format_base
+from belated.cli.support.options import (
+    CHOICES,
+    BaseOptions,
+    check_choices,
+    format_base,
+    parse_option,
+)
 
 if TYPE_CHECKING:
     from belated.sweep.cell import Cell
@@ -70,22 +76,18 @@ def build_settings(
     from belated.sweep.cell import Cell, plain_delay
     from belated.sweep.names import parse_base, parse_updater, parse_world
 
-    with usage_errors("--world"):
-        parse_world(world)
-    with usage_errors("--base"):
-        for base, options in base_options.items():
-            parse_base(base, options)
-    with usage_errors("--updater"):
-        for updater in updaters:
-            parse_updater(updater)
-    with usage_errors("--delay"):
-        laws = list(dict.fromkeys(plain_delay(delay) for delay in delays))
+    parse_option("--world", parse_world, world)
+    for base, options in base_options.items():
+        parse_option("--base", parse_base, base, options)
+    updaters = list(dict.fromkeys(updaters))
+    for updater in updaters:
+        parse_option("--updater", parse_updater, updater)
+    laws = list(dict.fromkeys(parse_option("--delay", plain_delay, delay) for delay in delays))
     check_choices(**choices)
     late_rewards, unknown = choices["late"] == "rewards", choices["rewards"] == "unknown"
     with usage_errors("--late"):
         if late_rewards and not unknown:
             raise ValueError("rewards that are late cannot be known; add --rewards unknown.")
-    updaters = list(dict.fromkeys(updaters))
 
     axes = {"Base": list(base_options), "Updater": updaters, "Delay": laws}
     varied = [axis for axis, values in axes.items() if len(values) > 1] or ["Updater"]

@@ -1,10 +1,10 @@
 """Figures, comparison with the published numbers, and HTML report of a reproduction."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from belated.figures.bands import Panels
 from belated.figures.charts import Chart, delay_chart, regret_chart
@@ -17,6 +17,8 @@ from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, Figure, figur
 from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, summarize
 from belated.sweep.results import Results
 from belated.sweep.store import Columns
+
+T = TypeVar("T")
 
 TITLE: Final = "Optimism and Delays in Episodic Reinforcement Learning, reproduced"
 
@@ -110,25 +112,22 @@ class PaperReport:
 
     def draw(self, figure: Figure, folder: Path) -> list[Path]:
         """Draw `figure` as PDF and PNG into `folder`, and return the files."""
-        panels, order, points = self.panels(figure)
         path = folder / f"{figure.number:02}-{figure.name}"
-        if figure.kind == "regret":
-            return regret_panels(
-                panels, path, title=figure.title, command=self.command, order=order
-            )
-        return delay_panels(
-            panels, path, title=figure.title, command=self.command, order=order, published=points
-        )
+        return self._render(figure, regret_panels, delay_panels, path)
 
     def chart(self, figure: Figure) -> Chart:
         """Return `figure` as an interactive chart."""
+        return self._render(figure, regret_chart, delay_chart, figure.name)
+
+    def _render(
+        self, figure: Figure, regret: Callable[..., T], delay: Callable[..., T], target: object
+    ) -> T:
+        """Render a figure with one of two functions, by its kind."""
         panels, order, points = self.panels(figure)
-        name, title = figure.name, figure.title
+        options = {"title": figure.title, "command": self.command, "order": order}
         if figure.kind == "regret":
-            return regret_chart(panels, name, title=title, command=self.command, order=order)
-        return delay_chart(
-            panels, name, title=title, command=self.command, order=order, published=points
-        )
+            return regret(panels, target, **options)
+        return delay(panels, target, **options, published=points)
 
     def write(self, path: Path) -> Path:
         """Write the HTML report to `path`, and return it."""
