@@ -9,9 +9,26 @@ import typer
 
 from belated.cli.support.options import SchedulerOption, ThreadsOption
 
-PaperName = StrEnum("PaperName", ["howson2021"])
-PresetName = StrEnum("PresetName", ["quick", "paper"])
-VariantName = StrEnum("VariantName", ["figures", "calibrated", "literal"])
+
+class PaperName(StrEnum):
+    """Papers that can be reproduced."""
+
+    howson2021 = "howson2021"
+
+
+class PresetName(StrEnum):
+    """Sizes of a reproduction."""
+
+    quick = "quick"
+    paper = "paper"
+
+
+class VariantName(StrEnum):
+    """Readings of the paper's base."""
+
+    figures = "figures"
+    calibrated = "calibrated"
+    literal = "literal"
 
 
 def reproduce(

@@ -79,7 +79,8 @@ def cells(preset: Preset, variant: Variant) -> list[Cell]:
 def _build_cell(
     preset: Preset, variant: Variant, states: int, delay: str, updater: str, seeds: tuple[int, ...]
 ) -> Cell:
-    world, base, options = f"chain-{states}", "ucbvi-bf", {}
+    world, base = f"chain-{states}", "ucbvi-bf"
+    options: dict[str, object] = {}
     if variant == "figures":
         base = "belated.papers.howson2021.base:Published"
         options = {"ties": "random"}

@@ -99,7 +99,7 @@ class PaperReport:
             return panels, list(LEARNERS.values()), None
         points = None
         if any(row.comparable for row in self.comparisons if row.states == figure.states):
-            values = {
+            values: dict[tuple[str, str, float], float] = {
                 (updater, law, mean): value
                 for (states, updater, law, mean), value in PUBLISHED.items()
                 if states == figure.states
