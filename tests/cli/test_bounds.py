@@ -109,8 +109,8 @@ def test_alpha_and_the_longest_delay_are_taken():
 
 def test_json_has_everything_once(promises):
     done = call(*ASKED, "--json")
-    told = json.loads(done.stdout)
-    assert told["asked"] == {
+    result = json.loads(done.stdout)
+    assert result["asked"] == {
         "states": 30,
         "actions": 2,
         "horizon": 30,
@@ -120,10 +120,10 @@ def test_json_has_everything_once(promises):
         "delta": 0.05,
         "longest_delay": None,
     }
-    assert told["psi"] == theory.psi(300, 100_000, 0.05)
-    assert told["most_regret"] == 3_000_000
-    assert len(told["promises"]) == len(promises)
-    for one, promise in zip(told["promises"], promises, strict=True):
+    assert result["psi"] == theory.psi(300, 100_000, 0.05)
+    assert result["most_regret"] == 3_000_000
+    assert len(result["promises"]) == len(promises)
+    for one, promise in zip(result["promises"], promises, strict=True):
         assert (one["base"], one["updating"]) == (promise.base, promise.updating)
         assert one["order"]["total"] == promise.order.total
         assert one["order"]["delay_fades_at"] == promise.order_fades
@@ -133,13 +133,13 @@ def test_json_has_everything_once(promises):
             assert one["bound"]["vacuous"] == promise.bound.vacuous
     for base in BASES:
         best = theory.best_alpha(Shape(30, 2, 30), episodes=100_000, mean_delay=300, base=base)
-        assert told["best_alpha"][base] == ("inf" if math.isinf(best) else best)
+        assert result["best_alpha"][base] == ("inf" if math.isinf(best) else best)
 
 
 def test_an_infinite_mean_delay_is_still_json():
-    told = json.loads(call(*ASKED[:-1], "inf", "--json").stdout)
-    assert told["psi"] == "inf"
-    assert told["promises"][0]["bound"]["total"] == "inf"
+    result = json.loads(call(*ASKED[:-1], "inf", "--json").stdout)
+    assert result["psi"] == "inf"
+    assert result["promises"][0]["bound"]["total"] == "inf"
 
 
 @pytest.mark.parametrize("name", ["bounds.png", "deep/bounds.pdf"])

@@ -81,8 +81,8 @@ def test_ctrl_c_ends_it_in_order_and_a_store_is_kept(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'kept.db'}"
     with demo(tmp_path, "--rate", "50", "--store", store) as process:
         assert process.stdout is not None
-        said = next(line for line in process.stdout if "Dashboard: " in line)
-        address = said.split("Dashboard: ")[1].split("/#clinic ;")[0]
+        result = next(line for line in process.stdout if "Dashboard: " in line)
+        address = result.split("Dashboard: ")[1].split("/#clinic ;")[0]
         client = Client(address)
         wait_until(lambda: client.status("clinic")["begun"] > 5)
         process.send_signal(signal.SIGINT)
@@ -94,9 +94,9 @@ def test_ctrl_c_ends_it_in_order_and_a_store_is_kept(tmp_path: Path) -> None:
         clinic = ledger.problem("clinic")
         assert clinic is not None
         opened = list(ledger.events(clinic.id, kinds=["opened"]))
-    told = counts(first)
-    assert told["patients"] == len(opened)
-    assert told["pending"] == told["patients"] - told["back"]
+    shown = counts(first)
+    assert shown["patients"] == len(opened)
+    assert shown["pending"] == shown["patients"] - shown["back"]
 
     again = typed("--port", "0", "--store", store, "--episodes", "3", "--mean-delay", "0")
     assert again.exit_code == 0, again.output
@@ -127,9 +127,9 @@ def store(tmp_path: Path) -> str:
 def test_a_store_with_tokens_is_refused(store: str) -> None:
     with Ledger.open(store) as ledger:
         ledger.tokens.add("id", b"hash", scopes=["admin"], problem=None)
-    said = typed("--store", store, "--port", "0")
-    assert said.exit_code == 2
-    assert "has tokens" in said.output
+    result = typed("--store", store, "--port", "0")
+    assert result.exit_code == 2
+    assert "has tokens" in result.output
 
 
 def test_a_store_with_another_clinic_is_refused(store: str) -> None:
@@ -145,9 +145,9 @@ def test_a_store_with_another_clinic_is_refused(store: str) -> None:
     )
     with Ledger.open(store) as ledger:
         ledger.define(other)
-    said = typed("--store", store, "--port", "0")
-    assert said.exit_code == 1
-    assert "The demo cannot continue: " in said.output
+    result = typed("--store", store, "--port", "0")
+    assert result.exit_code == 1
+    assert "The demo cannot continue: " in result.output
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ def test_a_store_with_another_clinic_is_refused(store: str) -> None:
     ],
 )
 def test_wrong_usage_leaves_with_2_and_a_sentence(words: list[str], message: str) -> None:
-    said = typed("--port", "0", *words)
-    assert said.exit_code == 2
-    assert message in said.output
+    result = typed("--port", "0", *words)
+    assert result.exit_code == 2
+    assert message in result.output
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:

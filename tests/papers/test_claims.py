@@ -175,9 +175,9 @@ def test_spread_is_told_relative_and_absolute(good):
     # over E[tau] = 100, ..., 500 the laws are 0.7 of the slope apart
     assert numbers["absolute spread, Lazy, α = 1"] == pytest.approx(1.1 * 0.7 * 300, rel=0.01)
     assert numbers["relative spread, Lazy, α = 1"] == pytest.approx(231 / 1500, rel=0.02)
-    told = dict(good["lazy-1-most-robust"].numbers)
-    assert told["chains on which Lazy, α = 1 has the least relative spread"] == 2
-    assert told["chains on which Active has the least absolute spread"] == 2
+    result = dict(good["lazy-1-most-robust"].numbers)
+    assert result["chains on which Lazy, α = 1 has the least relative spread"] == 2
+    assert result["chains on which Active has the least absolute spread"] == 2
 
 
 def test_what_is_not_of_the_paper_is_left_aside(good):

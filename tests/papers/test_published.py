@@ -85,11 +85,11 @@ def test_equal_numbers_have_no_error():
     assert len(found) == sum(states in (5, 10) for states, *_ in PUBLISHED) + 1
     cells = [one for one in found if one.kind == "final"]
     assert all(one.error == 0 and one.seeds == 3 and one.comparable for one in cells)
-    told = summarize(cells)
-    assert told.cells == len(cells)
-    assert told.overall == 0
-    assert told.plateaus == 0
-    assert math.isnan(told.worst_plateau)
+    result = summarize(cells)
+    assert result.cells == len(cells)
+    assert result.overall == 0
+    assert result.plateaus == 0
+    assert math.isnan(result.worst_plateau)
 
 
 def test_errors_are_relative_to_the_published_number_and_averaged_without_their_sign():
@@ -99,9 +99,9 @@ def test_errors_are_relative_to_the_published_number_and_averaged_without_their_
     found = compare(*replace(EXACT, regret=regret, chains=(5,)).make())
     for one in found:
         assert one.error == pytest.approx(0.1 if one.updater == "active" else -0.2)
-    told = summarize(found)
+    result = summarize(found)
     count = sum(one.updater == "active" for one in found)
-    assert told.overall == pytest.approx(0.2 - 0.1 * count / len(found))
+    assert result.overall == pytest.approx(0.2 - 0.1 * count / len(found))
 
 
 def test_the_band_is_the_central_95_percent_of_runs():
@@ -127,9 +127,9 @@ def test_runs_of_another_length_are_shown_but_not_summed_up():
 
 
 def test_nothing_to_compare_has_no_mean():
-    told = summarize([])
-    assert told.cells == 0
-    assert math.isnan(told.overall)
+    result = summarize([])
+    assert result.cells == 0
+    assert math.isnan(result.overall)
 
 
 def exploring(**changes):
@@ -164,9 +164,9 @@ def test_plateaus_are_compared_after_exploration():
     for one in found:
         assert one.error == pytest.approx(0.05)
         assert one.comparable
-    told = summarize(found)
-    assert (told.cells, told.plateaus) == (0, 4)
-    assert told.plateau == told.worst_plateau == pytest.approx(0.05)
+    result = summarize(found)
+    assert (result.cells, result.plateaus) == (0, 4)
+    assert result.plateau == result.worst_plateau == pytest.approx(0.05)
 
 
 def test_a_plateau_at_an_episode_is_read_there():

@@ -54,11 +54,7 @@ def calibrate(
     threads: ThreadsOption = None,
     write: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the scale to this study file; a new file is created, and in an existing "
-            "one only the scale of the base changes.",
-            dir_okay=False,
-        ),
+        typer.Option(help="Study file to write the scale to, new or existing.", dir_okay=False),
     ] = None,
 ) -> None:
     """Find the smallest scale at which optimism holds.

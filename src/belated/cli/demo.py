@@ -51,9 +51,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 7,
     episodes: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Stop after this many patients and their outcomes; by default never."
-        ),
+        typer.Option(min=1, help="Number of patients after which it stops; by default none."),
     ] = None,
     port: Annotated[
         int | None,

@@ -35,10 +35,7 @@ def reproduce(
     paper: Annotated[PaperName, typer.Argument(help="Paper to reproduce.")] = PaperName.howson2021,
     preset: Annotated[
         PresetName,
-        typer.Option(
-            help="quick: few seeds and shorter runs, takes minutes; paper: the full size, takes "
-            "about an hour."
-        ),
+        typer.Option(help="quick: few seeds, short runs, minutes; paper: all, about an hour."),
     ] = PresetName.quick,
     variant: Annotated[
         VariantName,

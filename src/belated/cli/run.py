@@ -36,22 +36,15 @@ def run(
     ],
     updater: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Updater: active (default), lazy:ALPHA, explicit or multi. May be repeated."
-        ),
+        typer.Option(help="active (default), lazy:ALPHA, explicit or multi. May be repeated."),
     ] = None,
     delay: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Delay law, such as geometric:100; by default constant:0. May be repeated."
-        ),
+        typer.Option(help="Delay law such as geometric:100 (default constant:0). May be repeated."),
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Option of the bases: key=value for all of them, BASE.key=value for one, such as "
-            "scale=0.1. May be repeated."
-        ),
+        typer.Option(help="key=value for all bases, BASE.key=value for one. May be repeated."),
     ] = None,
     episodes: EpisodesOption = 10_000,
     seeds: Annotated[
@@ -64,8 +57,7 @@ def run(
     late: Annotated[
         str,
         typer.Option(
-            help="'everything' delays whole episodes; 'rewards' delays rewards only, while states "
-            "and actions arrive at once."
+            help="What is delayed: 'everything', or only 'rewards' (paths arrive at once)."
         ),
     ] = "everything",
     delay_per: Annotated[

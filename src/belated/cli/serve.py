@@ -33,9 +33,7 @@ def serve(
     store: StoreOption = DEFAULT_STORE,
     host: Annotated[
         str,
-        typer.Option(
-            help="Address to listen on. Any address other than this machine's own requires a token."
-        ),
+        typer.Option(help="Address to listen on; other than this machine's, it requires a token."),
     ] = DEFAULT_HOST,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")

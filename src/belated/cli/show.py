@@ -37,10 +37,7 @@ def show(
     ],
     plot: Annotated[
         Path | None,
-        typer.Option(
-            help="Draw the world, if it is small enough, to this file, as PDF and PNG.",
-            dir_okay=False,
-        ),
+        typer.Option(help="Draw a small world to this file, as PDF and PNG.", dir_okay=False),
     ] = None,
 ) -> None:
     """Describe one world and its optimal policy.

@@ -1,8 +1,7 @@
 """Runs of a reproduction, grouped by chain, delay law, expected delay and updater."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,25 +52,6 @@ Key = tuple[Condition, str]
 """A condition and an updater."""
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Runs of one updater under one condition, sorted by seed."""
-
-    setting: str
-    """Id of the setting."""
-    episodes: int
-    """Number of episodes of each run."""
-    columns: Columns
-
-    @property
-    def seeds(self) -> Ints:
-        """Seed of each run."""
-        return self["seed"]
-
-    def __getitem__(self, name: str) -> Any:
-        return self.columns[name]
-
-
 class Evidence:
     """Runs of the paper's grid under one base; other runs are ignored.
 
@@ -90,7 +70,8 @@ class Evidence:
 
     def __init__(self, runs: Columns, curves: Curves) -> None:
         self._curves = curves
-        self.groups: dict[Key, Group] = {}
+        self.groups: dict[Key, Columns] = {}
+        """Columns of the runs of each key, sorted by seed."""
         runs = merge_chain_names(runs)
         worlds = {f"chain-{states}": states for states in CHAINS}
         inside = np.isin(runs["world"].astype(str), list(worlds))
@@ -102,14 +83,13 @@ class Evidence:
             here = found["world"] == world
             _check_single({name: column[here] for name, column in found.items()}, "episodes")
         names, at = np.unique(found["setting"].astype(str), return_inverse=True)
-        for i, setting in enumerate(names):
+        for i in range(len(names)):
             rows = np.flatnonzero(at == i)
             rows = rows[np.argsort(found["seed"][rows])]
             own = {name: column[rows] for name, column in found.items()}
             states, law = worlds[str(own["world"][0])], str(own["law"][0])
             condition = make_condition(states, law, float(own["mean_delay"][0]))
-            group = Group(str(setting), int(own["episodes"][0]), own)
-            self.groups[condition, str(own["updater"][0])] = group
+            self.groups[condition, str(own["updater"][0])] = own
 
     def conditions(self, *, delayed: bool = False) -> list[Condition]:
         """Return all conditions with runs in the paper's order; if `delayed`, only with delay."""
@@ -128,13 +108,13 @@ class Evidence:
         if not all(key in self.groups for key in keys):
             return None
         groups = [self.groups[key] for key in keys]
-        shared = groups[0].seeds
+        shared = groups[0]["seed"]
         for group in groups[1:]:
-            shared = np.intersect1d(shared, group.seeds)
+            shared = np.intersect1d(shared, group["seed"])
         if shared.size < MIN_SEEDS:
             return None
         return np.column_stack(
-            [group["total_regret"][np.searchsorted(group.seeds, shared)] for group in groups]
+            [group["total_regret"][np.searchsorted(group["seed"], shared)] for group in groups]
         )
 
     def tables(self, updaters: Sequence[str]) -> Iterator[tuple[Condition, Floats]]:
@@ -198,7 +178,7 @@ class Evidence:
 
     def curves(self, key: Key) -> Iterator[tuple[int, Ints, Floats]]:
         """Yield the seed, checkpoints and cumulative regret of each run of `key`."""
-        columns = self._curves(self.groups[key].setting)
+        columns = self._curves(str(self.groups[key]["setting"][0]))
         seeds, starts = np.unique(columns["seed"], return_index=True)
         episodes, regrets = (np.split(columns[name], starts[1:]) for name in ("episode", "regret"))
         yield from zip(map(int, seeds), episodes, regrets, strict=True)

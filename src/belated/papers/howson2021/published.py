@@ -199,7 +199,7 @@ def _compare(
         low=float(low),
         high=float(high),
         seeds=ours.size,
-        comparable=evidence.groups[key].episodes == EPISODES[condition.states],
+        comparable=int(evidence.groups[key]["episodes"][0]) == EPISODES[condition.states],
     )
 
 
@@ -211,7 +211,7 @@ def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Float
     episode, nothing is returned: the fastest runs alone would be misleading.
     """
     group = evidence.groups[key]
-    ends = dict(zip(group.seeds.tolist(), group["last_explored"].tolist(), strict=True))
+    ends = dict(zip(group["seed"].tolist(), group["last_explored"].tolist(), strict=True))
     found = []
     for seed, at, regret in evidence.curves(key):
         if episode is not None and at[-1] >= episode:

@@ -229,7 +229,7 @@ def _converged_before_explicit(evidence: Evidence) -> Iterator[Detail]:
             continue
         ends = {
             int(seed): int(end)
-            for seed, end in zip(explicit.seeds, explicit["last_explored"], strict=True)
+            for seed, end in zip(explicit["seed"], explicit["last_explored"], strict=True)
             if end > 0
         }
         rates = {}

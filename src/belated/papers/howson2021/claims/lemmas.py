@@ -29,7 +29,7 @@ def _missing_within_psi(evidence: Evidence) -> Iterator[Detail]:
     """In every run of every learner, max_k S_k is at most ψ with δ' = 0.01."""
     for condition in evidence.conditions():
         groups = [group for (where, _), group in evidence.groups.items() if where == condition]
-        bound = psi(condition.mean, groups[0].episodes, DELTA)
+        bound = psi(condition.mean, int(groups[0]["episodes"][0]), DELTA)
         largest = max(int(group["max_missing"].max()) for group in groups)
         yield Detail(
             str(condition), largest <= bound, (("largest max_k S_k", largest), ("ψ", bound))
@@ -69,7 +69,7 @@ def _epochs(evidence: Evidence, *, printed: bool) -> Iterator[Detail]:
                 continue
             shape = Shape(condition.states, int(group["actions"][0]), int(group["horizon"][0]))
             alpha = float(updater.partition(":")[2])
-            bound = epoch_bound(shape, group.episodes, alpha, printed=printed)
+            bound = epoch_bound(shape, int(group["episodes"][0]), alpha, printed=printed)
             largest = int(group["epochs"].max())
             numbers = (("largest J", largest), ("bound", bound))
             yield Detail(f"{condition}, {LEARNERS[updater]}", largest <= bound, numbers)
