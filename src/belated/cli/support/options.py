@@ -115,7 +115,7 @@ def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, 
 
 
 def format_base(base: str, options: BaseOptions) -> str:
-    """Return the name of a base with its `options` in parentheses.
+    """Return the name `base` with its `options` in parentheses.
 
     >>> format_base("ucbvi-bf", {"preset": "two_term", "scale": 0.1}), format_base("ucrl2", {})
     ('ucbvi-bf (preset=two_term, scale=0.1)', 'ucrl2')

@@ -26,7 +26,7 @@ class RunSettings:
     cells: "Mapping[str, Cell]"
     """Each setting by its name, which lists only what differs between the settings."""
     title: str
-    """What the settings have in common."""
+    """Values that all settings share, as text."""
     column: str
     """Heading of the column of names, such as "Updater, Delay"."""
     command: str
