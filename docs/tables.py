@@ -16,7 +16,7 @@ from belated.sweep.results import Results
 from belated.sweep.store import Store
 from belated.sweep.study import Study, read_study
 from belated.sweep.sweep import sweep
-from belated.theory.table import row
+from belated.theory.table import find_row
 
 ROOT = Path(__file__).parent.parent
 
@@ -54,7 +54,7 @@ def guarantee(base: str, updater: str) -> str:
         return "M f(K/M), f = H^2 sqrt(SAT)"
     if base not in OPTIMISTIC:
         return "none known"
-    order = row(base)
+    order = find_row(base)
     return {
         "active": order.active,
         "lazy:10": order.lazy,

@@ -1,4 +1,4 @@
-"""The suite for a base: what is built in passes, and each check fails on a part made to fail it."""
+"""Tests of the suite for a base: built-in bases pass, and each check has a base that fails it."""
 
 import math
 from dataclasses import dataclass
@@ -16,20 +16,30 @@ from belated.learner.plan import Plan
 from belated.papers.howson2021.base import Published
 
 SMALL = bl.Shape(2, 3, 2)
-PLANS = ("shapes", "greedy", "range", "pure", "order", "pooled", "snapshot", "reads", "compiled")
+PLANS = (
+    "has_valid_shapes",
+    "is_greedy",
+    "stays_in_range",
+    "is_pure",
+    "ignores_arrival_order",
+    "accepts_pooled_counts",
+    "survives_snapshot",
+    "declares_reads",
+    "runs_compiled",
+)
 
 BUILT_IN: dict[str, tuple[Any, dict[str, Any]]] = {
     **{name: (kind(), {}) for name, kind in BASES.items() if name not in ("fixed", "optimal")},
-    "psrl": (bl.PSRL(), {"without": ["optimistic"]}),
-    "q-learning": (bl.QLearning(), {"without": ["range"]}),
-    "epsilon-greedy": (EpsilonGreedy(), {"without": ["optimistic"]}),
-    "random": (UniformRandom(), {"without": ["optimistic"]}),
-    "fixed": (Fixed(actions=[[0, 1], [2, 0]]), {"shape": SMALL, "without": ["optimistic"]}),
-    "optimal": (Optimal(), {"without": ["optimistic", *PLANS]}),
+    "psrl": (bl.PSRL(), {"without": ["is_optimistic"]}),
+    "q-learning": (bl.QLearning(), {"without": ["stays_in_range"]}),
+    "epsilon-greedy": (EpsilonGreedy(), {"without": ["is_optimistic"]}),
+    "random": (UniformRandom(), {"without": ["is_optimistic"]}),
+    "fixed": (Fixed(actions=[[0, 1], [2, 0]]), {"shape": SMALL, "without": ["is_optimistic"]}),
+    "optimal": (Optimal(), {"without": ["is_optimistic", *PLANS]}),
     "random ties": (bl.UCRL2(ties="random"), {}),
     "monotone": (bl.UCRL2(monotone=True), {}),
     "capped q-learning": (bl.QLearning(range="H-h+1", bonus="bernstein"), {}),
-    "published": (Published(), {"without": ["range", "errors"]}),
+    "published": (Published(), {"without": ["stays_in_range", "rejects_invalid_options"]}),
 }
 
 
@@ -45,7 +55,7 @@ def test_every_base_is_in_the_table() -> None:
         for check in base_checks(base, **options)
     ],
 )
-def test_what_is_built_in_passes(check: Any) -> None:
+def test_built_in_bases_pass(check: Any) -> None:
     check()
 
 
@@ -57,7 +67,7 @@ def usual(constants, stage, row):
 
 
 class Mine(bl.Base):
-    """A base in order, to be put out of order in one respect."""
+    """Base that passes every check; subclasses fail one."""
 
     name = "mine"
     backup: Any = usual
@@ -68,7 +78,7 @@ class Mine(bl.Base):
 
 
 class Plain:
-    """A plain base in order: every plan is worth what is left to earn, and takes action 0."""
+    """Python base that passes every check: values are the number of steps left, actions are 0."""
 
     def plan(self, visits, transitions, rewards, episodes):
         H, S, A = rewards.shape
@@ -79,12 +89,12 @@ class Plain:
         return plan
 
 
-def test_a_base_in_order_passes() -> None:
+def test_a_valid_base_passes() -> None:
     check_base(Mine())
 
 
-def test_a_plain_base_in_order_passes_but_cannot_be_compiled() -> None:
-    check_base(Plain(), without=["compiled"])
+def test_a_valid_python_base_passes_but_cannot_be_compiled() -> None:
+    check_base(Plain(), without=["runs_compiled"])
     with pytest.raises(AssertionError, match=r"^Plain cannot run compiled: .* is a Python object;"):
         check_base(Plain())
 
@@ -99,12 +109,12 @@ class Fractional(Plain):
         return Plan(plan.policy + 0.5, plan.q, plan.v)
 
 
-class Outside(Plain):
+class InvalidAction(Plain):
     def change(self, plan):
         return Plan(plan.policy + 9, plan.q, plan.v)
 
 
-class Endless(Plain):
+class ValueAfterEnd(Plain):
     def change(self, plan):
         return Plan(plan.policy, plan.q, plan.v + 1)
 
@@ -118,43 +128,43 @@ class Nan(Mine):
     backup = nothing_times_infinity
 
 
-class Timid(Plain):
-    """Takes the worst action."""
+class WorstAction(Plain):
+    """Base that takes the worst action."""
 
     def change(self, plan):
         plan.q[:, :, 0] = 0.0
         return plan
 
 
-class Modest(Plain):
-    """Its v is half of what its best action is worth."""
+class HalvedValue(Plain):
+    """Base whose v is half of the largest q."""
 
     def change(self, plan):
         return Plan(plan.policy, plan.q, plan.v / 2)
 
 
 @bl.backup
-def boundless(constants, stage, row):
+def unbounded(constants, stage, row):
     return row.reward + 2.0 * stage.horizon
 
 
-class Boundless(Mine):
-    backup = boundless
+class Unbounded(Mine):
+    backup = unbounded
 
 
-class Moody(Plain):
-    """Changes its mind whenever it is asked."""
+class Alternating(Plain):
+    """Base whose plan differs in every call."""
 
-    asked = 0
+    calls = 0
 
     def change(self, plan):
-        Moody.asked += 1
-        plan.policy[:] = Moody.asked % 2
+        Alternating.calls += 1
+        plan.policy[:] = Alternating.calls % 2
         return plan
 
 
-class Grabbing(Plain):
-    """Counts into what it is given."""
+class ChangesInput(Plain):
+    """Base that changes its input."""
 
     def plan(self, visits, transitions, rewards, episodes):
         visits += 1
@@ -162,28 +172,28 @@ class Grabbing(Plain):
 
 
 @bl.backup
-def forgetful(constants, stage, row):
+def changes_counts(constants, stage, row):
     for j in range(row.lo, row.hi):
         row.m[j] = 1
     return cap(stage)
 
 
-class Forgetful(Mine):
-    backup = forgetful
+class ChangesCounts(Mine):
+    backup = changes_counts
 
 
 @bl.backup
-def drifting(constants, stage, row):
+def changes_constants(constants, stage, row):
     constants[0] *= 0.9
     return clipped(stage, row, 0.0, constants[0])
 
 
-class Drifting(Mine):
-    backup = drifting
+class ChangesConstants(Mine):
+    backup = changes_constants
 
 
-class Stubborn(Plain):
-    """Never lets a Q grow again, and keeps the last ones to itself."""
+class Stateful(Plain):
+    """Base that keeps earlier values of Q and never increases them."""
 
     def __init__(self):
         self.last = {}
@@ -199,16 +209,16 @@ class Stubborn(Plain):
 
 
 @bl.backup
-def believing(constants, stage, row):
+def without_bonus(constants, stage, row):
     return row.reward + (mean(stage, row) if row.n > 0 else 0.0)
 
 
-class Believing(Mine):
-    backup = believing
+class WithoutBonus(Mine):
+    backup = without_bonus
 
 
 class Staged(Plain):
-    """Reads the counts of the last stage where there is one."""
+    """Base that treats pooled counts differently."""
 
     def plan(self, visits, transitions, rewards, episodes):
         made = super().plan(visits, transitions, rewards, episodes)
@@ -218,25 +228,25 @@ class Staged(Plain):
 
 
 @bl.backup
-def anywhere_at_all(constants, stage, row):
+def reads_extremes(constants, stage, row):
     if row.n == 0:
         return unseen(stage, row)
     best = stage.v[stage.order[0]]
     return clipped(stage, row, mean(stage, row), (best - stage.low) / math.sqrt(row.n))
 
 
-class Secretive(Mine):
-    backup = anywhere_at_all
+class Undeclared(Mine):
+    backup = reads_extremes
     reads = "everything"
 
 
-class SecretiveUCRL2(bl.UCRL2):
+class UndeclaredUCRL2(bl.UCRL2):
     def kernel(self, shape, episodes):
         return super().kernel(shape, episodes)._replace(reads="successors")
 
 
 @bl.backup
-def crowded(constants, stage, row):
+def reads_visits_of_successors(constants, stage, row):
     if row.n == 0:
         return unseen(stage, row)
     seen = 0.0
@@ -245,8 +255,8 @@ def crowded(constants, stage, row):
     return clipped(stage, row, mean(stage, row), 1.0 / (1.0 + seen))
 
 
-class Crowded(Mine):
-    backup = crowded
+class ReadsVisits(Mine):
+    backup = reads_visits_of_successors
 
 
 class Interpreted(Mine):
@@ -254,12 +264,12 @@ class Interpreted(Mine):
 
 
 @bl.backup
-def careless(constants, stage, row):
+def log_of_zero(constants, stage, row):
     return min(cap(stage), row.reward + rest(stage) - min(0.0, math.log(row.n)))
 
 
-class Careless(Mine):
-    backup = careless
+class LogOfZero(Mine):
+    backup = log_of_zero
 
 
 @bl.backup
@@ -284,17 +294,17 @@ FACTOR = 1.0
 
 
 @bl.backup
-def worldly(constants, stage, row):
+def reads_global(constants, stage, row):
     return FACTOR * rest(stage) + row.reward
 
 
-class Worldly(Mine):
-    backup = worldly
+class ReadsGlobal(Mine):
+    backup = reads_global
 
 
 @dataclass(frozen=True)
-class Credulous(Mine):
-    """Looks at none of its options."""
+class Unchecked(Mine):
+    """Base that does not check its options."""
 
     width: float = 1.0
     way: Literal["up", "down"] = "up"
@@ -304,8 +314,8 @@ class Credulous(Mine):
 
 
 @dataclass(frozen=True)
-class Gruff(bl.UCRL2):
-    """Refuses, but does not say what."""
+class UnclearError(bl.UCRL2):
+    """Base whose error does not name the option."""
 
     def __post_init__(self):
         if not (self.scale >= 0 and self.delta > 0):
@@ -313,38 +323,86 @@ class Gruff(bl.UCRL2):
 
 
 BROKEN = [
-    ("shapes", Flat(), r"has q of shape \(4,\); it must be \(1, 2, 2\)"),
-    ("shapes", Fractional(), "is of type float64; actions are integers"),
-    ("shapes", Outside(), "holds action 9; allowed are 0 .. 1"),
-    ("shapes", Endless(), r"v\[H\] = \[1. 1.\]; nothing follows"),
-    ("shapes", Nan(), "has q that are not all finite numbers"),
-    ("greedy", Timid(), "takes an action worth 0.0 at step 0, state 0, where the best is worth"),
-    ("greedy", Modest(), r"gives v\[0, 0\] = 0.5; the largest q there is 1.0"),
-    ("range", Boundless(), r"with 1 steps left it must lie in 0 .. 1"),
-    ("pure", Moody(), "makes another plan of the same counts when it is asked again"),
-    ("pure", Grabbing(), "changes the visits it is given"),
-    ("pure", Forgetful(), "changes the transitions it is given"),
-    ("pure", Drifting(), "plans otherwise in a learner than from the same counts alone"),
-    ("order", Stubborn(), "makes another plan when the same episodes come back in another order"),
-    ("optimistic", Believing(), r"in \d+ of 20 runs its value fell below .* at most 1 may"),
-    ("pooled", Staged(), "plans otherwise from counts pooled over the stages"),
-    ("snapshot", Stubborn(), "a part must not keep anything to itself"),
-    ("reads", Secretive(), "declares reads='everything' and reads_visits=False, but reads more"),
-    ("reads", SecretiveUCRL2(scale=0.3), "declares reads='successors' and"),
-    ("reads", Crowded(), "declares reads='successors' and reads_visits=False, but reads more"),
-    ("compiled", Interpreted(), "cannot run compiled: the backup of Interpreted is a plain Python"),
+    ("has_valid_shapes", Flat(), r"has q of shape \(4,\); it must be \(1, 2, 2\)"),
+    ("has_valid_shapes", Fractional(), "has type float64; actions must be integers"),
+    ("has_valid_shapes", InvalidAction(), "contains action 9; actions are 0 .. 1"),
+    ("has_valid_shapes", ValueAfterEnd(), r"v\[H\] = \[1. 1.\]; it must be 0 after the last step"),
+    ("has_valid_shapes", Nan(), "has q that are not all finite numbers"),
     (
-        "compiled",
+        "is_greedy",
+        WorstAction(),
+        "takes an action with q = 0.0 at step 0, state 0; the largest q is",
+    ),
+    ("is_greedy", HalvedValue(), r"gives v\[0, 0\] = 0.5; the largest q is 1.0"),
+    ("stays_in_range", Unbounded(), r"with 1 steps left it must lie in 0 .. 1"),
+    ("is_pure", Alternating(), "gives a different plan for the same counts when it plans again"),
+    ("is_pure", ChangesInput(), "changes the visits that it reads"),
+    ("is_pure", ChangesCounts(), "changes the transitions that it reads"),
+    (
+        "is_pure",
+        ChangesConstants(),
+        "gives a different plan in a learner than for the same counts alone",
+    ),
+    (
+        "ignores_arrival_order",
+        Stateful(),
+        "gives a different plan when the same episodes arrive in a different order",
+    ),
+    (
+        "is_optimistic",
+        WithoutBonus(),
+        r"in \d+ of 20 runs its value was below .* at most 1 are allowed",
+    ),
+    ("accepts_pooled_counts", Staged(), "gives a different plan for pooled counts"),
+    ("survives_snapshot", Stateful(), "a part must not keep state of its own"),
+    (
+        "declares_reads",
+        Undeclared(),
+        "declares reads='everything' and reads_visits=False, but reads more",
+    ),
+    ("declares_reads", UndeclaredUCRL2(scale=0.3), "declares reads='successors' and"),
+    (
+        "declares_reads",
+        ReadsVisits(),
+        "declares reads='successors' and reads_visits=False, but reads more",
+    ),
+    (
+        "runs_compiled",
+        Interpreted(),
+        "cannot run compiled: the backup of Interpreted is a plain Python",
+    ),
+    (
+        "runs_compiled",
         Allocating(),
         r"cannot run compiled: The backup \w+ does not compile: No implementation",
     ),
-    ("compiled", Misspelt(), "does not compile: Unknown attribute 'rewad' of type .*; a backup"),
-    ("compiled", Careless(), r"raises ValueError \(.*\), where compiled code goes on"),
-    ("compiled", Worldly(), "gives other bits compiled than as plain Python"),
-    ("engines", Drifting(), "when the .* engine plans .* they must agree to the bit"),
-    ("engines", Moody(), "does not give the same regret when the reference engine plans only"),
-    ("errors", Credulous(), "takes delta=nan; it must refuse that with a ValueError"),
-    ("errors", Gruff(), "Gruff.* is refused with .*; the message must be one sentence that names"),
+    (
+        "runs_compiled",
+        Misspelt(),
+        "does not compile: Unknown attribute 'rewad' of type .*; a backup",
+    ),
+    (
+        "runs_compiled",
+        LogOfZero(),
+        r"raises ValueError \(.*\) in Python, where compiled code continues",
+    ),
+    ("runs_compiled", ReadsGlobal(), "gives a different result compiled than in Python"),
+    (
+        "engines_agree",
+        ChangesConstants(),
+        "gives a different .* with the .* engine and .* planning .* equal to the bit",
+    ),
+    (
+        "engines_agree",
+        Alternating(),
+        "gives a different regret with the reference engine and incremental planning",
+    ),
+    ("rejects_invalid_options", Unchecked(), "accepts delta=nan; it must raise a ValueError"),
+    (
+        "rejects_invalid_options",
+        UnclearError(),
+        "UnclearError rejects .* with 'no'; the message must be one line that names",
+    ),
 ]
 
 
@@ -353,36 +411,42 @@ def test_every_check_has_a_base_that_it_fails_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "base", "sentence"),
+    ("name", "base", "message"),
     [
         pytest.param(*broken, id=f"{broken[0]}-{type(broken[1]).__name__.lower()}")
         for broken in BROKEN
     ],
 )
-def test_a_base_that_breaks_a_promise_is_told_which(
-    name: str, base: Any, sentence: str, monkeypatch: pytest.MonkeyPatch
+def test_a_base_that_fails_a_check_gets_a_message_that_says_why(
+    name: str, base: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if isinstance(base, Worldly):  # a global is what it was when the backup was compiled
-        Worldly.backup.batch  # noqa: B018
+    if isinstance(
+        base, ReadsGlobal
+    ):  # a compiled backup keeps the value that a global had when it was compiled
+        ReadsGlobal.backup.batch  # noqa: B018
         monkeypatch.setitem(globals(), "FACTOR", 0.5)
     [check] = [check for check in base_checks(base) if check.name == name]
-    with pytest.raises(AssertionError, match=sentence) as raised:
+    with pytest.raises(AssertionError, match=message) as raised:
         check()
     [line] = str(raised.value).splitlines()
-    assert line.endswith(f". A part that does not claim this says without=['{name}'].")
+    assert line.endswith(f". To skip this check, pass without=['{name}'].")
 
 
-def test_what_a_base_says_of_itself_is_not_asked_of_it() -> None:
+def test_checks_that_contradict_a_declaration_are_omitted() -> None:
     def names(base: Any) -> set[str]:
         return {check.name for check in base_checks(base)}
 
     assert set(CHECKS) - names(bl.UCRL2()) == set()
-    assert set(CHECKS) - names(bl.UCRL2(monotone=True)) == {"order"}
-    assert set(CHECKS) - names(bl.QLearning()) == {"order", "pooled", "reads"}
-    assert set(CHECKS) - names(Plain()) == {"reads", "errors"}
+    assert set(CHECKS) - names(bl.UCRL2(monotone=True)) == {"ignores_arrival_order"}
+    assert set(CHECKS) - names(bl.QLearning()) == {
+        "ignores_arrival_order",
+        "accepts_pooled_counts",
+        "declares_reads",
+    }
+    assert set(CHECKS) - names(Plain()) == {"declares_reads", "rejects_invalid_options"}
 
 
 @pytest.mark.parametrize("base", ["ucrl2", bl.UCRL2, Plain])
-def test_what_is_no_base_is_refused(base: Any) -> None:
-    with pytest.raises(TypeError, match=r"^base is .*; it must be a Base, or .*\.$"):
+def test_an_object_that_is_not_a_base_is_rejected(base: Any) -> None:
+    with pytest.raises(TypeError, match=r"^base must be a Base or have a method plan, got .*\.$"):
         check_base(base)

@@ -1,4 +1,4 @@
-"""The suite for a delay law: what is built in passes, and each check fails on one made for it."""
+"""Tests of the suite for a delay law: built-in laws pass, and each check has one that fails."""
 
 import math
 from functools import partial
@@ -25,12 +25,12 @@ BUILT_IN = [
 
 
 @pytest.mark.parametrize("law", BUILT_IN, ids=lambda law: law.name)
-def test_what_is_built_in_passes(law: Law) -> None:
+def test_built_in_laws_pass(law: Law) -> None:
     check_law(law)
 
 
 def dice(p):
-    """The quantile function of a die."""
+    """Return the quantiles of a die."""
     return np.maximum(np.ceil(6 * p), 1)
 
 
@@ -47,7 +47,7 @@ def falling(p):
 
 
 def by_rank(p):
-    """What an episode gets depends on who is asked with it."""
+    """Return delays that depend on the other episodes of the call."""
     return np.argsort(np.argsort(p)) % 6 + 1
 
 
@@ -59,7 +59,7 @@ def die(name: Any = "die", mean: float = 3.5, inverse: Any = dice) -> Law:
     return Law(name, mean, inverse)
 
 
-def test_a_law_of_your_own_passes() -> None:
+def test_a_valid_law_passes() -> None:
     check_law(die())
 
 
@@ -78,20 +78,20 @@ class Seedless(Law):
         return super().draw(seed=0, episodes=episodes, first=first, step=step)
 
 
-class Restless(Law):
+class Unseeded(Law):
     def draw(self, *, seed, episodes, first=1, step=0):
         return np.random.default_rng().integers(1, 7, episodes)
 
 
 class Shifted(Law):
-    """Its draws are one later than its quantiles say."""
+    """Law whose delays are one longer than its quantiles."""
 
     def at(self, u):
         return super().at(u) + 1
 
 
 class Forgetful(Law):
-    """Comes back as another law."""
+    """Law that changes when it is pickled."""
 
     def __reduce__(self):
         return die, ("die", self.mean, partial(np.full_like, fill_value=3.0))
@@ -103,26 +103,58 @@ class Lenient(Law):
 
 
 BROKEN = [
-    ("named", die(name=" "), "The law's name is ' '; it must be a word"),
-    ("whole", die(inverse=halves), "law 'die' gave the delay 0.5; a delay is a whole number"),
-    ("whole", die(inverse=early), "gave the delay -[12].0; a delay is a whole number"),
-    ("whole", Negative("die", 0.5, dice), "gives the delay -[12]; allowed are 0 .. NEVER"),
-    ("whole", Shapeless("die", 3.5, dice), r"gives delays of shape \(12,\) and type int64 for"),
+    ("has_name", die(name=" "), "The name of the law is ' '; it must be a non-empty string"),
     (
-        "quantile",
-        die(inverse=falling),
-        "has the quantile 6.0 at 0.1 and 5.0 at 0.25; they must rise",
+        "draws_whole_numbers",
+        die(inverse=halves),
+        "law 'die' gave the delay 0.5; a delay is a whole number",
     ),
-    ("quantile", Shifted("die", 4.5, dice), "has the quantile 1.0 at 0.1, but of 20000 draws a"),
-    ("mean", die(mean=4.0), "says that its mean is 4.0, but 20000 draws have the mean 3.49"),
-    ("mean", die(inverse=lossy), "never returns; the mean is then inf"),
-    ("mean", die(mean=math.inf), "says that its mean is inf, but its longest delay is 6.0"),
-    ("addressed", die(inverse=by_rank), "gives an episode another delay when others are drawn"),
-    ("addressed", Restless("die", 3.5, dice), "gives an episode another delay when others"),
-    ("addressed", Seedless("die", 3.5, dice), "gives the same delays under two seeds"),
-    ("pickled", die(inverse=lambda p: dice(p)), r"cannot be pickled \(.*\); its quantile function"),
-    ("pickled", Forgetful("die", 3.5, dice), "is another law after pickling"),
-    ("errors", Lenient("die", 3.5, dice), "takes p = -0.5; it must refuse that with a ValueError"),
+    (
+        "draws_whole_numbers",
+        die(inverse=early),
+        "gave the delay -[12].0; a delay is a whole number",
+    ),
+    (
+        "draws_whole_numbers",
+        Negative("die", 0.5, dice),
+        "gives the delay -[12]; delays must lie in 0 .. NEVER",
+    ),
+    (
+        "draws_whole_numbers",
+        Shapeless("die", 3.5, dice),
+        r"gives delays of shape \(12,\) and type int64 for",
+    ),
+    (
+        "matches_quantiles",
+        die(inverse=falling),
+        "has the quantile 6.0 at 0.1 and 5.0 at 0.25; quantiles must not",
+    ),
+    (
+        "matches_quantiles",
+        Shifted("die", 4.5, dice),
+        "has the quantile 1.0 at 0.1, but of 20000 delays a",
+    ),
+    ("matches_mean", die(mean=4.0), "has mean 4.0, but 20000 delays have mean 3.49"),
+    ("matches_mean", die(inverse=lossy), "infinite; its mean must be inf"),
+    ("matches_mean", die(mean=math.inf), "has an infinite mean, but its longest delay is 6.0"),
+    (
+        "is_reproducible",
+        die(inverse=by_rank),
+        "gives an episode a different delay when it is drawn again",
+    ),
+    ("is_reproducible", Unseeded("die", 3.5, dice), "gives an episode a different delay when"),
+    ("is_reproducible", Seedless("die", 3.5, dice), "gives the same delays for two seeds"),
+    (
+        "survives_pickling",
+        die(inverse=lambda p: dice(p)),
+        r"cannot be pickled \(.*\); its quantile function",
+    ),
+    ("survives_pickling", Forgetful("die", 3.5, dice), "is a different law after pickling"),
+    (
+        "rejects_invalid_arguments",
+        Lenient("die", 3.5, dice),
+        "accepts p=-0.5; it must raise a ValueError",
+    ),
 ]
 
 
@@ -130,16 +162,18 @@ def test_every_check_has_a_law_that_it_fails_on() -> None:
     assert {name for name, _, _ in BROKEN} == set(CHECKS)
 
 
-@pytest.mark.parametrize(("name", "law", "sentence"), BROKEN, ids=[name for name, *_ in BROKEN])
-def test_a_law_that_breaks_a_promise_is_told_which(name: str, law: Law, sentence: str) -> None:
+@pytest.mark.parametrize(("name", "law", "message"), BROKEN, ids=[name for name, *_ in BROKEN])
+def test_a_law_that_fails_a_check_gets_a_message_that_says_why(
+    name: str, law: Law, message: str
+) -> None:
     [check] = [check for check in law_checks(law) if check.name == name]
-    with pytest.raises(AssertionError, match=sentence) as raised:
+    with pytest.raises(AssertionError, match=message) as raised:
         check()
     [line] = str(raised.value).splitlines()
-    assert line.endswith(f". A part that does not claim this says without=['{name}'].")
+    assert line.endswith(f". To skip this check, pass without=['{name}'].")
 
 
 @pytest.mark.parametrize("law", ["geometric:100", stats.poisson(3)])
-def test_what_is_no_law_is_refused(law: Any) -> None:
-    with pytest.raises(TypeError, match=r"^law is .*; it must be a law of belated.delays\.$"):
+def test_an_object_that_is_not_a_law_is_rejected(law: Any) -> None:
+    with pytest.raises(TypeError, match=r"^law must be a law of belated.delays, got .*\.$"):
         check_law(law)

@@ -1,4 +1,4 @@
-"""The suite for an updater: the four pass, and each check fails on one made to fail it."""
+"""Tests of the suite for an updater: built-in updaters pass, and each check has one that fails."""
 
 import math
 from dataclasses import dataclass
@@ -35,12 +35,12 @@ def test_every_updater_is_in_the_table() -> None:
         for check in updater_checks(updater)
     ],
 )
-def test_what_is_built_in_passes(check: Any) -> None:
+def test_built_in_updaters_pass(check: Any) -> None:
     check()
 
 
 class Mine(bl.Updater):
-    """An updater in order, to be put out of order in one respect."""
+    """Updater that passes every check; subclasses fail one."""
 
     name = "mine"
 
@@ -48,55 +48,55 @@ class Mine(bl.Updater):
         return sight.since >= 5
 
 
-def test_an_updater_in_order_passes() -> None:
+def test_a_valid_updater_passes() -> None:
     check_updater(Mine())
 
 
-class Vague(Mine):
+class ReturnsNumber(Mine):
     def due(self, sight):
         return sight.since - 5
 
 
-class Moody(Mine):
-    """Every other time."""
+class Alternating(Mine):
+    """Updater whose answer differs from call to call."""
 
-    asked = [0]  # noqa: RUF012
+    calls = [0]  # noqa: RUF012
 
     def due(self, sight):
-        self.asked[0] += 1
-        return sight.arrived > 0 and self.asked[0] % 3 != 0
+        self.calls[0] += 1
+        return sight.arrived > 0 and self.calls[0] % 3 != 0
 
 
-class Grabbing(Mine):
+class ChangesInput(Mine):
     def due(self, sight):
         sight.n[sight.touched] += 1
         return True
 
 
-class Hasty(Mine):
-    """Looks at the first row only."""
+class ReadsFirstRow(Mine):
+    """Updater that reads only the first row."""
 
     def due(self, sight):
         first = sight.touched[0] if sight.touched.size else 0
         return bool(sight.n[first] > 2 * sight.epoch[first])
 
 
-class Idle(Mine):
+class AlwaysPlans(Mine):
     def due(self, sight):
         return True
 
 
-class Asleep(Mine):
+class NeverPlans(Mine):
     def due(self, sight):
         return False
 
 
-class Lost(Mine):
+class NanAlpha(Mine):
     def pace(self, outset):
         return math.nan
 
 
-class Jumpy(Mine):
+class ChangingAlpha(Mine):
     paces = iter(range(10**9))
 
     def pace(self, outset):
@@ -104,7 +104,7 @@ class Jumpy(Mine):
 
 
 class Memory(Explorer):
-    """Explores what was seen an odd number of times."""
+    """Explorer of triples that were visited an odd number of times."""
 
     def __init__(self, shape):
         self.seen = np.zeros(shape.table, bool)
@@ -117,7 +117,7 @@ class Memory(Explorer):
 
 
 class Sharing(Mine):
-    """One memory for every learner."""
+    """Updater with one explorer for all learners."""
 
     memories: Any = {}  # noqa: RUF012
 
@@ -140,33 +140,45 @@ class Flat(Mine):
         return explorer
 
 
-class Remembering(Mine):
-    """Its explorer's memory is in no snapshot."""
+class StatefulExplorer(Mine):
+    """Updater whose explorer has state outside the snapshot."""
 
     def explorer(self, shape):
         return Memory(shape)
 
 
 @dataclass(frozen=True)
-class Credulous(Mine):
+class Unchecked(Mine):
     every: int = 5
 
 
 BROKEN = [
-    ("answers", Vague(), r"due answers -?\d+; it must be True or False"),
-    ("pure", Moody(), "answers otherwise when it is shown the same again"),
-    ("pure", Grabbing(), "changes sight.n; it may only read it"),
-    ("order", Hasty(), "answers otherwise when the same rows come in another order"),
-    ("nothing", Idle(), "wants to plan when nothing has arrived"),
-    ("plans", Asleep(), "does not plan after a million arrivals"),
-    ("pace", Lost(), "pace gives nan; it must be a number, or inf"),
-    ("pace", Jumpy(), "pace gives another number for the same outset"),
-    ("explorer", Sharing(), "gives two learners one memory"),
-    ("explorer", Sometimes(), "gives an explorer now and then only"),
-    ("explorer", Flat(), r"have shape \(4,\) and type bool; they must be booleans \(H, S, A\)"),
-    ("snapshot", Remembering(), "a part must not keep anything to itself"),
-    ("engines", Moody(), "does not give the same .* they must agree to the bit"),
-    ("errors", Credulous(), "takes every=nan; it must refuse that with a ValueError"),
+    ("returns_bool", ReturnsNumber(), r"due returns -?\d+; it must return True or False"),
+    (
+        "is_pure",
+        Alternating(),
+        "returns a different value for the same arrival when it is called again",
+    ),
+    ("is_pure", ChangesInput(), "changes n of its argument; it may only read it"),
+    (
+        "ignores_row_order",
+        ReadsFirstRow(),
+        "returns a different value when the same rows are in a different order",
+    ),
+    ("ignores_empty_arrival", AlwaysPlans(), "plans although nothing has arrived"),
+    ("plans_eventually", NeverPlans(), "does not plan after a million arrivals"),
+    ("has_valid_alpha", NanAlpha(), "returns nan; it must return a number, or inf"),
+    ("has_valid_alpha", ChangingAlpha(), "returns a different number for the same argument"),
+    ("has_own_explorer", Sharing(), "gives two learners a shared state"),
+    ("has_own_explorer", Sometimes(), "returns an explorer for some learners only"),
+    (
+        "has_own_explorer",
+        Flat(),
+        r"have shape \(4,\) and type bool; they must be booleans \(H, S, A\)",
+    ),
+    ("survives_snapshot", StatefulExplorer(), "a part must not keep state of its own"),
+    ("engines_agree", Alternating(), "gives a different .* equal to the bit"),
+    ("rejects_invalid_options", Unchecked(), "accepts every=nan; it must raise a ValueError"),
 ]
 
 
@@ -175,23 +187,23 @@ def test_every_check_has_an_updater_that_it_fails_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "updater", "sentence"),
+    ("name", "updater", "message"),
     [
         pytest.param(*broken, id=f"{broken[0]}-{type(broken[1]).__name__.lower()}")
         for broken in BROKEN
     ],
 )
-def test_an_updater_that_breaks_a_promise_is_told_which(
-    name: str, updater: Any, sentence: str
+def test_an_updater_that_fails_a_check_gets_a_message_that_says_why(
+    name: str, updater: Any, message: str
 ) -> None:
     [check] = [check for check in updater_checks(updater) if check.name == name]
-    with pytest.raises(AssertionError, match=sentence) as raised:
+    with pytest.raises(AssertionError, match=message) as raised:
         check()
     [line] = str(raised.value).splitlines()
-    assert line.endswith(f". A part that does not claim this says without=['{name}'].")
+    assert line.endswith(f". To skip this check, pass without=['{name}'].")
 
 
 @pytest.mark.parametrize("updater", ["active", bl.Active])
-def test_what_is_no_updater_is_refused(updater: Any) -> None:
-    with pytest.raises(TypeError, match=r"^updater is .*; it must be an Updater .*\.$"):
+def test_an_object_that_is_not_an_updater_is_rejected(updater: Any) -> None:
+    with pytest.raises(TypeError, match=r"^updater must be an Updater .*, got .*\.$"):
         check_updater(updater)

@@ -1,4 +1,4 @@
-"""The suite for a world: what is built in passes, and each check fails on one made to fail it."""
+"""Tests of the suite for a world: built-in worlds pass, and each check has one that fails."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -23,7 +23,7 @@ def test_every_kind_of_world_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_what_is_built_in_passes(name: str) -> None:
+def test_built_in_worlds_pass(name: str) -> None:
     check_world(parse(name))
 
 
@@ -41,8 +41,8 @@ WORLD = bl.MDP.dense(
 )
 
 
-def but(name: str, *changes: tuple[Any, float]) -> bl.MDP:
-    """The world with some entries of one array changed."""
+def change(name: str, *changes: tuple[Any, float]) -> bl.MDP:
+    """Return the world with some entries of one array changed."""
     array = getattr(WORLD, name).copy()
     for at, value in changes:
         array[at] = value
@@ -50,12 +50,12 @@ def but(name: str, *changes: tuple[Any, float]) -> bl.MDP:
 
 
 def impossible() -> bl.MDP:
-    """Draws follow the sums, and these lead where there is no chance."""
-    return replace(but("prob", (0, 1.0), (1, 0.0)), cum=WORLD.cum)
+    """Return a world whose cumulative sums lead to a successor of probability 0."""
+    return replace(change("prob", (0, 1.0), (1, 0.0)), cum=WORLD.cum)
 
 
 class Drifting(bl.MDP):
-    """Its first state is drawn anew whenever somebody looks."""
+    """World whose start distribution differs at every access."""
 
     def __getattribute__(self, name: str) -> Any:
         value = super().__getattribute__(name)
@@ -67,33 +67,93 @@ def drifting() -> bl.MDP:
 
 
 BROKEN = [
-    ("rows", but("prob", (0, 0.7)), r"The chances of stage 0, state 0, action 0 are \[0.7 0.5\]"),
-    ("rows", but("prob", (0, -0.5), (1, 1.5)), "they must be at least 0 and sum to 1"),
-    ("rows", but("cum", (0, 0.9)), r"add up to \[0.5 1. \], but are drawn by \[0.9 1. \]"),
-    ("rows", but("succ", (0, 1)), r"of stage 0, state 0, action 0 are \[1 1\]; they must rise"),
-    ("rows", but("succ", (1, 3)), "succ holds 3; states are 0 .. 2"),
-    ("rows", but("ptr", (1, 0)), "ptr must rise from 0 to the number of successors"),
-    ("rows", replace(WORLD, ptr=WORLD.ptr[:-1]), "ptr has 6 entries; it must have"),
-    ("rewards", but("rewards", ((0, 1, 0), 1.5)), "of stage 0, state 1, action 0 is 1.5; it must"),
-    ("rewards", replace(WORLD, rewards=WORLD.rewards[0]), r"rewards has shape \(3, 2\); it must"),
-    ("start", but("start", (0, 0.6)), r"The chances of the first state are \[0.6 0.5 0. \]"),
-    ("start", replace(WORLD, start=WORLD.start[:2]), r"start has shape \(2,\); it must have"),
     (
-        "value",
-        but("rewards", ((0, 2, 0), 3.0)),
+        "has_valid_transitions",
+        change("prob", (0, 0.7)),
+        r"The probabilities of stage 0, state 0, action 0 are \[0.7 0.5\]",
+    ),
+    (
+        "has_valid_transitions",
+        change("prob", (0, -0.5), (1, 1.5)),
+        "they must be at least 0 and sum to 1",
+    ),
+    (
+        "has_valid_transitions",
+        change("cum", (0, 0.9)),
+        r"have the cumulative sums \[0.5 1. \], but the world has \[0.9 1. \]",
+    ),
+    (
+        "has_valid_transitions",
+        change("succ", (0, 1)),
+        r"of stage 0, state 0, action 0 are \[1 1\]; they must be in increasing",
+    ),
+    ("has_valid_transitions", change("succ", (1, 3)), "succ contains 3; states are 0 .. 2"),
+    (
+        "has_valid_transitions",
+        change("ptr", (1, 0)),
+        "ptr must increase from 0 to the number of successors",
+    ),
+    (
+        "has_valid_transitions",
+        replace(WORLD, ptr=WORLD.ptr[:-1]),
+        "ptr has 6 entries; it must have",
+    ),
+    (
+        "has_valid_rewards",
+        change("rewards", ((0, 1, 0), 1.5)),
+        "of stage 0, state 1, action 0 is 1.5; it must",
+    ),
+    (
+        "has_valid_rewards",
+        replace(WORLD, rewards=WORLD.rewards[0]),
+        r"rewards has shape \(3, 2\); it must",
+    ),
+    (
+        "has_valid_start",
+        change("start", (0, 0.6)),
+        r"The probabilities of the first state are \[0.6 0.5 0. \]",
+    ),
+    (
+        "has_valid_start",
+        replace(WORLD, start=WORLD.start[:2]),
+        r"start has shape \(2,\); it must have",
+    ),
+    (
+        "has_attainable_value",
+        change("rewards", ((0, 2, 0), 3.0)),
         "of state 1 at step 0 is 7.3125; it must lie in 0 .. 4",
     ),
-    ("value", but("rewards", ((0, 0, 0), np.nan)), "The optimal value of state 0 at step 0 is nan"),
-    ("playable", impossible(), "Action . in state 0 at step . leads to state 1, which has no"),
-    ("playable", but("start", (0, 1.0), (1, 0.0)), "An episode begins in state 1, which has no"),
-    ("playable", but("rewards", ((0, 1, 0), 1.5)), r"has rewards\[.\] = 1.5; rewards lie in"),
-    ("addressed", drifting(), "is another one when it is played again; a world must not change"),
     (
-        "returns",
-        but("cum", (4, 0.0), (6, 0.0)),
-        r"A policy is worth 2\..*, but 400 episodes earned",
+        "has_attainable_value",
+        change("rewards", ((0, 0, 0), np.nan)),
+        "The optimal value of state 0 at step 0 is nan",
     ),
-    ("engines", drifting(), "does not give the same .* they must agree to the bit"),
+    (
+        "plays_valid_episodes",
+        impossible(),
+        "Action . in state 0 at step . leads to state 1, which has probability 0",
+    ),
+    (
+        "plays_valid_episodes",
+        change("start", (0, 1.0), (1, 0.0)),
+        "An episode starts in state 1, which has probability 0",
+    ),
+    (
+        "plays_valid_episodes",
+        change("rewards", ((0, 1, 0), 1.5)),
+        r"has rewards\[.\] = 1.5; rewards lie in",
+    ),
+    (
+        "is_reproducible",
+        drifting(),
+        "is different when it is played again; a world must not change",
+    ),
+    (
+        "matches_value",
+        change("cum", (4, 0.0), (6, 0.0)),
+        r"The value of a policy is 2\..*, but 400 episodes have a mean return",
+    ),
+    ("engines_agree", drifting(), "gives a different .* equal to the bit"),
 ]
 
 
@@ -102,17 +162,17 @@ def test_every_check_has_a_world_that_it_fails_on() -> None:
     assert {name for name, _, _ in BROKEN} == set(CHECKS)
 
 
-@pytest.mark.parametrize(("name", "world", "sentence"), BROKEN, ids=[name for name, *_ in BROKEN])
-def test_a_world_that_breaks_a_promise_is_told_which(
-    name: str, world: bl.MDP, sentence: str
+@pytest.mark.parametrize(("name", "world", "message"), BROKEN, ids=[name for name, *_ in BROKEN])
+def test_a_world_that_fails_a_check_gets_a_message_that_says_why(
+    name: str, world: bl.MDP, message: str
 ) -> None:
     [check] = [check for check in world_checks(world) if check.name == name]
-    with pytest.raises(AssertionError, match=sentence) as raised:
+    with pytest.raises(AssertionError, match=message) as raised:
         check()
     [line] = str(raised.value).splitlines()
-    assert line.endswith(f". A part that does not claim this says without=['{name}'].")
+    assert line.endswith(f". To skip this check, pass without=['{name}'].")
 
 
-def test_what_is_no_world_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"^world is 'chain-3'; it must be an MDP\.$"):
+def test_an_object_that_is_not_a_world_is_rejected() -> None:
+    with pytest.raises(TypeError, match=r"^world must be an MDP, got 'chain-3'\.$"):
         check_world("chain-3")  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from belated import theory
 from belated.cli.bounds import bounds
 from belated.episode import Shape
-from belated.theory.classes import BASES
+from belated.theory.bonus import BASES
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 app.command()(bounds)
@@ -158,12 +158,12 @@ def test_a_picture_is_drawn_where_it_is_wanted(name, tmp_path):
         (["--horizon", 0], "--horizon", "horizon is 0; it must be at least 1."),
         (["--episodes", 0], "--episodes", "episodes is 0; it must be at least 1."),
         (["--states", 10**10], "--states", "states must be at most 1,000,000,000, got 10000000000"),
-        (["--mean-delay", -1], "--mean-delay", "mean_delay is -1.0; it must be at least 0."),
-        (["--mean-delay", "nan"], "--mean-delay", "mean_delay is nan; it must be at least 0."),
-        (["--alpha", 0.5], "--alpha", "alpha is 0.5; it must be at least 1"),
-        (["--delta", 0], "--delta", "delta is 0.0; it must lie strictly between 0 and 1."),
-        (["--delta", 1], "--delta", "delta is 1.0; it must lie strictly between 0 and 1."),
-        (["--longest-delay", -3], "--longest-delay", "longest_delay is -3.0; it must be at least"),
+        (["--mean-delay", -1], "--mean-delay", "mean_delay must be at least 0, got -1.0."),
+        (["--mean-delay", "nan"], "--mean-delay", "mean_delay must be at least 0, got nan."),
+        (["--alpha", 0.5], "--alpha", "alpha must be at least 1"),
+        (["--delta", 0], "--delta", "delta must lie strictly between 0 and 1, got 0.0."),
+        (["--delta", 1], "--delta", "delta must lie strictly between 0 and 1, got 1.0."),
+        (["--longest-delay", -3], "--longest-delay", "longest_delay must be at least 0, got -3.0."),
         (["--plot", "bounds.jpg"], "--plot", "bounds.jpg; its name must end in .pdf or .png."),
     ],
 )

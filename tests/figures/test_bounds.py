@@ -6,7 +6,7 @@ from belated.episode import Shape
 from belated.figures.bounds import Problem, bound_curves, drawn
 from belated.figures.looks import PALETTE
 from belated.theory import best_alpha, theorem_1, theorem_2
-from belated.theory.classes import BASES
+from belated.theory.bonus import BASES
 
 PROBLEM = Problem(Shape(5, 2, 5), episodes=10**6, mean_delay=100, alpha=10, delta=0.05)
 COMMAND = "belated bounds --states 5"

@@ -1,4 +1,4 @@
-"""The bound on the number of epochs, against the doubling counter it is about."""
+"""Tests of the bounds on the number of epochs, against simulated counters."""
 
 import math
 
@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from belated.episode import Shape
-from belated.theory import epoch_bound, sharp_epoch_bound
+from belated.theory import epoch_bound, lazy_bound, lazy_sum, sharp_epoch_bound
 
 ONE = Shape(states=1, actions=1, horizon=1)
 
 
 def epochs(visits: list[list[int]], delays: list[int], alpha: float) -> int:
-    """J: `visits[i]` are the triples of episode i + 1, which returns delays[i] episodes late."""
+    """Return J, where `visits[i]` are the triples of episode i + 1 and `delays[i]` is its delay."""
     n = np.zeros(1 + max(max(row) for row in visits), int)
     start = n.copy()
     count = 1
@@ -32,7 +32,7 @@ def epochs(visits: list[list[int]], delays: list[int], alpha: float) -> int:
 @pytest.mark.parametrize(
     ("episodes", "J"), [(2, 2), (3, 3), (5, 4), (10, 5), (100, 8), (10_000, 15)]
 )
-def test_printed_bound_is_broken_by_plain_doubling_and_the_corrected_one_holds(
+def test_doubling_violates_the_printed_bound_and_not_the_corrected_one(
     episodes: int, J: int
 ) -> None:
     start = 0
@@ -117,11 +117,36 @@ def test_active_updating_may_plan_in_every_episode() -> None:
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0, -1, math.nan])
-def test_an_alpha_below_one_is_refused(alpha: float) -> None:
-    with pytest.raises(ValueError, match=r"^alpha is .*; it must be at least 1"):
+def test_an_alpha_below_one_is_rejected(alpha: float) -> None:
+    with pytest.raises(ValueError, match=r"^alpha must be at least 1 "):
         epoch_bound(ONE, 5, alpha)
 
 
-def test_a_run_without_episodes_is_refused() -> None:
+def test_a_run_without_episodes_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"^episodes is 0; it must be at least 1.$"):
         epoch_bound(ONE, 0, 1)
+
+
+def test_lazy_bound_has_its_formula() -> None:
+    assert lazy_bound(100, 1, power=0.5) == pytest.approx((1 + 2 * math.sqrt(2)) * 10)
+    assert lazy_bound(100, 4, power=1) == pytest.approx(1.25 * (1 + math.log(100)))
+    assert lazy_bound(100, math.inf, power=1) == pytest.approx(1 + math.log(100))
+
+
+def test_lazy_sum_divides_by_the_previous_total() -> None:
+    assert lazy_sum([1, 1, 2, 4], power=0.5) == pytest.approx(1 + 1 + math.sqrt(2) + 2)
+    assert lazy_sum([0.25, 0.25, 0.5, 3], power=1) == 4
+    assert lazy_sum([], power=1) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: lazy_bound(0.5, 1, power=1), "total must be at least 1, got 0.5."),
+        (lambda: lazy_bound(2, 0.5, power=1), "alpha must be at least 1 .*, got 0.5."),
+        (lambda: lazy_sum([1], power=0), "power must be 0.5 or 1, got 0."),
+    ],
+)
+def test_invalid_arguments_of_the_sums_are_rejected(call, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        call()

@@ -1,7 +1,7 @@
-"""Every lemma and theorem against simulated runs, and a broken version of each that they notice.
+"""Tests of every lemma and theorem against simulated runs.
 
-A bound that nothing could violate would pass any test. So each test has its counterpart, where the
-same runs are above the bound once a term of it is dropped or divided.
+Each test has a counterpart that shows that the same runs violate the bound if a term of it is
+dropped or divided, so that no bound passes only because it is too loose.
 """
 
 import math
@@ -38,7 +38,7 @@ ONE = bl.Shape(states=1, actions=1, horizon=1)
 
 
 def alone() -> bl.MDP:
-    """The world of one state, action and step."""
+    """Return the world with one state, action and step."""
     return bl.MDP.dense(np.ones((1, 1, 1, 1)), np.ones((1, 1, 1)))
 
 
@@ -52,14 +52,14 @@ def most_missing(law: Law, episodes: int, seeds: int) -> list[int]:
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 @pytest.mark.parametrize("safe", [False, True])
 def test_missing_episodes_stay_below_psi_as_often_as_it_says(law: Law, safe: bool) -> None:
-    delta = 0.5  # so that it need not hold always
+    delta = 0.5  # large, so that violations are allowed
     bound = psi(law.mean, 1000, delta, safe=safe)
     held = np.array(most_missing(law, 1000, 100)) <= bound
     assert held.mean() >= 1 - delta / 5
 
 
 @pytest.mark.parametrize("law", LAWS[1:], ids=lambda law: law.name)
-def test_the_mean_delay_alone_would_be_no_such_bound(law: Law) -> None:
+def test_the_mean_delay_alone_is_not_a_bound(law: Law) -> None:
     held = np.array(most_missing(law, 1000, 100)) <= law.mean
     assert held.mean() < 0.5
 
@@ -92,7 +92,7 @@ def test_no_run_has_more_epochs_than_either_corrected_bound() -> None:
 @pytest.mark.parametrize(
     ("episodes", "epochs"), [(2, 2), (3, 3), (5, 4), (10, 5), (100, 8), (10_000, 15)]
 )
-def test_the_printed_bound_and_one_without_the_first_epoch_are_broken(
+def test_the_printed_bound_and_one_without_the_first_epoch_are_violated(
     episodes: int, epochs: int
 ) -> None:
     run = bl.simulate(alone(), base=bl.UCRL2(), updater=bl.Lazy(1), episodes=episodes)
@@ -102,7 +102,7 @@ def test_the_printed_bound_and_one_without_the_first_epoch_are_broken(
     assert without_the_first < epochs
 
 
-def test_a_sharp_bound_that_forgets_the_first_alpha_triggers_is_broken() -> None:
+def test_a_sharp_bound_that_omits_the_first_alpha_triggers_is_violated() -> None:
     run = bl.simulate(alone(), base=bl.UCRL2(), updater=bl.Lazy(50), episodes=200)
     without = sharp_epoch_bound(ONE, 200, 50) - 50
     assert without < run.epochs <= sharp_epoch_bound(ONE, 200, 50)
@@ -112,7 +112,7 @@ def test_a_sharp_bound_that_forgets_the_first_alpha_triggers_is_broken() -> None
 
 
 def played(seed: int) -> tuple[bl.Shape, int, float, int, VisitSums]:
-    """(shape, K, E[tau], max_k S_k, sums) of a learner's own paths."""
+    """Return (shape, K, E[tau], max_k S_k, sums) for the paths of a learner."""
     rng = np.random.default_rng(seed)
     world = random_world(rng, random_shape(rng, most=3))
     law = LAWS[seed % len(LAWS)]
@@ -138,7 +138,7 @@ def played(seed: int) -> tuple[bl.Shape, int, float, int, VisitSums]:
     return world.shape, K, law.mean, run.max_missing, sums
 
 
-def test_visits_add_up_to_no_more_than_the_counting_lemma_says() -> None:
+def test_visit_sums_are_below_the_counting_lemma() -> None:
     for seed in range(20):
         shape, K, mean, most, sums = played(seed)
         for late in (most, psi(mean, K, 0.05)):
@@ -147,7 +147,7 @@ def test_visits_add_up_to_no_more_than_the_counting_lemma_says() -> None:
 
 
 @given(st.data())
-def test_no_path_and_no_delays_break_the_counting_lemma(data: st.DataObject) -> None:
+def test_no_paths_and_delays_violate_the_counting_lemma(data: st.DataObject) -> None:
     shape = data.draw(st.builds(bl.Shape, st.integers(1, 3), st.integers(1, 2), st.integers(1, 2)))
     K = data.draw(st.integers(1, 60))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -160,7 +160,7 @@ def test_no_path_and_no_delays_break_the_counting_lemma(data: st.DataObject) -> 
     assert sums.inverse <= visit_bound(shape, K, missing=late, power=1)
 
 
-def test_a_third_of_the_counting_lemma_or_one_without_delay_is_broken() -> None:
+def test_a_third_of_the_counting_lemma_or_one_without_delay_is_violated() -> None:
     K = 200
     path = np.zeros((K, 1), int)
     at_once = visit_sums(ONE, states=path, actions=path, delays=[0] * K)
@@ -186,7 +186,7 @@ def test_the_counting_lemma_is_loose_by_known_ratios() -> None:
 
 
 def admissible(shares: list[float], alpha: float) -> list[float]:
-    """n_j = share_j N_{j-1} / alpha."""
+    """Return n_j = share_j N_{j-1} / alpha."""
     numbers: list[float] = []
     total = 0.0
     for share in shares:
@@ -200,7 +200,7 @@ def admissible(shares: list[float], alpha: float) -> list[float]:
     st.floats(1, 1000),
     st.sampled_from([0.5, 1]),
 )
-def test_no_admissible_sequence_breaks_the_lazy_counter_lemma(
+def test_no_admissible_sequence_violates_lemma_5(
     shares: list[float], alpha: float, power: float
 ) -> None:
     numbers = admissible(shares, alpha)
@@ -209,7 +209,7 @@ def test_no_admissible_sequence_breaks_the_lazy_counter_lemma(
 
 
 @pytest.mark.parametrize("alpha", [1, 2, 10, 100])
-def test_growing_as_fast_as_allowed_comes_close_and_breaks_a_smaller_factor(alpha: float) -> None:
+def test_the_fastest_growth_is_close_to_the_bound_and_violates_a_smaller_one(alpha: float) -> None:
     numbers = admissible([1.0] * int(30 * alpha), alpha)
     total = list(accumulate(numbers))[-1]
     slack = 1 + 1 / alpha
@@ -223,8 +223,8 @@ def test_growing_as_fast_as_allowed_comes_close_and_breaks_a_smaller_factor(alph
 # Theorems 1 and 2
 
 
-def regrets(updater: bl.Updater, bound: str) -> list[tuple[float, float]]:
-    """(regret, bound) of runs of every base in worlds that must be explored."""
+def regrets(updater: bl.Updater, theorem: str) -> list[tuple[float, float]]:
+    """Return (regret, bound) of runs of every base in worlds that require exploration."""
     pairs = []
     for seed, (name, kind) in enumerate(sorted(OPTIMISTIC.items()) * 2):
         rng = np.random.default_rng(seed)
@@ -232,22 +232,22 @@ def regrets(updater: bl.Updater, bound: str) -> list[tuple[float, float]]:
         law = LAWS[seed % len(LAWS)]
         run = bl.simulate(world, base=kind(), updater=updater, delay=law, episodes=300, seed=seed)
         late = {"episodes": 300, "mean_delay": law.mean}
-        if bound == "theorem_1":
-            promised = theorem_1(name, world.shape, **late)
+        if theorem == "theorem_1":
+            bound = theorem_1(name, world.shape, **late)
         else:
-            promised = theorem_2(name, world.shape, **late, alpha=updater.alpha)
-        pairs.append((run.total_regret, promised.total))
+            bound = theorem_2(name, world.shape, **late, alpha=updater.alpha)
+        pairs.append((run.total_regret, bound.total))
     return pairs
 
 
-def test_active_updating_never_loses_more_than_theorem_1() -> None:
+def test_regret_of_active_updating_is_below_theorem_1() -> None:
     pairs = regrets(bl.Active(), "theorem_1")
     assert all(regret <= bound for regret, bound in pairs)
     assert any(regret > bound / 1e5 for regret, bound in pairs)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 10.0])
-def test_lazy_updating_never_loses_more_than_theorem_2(alpha: float) -> None:
+def test_regret_of_lazy_updating_is_below_theorem_2(alpha: float) -> None:
     pairs = regrets(bl.Lazy(alpha), "theorem_2")
     assert all(regret <= bound for regret, bound in pairs)
     assert any(regret > bound / 1e4 for regret, bound in pairs)

@@ -1,4 +1,4 @@
-"""S_k against its definition, and psi against its printed values and against draws."""
+"""Tests of S_k against its definition, and of psi against known values and random delays."""
 
 import math
 
@@ -22,11 +22,11 @@ def test_missing_counts_the_episodes_not_yet_usable(delays: list[int]) -> None:
     assert missing(delays).tolist() == counted
 
 
-def test_constant_delay_leaves_as_many_missing_as_it_is_long() -> None:
+def test_with_a_constant_delay_as_many_episodes_are_missing() -> None:
     assert missing([3] * 8).tolist() == [0, 1, 2, 3, 3, 3, 3, 3]
 
 
-def test_what_never_returns_stays_missing() -> None:
+def test_feedback_that_never_arrives_stays_missing() -> None:
     assert missing([NEVER] * 5).tolist() == [0, 1, 2, 3, 4]
 
 
@@ -84,37 +84,37 @@ def test_missing_stays_below_psi_and_not_below_a_third_of_it(law: Law) -> None:
     assert np.mean(np.array(most) <= bound / 3) < 0.05
 
 
-def test_psi_is_infinite_where_feedback_may_never_return() -> None:
+def test_psi_is_infinite_where_feedback_may_never_arrive() -> None:
     assert psi(never(0.1, otherwise=constant(5)).mean, 100, 0.05) == math.inf
 
 
-def test_no_delays_leave_nothing_missing() -> None:
+def test_without_episodes_nothing_is_missing() -> None:
     assert missing([]).tolist() == []
 
 
-def test_a_negative_delay_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^delays holds -2; every delay must be at least 0.$"):
+def test_a_negative_delay_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"^delays must be at least 0, got -2.$"):
         missing([1, -2])
 
 
 @pytest.mark.parametrize("delays", [[1.5, 2.0], [[1, 2], [3, 4]]])
 def test_delays_must_be_a_flat_sequence_of_integers(delays: list[int]) -> None:
-    with pytest.raises(TypeError, match=r"^delays must be a flat sequence of integers, not "):
+    with pytest.raises(TypeError, match=r"^delays must be a flat sequence of integers, got "):
         missing(delays)
 
 
 @pytest.mark.parametrize(
-    ("mean", "episodes", "delta", "sentence"),
+    ("mean", "episodes", "delta", "message"),
     [
-        (-1, 10, 0.05, "mean_delay is -1; it must be at least 0."),
-        (math.nan, 10, 0.05, "mean_delay is nan; it must be at least 0."),
+        (-1, 10, 0.05, "mean_delay must be at least 0, got -1."),
+        (math.nan, 10, 0.05, "mean_delay must be at least 0, got nan."),
         (1, 0, 0.05, "episodes is 0; it must be at least 1."),
-        (1, 10, 0, "delta is 0; it must lie strictly between 0 and 1."),
-        (1, 10, 1.0, "delta is 1.0; it must lie strictly between 0 and 1."),
+        (1, 10, 0, "delta must lie strictly between 0 and 1, got 0."),
+        (1, 10, 1.0, "delta must lie strictly between 0 and 1, got 1.0."),
     ],
 )
-def test_psi_refuses_what_has_no_meaning(
-    mean: float, episodes: int, delta: float, sentence: str
+def test_psi_rejects_invalid_arguments(
+    mean: float, episodes: int, delta: float, message: str
 ) -> None:
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         psi(mean, episodes, delta)

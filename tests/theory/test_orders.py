@@ -1,4 +1,4 @@
-"""Orders as text, as LaTeX and as numbers."""
+"""Tests of orders as text, as LaTeX and as numbers."""
 
 import pytest
 
@@ -19,6 +19,6 @@ def test_an_order_is_a_product_of_powers() -> None:
     assert order(shape, episodes=8, reachable=1) == pytest.approx(4 * 2 * 3 * 4)
 
 
-def test_an_order_without_episodes_is_refused() -> None:
+def test_an_order_without_episodes_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"^episodes is 0; it must be at least 1.$"):
         Order(T=1)(Shape(1, 1, 1), episodes=0)

@@ -1,4 +1,4 @@
-"""The theorems' numbers, written out again and at known sizes."""
+"""Tests of the theorems against their formulas and at known sizes."""
 
 import math
 
@@ -14,7 +14,7 @@ from belated.theory import (
     theorem_1,
     theorem_2,
 )
-from belated.theory.classes import BASES
+from belated.theory.bonus import BASES
 
 CHAIN = Shape(states=5, actions=2, horizon=5)
 K, T, HSA = 10_000, 50_000, 50
@@ -26,7 +26,7 @@ def test_theorem_1_is_vacuous_by_orders_of_magnitude_at_the_size_of_the_experime
     ucrl2, ch = (theorem_1(base, CHAIN, episodes=K, mean_delay=0) for base in ("ucrl2", "ucbvi-ch"))
     assert (f"{ucrl2.total:.0e}", f"{ch.total:.1e}") == ("3e+06", "1.5e+08")
     assert ucrl2.vacuous
-    assert ucrl2.most == 50_000
+    assert ucrl2.max_regret == 50_000
 
 
 @pytest.mark.parametrize("base", BASES)
@@ -78,7 +78,7 @@ def test_theorem_2_with_few_episodes_for_each_pair_takes_the_log_as_one() -> Non
     assert found.total == pytest.approx(expected)
 
 
-def test_the_log_taken_as_one_covers_what_counts_can_add_up_to() -> None:
+def test_the_log_taken_as_one_covers_the_largest_sum() -> None:
     # sum of (1 + 1/alpha) (1 + ln N) over triples with sum N = T, in the worst case T / m for m
     n = 100
     for ratio in (0.1, 1, 2, math.e, 3):
@@ -87,7 +87,7 @@ def test_the_log_taken_as_one_covers_what_counts_can_add_up_to() -> None:
         assert worst <= 2 * n * max(1, math.log(ratio)) + 1e-9
 
 
-def test_late_rewards_have_their_formula() -> None:
+def test_delayed_rewards_has_its_formula() -> None:
     late = psi(100, K, 0.05)
     log = math.log(2 * 10 * T * math.pi / 0.06)
     expected = (
@@ -102,17 +102,17 @@ def test_late_rewards_have_their_formula() -> None:
     assert found.delay == pytest.approx(extra)
 
 
-def test_late_rewards_cost_less_than_late_everything() -> None:
+def test_delayed_rewards_cost_less_than_delayed_episodes() -> None:
     everything = theorem_1("ucrl2", CHAIN, episodes=K, mean_delay=100)
     assert delayed_rewards(CHAIN, episodes=K, mean_delay=100).delay < everything.delay
 
 
-def test_with_enough_episodes_a_bound_says_something() -> None:
+def test_with_enough_episodes_a_bound_is_not_vacuous() -> None:
     tiny = Shape(2, 2, 2)
     assert not theorem_2("kl-ucrl", tiny, episodes=10**9, mean_delay=10, alpha=10).vacuous
 
 
-def test_a_mean_delay_without_end_has_no_bound() -> None:
+def test_an_infinite_mean_delay_has_an_infinite_bound() -> None:
     for bound in (
         theorem_1("ucrl2", CHAIN, episodes=K, mean_delay=math.inf),
         theorem_2("ucrl2", CHAIN, episodes=K, mean_delay=math.inf, alpha=1),
@@ -123,22 +123,22 @@ def test_a_mean_delay_without_end_has_no_bound() -> None:
 
 
 def test_a_total_is_the_sum_of_its_terms() -> None:
-    regret = Regret(leading=3, delay=4, most=7, order=False)
+    regret = Regret(leading=3, delay=4, max_regret=7, order=False)
     assert regret.total == 7
     assert not regret.vacuous
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("asked", "message"),
     [
         ({"episodes": 0}, "episodes is 0; it must be at least 1."),
-        ({"mean_delay": -1}, "mean_delay is -1; it must be at least 0."),
-        ({"delta": 1}, "delta is 1; it must lie strictly between 0 and 1."),
-        ({"alpha": 0.5}, r"alpha is 0.5; it must be at least 1 \(inf is active updating\)."),
-        ({"base": "x"}, "base is 'x'; it must be one of .*"),
+        ({"mean_delay": -1}, "mean_delay must be at least 0, got -1."),
+        ({"delta": 1}, "delta must lie strictly between 0 and 1, got 1."),
+        ({"alpha": 0.5}, r"alpha must be at least 1 \(inf is active updating\), got 0.5."),
+        ({"base": "x"}, "base must be one of .*; got 'x'."),
     ],
 )
-def test_nonsense_is_refused(asked: dict[str, object], sentence: str) -> None:
+def test_invalid_arguments_are_rejected(asked: dict[str, object], message: str) -> None:
     options = {"base": "ucrl2", "episodes": 9, "mean_delay": 1, "alpha": 1, **asked}
-    with pytest.raises(ValueError, match=f"^{sentence}$"):
+    with pytest.raises(ValueError, match=f"^{message}$"):
         theorem_2(shape=CHAIN, **options)  # type: ignore[arg-type]

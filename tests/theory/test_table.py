@@ -1,4 +1,4 @@
-"""The paper's Table 1: texts, LaTeX and numbers say the same."""
+"""Tests that text, LaTeX and numbers of Table 1 agree."""
 
 import math
 import re
@@ -7,8 +7,8 @@ import pytest
 
 from belated.episode import Shape
 from belated.theory import TABLE_1, table_1
-from belated.theory.classes import BASES, optimism
-from belated.theory.table import latex, row
+from belated.theory.bonus import BASES, optimism
+from belated.theory.table import find_row, latex
 
 SHAPE = Shape(states=7, actions=3, horizon=5)
 K, MEAN, ALPHA = 1000, 11.0, 4.0
@@ -16,7 +16,7 @@ GIVEN = {"episodes": K, "mean_delay": MEAN, "alpha": ALPHA}
 
 
 def value(text: str) -> float:
-    """A formula as printed, in numbers."""
+    """Return the value of a formula given as text."""
     python = text.replace("E[tau]", f"({MEAN})").replace("alpha", f"({ALPHA})")
     python = re.sub(r"(?<![a-z])([HSGAT]{1,4})(?![a-z])", lambda m: "*".join(m[1]), python)
     python = python.replace("ln", "log").replace("^", "**")
@@ -26,7 +26,7 @@ def value(text: str) -> float:
 
 
 def from_latex(cell: str) -> str:
-    """The text that a cell of the LaTeX table stands for."""
+    """Return the text form of a cell of the LaTeX table."""
     text = cell.strip("$").replace(r"\,", " ").replace(r"\mathbb{E}[\tau]", "E[tau]")
     text = text.replace(r"\left(1 + \frac{1}{\alpha}\right)", "(1 + 1/alpha) ")
     text = text.replace(r"\log(1 + \frac{1}{\alpha})", "ln(1 + 1/alpha)")
@@ -37,7 +37,7 @@ def from_latex(cell: str) -> str:
 
 
 @pytest.mark.parametrize("one", TABLE_1, ids=lambda one: one.base)
-def test_numbers_are_what_the_texts_say(one) -> None:
+def test_numbers_agree_with_the_texts(one) -> None:
     [found] = [numbers for numbers in table_1(SHAPE, **GIVEN) if numbers.base == one.base]
     assert found.immediate.total == pytest.approx(value(one.immediate.text))
     assert found.active.total == pytest.approx(value(one.active))
@@ -47,7 +47,7 @@ def test_numbers_are_what_the_texts_say(one) -> None:
 
 
 @pytest.mark.parametrize("one", TABLE_1, ids=lambda one: one.base)
-def test_latex_says_what_the_texts_say(one) -> None:
+def test_latex_agrees_with_the_texts(one) -> None:
     _, C, immediate, active, lazy = one.latex
     assert f"${one.C}$" == C
     assert [from_latex(cell) for cell in (immediate, active, lazy)] == [
@@ -71,7 +71,7 @@ def test_the_table_is_the_papers() -> None:
     assert all(one.lazy == lazy.format(one.immediate.text) for one in TABLE_1)
 
 
-def test_the_table_has_every_base_with_its_class() -> None:
+def test_the_table_has_every_base_with_its_c() -> None:
     assert {one.base for one in TABLE_1} == set(BASES)
     for one in TABLE_1:
         assert one.C == optimism(one.base, SHAPE, episodes=K).C
@@ -85,7 +85,7 @@ def test_the_whole_table_is_a_tabular_of_seven_rows() -> None:
     assert r"$H \sqrt{S\Gamma AT}$" in latex()
 
 
-def test_fewer_reachable_states_lower_ucrl2b_alone() -> None:
+def test_fewer_reachable_states_lower_only_ucrl2b() -> None:
     for all_, few in zip(
         table_1(SHAPE, **GIVEN), table_1(SHAPE, **GIVEN, reachable=2), strict=True
     ):
@@ -101,11 +101,11 @@ def test_no_delay_costs_nothing_even_if_alpha_is_infinite() -> None:
 
 
 @pytest.mark.parametrize("reachable", [0, 8])
-def test_unreachable_numbers_of_states_are_refused(reachable: int) -> None:
-    with pytest.raises(ValueError, match=f"^reachable is {reachable}; it must lie between 1 and"):
+def test_an_invalid_number_of_reachable_states_is_rejected(reachable: int) -> None:
+    with pytest.raises(ValueError, match=f"^reachable must lie between .*, got {reachable}"):
         table_1(SHAPE, **GIVEN, reachable=reachable)
 
 
 def test_an_unknown_base_has_no_row() -> None:
-    with pytest.raises(ValueError, match=r"^base is 'sarsa'; it must be one of 'ubev', "):
-        row("sarsa")
+    with pytest.raises(ValueError, match=r"^base must be one of 'ubev', .*; got 'sarsa'"):
+        find_row("sarsa")

@@ -1,4 +1,6 @@
-"""Sums along paths, against their definition."""
+"""Tests of sums along paths against their definition, and of the formula of their bound."""
+
+import math
 
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from belated.delays import NEVER
 from belated.episode import Shape
-from belated.theory import visit_sums
+from belated.theory import visit_bound, visit_sums
 
 
 @given(st.data())
@@ -38,19 +40,51 @@ def test_the_last_state_may_be_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("states", "actions", "sentence"),
+    ("states", "actions", "message"),
     [
-        ([[0]], [[0, 0]], r"states has shape \(1, 1\); 1 delays ask for \(1, 3\)."),
-        ([[0, 1]], [[0, 0], [0, 0]], r"actions has shape \(2, 2\); 1 delays ask for \(1, 2\)."),
-        ([[0, 2]], [[0, 0]], "states holds 0 .. 2; allowed are 0 .. 1."),
-        ([[0, 1]], [[0, -1]], "actions holds -1 .. 0; allowed are 0 .. 0."),
+        ([[0]], [[0, 0]], r"states must have shape \(1, 3\) for 1 delays, got \(1, 1\)."),
+        (
+            [[0, 1]],
+            [[0, 0], [0, 0]],
+            r"actions must have shape \(1, 2\) for 1 delays, got \(2, 2\).",
+        ),
+        ([[0, 2]], [[0, 0]], "states must lie in 0 .. 1, got 0 .. 2."),
+        ([[0, 1]], [[0, -1]], "actions must lie in 0 .. 0, got -1 .. 0."),
     ],
 )
-def test_paths_that_do_not_fit_are_refused(states, actions, sentence: str) -> None:
-    with pytest.raises(ValueError, match=f"^{sentence}$"):
+def test_paths_that_do_not_fit_are_rejected(states, actions, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
         visit_sums(Shape(2, 1, 2), states=states, actions=actions, delays=[0])
 
 
 def test_paths_must_hold_integers() -> None:
-    with pytest.raises(TypeError, match=r"^states must hold integers.$"):
+    with pytest.raises(TypeError, match=r"^states must hold integers, got float64.$"):
         visit_sums(Shape(1, 1, 1), states=[[0.0]], actions=[[0]], delays=[0])
+
+
+SHAPE = Shape(states=5, actions=2, horizon=5)
+
+
+def test_visit_bound_has_its_formula() -> None:
+    root = visit_bound(SHAPE, 10_000, missing=164.5, power=0.5)
+    assert root == pytest.approx(4 * math.sqrt(50 * 50_000) + 3 * 50 * 164.5)
+    inverse = visit_bound(SHAPE, 10_000, missing=164.5, power=1)
+    assert inverse == pytest.approx(2 * 50 * math.log(400_000) + 50 * 164.5 * math.log(16 * 164.5))
+
+
+def test_the_bound_without_missing_episodes() -> None:
+    assert visit_bound(SHAPE, 100, missing=0, power=1) == pytest.approx(100 * math.log(4000))
+    assert visit_bound(SHAPE, 100, missing=0, power=0.5) == pytest.approx(4 * math.sqrt(25_000))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"episodes": 0}, "episodes .*at least 1"),
+        ({"missing": -1}, "missing must be at least 0, got -1."),
+        ({"power": 2}, "power must be 0.5 or 1, got 2."),
+    ],
+)
+def test_invalid_arguments_of_the_bound_are_rejected(wrong: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        visit_bound(SHAPE, **{"episodes": 9, "missing": 1, "power": 1, **wrong})  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Conformance suites for parts of your own: a base, an updater, a delay law, a world.
+"""Conformance suites for user-defined parts: bases, updaters, delay laws and worlds.
 
-Each suite comes twice: as one call that raises AssertionError with the first thing that is wrong,
-and as a list of checks, so that each is a test of its own in your pytest file:
+Each suite has two forms: a call that raises AssertionError with the first failure, and a list of
+checks, each of which can be a test in a pytest file:
 
     from belated.checks import base_checks
 
@@ -9,12 +9,10 @@ and as a list of checks, so that each is a test of its own in your pytest file:
     def test_my_base(check):
         check()
 
-`belated.checks.ledger` has one for a ledger, which needs SQLAlchemy.
-
 >>> from belated.delays import geometric
 >>> check_law(geometric(100))
->>> print(*law_checks(geometric(100)))
-named whole quantile mean addressed pickled errors
+>>> [check.name for check in law_checks(geometric(100))][:3]
+['has_name', 'draws_whole_numbers', 'matches_quantiles']
 """
 
 from belated.checks.base import base_checks, check_base

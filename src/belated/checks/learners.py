@@ -1,4 +1,4 @@
-"""A learner with the part in it: taught, looked into, and taken down and set up again."""
+"""Learners that contain the checked part, and the check of their snapshots."""
 
 import copy
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from belated.checks.samples import EPISODES, Case
-from belated.checks.suite import hold
+from belated.checks.suite import require
 from belated.episode import Episode, Floats, Ints, Policy
 from belated.learner.bases.base import Base
 from belated.learner.counts import Counts, to_dense
@@ -16,10 +16,11 @@ from belated.learner.problem import Planning, Stages
 from belated.learner.updaters import Active
 from belated.learner.updaters.updater import Updater
 
-BATCH: Final = 4
+BATCH_EPISODES: Final = 4
+"""Number of episodes whose feedback arrives together."""
 
 
-def learner_of(
+def make_learner(
     base: Base | Planner,
     case: Case,
     *,
@@ -27,7 +28,24 @@ def learner_of(
     planning: Planning = "incremental",
     stages: Stages = "each",
 ) -> Learner:
-    """A learner that has observed nothing yet."""
+    """Return a learner without observations.
+
+    Parameters
+    ----------
+    base : Base or Planner
+        Base of the learner.
+    case : Case
+        Problem, of which shape and rewards are used.
+    updater : Updater, optional
+        Updater, active updating if not given.
+    planning, stages
+        Options of the learner.
+
+    Returns
+    -------
+    Learner
+        The learner.
+    """
     return Learner(
         case.shape,
         base=base,
@@ -39,54 +57,64 @@ def learner_of(
     )
 
 
-def plan_in(learner: Learner) -> Plan:
-    """The plan that a learner is at."""
+def current_plan(learner: Learner) -> Plan:
+    """Return the current plan of `learner`."""
     table = learner.snapshot()["instances"][0]["table"]
     return Plan(table["actions"], table["q"].reshape(learner.shape.table), table["v"])
 
 
-def counts_in(learner: Learner) -> tuple[Ints, Ints, Floats]:
-    """N', M' and the rewards that a learner plans from."""
+def current_counts(learner: Learner) -> tuple[Ints, Ints, Floats]:
+    """Return N', M' and the rewards from which `learner` plans."""
     state = learner.snapshot()["instances"][0]
     n, m = to_dense(learner.shape, Counts(**state["counts"]))
     return n, m, state["rewards"].reshape(learner.shape.table)
 
 
-def same_plan(one: Plan, other: Plan) -> bool:
-    """Whether two plans are the same bits."""
+def plans_equal(plan: Plan, other: Plan) -> bool:
+    """Return whether `plan` and `other` are equal to the bit."""
     return all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("policy", "q", "v")
+        np.array_equal(getattr(plan, name), getattr(other, name)) for name in ("policy", "q", "v")
     )
 
 
-def comes_back(who: str, base: Base | Planner, updater: Updater, case: Case) -> None:
-    """Hold that a learner restored from its snapshot goes on as the one it was taken of.
+def require_restorable(who: str, base: Base | Planner, updater: Updater, case: Case) -> None:
+    """Require that a learner restored from its snapshot continues like the original.
 
-    Each has a copy of the parts, as a new process would: what a part keeps to itself is lost.
+    Each learner gets a copy of the parts, as in a new process, so that state which a part keeps
+    outside the snapshot is lost.
+
+    Parameters
+    ----------
+    who : str
+        Name of the checked part in messages.
+    base, updater
+        Parts of the learner.
+    case : Case
+        Problem and episodes; the snapshot is taken after half of them.
     """
     half = len(case.episodes) // 2
-    learner = learner_of(copy.deepcopy(base), case, updater=copy.deepcopy(updater))
-    go_on(learner, case.episodes[:half])
+    learner = make_learner(copy.deepcopy(base), case, updater=copy.deepcopy(updater))
+    feed(learner, case.episodes[:half])
     restored = Learner.restore(
         learner.snapshot(), base=copy.deepcopy(base), updater=copy.deepcopy(updater)
     )
-    again = go_on(restored, case.episodes[half:])
-    usual = go_on(learner, case.episodes[half:])
-    for at, (one, other) in enumerate(zip(usual, again, strict=True), start=half + 1):
-        hold(
-            one[0] == other[0] and np.array_equal(one[1], other[1]),
-            f"A learner with {who} that is restored from its snapshot plays episode {at} "
-            "otherwise than the one that went on; a part must not keep anything to itself.",
+    after = feed(restored, case.episodes[half:])
+    before = feed(learner, case.episodes[half:])
+    for number, (original, copied) in enumerate(zip(before, after, strict=True), start=half + 1):
+        require(
+            original[0] == copied[0] and np.array_equal(original[1], copied[1]),
+            f"A learner with {who} that is restored from its snapshot has a different policy or "
+            f"value in episode {number} than the original; a part must not keep state of its own.",
         )
 
 
-def go_on(learner: Learner, episodes: list[Episode]) -> list[tuple[Policy, Floats]]:
-    """The policy and the value before each of these episodes, which come back in batches."""
-    seen = []
-    for first in range(0, len(episodes), BATCH):
-        batch = episodes[first : first + BATCH]
+def feed(learner: Learner, episodes: list[Episode]) -> list[tuple[Policy, Floats]]:
+    """Feed `episodes` to `learner` in batches; return the policy and value before each episode."""
+    results = []
+    for first in range(0, len(episodes), BATCH_EPISODES):
+        batch = episodes[first : first + BATCH_EPISODES]
         for episode in batch:
-            seen.append((learner.policy, learner.value))
+            results.append((learner.policy, learner.value))
             learner.start(episode.id)
         learner.observe(batch)
-    return seen
+    return results

@@ -1,49 +1,59 @@
-"""Options of a part that is a dataclass, and whether it refuses nonsense."""
+"""Checks that invalid options and arguments are rejected with a clear message."""
 
 import math
-from dataclasses import Field, fields, is_dataclass, replace
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
-from belated.checks.suite import called, hold
-
-UNKNOWN = "no such word"
+from belated.checks.suite import part_name, require
 
 
-def nonsense(part: object) -> list[tuple[str, object]]:
-    """An impossible value for every option that can have one: nan for a number, a wrong word."""
+def invalid_options(part: object) -> list[tuple[str, object]]:
+    """Return (option, invalid value) pairs for `part`: NaN for a number, an unknown literal.
+
+    The list is empty if `part` is not a dataclass.
+    """
     if not is_dataclass(part):
         return []
-    found: list[tuple[str, object]] = []
+    invalid: list[tuple[str, object]] = []
     for field in fields(part):
         value = getattr(part, field.name)
-        if not field.init:
-            continue
-        if _words(field):
-            found.append((field.name, UNKNOWN))
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            found.append((field.name, math.nan))
-    return found
+        if field.init and "Literal" in str(field.type):
+            invalid.append((field.name, "unknown literal"))
+        elif field.init and isinstance(value, int | float) and not isinstance(value, bool):
+            invalid.append((field.name, math.nan))
+    return invalid
 
 
-def _words(field: Field[Any]) -> bool:
-    return "Literal" in str(field.type)
+def rejects_invalid_options(part: Any, *_: object) -> None:
+    """Check that `part` rejects NaN and unknown literals with an error that names the option."""
+    for name, value in invalid_options(part):
+        require_rejection(part_name(part), name, value, partial(replace, part, **{name: value}))
 
 
-def refuses(part: Any, name: str, value: object) -> None:
-    """Hold that a part made with this value is refused, with one sentence that names the option."""
+def require_rejection(who: str, name: str, value: object, call: Callable[[], object]) -> None:
+    """Require that `call()` raises ValueError or TypeError with a clear message.
+
+    Parameters
+    ----------
+    who : str
+        Name of the part in messages.
+    name : str
+        Name of the argument, which the message of the error must contain.
+    value : object
+        Invalid value of the argument.
+    call : callable
+        Function that passes the invalid value.
+    """
     try:
-        replace(part, **{name: value})
+        call()
     except (ValueError, TypeError) as error:
-        clear(str(error), f"{called(part)}({name}={value!r})", name)
-    else:
-        raise AssertionError(
-            f"{called(part)} takes {name}={value!r}; it must refuse that with a ValueError."
+        message = str(error)
+        require(
+            name in message and message.endswith(".") and "\n" not in message,
+            f"{who} rejects {name}={value!r} with {message!r}; the message must be one line that "
+            f"names {name} and ends with a period.",
         )
-
-
-def clear(message: str, what: str, name: str) -> None:
-    """Hold that an error message is one sentence that names the argument."""
-    hold(
-        name in message and message.endswith(".") and "\n" not in message,
-        f"{what} is refused with {message!r}; the message must be one sentence that names {name}.",
-    )
+    else:
+        raise AssertionError(f"{who} accepts {name}={value!r}; it must raise a ValueError.")

@@ -1,4 +1,4 @@
-"""Small problems to try a part on: shapes, worlds, and what was observed in them."""
+"""Small random problems on which parts are checked."""
 
 from typing import Final, NamedTuple
 
@@ -8,42 +8,58 @@ from belated.episode import Episode, Floats, Ints, Shape
 from belated.mdp.model import MDP
 
 EPISODES: Final = 500
-"""K in every problem."""
+"""Number of episodes K of every problem."""
 
 SHAPES: Final = (Shape(2, 2, 1), Shape(3, 2, 3), Shape(4, 3, 4))
+"""Sizes of the problems."""
 
 
 class Case(NamedTuple):
-    """What was observed of a problem, as episodes and as dense counts."""
+    """Observations of a problem, as episodes and as dense counts."""
 
-    shape: Shape
-    rewards: Floats  # (H, S, A)
-    episodes: list[Episode]
-    n: Ints  # (H, S, A)
-    m: Ints  # (H, S, A, S)
+    shape: Shape  # sizes (S, A, H)
+    rewards: Floats  # mean rewards, (H, S, A)
+    episodes: list[Episode]  # observed episodes, numbered from 1
+    n: Ints  # visits, (H, S, A)
+    m: Ints  # transitions, (H, S, A, S)
 
 
-def observed(shape: Shape, seed: int, *, episodes: int) -> Case:
-    """Episodes in which every state and action is equally likely."""
+def sample_case(shape: Shape, seed: int, *, episodes: int) -> Case:
+    """Return observations in which every state and action is equally likely.
+
+    Parameters
+    ----------
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    seed : int
+        Seed of the random numbers.
+    episodes : int
+        Number of episodes to draw.
+
+    Returns
+    -------
+    Case
+        The observations.
+    """
     random = np.random.default_rng(seed)
     H, S, A = shape.table
-    seen = [
+    observed = [
         Episode(i, random.integers(0, S, H + 1), random.integers(0, A, H))
         for i in range(1, episodes + 1)
     ]
     m = np.zeros((H, S, A, S), np.int64)
-    for episode in seen:
+    for episode in observed:
         np.add.at(m, (np.arange(H), episode.states[:-1], episode.actions, episode.states[1:]), 1)
-    return Case(shape, random.random(shape.table), seen, m.sum(axis=3), m)
+    return Case(shape, random.random(shape.table), observed, m.sum(axis=3), m)
 
 
-def cases(shape: Shape) -> list[Case]:
-    """Nothing observed, a little, and a lot."""
-    return [observed(shape, seed, episodes=count) for seed, count in enumerate((0, 3, 300))]
+def sample_cases(shape: Shape) -> list[Case]:
+    """Return cases of size `shape` with 0, 3 and 300 observed episodes."""
+    return [sample_case(shape, seed, episodes=count) for seed, count in enumerate((0, 3, 300))]
 
 
-def world(shape: Shape, seed: int) -> MDP:
-    """A random world in which some of the successors are impossible."""
+def random_world(shape: Shape, seed: int) -> MDP:
+    """Return a random world of size `shape`, drawn with `seed`; some successors are impossible."""
     random = np.random.default_rng(seed)
     H, S, A = shape.table
     p = random.dirichlet(np.full(S, 0.7), (H, S, A))

@@ -1,58 +1,88 @@
-"""What the suites share: a check, how to choose checks, and how one fails."""
+"""Checks and helpers that all conformance suites share."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Check:
-    """One property of one part; call it, and it raises AssertionError if that does not hold."""
+    """Check of one property of one part. Calling it raises AssertionError if the property fails."""
 
     name: str
+    """Name, as used in `without`."""
     about: str
-    """What it holds, in a sentence."""
+    """Description of the property in one sentence."""
     _run: Callable[[], None] = field(repr=False, compare=False)
 
     def __call__(self) -> None:
+        """Run the check; raise AssertionError with a one-line message if it fails."""
         try:
             self._run()
         except AssertionError as error:
-            error.args = (f"{error} A part that does not claim this says without=['{self.name}'].",)
+            error.args = (f"{error} To skip this check, pass without=['{self.name}'].",)
             raise
 
     def __str__(self) -> str:
         return self.name
 
 
-def choose(
-    offered: Mapping[str, Callable[..., None]], without: Collection[str], *given: Any
+def by_name(*checks: Callable[..., None]) -> dict[str, Callable[..., None]]:
+    """Return the functions `checks` by their names."""
+    return {check.__name__: check for check in checks}
+
+
+def select_checks(
+    available: Mapping[str, Callable[..., None]], without: Collection[str], *arguments: Any
 ) -> list[Check]:
-    """The checks on offer but for some, each bound to what it is given."""
+    """Return the checks of a suite, without those that are to be skipped.
+
+    Parameters
+    ----------
+    available : mapping of str to callable
+        All checks of the suite by name.
+    without : collection of str
+        Names of checks to skip.
+    *arguments
+        Arguments that each check is called with.
+
+    Returns
+    -------
+    list of Check
+        The remaining checks, in the order of `available`.
+
+    Raises
+    ------
+    TypeError
+        If `without` is a single string.
+    ValueError
+        If `without` contains an unknown name.
+    """
     if isinstance(without, str):
-        raise TypeError(f"without is {without!r}; it must be a list of names of checks.")
-    unknown = [name for name in without if name not in offered]
+        raise TypeError(f"without must be a list of names of checks, got {without!r}.")
+    unknown = [name for name in without if name not in available]
     if unknown:
-        raise ValueError(
-            f"without has {unknown[0]!r}; the checks of this part are {', '.join(offered)}."
-        )
+        raise ValueError(f"without must contain only {', '.join(available)}; got {unknown[0]!r}.")
     return [
-        Check(name, (check.__doc__ or "").partition("\n")[0], _bound(check, given))
-        for name, check in offered.items()
+        Check(name, (check.__doc__ or "").partition("\n")[0], partial(check, *arguments))
+        for name, check in available.items()
         if name not in without
     ]
 
 
-def _bound(check: Callable[..., None], given: tuple[Any, ...]) -> Callable[[], None]:
-    return lambda: check(*given)
+def run_checks(checks: Iterable[Check]) -> None:
+    """Call each of `checks`; the first that fails raises AssertionError."""
+    for check in checks:
+        check()
 
 
-def hold(claim: object, sentence: str) -> None:
-    """`assert` that python -O does not silence."""
-    if not claim:
-        raise AssertionError(sentence)
+def require(condition: object, message: str) -> None:
+    """Raise AssertionError with `message` unless `condition` is true, even under `python -O`."""
+    if not condition:
+        raise AssertionError(message)
 
 
-def called(part: object) -> str:
-    """What sentences call a part."""
+def part_name(part: object) -> str:
+    """Return the name of `part` in messages, which is that of its class."""
     return type(part).__name__

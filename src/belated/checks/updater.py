@@ -1,199 +1,219 @@
-"""Conformance of an updater: what a learner relies on when it asks whether to plan."""
+"""Conformance suite for an updater."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
 
-from belated.checks import options
-from belated.checks.engines import agree
-from belated.checks.learners import comes_back
-from belated.checks.samples import EPISODES, SHAPES, observed, world
-from belated.checks.suite import Check, called, choose, hold
+from belated.checks.engines import require_equal_runs
+from belated.checks.learners import require_restorable
+from belated.checks.options import invalid_options, rejects_invalid_options
+from belated.checks.samples import EPISODES, SHAPES, random_world, sample_case
+from belated.checks.suite import Check, by_name, part_name, require, run_checks, select_checks
 from belated.delays.laws import geometric
-from belated.episode import Bools, Shape
+from belated.episode import Bools
 from belated.learner.bases.ucrl2 import UCRL2
 from belated.learner.updaters.updater import Explorer, Outset, Sight, Updater
+from belated.simulation.simulate import Setting
 
 BASE: Final = UCRL2(scale=0.1)
 SHAPE: Final = SHAPES[-1]
 
 
 def updater_checks(updater: Updater, *, without: Collection[str] = ()) -> list[Check]:
-    """Every check that applies to `updater`, to be called one by one.
+    """Return the checks that apply to an updater, to be called one by one.
 
-    `without` names checks to leave out, for what the updater does not claim.
+    Parameters
+    ----------
+    updater : Updater
+        Updater.
+    without : collection of str
+        Names of checks to skip.
 
+    Returns
+    -------
+    list of Check
+        The checks.
+
+    Raises
+    ------
+    TypeError
+        If `updater` is not an updater.
+    ValueError
+        If `without` contains an unknown name.
+
+    Examples
+    --------
     >>> from belated.learner.updaters import Active
-    >>> [check.name for check in updater_checks(Active(), without=["engines"])]
-    ['answers', 'pure', 'order', 'nothing', 'plans', 'pace', 'explorer', 'snapshot']
+    >>> [check.name for check in updater_checks(Active(), without=["engines_agree"])][:3]
+    ['returns_bool', 'is_pure', 'ignores_row_order']
     """
     if not isinstance(updater, Updater):
-        raise TypeError(f"updater is {updater!r}; it must be an Updater such as Active().")
-    silent = set() if options.nonsense(updater) else {"errors"}
-    return [check for check in choose(CHECKS, without, updater) if check.name not in silent]
+        raise TypeError(f"updater must be an Updater such as Active(), got {updater!r}.")
+    omitted = set() if invalid_options(updater) else {"rejects_invalid_options"}
+    return [check for check in select_checks(CHECKS, without, updater) if check.name not in omitted]
 
 
 def check_updater(updater: Updater, *, without: Collection[str] = ()) -> None:
-    """All of `updater_checks` at once: raises AssertionError with the first thing that is wrong."""
-    for check in updater_checks(updater, without=without):
-        check()
+    """Run all checks of `updater` except `without`; raise AssertionError with the first failure."""
+    run_checks(updater_checks(updater, without=without))
 
 
-def sights(updater: Updater, count: int = 50) -> list[Sight]:
-    """What a learner might show it: counts that have grown, here more and there less."""
+def alpha_at(updater: Updater, mean_delay: float) -> float:
+    """Return the alpha that `updater` chooses for an epoch after delays of mean `mean_delay`."""
+    return updater.pace(Outset(SHAPE, EPISODES, BASE.name, BASE.delta, mean_delay))
+
+
+def sample_arrivals(updater: Updater, count: int = 50) -> list[Sight]:
+    """Return `count` random arrivals, with the alpha that `updater` chooses."""
     random = np.random.default_rng(0)
     H, S, A = SHAPE.table
-    made = []
+    arrivals = []
     for _ in range(count):
         arrived = int(random.integers(1, 5))
-        touched = random.integers(0, H * S * A, arrived * H)
-        epoch = random.integers(0, 30, H * S * A) * (random.random(H * S * A) < 0.8)
-        n = epoch + random.integers(0, 4, epoch.size)
-        np.add.at(n, touched, 1)
-        since = arrived + int(random.integers(0, 9))
-        made.append(Sight(n, epoch, touched, arrived, since, updater.pace(outset(2.0))))
-    return made
+        rows = random.integers(0, H * S * A, arrived * H)
+        epoch_counts = random.integers(0, 30, H * S * A) * (random.random(H * S * A) < 0.8)
+        counts = epoch_counts + random.integers(0, 4, epoch_counts.size)
+        np.add.at(counts, rows, 1)
+        since_plan = arrived + int(random.integers(0, 9))
+        alpha = alpha_at(updater, 2.0)
+        arrivals.append(Sight(counts, epoch_counts, rows, arrived, since_plan, alpha))
+    return arrivals
 
 
-def outset(mean_delay: float) -> Outset:
-    """The beginning of an epoch, after delays of this mean."""
-    return Outset(SHAPE, EPISODES, BASE.name, BASE.delta, mean_delay)
-
-
-def answers(updater: Updater) -> None:
-    """`due` says True or False."""
-    for sight in sights(updater):
-        answer: object = updater.due(sight)
-        hold(
+def returns_bool(updater: Updater) -> None:
+    """Check that `due` of `updater` returns True or False."""
+    for arrival in sample_arrivals(updater):
+        answer: object = updater.due(arrival)
+        require(
             isinstance(answer, bool | np.bool_),
-            f"{called(updater)}.due answers {answer!r}; it must be True or False.",
+            f"{part_name(updater)}.due returns {answer!r}; it must return True or False.",
         )
 
 
 def is_pure(updater: Updater) -> None:
-    """The same sight gives the same answer, and stays as it is."""
-    seen = sights(updater)
-    first = [updater.due(sight) for sight in seen]
-    hold(
-        first == [updater.due(sight) for sight in seen],
-        f"{called(updater)}.due answers otherwise when it is shown the same again; "
-        "it may depend on what it sees alone.",
+    """Check that `due` of `updater` depends only on its argument and does not change it."""
+    who = f"{part_name(updater)}.due"
+    arrivals = sample_arrivals(updater)
+    first = [updater.due(arrival) for arrival in arrivals]
+    require(
+        first == [updater.due(arrival) for arrival in arrivals],
+        f"{who} returns a different value for the same arrival when it is called again; it may "
+        "depend only on its argument.",
     )
-    for before, after in zip(sights(updater), seen, strict=True):
-        for name in ("n", "epoch", "touched"):
-            hold(
+    for before, after in zip(sample_arrivals(updater), arrivals, strict=True):
+        for name in Sight._fields:
+            require(
                 np.array_equal(getattr(before, name), getattr(after, name)),
-                f"{called(updater)}.due changes sight.{name}; it may only read it.",
+                f"{who} changes {name} of its argument; it may only read it.",
             )
 
 
-def ignores_order(updater: Updater) -> None:
-    """The order in which an arrival's rows come cannot change the answer."""
+def ignores_row_order(updater: Updater) -> None:
+    """Check that `due` of `updater` does not depend on the order of the rows of an arrival."""
     random = np.random.default_rng(1)
-    for sight in sights(updater):
-        shuffled = sight._replace(touched=random.permutation(sight.touched))
-        hold(
-            updater.due(sight) == updater.due(shuffled),
-            f"{called(updater)}.due answers otherwise when the same rows come in another order.",
+    for arrival in sample_arrivals(updater):
+        shuffled = arrival._replace(touched=random.permutation(arrival.touched))
+        require(
+            updater.due(arrival) == updater.due(shuffled),
+            f"{part_name(updater)}.due returns a different value when the same rows are in a "
+            "different order.",
         )
 
 
-def rests_on_nothing(updater: Updater) -> None:
-    """It does not plan when nothing has arrived since the last plan."""
-    for sight in sights(updater):
-        nothing = sight._replace(epoch=sight.n, touched=sight.touched[:0], arrived=0, since=0)
-        hold(
-            not updater.due(nothing),
-            f"{called(updater)} wants to plan when nothing has arrived; that would change nothing.",
+def ignores_empty_arrival(updater: Updater) -> None:
+    """Check that `updater` does not plan if nothing has arrived since the last plan."""
+    for arrival in sample_arrivals(updater):
+        empty = Sight(arrival.n, arrival.n, arrival.touched[:0], 0, 0, arrival.alpha)
+        require(
+            not updater.due(empty),
+            f"{part_name(updater)} plans although nothing has arrived since the last plan.",
         )
 
 
-def plans_in_the_end(updater: Updater) -> None:
-    """It plans when a million arrivals have made every count a thousandfold."""
+def plans_eventually(updater: Updater) -> None:
+    """Check that `updater` plans after 10^6 arrivals that multiply every count by 1,000."""
     rows = np.arange(math.prod(SHAPE.table))
-    for pace in (updater.pace(outset(0.0)), updater.pace(outset(100.0))):
-        epoch = np.full(rows.size, 1000)
-        sight = Sight(1000 * epoch, epoch, rows, 1, 10**6, pace)
-        hold(
-            updater.due(sight),
-            f"{called(updater)} does not plan after a million arrivals that made every count a "
-            "thousandfold; a learner with it would not learn.",
+    counts = np.full(rows.size, 1000)
+    for mean_delay in (0.0, 100.0):
+        arrival = Sight(1000 * counts, counts, rows, 1, 10**6, alpha_at(updater, mean_delay))
+        require(
+            updater.due(arrival),
+            f"{part_name(updater)} does not plan after a million arrivals that multiplied every "
+            "count by 1,000; a learner with it would not learn.",
         )
 
 
-def keeps_pace(updater: Updater) -> None:
-    """`pace` gives a number, the same for the same outset."""
+def has_valid_alpha(updater: Updater) -> None:
+    """Check that `updater` chooses a number as alpha, the same for equal arguments."""
+    who = f"{part_name(updater)}.{Updater.pace.__name__}"
     for mean_delay in (0.0, 3.5, 1e4):
-        pace = updater.pace(outset(mean_delay))
-        number = isinstance(pace, int | float | np.integer | np.floating)
-        hold(
-            number and not math.isnan(pace),
-            f"{called(updater)}.pace gives {pace!r}; it must be a number, or inf.",
+        alpha = alpha_at(updater, mean_delay)
+        require(
+            isinstance(alpha, int | float | np.integer | np.floating) and not math.isnan(alpha),
+            f"{who} returns {alpha!r}; it must return a number, or inf.",
         )
-        hold(
-            pace == updater.pace(outset(mean_delay)),
-            f"{called(updater)}.pace gives another number for the same outset.",
+        require(
+            alpha == alpha_at(updater, mean_delay),
+            f"{who} returns a different number for the same argument.",
         )
 
 
-def explores_afresh(updater: Updater) -> None:
-    """Each learner gets an explorer of its own, whose marks are None or booleans (H, S, A)."""
+def has_own_explorer(updater: Updater) -> None:
+    """Check that `updater` creates an explorer with valid marks for each learner."""
+    who = f"{part_name(updater)}.explorer"
     used, fresh = updater.explorer(SHAPE), updater.explorer(SHAPE)
     if used is None or fresh is None:
-        hold(used is fresh, f"{called(updater)}.explorer gives an explorer now and then only.")
+        require(used is fresh, f"{who} returns an explorer for some learners only.")
         return
-    before = marks(updater, fresh, SHAPE)
+    before = explorer_marks(updater, fresh)
     for _ in range(EPISODES):
         for h, s, a in np.ndindex(SHAPE.table):
             used.see(h, s, a)
-        marks(updater, used, SHAPE)
-        hold(
-            np.array_equal(before, marks(updater, fresh, SHAPE)),
-            f"{called(updater)}.explorer gives two learners one memory; it must make a new one.",
+        explorer_marks(updater, used)
+        require(
+            np.array_equal(before, explorer_marks(updater, fresh)),
+            f"{who} gives two learners a shared state; it must return a new explorer.",
         )
 
 
-def marks(updater: Updater, explorer: Explorer, shape: Shape) -> Bools:
-    """Where it explores, which must fit."""
-    found = explorer.marks()
-    if found is None:
-        return np.zeros(shape.table, np.bool_)
-    hold(
-        found.shape == shape.table and found.dtype == np.bool_,
-        f"The marks of {called(updater)}'s explorer have shape {found.shape} and type "
-        f"{found.dtype}; they must be booleans (H, S, A) = {shape.table}.",
+def explorer_marks(updater: Updater, explorer: Explorer) -> Bools:
+    """Return the marks of `explorer`, created by `updater`; require their shape and type."""
+    marks = explorer.marks()
+    if marks is None:
+        return np.zeros(SHAPE.table, np.bool_)
+    require(
+        marks.shape == SHAPE.table and marks.dtype == np.bool_,
+        f"The marks of the explorer of {part_name(updater)} have shape {marks.shape} and type "
+        f"{marks.dtype}; they must be booleans (H, S, A) = {SHAPE.table}.",
     )
-    return found.copy()
+    return marks.copy()
 
 
-def survives_a_snapshot(updater: Updater) -> None:
-    """A learner restored from its snapshot goes on bit for bit."""
-    comes_back(called(updater), BASE, updater, observed(SHAPE, 5, episodes=80))
+def survives_snapshot(updater: Updater) -> None:
+    """Check that a learner with `updater`, restored from its snapshot, continues unchanged."""
+    require_restorable(part_name(updater), BASE, updater, sample_case(SHAPE, 5, episodes=80))
 
 
-def runs_alike(updater: Updater) -> None:
-    """Every engine that can run it gives the same bits; your own run in the reference loop."""
+def engines_agree(updater: Updater) -> None:
+    """Check that `updater` runs equally with every engine and planning mode that supports it."""
     for seed, shape in enumerate(SHAPES):
-        agree(called(updater), world(shape, seed), BASE, updater, delay=geometric(3))
+        world = random_world(shape, seed)
+        law = geometric(3)
+        setting = Setting(world=world, base=BASE, updater=updater, delay=law, episodes=40)
+        require_equal_runs(part_name(updater), setting)
 
 
-def refuses_nonsense(updater: Updater) -> None:
-    """A number that is none, or an unknown word, is refused with one sentence that names it."""
-    for name, value in options.nonsense(updater):
-        options.refuses(updater, name, value)
-
-
-CHECKS: Final[dict[str, Callable[..., None]]] = {
-    "answers": answers,
-    "pure": is_pure,
-    "order": ignores_order,
-    "nothing": rests_on_nothing,
-    "plans": plans_in_the_end,
-    "pace": keeps_pace,
-    "explorer": explores_afresh,
-    "snapshot": survives_a_snapshot,
-    "engines": runs_alike,
-    "errors": refuses_nonsense,
-}
+CHECKS: Final = by_name(
+    returns_bool,
+    is_pure,
+    ignores_row_order,
+    ignores_empty_arrival,
+    plans_eventually,
+    has_valid_alpha,
+    has_own_explorer,
+    survives_snapshot,
+    engines_agree,
+    rejects_invalid_options,
+)

@@ -21,7 +21,7 @@ from belated.cli.support.options import parse_option
 from belated.cli.support.tables import print_table
 
 if TYPE_CHECKING:
-    from belated.theory.comparison import Promise
+    from belated.theory.comparison import Guarantee
     from belated.theory.regret import Regret
 
 MAX_SIZE: Final = 10**9
@@ -86,8 +86,12 @@ def check_size(name: str, value: int, maximum: int) -> None:
 
 def check_query(query: BoundsQuery) -> None:
     """Exit with a usage error about the first option of `query` that is out of range."""
-    from belated.theory.competitors import check_longest_delay
-    from belated.theory.inputs import check_alpha, check_delta, check_mean_delay
+    from belated.theory.validation import (
+        check_alpha,
+        check_delta,
+        check_longest_delay,
+        check_mean_delay,
+    )
 
     check_size("episodes", query.episodes, MAX_EPISODES)
     parse_option("--mean-delay", check_mean_delay, query.mean_delay)
@@ -106,7 +110,7 @@ def draw_plot(path: Path, query: BoundsQuery) -> None:
         bound_curves(problem, path, command=f"{query.command} --plot {shlex.quote(str(path))}")
 
 
-def build_document(query: BoundsQuery, rows: "Sequence[Promise]") -> dict[str, Any]:
+def build_document(query: BoundsQuery, rows: "Sequence[Guarantee]") -> dict[str, Any]:
     """Return `query` and its answer `rows` as a JSON object; infinity is the text "inf"."""
     from belated.theory import lower_bound, psi
 
@@ -117,7 +121,7 @@ def build_document(query: BoundsQuery, rows: "Sequence[Promise]") -> dict[str, A
         {
             "asked": asked,
             "psi": psi(query.mean_delay, query.episodes, query.delta),
-            "most_regret": lower.most,
+            "most_regret": lower.max_regret,
             "lower_bound_order": lower.total,
             "best_alpha": query.best_alphas(),
             "promises": [

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from belated.episode import Shape
 from belated.figures.looks import DASHES, LOOKS, METADATA, PALETTE, sign
 from belated.theory import best_alpha, theorem_1, theorem_2
-from belated.theory.classes import BASES
+from belated.theory.bonus import BASES
 
 POINTS: Final = 80
 WIDTH: Final = 150

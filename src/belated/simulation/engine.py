@@ -30,7 +30,7 @@ from belated.randomness import REWARD, START, TRANSITION, uniform
 from belated.simulation.exploring import Exploring, drawn, explores, note
 from belated.simulation.reference import ROUNDING
 from belated.simulation.ring import Ring, due, free_slot, full, pop, push, ring
-from belated.theory.alpha import alpha_for
+from belated.theory import alpha_for
 
 INCREMENTAL: Final = 0
 FULL: Final = 1

@@ -1,42 +1,32 @@
-"""Bounds: what the theory says about lateness, and how to compute it.
+"""Bounds on regret and related quantities of the theory of delayed feedback.
 
-Formulas import no compiler, so that asking for one is quick.
+Names that need numba (`alpha_for`, `owners`) are imported on first use, so that the formulas are
+available quickly.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from belated.theory.classes import Optimism, optimism
-from belated.theory.comparison import Promise, compare
-from belated.theory.competitors import explicit_exploration, lower_bound, multi_instance
-from belated.theory.counting import lazy_bound, lazy_sum, visit_bound
-from belated.theory.epochs import epoch_bound, sharp_epoch_bound
-from belated.theory.missing import missing, psi
+from belated.theory.alpha import best_alpha, lazy_terms
+from belated.theory.alternatives import explicit_exploration, lower_bound, multi_instance
+from belated.theory.bonus import Optimism, optimism
+from belated.theory.comparison import Guarantee, compare
+from belated.theory.epochs import epoch_bound, lazy_bound, lazy_sum, sharp_epoch_bound
+from belated.theory.missing import instances, missing, psi
 from belated.theory.orders import Order
 from belated.theory.regret import Regret, delayed_rewards, theorem_1, theorem_2
 from belated.theory.table import TABLE_1, table_1
-from belated.theory.tradeoff import best_alpha, lazy_terms
+from belated.theory.visits import VisitSums, visit_bound, visit_sums
 
 if TYPE_CHECKING:
-    from belated.theory.alpha import alpha_for as alpha_for
-    from belated.theory.bold import instances as instances
-    from belated.theory.bold import owners as owners
-    from belated.theory.visits import VisitSums as VisitSums
-    from belated.theory.visits import visit_sums as visit_sums
-
-_COMPILED = {
-    "alpha_for": "alpha",
-    "instances": "bold",
-    "owners": "bold",
-    "VisitSums": "visits",
-    "visit_sums": "visits",
-}
+    from belated.theory.compiled import alpha_for as alpha_for
+    from belated.theory.compiled import owners as owners
 
 __all__ = [
     "TABLE_1",
+    "Guarantee",
     "Optimism",
     "Order",
-    "Promise",
     "Regret",
     "VisitSums",
     "alpha_for",
@@ -65,9 +55,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is compiled when it is first asked for."""
-    if name in _COMPILED:
-        found = getattr(importlib.import_module(f"belated.theory.{_COMPILED[name]}"), name)
-        globals()[name] = found
-        return found
+    """Import the compiled function `name` on first use."""
+    if name in ("alpha_for", "owners"):
+        return getattr(importlib.import_module("belated.theory.compiled"), name)
     raise AttributeError(f"module 'belated.theory' has no attribute {name!r}")

@@ -1,75 +1,40 @@
-"""Every base with every way to bear with delay, side by side."""
+"""Comparison of all bases and updaters by order and by bound."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
 from belated.episode import Shape
-from belated.theory.classes import BASES
-from belated.theory.competitors import explicit_exploration, multi_instance
-from belated.theory.fading import fades_from
-from belated.theory.inputs import check_alpha, check_delta, check_episodes, check_mean_delay
+from belated.theory.alternatives import explicit_exploration, multi_instance
+from belated.theory.bonus import BASES
 from belated.theory.regret import Regret, theorem_1, theorem_2
-from belated.theory.table import Numbers, numbers, row
+from belated.theory.table import RowNumbers, evaluate_row, find_row
+from belated.theory.validation import check_alpha, check_delta, check_episodes, check_mean_delay
 
 Updating = Literal["active", "lazy", "multi", "explicit"]
 
+MAX_EPISODES: Final = 10**18
+"""Largest number of episodes at which the delay and leading terms are compared."""
+
 
 @dataclass(frozen=True)
-class Promise:
-    """What one base is promised with one way to update.
-
-    - `base`: None for explicit exploration, whose order is the same for all.
-    - `order`: how regret grows, to compare with other promises.
-    - `order_fades`: the K from which delay is the smaller term of the order, None if never.
-    - `bound`: the theorem with its constants, None where there is none.
-    - `bound_fades`: the same K for the bound.
-    """
+class Guarantee:
+    """Order and bound of the regret of one base with one updater."""
 
     base: str | None
+    """Name of the base; None for explicit exploration, whose order is the same for all bases."""
     updating: Updating
+    """Updater."""
     order: Regret
+    """Order, which can be compared with other orders."""
     order_fades: int | None
+    """Smallest K from which the delay term of the order stays below the leading term, None if there
+    is none up to `MAX_EPISODES`."""
     bound: Regret | None = None
+    """Bound of the theorem with its constants, None if there is no theorem."""
     bound_fades: int | None = None
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What is asked about, but for the number of episodes K."""
-
-    shape: Shape
-    mean_delay: float
-    alpha: float
-    delta: float
-    longest_delay: float
-
-    def numbers(self, base: str, K: int) -> Numbers:
-        """The base's row of Table 1."""
-        mean, alpha = self.mean_delay, self.alpha
-        return numbers(row(base), self.shape, episodes=K, mean_delay=mean, alpha=alpha)
-
-    def active_order(self, base: str, K: int) -> Regret:
-        return self.numbers(base, K).active
-
-    def active_bound(self, base: str, K: int) -> Regret:
-        mean, delta = self.mean_delay, self.delta
-        return theorem_1(base, self.shape, episodes=K, mean_delay=mean, delta=delta)
-
-    def lazy_order(self, base: str, K: int) -> Regret:
-        return self.numbers(base, K).lazy
-
-    def lazy_bound(self, base: str, K: int) -> Regret:
-        mean, alpha, delta = self.mean_delay, self.alpha, self.delta
-        return theorem_2(base, self.shape, episodes=K, mean_delay=mean, alpha=alpha, delta=delta)
-
-    def multi(self, base: str, K: int) -> Regret:
-        mean, delta = self.mean_delay, self.delta
-        return multi_instance(base, self.shape, episodes=K, mean_delay=mean, delta=delta)
-
-    def explicit(self, K: int) -> Regret:
-        return explicit_exploration(self.shape, episodes=K, longest_delay=self.longest_delay)
+    """The same K for the bound."""
 
 
 def compare(
@@ -80,46 +45,130 @@ def compare(
     alpha: float = 10,
     delta: float = 0.05,
     longest_delay: float | None = None,
-) -> tuple[Promise, ...]:
-    """Active, lazy and multi-instance with each base, and explicit exploration.
+) -> tuple[Guarantee, ...]:
+    """Return the guarantees of active, lazy and multi-instance updating and explicit exploration.
 
-    `longest_delay` is tau_max; without it the mean delay stands in, the least it can be.
+    Parameters
+    ----------
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    episodes : int
+        Number of episodes K, at least 1.
+    mean_delay : float
+        E[tau] in episodes, at least 0; may be infinite.
+    alpha : float
+        Activity of lazy updating, at least 1; infinity is active updating.
+    delta : float
+        Failure probability of the bounds, in (0, 1).
+    longest_delay : float, optional
+        tau_max in episodes, for explicit exploration. If not given it is `mean_delay`, its smallest
+        possible value.
 
+    Returns
+    -------
+    tuple of Guarantee
+        Active, lazy and multi-instance updating for each base, then explicit exploration.
+
+    Examples
+    --------
     >>> chain = Shape(states=30, actions=2, horizon=30)
-    >>> promises = compare(chain, episodes=100_000, mean_delay=300)
-    >>> least = min(promises, key=lambda promise: promise.order.total)
-    >>> least.base, least.updating, least.order_fades
+    >>> guarantees = compare(chain, episodes=100_000, mean_delay=300)
+    >>> smallest = min(guarantees, key=lambda guarantee: guarantee.order.total)
+    >>> smallest.base, smallest.updating, smallest.order_fades
     ('ucbvi-bf', 'multi', None)
     """
     K = check_episodes(episodes)
     mean = check_mean_delay(mean_delay)
+    alpha, delta = check_alpha(alpha), check_delta(delta)
     longest = mean if longest_delay is None else longest_delay
-    setting = Setting(shape, mean, check_alpha(alpha), check_delta(delta), longest)
-    promises = []
+
+    def row(base: str, K: int) -> RowNumbers:
+        return evaluate_row(find_row(base), shape, K, mean, alpha)
+
+    def active_order(base: str, K: int) -> Regret:
+        return row(base, K).active
+
+    def active_bound(base: str, K: int) -> Regret:
+        return theorem_1(base, shape, episodes=K, mean_delay=mean, delta=delta)
+
+    def lazy_order(base: str, K: int) -> Regret:
+        return row(base, K).lazy
+
+    def lazy_bound(base: str, K: int) -> Regret:
+        return theorem_2(base, shape, episodes=K, mean_delay=mean, alpha=alpha, delta=delta)
+
+    def multi_order(base: str, K: int) -> Regret:
+        return multi_instance(base, shape, episodes=K, mean_delay=mean, delta=delta)
+
+    def explicit_order(K: int) -> Regret:
+        return explicit_exploration(shape, episodes=K, longest_delay=longest)
+
+    guarantees = []
     for base in BASES:
-        active = partial(setting.active_order, base), partial(setting.active_bound, base)
-        lazy = partial(setting.lazy_order, base), partial(setting.lazy_bound, base)
-        promises += [
-            promise(K, base, "active", *active),
-            promise(K, base, "lazy", *lazy),
-            promise(K, base, "multi", partial(setting.multi, base)),
+        active = partial(active_order, base), partial(active_bound, base)
+        lazy = partial(lazy_order, base), partial(lazy_bound, base)
+        guarantees += [
+            _evaluate(K, base, "active", *active),
+            _evaluate(K, base, "lazy", *lazy),
+            _evaluate(K, base, "multi", partial(multi_order, base)),
         ]
-    return (*promises, promise(K, None, "explicit", setting.explicit))
+    return (*guarantees, _evaluate(K, None, "explicit", explicit_order))
 
 
-def promise(
+def _evaluate(
     episodes: int,
     base: str | None,
     updating: Updating,
     order: Callable[[int], Regret],
     bound: Callable[[int], Regret] | None = None,
-) -> Promise:
-    """What is promised for so many episodes."""
-    return Promise(
+) -> Guarantee:
+    return Guarantee(
         base,
         updating,
         order(episodes),
-        fades_from(order),
+        find_crossover(order),
         bound and bound(episodes),
-        bound and fades_from(bound),
+        bound and find_crossover(bound),
     )
+
+
+def find_crossover(regret: Callable[[int], Regret]) -> int | None:
+    """Return the smallest K from which the delay term stays below the leading term.
+
+    K is halved from `MAX_EPISODES` until the delay term is the larger one, then bisected.
+
+    Parameters
+    ----------
+    regret : callable
+        Function that returns the regret of a number of episodes.
+
+    Returns
+    -------
+    int or None
+        K, or None if the delay term is not the smaller one at `MAX_EPISODES`.
+
+    Examples
+    --------
+    >>> find_crossover(lambda K: Regret(leading=K**0.5, delay=10.0, max_regret=K, order=True))
+    101
+    """
+
+    def has_faded(K: int) -> bool:
+        terms = regret(K)
+        return terms.delay < terms.leading
+
+    high = MAX_EPISODES
+    if not has_faded(high):
+        return None
+    low = high
+    while has_faded(low):
+        if low == 1:
+            return 1
+        low, high = low // 2, low
+    while high - low > 1:
+        middle = (low + high) // 2
+        if has_faded(middle):
+            high = middle
+        else:
+            low = middle
+    return high

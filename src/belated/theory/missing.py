@@ -1,4 +1,4 @@
-"""S_k, the number of episodes whose feedback is missing, and psi, a bound on it."""
+"""S_k, the number of missing episodes, its bound psi, and the number of instances it implies."""
 
 import math
 from collections.abc import Sequence
@@ -6,12 +6,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from belated.episode import Ints
-from belated.theory.inputs import check_delta, check_episodes, check_mean_delay, delay_log
+from belated.theory.validation import check_delta, check_episodes, check_mean_delay
 
 
 def missing(delays: Sequence[int] | Ints) -> Ints:
-    """S_1, ..., S_K with S_k = #{i < k : i + tau_i >= k}; `delays` are tau_1, ..., tau_K.
+    """Return S_1, ..., S_K, where S_k = #{i < k : i + tau_i >= k}.
 
+    Parameters
+    ----------
+    delays : sequence of int
+        Delays tau_1, ..., tau_K in episodes, each at least 0.
+
+    Returns
+    -------
+    array of int64, shape (K,)
+        Number of episodes in flight at the start of episodes 1, ..., K.
+
+    Examples
+    --------
     >>> missing([2, 2, 2, 2, 2])
     array([0, 1, 2, 2, 2])
     """
@@ -21,34 +33,77 @@ def missing(delays: Sequence[int] | Ints) -> Ints:
     return np.arange(K, dtype=np.int64) - np.cumsum(arrivals)
 
 
+def instances(delays: Sequence[int] | Ints) -> int:
+    """Return 1 + max_k S_k, the number of instances that multi-instance updating (BOLD) creates.
+
+    An instance is busy from the start of an episode until the feedback of that episode is usable,
+    so 1 + max_k S_k instances suffice (Joulani, György, Szepesvári 2013).
+
+    Parameters
+    ----------
+    delays : sequence of int
+        Delays tau_1, ..., tau_K in episodes, each at least 0.
+
+    Returns
+    -------
+    int
+        Number of instances, 0 if there are no episodes.
+
+    Examples
+    --------
+    >>> instances([4, 0, 0, 0, 4, 0])
+    2
+    """
+    return 1 + int(np.max(missing(delays), initial=-1))
+
+
 def first_uses(delays: Sequence[int] | Ints) -> Ints:
-    """i + tau_i + 1, where the feedback of episode i is first usable; K + 1 if not by K."""
+    """Return i + tau_i + 1, the episode at which feedback of episode i is first usable.
+
+    `delays` are tau_1, ..., tau_K. The result is K + 1 for feedback that is not usable by
+    episode K.
+    """
     tau = np.asarray(delays)
     if tau.size == 0:
         return np.zeros(0, np.int64)
     if tau.ndim != 1 or not np.issubdtype(tau.dtype, np.integer):
-        raise TypeError(f"delays must be a flat sequence of integers, not {delays!r}.")
+        raise TypeError(f"delays must be a flat sequence of integers, got {delays!r}.")
     if tau.min() < 0:
-        raise ValueError(f"delays holds {tau.min()}; every delay must be at least 0.")
+        raise ValueError(f"delays must be at least 0, got {tau.min()}.")
     K = tau.size
-    # cut first, so that the sum cannot overflow
-    late = np.minimum(tau, K).astype(np.int64)
-    first_use: Ints = np.minimum(np.arange(2, K + 2) + late, K + 1)
+    # limit the delays first, so that the sum cannot overflow
+    limited = np.minimum(tau, K).astype(np.int64)
+    first_use: Ints = np.minimum(np.arange(2, K + 2) + limited, K + 1)
     return first_use
 
 
 def psi(mean_delay: float, episodes: int, delta: float, *, safe: bool = False) -> float:
-    """Lemma 1: S_k <= psi for all k <= K with probability 1 - delta', delta' = delta / 5.
+    """Return psi, which no S_k of a run exceeds with probability 1 - delta' (Lemma 1).
 
-        psi = E[tau] + x + sqrt(2 E[tau] x),   x = ln(K pi / (6 delta'))
+        psi = E[tau] + x + sqrt(2 E[tau] x),   x = ln(K pi / (6 delta')),   delta' = delta / 5
 
-    The printed proof loses a factor 2 in Bernstein's exponent and needs delta' <= 1/6. `safe=True`
-    is what Bernstein and a union over K episodes do give,
+    The printed proof loses a factor 2 in Bernstein's exponent and needs delta' <= 1/6.
 
-        E[tau] + y/3 + sqrt(y^2/9 + 2 E[tau] y),   y = ln(K / delta').
+    Parameters
+    ----------
+    mean_delay : float
+        E[tau] in episodes, at least 0; may be infinite.
+    episodes : int
+        Number of episodes K, at least 1.
+    delta : float
+        Failure probability of the theorem, in (0, 1).
+    safe : bool
+        Return the bound that Bernstein's inequality and a union over K episodes prove,
+        E[tau] + y/3 + sqrt(y^2/9 + 2 E[tau] y) with y = ln(K / delta'). It is the smaller of the
+        two unless the mean delay is several thousand episodes.
 
-    It is the smaller of the two unless the mean delay is several thousand episodes.
+    Returns
+    -------
+    float
+        Bound on the number of missing episodes.
 
+    Examples
+    --------
     >>> round(psi(100, 10_000, 0.05), 1), round(psi(100, 10_000, 0.05, safe=True), 1)
     (164.5, 157.4)
     """
@@ -58,3 +113,8 @@ def psi(mean_delay: float, episodes: int, delta: float, *, safe: bool = False) -
         return mean + y / 3 + math.sqrt(y * y / 9 + 2 * mean * y)
     x = delay_log(episodes, delta)
     return mean + x + math.sqrt(2 * mean * x)
+
+
+def delay_log(episodes: int, delta: float) -> float:
+    """Return x = ln(K pi / (6 delta')) for K = `episodes` and delta' = `delta` / 5."""
+    return math.log(check_episodes(episodes) * math.pi / (6 * (check_delta(delta) / 5)))

@@ -1,18 +1,20 @@
-"""Orders: how regret grows with the size of a problem, without constants, logs and lower terms."""
+"""Orders of regret: growth with the size of a problem, without constants and logarithms."""
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from belated.episode import Shape
-from belated.theory.inputs import check_episodes
+from belated.theory.validation import check_episodes
 
 
 @dataclass(frozen=True)
 class Order:
-    """A product of powers of H, S, G, A and T, as text, as LaTeX and as a number.
+    """Product of powers of H, S, G, A and T; each field is an exponent.
 
-    G is the paper's Gamma: the most states that can follow any state and action.
+    G is the paper's Gamma, the largest number of possible successors of any state and action.
 
+    Examples
+    --------
     >>> order = Order(H=1.5, S=1, A=0.5, T=0.5)
     >>> print(order.text, order.latex)
     H^(3/2) S sqrt(AT) H^{3/2} S \\sqrt{AT}
@@ -27,25 +29,40 @@ class Order:
     T: float = 0
 
     def __call__(self, shape: Shape, *, episodes: int, reachable: int | None = None) -> float:
-        """The number; `reachable` is G, S unless given."""
+        """Return the value of the product.
+
+        Parameters
+        ----------
+        shape : Shape
+            Sizes (S, A, H) of the problem.
+        episodes : int
+            Number of episodes K, at least 1; T = K H.
+        reachable : int, optional
+            G, between 1 and S; S if not given.
+
+        Returns
+        -------
+        float
+            The product.
+        """
         H, S, A = shape.table
         G = S if reachable is None else reachable
         if not 1 <= G <= S:
-            raise ValueError(f"reachable is {G}; it must lie between 1 and the {S} states.")
+            raise ValueError(f"reachable must lie between 1 and the {S} states, got {G}.")
         product: float = H**self.H * S**self.S * G**self.G * A**self.A
         return product * (check_episodes(episodes) * H) ** self.T
 
     @property
     def text(self) -> str:
-        """For reading: what has the power 1/2 is under one root."""
-        return self._written("^({})", "sqrt({})")
+        """The product as plain text, with all powers of 1/2 under one root."""
+        return self._format("^({})", "sqrt({})")
 
     @property
     def latex(self) -> str:
-        """For typesetting, without dollars."""
-        return self._written("^{{{}}}", r"\sqrt{{{}}}").replace("G", r"\Gamma ")
+        """The product as LaTeX, without dollar signs."""
+        return self._format("^{{{}}}", r"\sqrt{{{}}}").replace("G", r"\Gamma ")
 
-    def _written(self, power: str, root: str) -> str:
+    def _format(self, power: str, root: str) -> str:
         words, plain, under = [], "", ""
         for symbol in (field.name for field in fields(self)):
             exponent = Fraction(getattr(self, symbol))
@@ -54,9 +71,7 @@ class Order:
             elif exponent == 1:
                 plain += symbol
             elif exponent:
-                written = f"^{exponent}" if exponent.denominator == 1 else power.format(exponent)
-                words += [plain, symbol + written]
+                raised = f"^{exponent}" if exponent.denominator == 1 else power.format(exponent)
+                words += [plain, symbol + raised]
                 plain = ""
-        return " ".join(
-            word for word in (*words, plain, root.format(under) if under else "") if word
-        )
+        return " ".join(filter(None, (*words, plain, root.format(under) if under else "")))

@@ -1,10 +1,11 @@
-"""What regret is promised: Theorems 1 and 2 and the theorem for late rewards, with constants.
+"""Regret bounds with constants: Theorems 1 and 2, and the theorem for delayed rewards.
 
-Each holds with probability 1 - delta for a base that is run with delta' = delta / 5, under the
-paper's Assumptions 1 and 2: a bonus that covers the estimation error, and delays that are
-independent, alike and not negative. The constants are those of the proofs, put right where they
-slip; `docs/theory.md` lists where. All are far above what any run loses at the size of most
-experiments: they say what delay costs next to learning, not how much regret to expect.
+Each bound holds with probability 1 - delta for a base that is run with delta' = delta / 5, under
+the paper's Assumptions 1 and 2: a bonus that covers the estimation error, and independent,
+identically distributed, non-negative delays. The constants are those of the proofs, with mistakes
+corrected; `docs/theory.md` lists the corrections. At the size of most experiments the bounds are
+far above the regret of any run: they compare the cost of delay with the cost of learning, and do
+not predict regret.
 """
 
 import math
@@ -12,65 +13,81 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from belated.episode import Shape
-from belated.theory.classes import Optimism, optimism
-from belated.theory.counting import visit_bound
-from belated.theory.epochs import epoch_bound
-from belated.theory.inputs import check_delta, check_episodes, check_mean_delay, delay_log
-from belated.theory.missing import psi
-from belated.theory.tradeoff import count_log, decomposition_log
+from belated.theory.bonus import Optimism, lower_order_factor, optimism
+from belated.theory.epochs import count_log, epoch_bound
+from belated.theory.missing import delay_log, psi
+from belated.theory.validation import check_delta, check_episodes, check_mean_delay
+from belated.theory.visits import visit_bound
 
 
 @dataclass(frozen=True)
 class Regret:
-    """A bound on the regret of K episodes, or the order of one.
-
-    - `leading`: what it is at E[tau] = 0.
-    - `delay`: what a positive E[tau] adds to that.
-    - `most`: K H, more than any run can lose.
-    - `order`: True where constants, logs and lower-order terms are left out. An order says how
-      regret grows, and is no bound on it.
-    """
+    """Bound on the regret of K episodes, or the order of one."""
 
     leading: float
+    """Value at E[tau] = 0."""
     delay: float
-    most: int
+    """Amount that a positive E[tau] adds."""
+    max_regret: int
+    """K H, the largest regret that any run can have."""
     order: bool
+    """True if constants, logarithms and lower-order terms are left out. An order shows how regret
+    grows and is not a bound."""
 
     @property
     def total(self) -> float:
-        """Both terms together."""
+        """Sum of both terms."""
         return self.leading + self.delay
 
     @property
     def vacuous(self) -> bool:
-        """Whether it says no more than that rewards lie in [0, 1]."""
-        return self.total > self.most
+        """Whether the total exceeds K H, which holds for any rewards in [0, 1]."""
+        return self.total > self.max_regret
 
 
 def theorem_1(
     base: str, shape: Shape, *, episodes: int, mean_delay: float, delta: float = 0.05
 ) -> Regret:
-    """Active updating.
+    """Return the regret bound of active updating (Theorem 1).
 
         R_K <= 6 (H + C) sqrt(T x)
              + 6 (B sum (1 v N')^-1/2 + (B_2 + 3 C H^2 S L) sum (1 v N')^-1)
 
-    with Lemma 3 for the two sums, x and psi of Lemma 1, and L = ln(S^2 A H pi^2 / (6 delta')).
+    Lemma 3 bounds the two sums, Lemma 1 defines x and psi, and L = ln(S^2 A H pi^2 / (6 delta')).
 
+    Parameters
+    ----------
+    base : str
+        Name of an optimistic base, one of `belated.theory.bonus.BASES`.
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    episodes : int
+        Number of episodes K, at least 1.
+    mean_delay : float
+        E[tau] in episodes, at least 0; may be infinite.
+    delta : float
+        Failure probability, in (0, 1).
+
+    Returns
+    -------
+    Regret
+        The bound.
+
+    Examples
+    --------
     >>> chain = Shape(states=5, actions=2, horizon=5)
     >>> theorem_1("ucbvi-ch", chain, episodes=10_000, mean_delay=0).vacuous
     True
     """
     K = check_episodes(episodes)
-    H, S = shape.horizon, shape.states
-    numbers = _numbers(base, shape, K, delta)
-    lower = numbers.B2 + 3 * numbers.C * H * H * S * decomposition_log(shape, delta)
+    constants = _constants(base, shape, K, delta)
+    lower = lower_order_factor(constants, shape, delta)
 
     def total(mean: float) -> float:
-        late = psi(mean, K, delta)
-        bonuses = times(numbers.B, visit_bound(shape, K, missing=late, power=0.5))
-        bonuses += times(lower, visit_bound(shape, K, missing=late, power=1))
-        return _noise(numbers.C, shape, K, delta) + 6 * bonuses
+        limit = psi(mean, K, delta)
+        bonuses = multiply(constants.B, visit_bound(shape, K, missing=limit, power=0.5))
+        bonuses += multiply(lower, visit_bound(shape, K, missing=limit, power=1))
+        return _noise(constants.C, shape, K, delta) + 6 * bonuses
 
     return _split(total, mean_delay, shape, K)
 
@@ -78,24 +95,49 @@ def theorem_1(
 def theorem_2(
     base: str, shape: Shape, *, episodes: int, mean_delay: float, alpha: float, delta: float = 0.05
 ) -> Regret:
-    """Lazy updating.
+    """Return the regret bound of lazy updating (Theorem 2).
 
         R_K <= H J (1 + psi) + 6 (H + C) sqrt(T x)
              + 6 ((B_2 + 3 C H^2 S L) Z + sqrt(Z sum B_1^2)),   Z = 2 (1 + 1/alpha) HSA ln(K/SA)
 
-    with J of `epoch_bound`, and 1 for the last log where K/SA < e. The sum of B_1^2 is at most T
+    J is `epoch_bound`, and the last logarithm is 1 where K/SA < e. The sum of B_1^2 is at most T
     times the mean square of B_1 over the steps. For the bases with a variance in B_1 the paper
-    names an argument that saves a factor of about sqrt(H) there; it comes without constants, and
-    is not used.
+    mentions an argument that saves a factor of about sqrt(H) there; it is stated without constants
+    and is not used.
+
+    Parameters
+    ----------
+    base : str
+        Name of an optimistic base, one of `belated.theory.bonus.BASES`.
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    episodes : int
+        Number of episodes K, at least 1.
+    mean_delay : float
+        E[tau] in episodes, at least 0; may be infinite.
+    alpha : float
+        Activity of lazy updating, at least 1; infinity is active updating.
+    delta : float
+        Failure probability, in (0, 1).
+
+    Returns
+    -------
+    Regret
+        The bound.
+
+    Examples
+    --------
+    >>> tiny = Shape(states=2, actions=2, horizon=2)
+    >>> theorem_2("kl-ucrl", tiny, episodes=10**9, mean_delay=10, alpha=10).vacuous
+    False
     """
     K = check_episodes(episodes)
     H, S, A = shape.table
-    numbers = _numbers(base, shape, K, delta)
-    lower = numbers.B2 + 3 * numbers.C * H * H * S * decomposition_log(shape, delta)
+    constants = _constants(base, shape, K, delta)
     epochs = epoch_bound(shape, K, alpha)
     z = (1 + 1 / alpha) * H * S * A * count_log(shape, K)
-    bonuses = lower * z + math.sqrt(z * K * H) * numbers.B1
-    learning = _noise(numbers.C, shape, K, delta) + 6 * bonuses
+    bonuses = lower_order_factor(constants, shape, delta) * z + math.sqrt(z * K * H) * constants.B1
+    learning = _noise(constants.C, shape, K, delta) + 6 * bonuses
 
     def total(mean: float) -> float:
         return H * epochs * (1 + psi(mean, K, delta)) + learning
@@ -106,12 +148,35 @@ def theorem_2(
 def delayed_rewards(
     shape: Shape, *, episodes: int, mean_delay: float, delta: float = 0.05
 ) -> Regret:
-    """UCRL2 with active updating where rewards alone come late, and states at once.
+    """Return the regret bound of UCRL2 with active updating when only rewards are delayed.
 
         R_K <= 2 H sqrt(T x) + 10 H^(3/2) S sqrt(A T ln(A T pi / (6 delta')))
              + 2 sqrt(6 l) sum (1 v N')^-1/2,   l = ln(2 S A T pi / (6 delta'))
 
-    The sum, of Lemma 3, carries all of the delay: HSA E[tau] up to logs, with no H^2 or S^2.
+    Only the sum, of Lemma 3, depends on the delay: HSA E[tau] up to logarithms, without a factor
+    H^2 or S^2.
+
+    Parameters
+    ----------
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    episodes : int
+        Number of episodes K, at least 1.
+    mean_delay : float
+        E[tau] in episodes, at least 0; may be infinite.
+    delta : float
+        Failure probability, in (0, 1).
+
+    Returns
+    -------
+    Regret
+        The bound.
+
+    Examples
+    --------
+    >>> bound = delayed_rewards(Shape(5, 2, 5), episodes=10**6, mean_delay=100)
+    >>> f"{bound.leading:.1e} {bound.delay:.1e}"
+    '9.5e+06 5.5e+05'
     """
     K = check_episodes(episodes)
     H, S, A = shape.table
@@ -127,21 +192,22 @@ def delayed_rewards(
     return _split(total, mean_delay, shape, K)
 
 
-def times(factor: float, amount: float) -> float:
-    """Their product, where nothing of an infinite amount is nothing."""
+def multiply(factor: float, amount: float) -> float:
+    """Return `factor` times `amount`, and 0 if `factor` is 0 even where `amount` is infinite."""
     return factor * amount if factor > 0 else 0.0
 
 
-def _numbers(base: str, shape: Shape, K: int, delta: float) -> Optimism:
+def _constants(base: str, shape: Shape, K: int, delta: float) -> Optimism:
     return optimism(base, shape, episodes=K, delta=check_delta(delta) / 5)
 
 
 def _noise(C: int, shape: Shape, K: int, delta: float) -> float:
-    """What the draws of the world add (Lemma 2)."""
+    """Return the martingale term 6 (H + C) sqrt(T x) of Lemma 2."""
     return 6 * (shape.horizon + C) * math.sqrt(K * shape.horizon * delay_log(K, delta))
 
 
 def _split(total: Callable[[float], float], mean_delay: float, shape: Shape, K: int) -> Regret:
+    """Split the bound `total(mean_delay)` into its value without delay and the rest."""
     leading = total(0.0)
     delay = total(check_mean_delay(mean_delay)) - leading
-    return Regret(leading, delay, most=K * shape.horizon, order=False)
+    return Regret(leading, delay, max_regret=K * shape.horizon, order=False)

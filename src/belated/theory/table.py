@@ -1,6 +1,6 @@
-"""The paper's Table 1: what each base is promised at once, and late, with either way to update.
+"""Table 1 of the paper: orders of regret of each base, without delay and for two updaters.
 
-Orders only: logs are left out, those of psi and of the number of epochs too.
+Logarithms are left out, including those of psi and of the number of epochs.
 """
 
 import math
@@ -9,45 +9,47 @@ from dataclasses import dataclass
 from typing import Final
 
 from belated.episode import Shape
-from belated.theory.classes import check_base
-from belated.theory.inputs import check_alpha, check_mean_delay
+from belated.theory.bonus import check_base
 from belated.theory.orders import Order
-from belated.theory.regret import Regret, times
+from belated.theory.regret import Regret, multiply
+from belated.theory.validation import check_alpha, check_mean_delay
 
-LAZY: Final = Order(H=2, S=1, A=1)
-"""What each E[tau] / ln(1 + 1/alpha) costs any base with lazy updating."""
+LAZY_DELAY: Final = Order(H=2, S=1, A=1)
+"""Factor of E[tau] / ln(1 + 1/alpha) in the order of lazy updating, the same for every base."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """A base: its order with immediate feedback, and what each E[tau] costs with active updating.
-
-    Lazy updating costs every base the same, H^2 SA E[tau] / ln(1 + 1/alpha).
-    """
+class TableRow:
+    """Orders of one base."""
 
     base: str
+    """Name of the base."""
     title: str
+    """Name as printed in the paper."""
     C: int
+    """1 where lower-order terms must compensate for a tighter bonus, else 0."""
     immediate: Order
+    """Order with immediate feedback."""
     penalty: bool
-    """Whether active updating multiplies `immediate` by sqrt(H), as it does where B_1 holds a
+    """Whether active updating multiplies `immediate` by sqrt(H), as it does where B_1 contains a
     variance."""
     delay: Order
+    """Factor of E[tau] in the order of active updating."""
 
     @property
     def active(self) -> str:
-        """Active updating's order as text."""
+        """Order of active updating as text."""
         root = "sqrt(H) " if self.penalty else ""
         return f"{root}{self.immediate.text} + {self.delay.text} E[tau]"
 
     @property
     def lazy(self) -> str:
-        """Lazy updating's order as text."""
-        return f"(1 + 1/alpha) {self.immediate.text} + {LAZY.text} E[tau] / ln(1 + 1/alpha)"
+        """Order of lazy updating as text."""
+        return f"(1 + 1/alpha) {self.immediate.text} + {LAZY_DELAY.text} E[tau] / ln(1 + 1/alpha)"
 
     @property
     def latex(self) -> tuple[str, str, str, str, str]:
-        """Its cells: title, C, immediate, active and lazy."""
+        """LaTeX cells: title, C, immediate, active and lazy."""
         root = r"\sqrt{H}\," if self.penalty else ""
         base = self.immediate.latex
         return (
@@ -56,39 +58,46 @@ class Row:
             f"${base}$",
             rf"${root}{base} + {self.delay.latex}\,\mathbb{{E}}[\tau]$",
             rf"$\left(1 + \frac{{1}}{{\alpha}}\right){base} + "
-            rf"\frac{{{LAZY.latex}\,\mathbb{{E}}[\tau]}}{{\log(1 + \frac{{1}}{{\alpha}})}}$",
+            rf"\frac{{{LAZY_DELAY.latex}\,\mathbb{{E}}[\tau]}}{{\log(1 + \frac{{1}}{{\alpha}})}}$",
         )
 
 
-CHERNOFF: Final = Order(H=1.5, S=0.5, A=0.5, T=0.5)
-BALLS: Final = Order(H=1.5, S=1, A=0.5, T=0.5)
+_H3S2A: Final = Order(H=3, S=2, A=1)
+_H2S2A: Final = Order(H=2, S=2, A=1)
+_H2S15A: Final = Order(H=2, S=1.5, A=1)
+_CHERNOFF: Final = Order(H=1.5, S=0.5, A=0.5, T=0.5)
+_BALLS: Final = Order(H=1.5, S=1, A=0.5, T=0.5)
 
 TABLE_1: Final = (
-    Row("ubev", "UBEV", 1, CHERNOFF, False, Order(H=3, S=2, A=1)),
-    Row("ucbvi-ch", "UCBVI-CH", 1, CHERNOFF, False, Order(H=3, S=2, A=1)),
-    Row("ucrl2", "UCRL2", 0, BALLS, False, Order(H=2, S=1.5, A=1)),
-    Row("kl-ucrl", "KL-UCRL", 0, BALLS, False, Order(H=2, S=1.5, A=1)),
-    Row("ucrl2b", "UCRL2B", 0, Order(H=1, S=0.5, G=0.5, A=0.5, T=0.5), True, Order(H=2, S=2, A=1)),
-    Row("chi2-ucrl", "chi2-UCRL", 0, Order(H=1, S=1, A=0.5, T=0.5), True, Order(H=2, S=2, A=1)),
-    Row("ucbvi-bf", "UCBVI-BF", 1, Order(H=1, S=0.5, A=0.5, T=0.5), True, Order(H=3, S=2, A=1)),
+    TableRow("ubev", "UBEV", 1, _CHERNOFF, False, _H3S2A),
+    TableRow("ucbvi-ch", "UCBVI-CH", 1, _CHERNOFF, False, _H3S2A),
+    TableRow("ucrl2", "UCRL2", 0, _BALLS, False, _H2S15A),
+    TableRow("kl-ucrl", "KL-UCRL", 0, _BALLS, False, _H2S15A),
+    TableRow("ucrl2b", "UCRL2B", 0, Order(H=1, S=0.5, G=0.5, A=0.5, T=0.5), True, _H2S2A),
+    TableRow("chi2-ucrl", "chi2-UCRL", 0, Order(H=1, S=1, A=0.5, T=0.5), True, _H2S2A),
+    TableRow("ucbvi-bf", "UCBVI-BF", 1, Order(H=1, S=0.5, A=0.5, T=0.5), True, _H3S2A),
 )
-"""In the paper's order."""
+"""Rows in the order of the paper."""
 
 
-def row(base: str) -> Row:
-    """The row of a base."""
+def find_row(base: str) -> TableRow:
+    """Return the row of Table 1 for `base`; raise ValueError if there is none."""
     check_base(base)
     return next(row for row in TABLE_1 if row.base == base)
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """A row of the table for a problem of one size."""
+class RowNumbers:
+    """Orders of one base in numbers, for a problem of one size."""
 
     base: str
+    """Name of the base."""
     immediate: Regret
+    """Order with immediate feedback."""
     active: Regret
+    """Order of active updating."""
     lazy: Regret
+    """Order of lazy updating."""
 
 
 def table_1(
@@ -98,51 +107,67 @@ def table_1(
     mean_delay: float,
     alpha: float,
     reachable: int | None = None,
-) -> tuple[Numbers, ...]:
-    """The table in numbers; `reachable` is UCRL2B's Gamma, S unless given.
+) -> tuple[RowNumbers, ...]:
+    """Return the orders of Table 1 in numbers, for every base.
 
+    Parameters
+    ----------
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    episodes : int
+        Number of episodes K, at least 1.
+    mean_delay : float
+        E[tau] in episodes, at least 0; may be infinite.
+    alpha : float
+        Activity of lazy updating, at least 1; infinity is active updating.
+    reachable : int, optional
+        Gamma of UCRL2B, between 1 and S; S if not given.
+
+    Returns
+    -------
+    tuple of RowNumbers
+        One entry for each row of `TABLE_1`, in the same order.
+
+    Examples
+    --------
     >>> chain = Shape(states=30, actions=2, horizon=30)
     >>> last = table_1(chain, episodes=100_000, mean_delay=300, alpha=10)[-1]
     >>> f"{last.immediate.total:.3g} {last.active.total:.3g} {last.lazy.total:.3g}"
     '4.02e+05 1.46e+10 1.7e+08'
     """
     return tuple(
-        numbers(
-            one, shape, episodes=episodes, mean_delay=mean_delay, alpha=alpha, reachable=reachable
-        )
-        for one in TABLE_1
+        evaluate_row(row, shape, episodes, mean_delay, alpha, reachable) for row in TABLE_1
     )
 
 
-def numbers(
-    one: Row,
+def evaluate_row(
+    row: TableRow,
     shape: Shape,
-    *,
     episodes: int,
     mean_delay: float,
     alpha: float,
     reachable: int | None = None,
-) -> Numbers:
-    """One row in numbers."""
+) -> RowNumbers:
+    """Return one `row` of Table 1 in numbers; the other parameters are those of `table_1`."""
     mean, slack = check_mean_delay(mean_delay), 1 / check_alpha(alpha)
-    most = episodes * shape.horizon
-    immediate = one.immediate(shape, episodes=episodes, reachable=reachable)
-    root = math.sqrt(shape.horizon) if one.penalty else 1.0
+    max_regret = episodes * shape.horizon
+    immediate = row.immediate(shape, episodes=episodes, reachable=reachable)
+    root = math.sqrt(shape.horizon) if row.penalty else 1.0
     growth = math.log1p(slack)
     epochs = 1 / growth if growth > 0 else math.inf
-    active = times(mean, one.delay(shape, episodes=episodes))
-    lazy = times(mean, LAZY(shape, episodes=episodes) * epochs)
-    return Numbers(
-        base=one.base,
-        immediate=Regret(immediate, 0.0, most, order=True),
-        active=Regret(root * immediate, active, most, order=True),
-        lazy=Regret((1 + slack) * immediate, lazy, most, order=True),
+    active = multiply(mean, row.delay(shape, episodes=episodes))
+    lazy = multiply(mean, LAZY_DELAY(shape, episodes=episodes) * epochs)
+    return RowNumbers(
+        base=row.base,
+        immediate=Regret(immediate, 0.0, max_regret, order=True),
+        active=Regret(root * immediate, active, max_regret, order=True),
+        lazy=Regret((1 + slack) * immediate, lazy, max_regret, order=True),
     )
 
 
-def latex(rows: Sequence[Row] = TABLE_1) -> str:
-    """The table as a LaTeX tabular (booktabs)."""
+def latex(rows: Sequence[TableRow] = TABLE_1) -> str:
+    """Return `rows` as a LaTeX tabular with booktabs rules."""
     head = r"Base & $C$ & Immediate & Active updating & Lazy updating \\"
     lines = [r"\begin{tabular}{lllll}", r"\toprule", head, r"\midrule"]
-    lines += [" & ".join(one.latex) + r" \\" for one in rows]
+    lines += [" & ".join(row.latex) + r" \\" for row in rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])

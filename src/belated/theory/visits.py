@@ -1,76 +1,117 @@
-"""What a run's own paths add up to: the left-hand sides of Lemma 3."""
+"""Sums of (1 v N')^-p over the triples of a run, and their bound (Lemma 3)."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.compiled import compiled
-from belated.episode import Floats, Ints, Shape
+from belated.episode import Ints, Shape
 from belated.theory.missing import first_uses
+from belated.theory.validation import check_episodes, check_power
+
+
+def visit_bound(shape: Shape, episodes: int, *, missing: float, power: float) -> float:
+    """Return the bound of Lemma 3 on the sum of (1 v N')^-p over the steps of K episodes.
+
+        p = 1/2    4 sqrt(HSAT) + 3 HSA psi
+        p = 1      2 HSA ln(8T) + HSA psi ln(16 psi)
+
+    Parameters
+    ----------
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    episodes : int
+        Number of episodes K, at least 1.
+    missing : float
+        psi, or any other bound on all S_k; at least 0. The terms with psi are 0 at 0.
+    power : float
+        Exponent p, 0.5 or 1.
+
+    Returns
+    -------
+    float
+        Bound on the sum.
+
+    Examples
+    --------
+    >>> round(visit_bound(Shape(5, 2, 5), 10_000, missing=0, power=0.5))
+    6325
+    """
+    H, S, A = shape.table
+    HSA = H * S * A
+    steps = check_episodes(episodes) * H
+    if not missing >= 0:
+        raise ValueError(f"missing must be at least 0, got {missing}.")
+    if check_power(power) == 0.5:
+        return 4 * math.sqrt(HSA * steps) + 3 * HSA * missing
+    delay = missing * max(0.0, math.log(16 * missing)) if missing > 0 else 0.0
+    return HSA * (2 * math.log(8 * steps) + delay)
 
 
 class VisitSums(NamedTuple):
-    """Sums over all episodes and steps."""
+    """Sums over all episodes and steps of a run."""
 
     root: float
-    """of (1 v N')^(-1/2)"""
+    """Sum of (1 v N')^(-1/2)."""
     inverse: float
-    """of (1 v N')^-1"""
+    """Sum of (1 v N')^-1."""
 
 
 def visit_sums(
     shape: Shape, *, states: ArrayLike, actions: ArrayLike, delays: Sequence[int] | Ints
 ) -> VisitSums:
-    """What Lemma 3 bounds, for K episodes that were played and came back so late.
+    """Return the sums that Lemma 3 bounds, for given paths and delays.
 
-    `states` is (K, H) or (K, H + 1), `actions` (K, H), and `delays` are tau_1, ..., tau_K. N' is
-    that of the triple played, at the start of the episode. O(K H).
+    N' is the count of the triple that is played, at the start of the episode.
 
+    Parameters
+    ----------
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    states : array of int, shape (K, H) or (K, H + 1)
+        States of each episode.
+    actions : array of int, shape (K, H)
+        Actions of each episode.
+    delays : sequence of int
+        Delays tau_1, ..., tau_K in episodes, each at least 0.
+
+    Returns
+    -------
+    VisitSums
+        Sums of (1 v N')^(-1/2) and (1 v N')^-1.
+
+    Examples
+    --------
     >>> one = Shape(states=1, actions=1, horizon=1)
     >>> visit_sums(one, states=[[0]] * 4, actions=[[0]] * 4, delays=[0, 0, 0, 0]).inverse
     2.833...
     >>> visit_sums(one, states=[[0]] * 4, actions=[[0]] * 4, delays=[3, 3, 3, 3]).inverse
     4.0
     """
-    late = first_uses(delays)
-    K, H = late.size, shape.horizon
-    s = _path("states", states, K, (H, H + 1), shape.states)[:, :H]
-    a = _path("actions", actions, K, (H,), shape.actions)
-    stages = np.arange(H) * shape.states
-    triples = (s + stages) * shape.actions + a
-    arrivals = np.argsort(late, kind="stable")
-    return VisitSums(*_sums(triples, late, arrivals, H * shape.states * shape.actions).tolist())
+    from belated.theory.compiled import sum_visits  # imports numba, which is slow
+
+    first_use = first_uses(delays)
+    K, H = first_use.size, shape.horizon
+    s = _check_path("states", states, K, (H, H + 1), shape.states)[:, :H]
+    a = _check_path("actions", actions, K, (H,), shape.actions)
+    triples = (s + np.arange(H) * shape.states) * shape.actions + a
+    arrivals = np.argsort(first_use, kind="stable")
+    size = H * shape.states * shape.actions
+    return VisitSums(*sum_visits(triples, first_use, arrivals, size).tolist())
 
 
-def _path(name: str, values: ArrayLike, K: int, lengths: tuple[int, ...], limit: int) -> Ints:
+def _check_path(name: str, values: ArrayLike, K: int, lengths: tuple[int, ...], limit: int) -> Ints:
     array = np.asarray(values)
     if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"{name} must hold integers.")
+        raise TypeError(f"{name} must hold integers, got {array.dtype}.")
     if array.ndim != 2 or array.shape[0] != K or array.shape[1] not in lengths:
         raise ValueError(
-            f"{name} has shape {array.shape}; {K} delays ask for ({K}, {lengths[-1]})."
+            f"{name} must have shape ({K}, {lengths[-1]}) for {K} delays, got {array.shape}."
         )
     if array.size and not 0 <= array.min() <= array.max() < limit:
         raise ValueError(
-            f"{name} holds {array.min()} .. {array.max()}; allowed are 0 .. {limit - 1}."
+            f"{name} must lie in 0 .. {limit - 1}, got {array.min()} .. {array.max()}."
         )
     return array.astype(np.int64)
-
-
-@compiled
-def _sums(triples: Ints, late: Ints, arrivals: Ints, size: int) -> Floats:
-    n = np.zeros(size, np.int64)
-    sums = np.zeros(2)
-    next_one = 0
-    for k in range(1, triples.shape[0] + 1):
-        while next_one < arrivals.size and late[arrivals[next_one]] <= k:
-            for triple in triples[arrivals[next_one]]:
-                n[triple] += 1
-            next_one += 1
-        for triple in triples[k - 1]:
-            seen = max(1, n[triple])
-            sums[0] += 1.0 / np.sqrt(seen)
-            sums[1] += 1.0 / seen
-    return sums

@@ -15,7 +15,8 @@ from typing import Final
 
 from belated.checks.ledger import beside, feedback, order, problems, withdrawal
 from belated.checks.ledger.samples import Open
-from belated.checks.suite import Check, choose
+from belated.checks.suite import Check
+from belated.checks.suite import select_checks as choose
 
 
 def ledger_checks(open: Open, *, without: Collection[str] = ()) -> list[Check]:

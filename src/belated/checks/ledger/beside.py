@@ -1,7 +1,7 @@
 """What is kept beside the events: refusals and tokens."""
 
 from belated.checks.ledger.samples import Open, defined, opened, tell, whole
-from belated.checks.suite import hold
+from belated.checks.suite import require as hold
 from belated.online.quarantine import Rejection
 
 

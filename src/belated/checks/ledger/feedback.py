@@ -16,7 +16,7 @@ from belated.checks.ledger.samples import (
     tell,
     whole,
 )
-from belated.checks.suite import hold
+from belated.checks.suite import require as hold
 from belated.online.events import Corrected, Feedback
 from belated.online.ledger import Ledger
 from belated.online.outcomes import AlreadyRecorded, Conflict, Recorded, Refused, Unknown

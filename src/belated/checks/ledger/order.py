@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from belated.checks.ledger.samples import Open, at, defined, kinds, opened, seq, tell, whole
-from belated.checks.suite import hold
+from belated.checks.suite import require as hold
 from belated.online.events import Event, Feedback
 from belated.online.outcomes import AlreadyRecorded, Conflict, Recorded
 

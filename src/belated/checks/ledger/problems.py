@@ -19,7 +19,7 @@ from belated.checks.ledger.samples import (
     seq,
     spec,
 )
-from belated.checks.suite import hold
+from belated.checks.suite import require as hold
 from belated.episode import Policy
 from belated.online.events import Opened
 from belated.online.outcomes import AlreadyRecorded, Conflict, Refused, Unknown

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from belated.checks.suite import hold
+from belated.checks.suite import require as hold
 from belated.episode import Policy
 from belated.online.events import Event, Feedback, Happening
 from belated.online.ledger import Ledger

@@ -12,7 +12,7 @@ from belated.checks.ledger.samples import (
     tell,
     whole,
 )
-from belated.checks.suite import hold
+from belated.checks.suite import require as hold
 from belated.online.events import Corrected, Feedback, Opened, Withdrawn
 from belated.online.outcomes import AlreadyRecorded, Gone, Unknown
 

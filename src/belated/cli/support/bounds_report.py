@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from belated.episode import Shape
-    from belated.theory.comparison import Promise
+    from belated.theory.comparison import Guarantee
     from belated.theory.regret import Regret
 
 MAX_EPISODES: Final = 10**18
@@ -38,7 +38,7 @@ class BoundsQuery:
         """Arguments that all functions of bounds take."""
         return {"episodes": self.episodes, "mean_delay": self.mean_delay, "delta": self.delta}
 
-    def compare(self) -> "Sequence[Promise]":
+    def compare(self) -> "Sequence[Guarantee]":
         """Return the order and the bound of each base with each updater."""
         from belated.theory.comparison import compare
 
@@ -49,7 +49,7 @@ class BoundsQuery:
     def best_alphas(self) -> dict[str, float]:
         """Return the alpha with the smallest bound for each base."""
         from belated.theory import best_alpha
-        from belated.theory.classes import BASES
+        from belated.theory.bonus import BASES
 
         return {base: best_alpha(self.shape, base=base, **self.arguments) for base in BASES}
 
@@ -67,7 +67,7 @@ class BoundsQuery:
 
 
 def build_regret_table(
-    kind: Literal["order", "bound"], rows: "Sequence[Promise]", alpha: float
+    kind: Literal["order", "bound"], rows: "Sequence[Guarantee]", alpha: float
 ) -> "Table":
     """Return a table of orders or of bounds.
 
@@ -75,7 +75,7 @@ def build_regret_table(
     ----------
     kind : str
         "order" or "bound"; rows without a bound are left out.
-    rows : sequence of Promise
+    rows : sequence of Guarantee
         Orders and bounds of each base with each updater.
     alpha : float
         Activity of lazy updating.
@@ -105,7 +105,7 @@ def build_regret_table(
     return table
 
 
-def format_updater(row: "Promise", alpha: float | None = None) -> str:
+def format_updater(row: "Guarantee", alpha: float | None = None) -> str:
     """Return the name of the updater of `row`, with `alpha` if it is lazy and alpha is given."""
     if row.updating == "lazy" and alpha is not None:
         return f"lazy, alpha {alpha:g}"
@@ -113,7 +113,7 @@ def format_updater(row: "Promise", alpha: float | None = None) -> str:
     return names.get(row.updating, row.updating)
 
 
-def format_conclusions(query: BoundsQuery, rows: "Sequence[Promise]") -> list[str]:
+def format_conclusions(query: BoundsQuery, rows: "Sequence[Guarantee]") -> list[str]:
     """Return sentences that state what `rows`, the answer to `query`, amount to."""
     from belated.theory import lower_bound, psi
 
@@ -137,7 +137,7 @@ def format_conclusions(query: BoundsQuery, rows: "Sequence[Promise]") -> list[st
     return sentences
 
 
-def _compare_terms(rows: "Sequence[Promise]") -> str:
+def _compare_terms(rows: "Sequence[Guarantee]") -> str:
     """Say for which rows the delay term is larger than the leading term."""
     late = [row for row in rows if row.order.delay >= row.order.leading]
     if not late:
@@ -153,7 +153,7 @@ def _compare_terms(rows: "Sequence[Promise]") -> str:
     return f"Delay costs more than learning, by the order of {'; '.join(listed)}."
 
 
-def _smallest_totals(rows: "Sequence[Promise]") -> str:
+def _smallest_totals(rows: "Sequence[Guarantee]") -> str:
     """Name the rows with the smallest order and the smallest bound."""
     order = min(rows, key=lambda row: row.order.total)
     bounds = [(row.bound, row) for row in rows if row.bound is not None]
@@ -172,11 +172,11 @@ def _best_alphas(query: BoundsQuery) -> str:
     return f"Alpha with the smallest bound: {listed}{active}."
 
 
-def _vacuous_totals(query: BoundsQuery, rows: "Sequence[Promise]") -> str:
+def _vacuous_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
     """Say how many totals are above the maximum regret K H."""
     bounds = [row.bound for row in rows if row.bound is not None]
     vacuous = sum(bound.vacuous for bound in bounds)
-    limit = f"K H = {bounds[0].most:,}, the maximum reward of {query.episodes:,} episodes"
+    limit = f"K H = {bounds[0].max_regret:,}, the maximum reward of {query.episodes:,} episodes"
     if vacuous == len(bounds) and all(row.order.vacuous for row in rows):
         return f"Every total is vacuous: it is above {limit}. Only their proportions are useful."
     if vacuous == len(bounds):

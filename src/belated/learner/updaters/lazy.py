@@ -12,7 +12,7 @@ from belated.compiled import inlined, kernel
 from belated.episode import Ints
 from belated.learner.bases.base import check_number
 from belated.learner.updaters.updater import Outset, Sight, Updater
-from belated.theory.alpha import alpha_for, lazy_terms
+from belated.theory import alpha_for, lazy_terms
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Orders of other ways to bear with delay."""
+"""Tests of the orders of other methods for delayed feedback."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 
 from belated.episode import Shape
 from belated.theory import explicit_exploration, lower_bound, multi_instance, psi
-from belated.theory.table import row
+from belated.theory.table import find_row
 
 CHAIN = Shape(states=30, actions=2, horizon=30)
 K, T = 100_000, 3_000_000
@@ -23,7 +23,7 @@ def test_several_instances_share_the_episodes() -> None:
     found = multi_instance("ucbvi-bf", CHAIN, episodes=K, mean_delay=300)
     M = 1 + psi(300, K, 0.05)
     assert found.total == pytest.approx(M * 30 * math.sqrt(60 * T / M))
-    assert found.leading == row("ucbvi-bf").immediate(CHAIN, episodes=K)
+    assert found.leading == find_row("ucbvi-bf").immediate(CHAIN, episodes=K)
     assert found.order
 
 
@@ -42,13 +42,13 @@ def test_the_lower_bound_has_its_formula() -> None:
     assert least.order
 
 
-def test_a_negative_longest_delay_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^longest_delay is -1; it must be at least 0.$"):
+def test_a_negative_longest_delay_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"^longest_delay must be at least 0, got -1.$"):
         explicit_exploration(CHAIN, episodes=9, longest_delay=-1)
 
 
 @pytest.mark.parametrize("copies", [0, 10])
-def test_too_few_or_too_many_instances_are_refused(copies: float) -> None:
-    sentence = rf"^copies is {copies}; it must lie between 1 and K, 9.$"
-    with pytest.raises(ValueError, match=sentence):
+def test_too_few_or_too_many_instances_are_rejected(copies: float) -> None:
+    message = rf"^copies must lie between 1 and K = 9, got {copies}.$"
+    with pytest.raises(ValueError, match=message):
         multi_instance("ucrl2", CHAIN, episodes=9, mean_delay=1, copies=copies)

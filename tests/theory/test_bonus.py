@@ -1,4 +1,4 @@
-"""C, B, B_1 and B_2 against the bases that plan with them."""
+"""Tests of the constants C, B, B_1 and B_2 against the bases."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 import belated as bl
 from belated.learner.bases import OPTIMISTIC
 from belated.theory import optimism
-from belated.theory.classes import NUMERATORS
+from belated.theory.bonus import NUMERATORS
 from random_problems import random_counts, random_shape
 
 K = 10**7
@@ -29,12 +29,12 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
 }
 
 
-def test_every_optimistic_base_of_the_library_has_its_numbers_and_no_other() -> None:
+def test_exactly_the_optimistic_bases_have_constants() -> None:
     assert set(NUMERATORS) == set(OPTIMISTIC)
 
 
 def ratios(base: bl.Base, rng: np.random.Generator) -> list[float]:
-    """Q - R - <P^, V~> over B / sqrt(N') + B_2 / N', for the rows of a random plan."""
+    """Return Q - R - <P^, V~> divided by B / sqrt(N') + B_2 / N', for the rows of a random plan."""
     shape = random_shape(rng)
     n, m = random_counts(rng, shape, most=K // 20)
     rewards = rng.random(shape.table) / 2
@@ -46,7 +46,7 @@ def ratios(base: bl.Base, rng: np.random.Generator) -> list[float]:
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_no_bonus_is_above_the_numerators_and_some_are_not_far_below(name: str) -> None:
+def test_bonuses_are_below_the_numerators_and_some_are_close(name: str) -> None:
     rng = np.random.default_rng(7)
     largest = [
         max(max(ratios(OPTIMISTIC[name](**options), rng)) for _ in range(12))
@@ -67,7 +67,7 @@ def test_b1_is_the_root_mean_square_of_the_numerators_over_the_steps(name: str) 
         assert math.isclose(numbers.B**2, max(squares))
 
 
-def test_model_optimistic_bases_are_the_ones_without_correction() -> None:
+def test_model_optimistic_bases_have_c_zero() -> None:
     shape = bl.Shape(4, 2, 5)
     with_c = {name for name in NUMERATORS if optimism(name, shape, episodes=K).C == 1}
     assert with_c == {"ubev", "ucbvi-ch", "ucbvi-bf"}
@@ -90,18 +90,20 @@ def test_constants_are_the_published_ones() -> None:
     assert pytest.approx(4 * math.sqrt(2 * (b + math.log(g) * (1 + 1 / g)))) == kl.B
 
 
-def test_an_unknown_base_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"^base is 'sarsa'; it must be one of 'ubev', .*'chi2-"):
+def test_the_error_for_an_unknown_base_lists_the_known_ones() -> None:
+    with pytest.raises(
+        ValueError, match=r"^base must be one of 'ubev', .*'chi2-ucrl'; got 'sarsa'\.$"
+    ):
         optimism("sarsa", bl.Shape(2, 2, 2), episodes=10)
 
 
 @pytest.mark.parametrize(
-    ("episodes", "delta", "sentence"),
+    ("episodes", "delta", "message"),
     [
         (0, 0.05, "episodes is 0; it must be at least 1."),
-        (10, 1.5, "delta is 1.5; it must lie strictly between 0 and 1."),
+        (10, 1.5, "delta must lie strictly between 0 and 1, got 1.5."),
     ],
 )
-def test_nonsense_is_refused(episodes: int, delta: float, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_arguments_are_rejected(episodes: int, delta: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         optimism("ubev", bl.Shape(2, 2, 2), episodes=episodes, delta=delta)

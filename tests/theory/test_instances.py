@@ -1,4 +1,4 @@
-"""Who plays when each episode needs an instance that waits for nothing."""
+"""Tests of the number of instances and their assignment to episodes."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ DELAYS = st.lists(st.integers(0, 15) | st.just(NEVER), max_size=40)
 
 
 def played_by(delays: list[int]) -> list[int]:
-    """The definition: each instance is asked, lowest first, whether its episodes are all back."""
+    """Return the owners by definition: the lowest instance without an episode in flight."""
     owner: list[int] = []
     for k in range(1, len(delays) + 1):
         busy = {owner[i - 1] for i in range(1, k) if i + delays[i - 1] >= k}
@@ -28,24 +28,24 @@ def test_the_lowest_free_instance_plays(delays: list[int]) -> None:
 
 @settings(deadline=None)
 @given(DELAYS)
-def test_as_many_instances_are_made_as_the_most_missing_and_one(delays: list[int]) -> None:
+def test_the_number_of_instances_is_one_more_than_the_most_missing(delays: list[int]) -> None:
     assert len(set(owners(delays).tolist())) == instances(delays)
 
 
 @pytest.mark.parametrize("m", [0, 1, 4])
-def test_constant_delay_takes_its_instances_in_turn(m: int) -> None:
+def test_with_a_constant_delay_instances_alternate(m: int) -> None:
     delays = [m] * 20
     assert instances(delays) == m + 1
     assert owners(delays).tolist() == [i % (m + 1) for i in range(20)]
 
 
-def test_far_fewer_instances_are_made_than_the_largest_delay() -> None:
+def test_there_are_far_fewer_instances_than_the_largest_delay() -> None:
     delays = geometric(20).draw(seed=1, episodes=2000)
     assert instances(delays) == owners(delays).max() + 1
     assert instances(delays) < (delays.max() + 1) / 2
 
 
-def test_an_instance_whose_feedback_never_returns_is_not_used_again() -> None:
+def test_an_instance_whose_feedback_never_arrives_is_not_used_again() -> None:
     assert owners([NEVER, 0, 0]).tolist() == [0, 1, 1]
     assert instances([NEVER] * 5) == 5
 
@@ -56,6 +56,6 @@ def test_no_episodes_need_no_instance() -> None:
     assert owners([]).dtype == np.int64
 
 
-def test_a_negative_delay_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^delays holds -1;"):
+def test_a_negative_delay_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"^delays must be at least 0, got -1"):
         owners([0, -1])

@@ -1,0 +1,113 @@
+"""Checks of the backup of a base: that it compiles, and that it reads no more than it declares."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from typing import Any, Final
+
+import numpy as np
+
+from belated.checks.engines import compile_obstacle
+from belated.checks.learners import current_plan, make_learner, plans_equal
+from belated.checks.plans import Shapes
+from belated.checks.samples import EPISODES, random_world, sample_case, sample_cases
+from belated.checks.suite import part_name, require
+from belated.episode import Shape
+from belated.learner.backup import Backup, as_backup
+from belated.learner.bases.base import Base, Kernel, kernel_of
+from belated.learner.plan import Planner, plan
+from belated.learner.problem import Stages
+from belated.learner.updaters import Active
+from belated.simulation.simulate import Setting
+
+STAGES: Final[tuple[Stages, ...]] = ("each", "pooled")
+SCALES: Final = (1.0, 0.1, 0.01)
+"""Factors of the bonus. With a large bonus most values are at their upper limit and equal."""
+
+
+def with_smaller_bonuses(base: Base) -> list[Base]:
+    """Return copies of `base` whose bonus is multiplied by each of `SCALES`."""
+    return [replace(base, scale=base.scale * factor) for factor in SCALES]
+
+
+@dataclass(frozen=True)
+class ModifiedBase(Base):
+    """Base whose backup rule is that of another base, modified."""
+
+    inner: Any = None  # the other base
+    change: Callable[[Kernel], Kernel] = lambda kernel: kernel
+
+    @classmethod
+    def of(cls, base: Base, change: Callable[[Kernel], Kernel]) -> "ModifiedBase":
+        """Return a copy of `base` with `change` applied to its backup rule."""
+        shared = {name: getattr(base, name) for name in ("delta", "scale", "monotone", "ties")}
+        return cls(**shared, inner=base, change=change)
+
+    def kernel(self, shape: Shape, episodes: int) -> Kernel:
+        return self.change(kernel_of(self.inner, shape, episodes))
+
+
+def declares_reads(base: Base, shapes: Shapes) -> None:
+    """Check that the backup of `base` reads no more than it declares, on problems of `shapes`.
+
+    Incremental planning, which relies on the declaration, is compared with full planning by a base
+    that declares to read everything.
+    """
+    for scaled, shape, stages in product(with_smaller_bonuses(base), shapes, STAGES):
+        case = sample_case(shape, 6, episodes=60)
+        reads_all = ModifiedBase.of(
+            scaled, lambda kernel: kernel._replace(reads="order", reads_visits=True)
+        )
+        full = make_learner(reads_all, case, planning="full", stages=stages)
+        incremental = make_learner(scaled, case, stages=stages)
+        kernel = base.kernel(shape, EPISODES)
+        for episode in case.episodes:
+            full.observe([episode])
+            incremental.observe([episode])
+            require(
+                plans_equal(current_plan(full), current_plan(incremental)),
+                f"{part_name(base)} declares reads={kernel.reads!r} and "
+                f"reads_visits={kernel.reads_visits}, but reads more than that: incremental "
+                "planning differs from full planning.",
+            )
+
+
+def runs_compiled(base: Base | Planner, shapes: Shapes) -> None:
+    """Check that `base` runs compiled, with the same result as in Python, for each of `shapes`."""
+    world = random_world(shapes[0], 0)
+    reason = compile_obstacle(Setting(world=world, base=base, updater=Active(), episodes=1))
+    require(
+        reason is None,
+        f"{part_name(base)} cannot run compiled: {reason}; it runs in the slower reference loop.",
+    )
+    assert isinstance(base, Base)
+    if base.stepwise:
+        return
+    try:
+        as_backup(base.kernel(shapes[0], EPISODES).backup).batch  # noqa: B018
+    except TypeError as error:
+        raise AssertionError(f"{part_name(base)} cannot run compiled: {error}") from error
+    cases = chain.from_iterable(map(sample_cases, shapes))
+    for scaled, case in product(with_smaller_bonuses(base), cases):
+        python = ModifiedBase.of(
+            scaled, lambda kernel: kernel._replace(backup=uncompiled_backup(kernel))
+        )
+        inputs = case.n, case.m, case.rewards
+        try:
+            with np.errstate(all="ignore"):  # compiled code continues with inf and nan too
+                expected = plan(python, *inputs, episodes=EPISODES)
+        except (ArithmeticError, IndexError, ValueError) as error:
+            raise AssertionError(
+                f"The backup of {part_name(base)} raises {type(error).__name__} ({error}) in "
+                "Python, where compiled code continues with a wrong value."
+            ) from error
+        require(
+            plans_equal(expected, plan(scaled, *inputs, episodes=EPISODES)),
+            f"The backup of {part_name(base)} gives a different result compiled than in Python; "
+            "use math functions on numbers, loops for sums, and x * x instead of x**2.",
+        )
+
+
+def uncompiled_backup(kernel: Kernel) -> Backup:
+    """Return the backup of the backup rule `kernel` as a Python function."""
+    return Backup(as_backup(kernel.backup).function, compiled=False)

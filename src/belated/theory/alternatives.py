@@ -1,0 +1,118 @@
+"""Orders of regret of other methods for delayed feedback, and the lower bound."""
+
+import math
+from typing import Final
+
+from belated.episode import Shape
+from belated.theory.missing import psi
+from belated.theory.orders import Order
+from belated.theory.regret import Regret
+from belated.theory.table import find_row
+from belated.theory.validation import check_longest_delay, check_mean_delay
+
+EXPLICIT_EXPLORATION_ORDER: Final = Order(H=1.5, S=1, A=0.5, T=0.5)
+LOWER_BOUND_ORDER: Final = Order(H=1, S=0.5, A=0.5, T=0.5)
+
+
+def explicit_exploration(shape: Shape, *, episodes: int, longest_delay: float) -> Regret:
+    """Return the order of explicit exploration with any base (Lancewicki et al. 2022).
+
+        H^(3/2) S sqrt(AT) + H^2 S tau_max
+
+    Parameters
+    ----------
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    episodes : int
+        Number of episodes K, at least 1.
+    longest_delay : float
+        tau_max in episodes, at least 0, which must be known before the first episode.
+
+    Returns
+    -------
+    Regret
+        The order.
+
+    Examples
+    --------
+    >>> explicit_exploration(Shape(5, 2, 5), episodes=10_000, longest_delay=100).delay
+    12500
+    """
+    check_longest_delay(longest_delay)
+    leading = EXPLICIT_EXPLORATION_ORDER(shape, episodes=episodes)
+    delay = shape.horizon**2 * shape.states * longest_delay
+    return Regret(leading, delay, episodes * shape.horizon, order=True)
+
+
+def multi_instance(
+    base: str,
+    shape: Shape,
+    *,
+    episodes: int,
+    mean_delay: float,
+    delta: float = 0.05,
+    copies: float | None = None,
+) -> Regret:
+    """Return the order M f(K / M) of M instances of a base (Joulani et al. 2013).
+
+    f is the order of the base with immediate feedback, so the result is sqrt(M) f(K): delay
+    multiplies the leading term, and its share does not shrink with the number of episodes.
+
+    Parameters
+    ----------
+    base : str
+        Name of an optimistic base, one of `belated.theory.bonus.BASES`.
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    episodes : int
+        Number of episodes K, at least 1.
+    mean_delay : float
+        E[tau] in episodes, at least 0; may be infinite.
+    delta : float
+        Failure probability of psi, in (0, 1).
+    copies : float, optional
+        Number of instances M = 1 + max_k S_k, between 1 and K. Without it M is 1 + psi, at most K,
+        and 1 if the mean delay is 0.
+
+    Returns
+    -------
+    Regret
+        The order.
+
+    Examples
+    --------
+    >>> four = multi_instance("ucrl2", Shape(5, 2, 5), episodes=100, mean_delay=3, copies=4)
+    >>> four.total / four.leading
+    2.0
+    """
+    mean = check_mean_delay(mean_delay)
+    if copies is None:
+        copies = min(float(episodes), 1 + psi(mean, episodes, delta)) if mean > 0 else 1.0
+    if not 1 <= copies <= episodes:
+        raise ValueError(f"copies must lie between 1 and K = {episodes}, got {copies}.")
+    single = find_row(base).immediate(shape, episodes=episodes)
+    return Regret(single, math.sqrt(copies) * single - single, episodes * shape.horizon, order=True)
+
+
+def lower_bound(shape: Shape, *, episodes: int) -> Regret:
+    """Return the order H sqrt(SAT), which no learner beats on every problem of this size.
+
+    Parameters
+    ----------
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    episodes : int
+        Number of episodes K, at least 1.
+
+    Returns
+    -------
+    Regret
+        The order, which holds even without delay.
+
+    Examples
+    --------
+    >>> round(lower_bound(Shape(5, 2, 5), episodes=10_000).total)
+    3536
+    """
+    leading = LOWER_BOUND_ORDER(shape, episodes=episodes)
+    return Regret(leading, 0.0, episodes * shape.horizon, order=True)

@@ -1,0 +1,196 @@
+"""Constants C, B_1 and B_2 of the bonus of each base, from which its regret bound is computed.
+
+    beta = B_1 / sqrt(N') + B_2 / N'                                         (Eq. 5)
+
+The constants are upper bounds with published numbers. Where a base has several variants (the radii
+of UCRL2, KL-UCRL and chi2-UCRL, the presets of UCBVI-BF), the widest is taken, so that the bounds
+hold for each variant with `scale` up to 1. Variances are bounded by a quarter of the squared range
+H' = H - h, and counts in a logarithm by K. With L = ln(5SAT/delta):
+
+    base        C   B_1 at step h                        B_2               published by
+    ubev        1   H' sqrt(2 lnln K + ln(18SAH/delta))  0                 Dann et al. 2017
+    ucbvi-ch    1   7 H L                                0                 Azar et al. 2017
+    ucbvi-bf    1   H' sqrt(2 L) + sqrt(8) H             14 H L / 3        Azar et al. 2017
+    ucrl2       0   (H'/2) sqrt(14 S ln(2AT/delta))      0                 Jaksch et al. 2010
+    ucrl2b      0   H' sqrt(S ln(6SAHK/delta))           6SH' ln(6SAHK/delta)  Fruit et al. 2020
+    kl-ucrl     0   H' sqrt(c/2)                         0                 Filippi et al. 2010
+    chi2-ucrl   0   (H'/2) sqrt(c)                       (H'/2) sqrt(S c)  Neu, Pike-Burke 2020
+
+For KL-UCRL, c is the larger of its two radii times N', and Pinsker's inequality places its ball
+inside one of UCRL2's. This covers the maximum over the ball; its form "bonus" adds c H' / N'. For
+chi2-UCRL, c is S (2 sqrt(l) + 14 l / 3)^2 with l = ln(4 S^2 A T / delta), from empirical Bernstein
+bounds.
+
+C = 0 where the bonus dominates <P^ - P, V~>: the model-optimistic bases.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from belated.episode import Shape
+from belated.theory.validation import check_delta, check_episodes
+
+
+@dataclass(frozen=True)
+class Optimism:
+    """Constants of the bonus of one base for a problem of one size."""
+
+    C: int
+    """1 where lower-order terms must compensate for a tighter bonus, else 0."""
+    B: float
+    """Upper bound on B_1 in every episode and at every step, for Theorem 1."""
+    B1: float
+    """Root mean square of B_1 over the H steps, never above `B`: the sum of B_1^2 over a run, which
+    Theorem 2 uses, is at most T B1^2."""
+    B2: float
+    """Upper bound on B_2 in every episode and at every step."""
+
+
+class BonusNumerators(NamedTuple):
+    """Numerators of a bonus, where B_1 = slope (H - h) + flat at step h."""
+
+    C: int  # as in Optimism
+    slope: float  # coefficient of H - h in B_1
+    flat: float  # part of B_1 that is the same at every step
+    B2: float  # as in Optimism
+
+
+def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> Optimism:
+    """Return the constants C, B, B_1 and B_2 of a base.
+
+    Parameters
+    ----------
+    base : str
+        Name of an optimistic base, one of `BASES`.
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    episodes : int
+        Number of episodes K, at least 1.
+    delta : float
+        Failure probability with which the base itself is run, in (0, 1).
+
+    Returns
+    -------
+    Optimism
+        The constants.
+
+    Raises
+    ------
+    ValueError
+        If the constants of the base are unknown or an argument is out of range.
+
+    Examples
+    --------
+    >>> constants = optimism("ucbvi-ch", Shape(5, 2, 5), episodes=10_000)
+    >>> constants.C, round(constants.B, 1), constants.B2
+    (1, 620.5, 0.0)
+    >>> optimism("sarsa", Shape(5, 2, 5), episodes=10_000)
+    Traceback (most recent call last):
+    ValueError: base must be one of 'ubev', 'ucbvi-ch', 'ucbvi-bf', 'ucrl2', ...
+    """
+    check_base(base)
+    C, slope, flat, B2 = NUMERATORS[base](shape, check_episodes(episodes), check_delta(delta))
+    H = shape.horizon
+    mean, square = (H - 1) / 2, (H - 1) * (2 * H - 1) / 6  # of H - h, over the steps
+    return Optimism(
+        C=C,
+        B=slope * (H - 1) + flat,
+        B1=math.sqrt(slope * slope * square + 2 * slope * flat * mean + flat * flat),
+        B2=B2,
+    )
+
+
+def lower_order_factor(constants: Optimism, shape: Shape, delta: float) -> float:
+    """Return B_2 + 3 C H^2 S L, the factor of the sum of 1/N' in the regret (Lemma 2).
+
+    Parameters
+    ----------
+    constants : Optimism
+        Constants of the base.
+    shape : Shape
+        Sizes (S, A, H) of the problem.
+    delta : float
+        Failure probability of the theorem, in (0, 1).
+
+    Returns
+    -------
+    float
+        The factor, with L = ln(S^2 A H pi^2 / (6 delta')) and delta' = delta / 5.
+    """
+    H, S, A = shape.table
+    log = math.log(S * S * A * H * math.pi * math.pi / (6 * (check_delta(delta) / 5)))
+    return constants.B2 + 3 * constants.C * H * H * S * log
+
+
+def check_base(base: object) -> None:
+    """Raise ValueError if the constants of `base` are unknown."""
+    if base not in NUMERATORS:
+        known = ", ".join(repr(name) for name in NUMERATORS)
+        raise ValueError(f"base must be one of {known}; got {base!r}.")
+
+
+def _ubev(shape: Shape, K: int, delta: float) -> BonusNumerators:
+    H, S, A = shape.table
+    loglog = math.log(math.log(max(math.e, K)))
+    return BonusNumerators(1, math.sqrt(2 * loglog + math.log(18 * S * A * H / delta)), 0.0, 0.0)
+
+
+def _ucbvi_ch(shape: Shape, K: int, delta: float) -> BonusNumerators:
+    return BonusNumerators(1, 0.0, 7 * shape.horizon * _azar_log(shape, K, delta), 0.0)
+
+
+def _ucbvi_bf(shape: Shape, K: int, delta: float) -> BonusNumerators:
+    H, log = shape.horizon, _azar_log(shape, K, delta)
+    return BonusNumerators(1, math.sqrt(2 * log), math.sqrt(8) * H, 14 * H * log / 3)
+
+
+def _azar_log(shape: Shape, K: int, delta: float) -> float:
+    return math.log(5 * shape.states * shape.actions * K * shape.horizon / delta)
+
+
+def _ucrl2(shape: Shape, K: int, delta: float) -> BonusNumerators:
+    H, S, A = shape.table
+    c = 14 * S * math.log(2 * A * K * H / delta)
+    return BonusNumerators(0, math.sqrt(c) / 2, 0.0, 0.0)
+
+
+def _ucrl2b(shape: Shape, K: int, delta: float) -> BonusNumerators:
+    H, S, A = shape.table
+    log = math.log(6 * S * A * H * K / delta)
+    return BonusNumerators(0, math.sqrt(S * log), 0.0, 6 * S * (H - 1) * log)
+
+
+def _kl_ucrl(shape: Shape, K: int, delta: float) -> BonusNumerators:
+    H, S, A = shape.table
+    uniform = math.log(S * A * H / delta)
+    if S > 1:
+        uniform += (S - 1) * (1 + math.log1p(K / (S - 1)))
+    log = math.log(max(3, K))
+    b = math.log(2 * math.e * S * S * A * H * log / delta)
+    g = b + 1 / log
+    c = max(uniform, S * (b + math.log(g) * (1 + 1 / g)))
+    return BonusNumerators(0, math.sqrt(c / 2), 0.0, 0.0)
+
+
+def _chi2_ucrl(shape: Shape, K: int, delta: float) -> BonusNumerators:
+    H, S, A = shape.table
+    log = math.log(4 * S * S * A * K * H / delta)
+    root = math.sqrt(S) * (2 * math.sqrt(log) + 14 * log / 3)
+    return BonusNumerators(0, root / 2, 0.0, (H - 1) / 2 * math.sqrt(S) * root)
+
+
+NUMERATORS: Final[dict[str, Callable[[Shape, int, float], BonusNumerators]]] = {
+    "ubev": _ubev,
+    "ucbvi-ch": _ucbvi_ch,
+    "ucbvi-bf": _ucbvi_bf,
+    "ucrl2": _ucrl2,
+    "ucrl2b": _ucrl2b,
+    "kl-ucrl": _kl_ucrl,
+    "chi2-ucrl": _chi2_ucrl,
+}
+"""Function that computes the numerators, by name of the base."""
+
+BASES: Final = tuple(NUMERATORS)
+"""Names of the bases whose constants are known."""
