@@ -3,7 +3,7 @@
 import uvicorn
 from fastapi import FastAPI
 
-from belated.cli.serve import listening, look_for_cycles_rarely
+from belated.cli.serve import open_listener, reduce_gc_frequency
 
 app = FastAPI()
 
@@ -15,8 +15,8 @@ async def empty() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    with listening("127.0.0.1", 0) as listener:
+    with open_listener("127.0.0.1", 0) as listener:
         print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
         config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
-        look_for_cycles_rarely()
+        reduce_gc_frequency()
         uvicorn.Server(config).run(sockets=[listener])

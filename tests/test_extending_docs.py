@@ -82,7 +82,7 @@ def test_the_pytest_file_of_the_page_passes(folder: Path) -> None:
 def test_the_study_of_the_page_runs_by_the_command_of_the_page(folder: Path) -> None:
     [command] = COMMAND
     printed = outside(folder, "sh", "-c", command)
-    assert "4 cells played" in printed
+    assert "4 cells run" in printed
     assert (folder / "results" / "hopeful").is_dir()
 
 

@@ -1,6 +1,6 @@
 """Checks of arguments, with error messages that name the argument, the limit and the value."""
 
-import numpy as np
+from numbers import Integral, Real
 
 
 def check_integer(name: str, value: object, minimum: int) -> int:
@@ -8,7 +8,7 @@ def check_integer(name: str, value: object, minimum: int) -> int:
 
     Raises TypeError if it is not an integer and ValueError if it is too small.
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}.")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}.")
@@ -25,7 +25,7 @@ def check_id(name: str, value: object) -> int:
 
 def check_number(name: str, value: object) -> None:
     """Raise TypeError if `value`, the argument called `name`, is not a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
 
 

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 
 import belated as bl
-from belated.cli.serve import listening
+from belated.cli.serve import open_listener
 from belated.online import Ledger
 from belated.online.host import Failure, Host
 from belated.service import Settings, create_app
@@ -46,7 +46,7 @@ def serving(ledger: Ledger, port: int = 0) -> Iterator[str]:
     app = create_app(ledger, Host(ledger, interval=0.05), settings)
     config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
-    with listening("127.0.0.1", port) as listener:
+    with open_listener("127.0.0.1", port) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -67,21 +67,24 @@ def test_the_answer_is_said_in_sentences():
         "Delay costs more than learning, by the order of active with every base; "
         "lazy with every base; multi-instance with every base." in text
     )
-    assert "The least order is that of multi-instance with ucbvi-bf, 8.2e+06;" in text
+    assert "The smallest order is that of multi-instance with ucbvi-bf, 8.2e+06;" in text
     assert "No learner beats the order 4e+05" in text
     assert "ucrl2 1.79, ucrl2b inf" in text
     assert "(inf is active updating)" in text
-    assert "tau_max = E[tau] = 300, the least it can be" in text
+    assert "tau_max = E[tau] = 300, the smallest possible value" in text
 
 
 def test_numbers_that_say_nothing_are_called_vacuous():
-    assert "Every total is vacuous: it is above K H = 3,000,000, all that" in call(*ASKED).stdout
+    assert "Every total is vacuous: it is above K H = 3,000,000, the maximum" in call(*ASKED).stdout
     long = call(*TINY, "--episodes", 10**4).stdout
-    assert "Every bound is vacuous (*): it is above K H = 20,000, all that" in long
+    assert "Every bound is vacuous (*): it is above K H = 20,000, the maximum" in long
     longer = call(*TINY, "--episodes", 10**6).stdout
     stars = sum("e+" in line and "*" in line for line in longer.splitlines())
     assert 0 < stars < 14
-    assert f"Vacuous (*) are {stars} of 14 bounds: above K H = 2,000,000, all that" in longer
+    assert (
+        f"Vacuous (*) are {stars} of 14 bounds: they are above K H = 2,000,000, the maximum"
+        in longer
+    )
     longest = call(*TINY, "--episodes", 10**12).stdout
     assert "No bound is vacuous: each is below K H = 2,000,000,000,000" in longest
     assert "*" not in longest
@@ -99,15 +102,15 @@ def test_what_dominates_is_listed_where_it_depends():
 def test_alpha_and_the_longest_delay_are_taken():
     text = call(*ASKED, "--alpha", 2.5, "--longest-delay", 4000).stdout
     assert "lazy, alpha 2.5" in text
-    assert "the least it can be" not in text
+    assert "the smallest possible value" not in text
     explicit = theory.explicit_exploration(Shape(30, 2, 30), episodes=100_000, longest_delay=4000)
     assert f"{explicit.delay:.2g}  {explicit.total:.2g}" in text
 
 
 def test_json_has_everything_once(promises):
     done = call(*ASKED, "--json")
-    told = json.loads(done.stdout)
-    assert told["asked"] == {
+    result = json.loads(done.stdout)
+    assert result["asked"] == {
         "states": 30,
         "actions": 2,
         "horizon": 30,
@@ -117,10 +120,10 @@ def test_json_has_everything_once(promises):
         "delta": 0.05,
         "longest_delay": None,
     }
-    assert told["psi"] == theory.psi(300, 100_000, 0.05)
-    assert told["most_regret"] == 3_000_000
-    assert len(told["promises"]) == len(promises)
-    for one, promise in zip(told["promises"], promises, strict=True):
+    assert result["psi"] == theory.psi(300, 100_000, 0.05)
+    assert result["most_regret"] == 3_000_000
+    assert len(result["promises"]) == len(promises)
+    for one, promise in zip(result["promises"], promises, strict=True):
         assert (one["base"], one["updating"]) == (promise.base, promise.updating)
         assert one["order"]["total"] == promise.order.total
         assert one["order"]["delay_fades_at"] == promise.order_fades
@@ -130,13 +133,13 @@ def test_json_has_everything_once(promises):
             assert one["bound"]["vacuous"] == promise.bound.vacuous
     for base in BASES:
         best = theory.best_alpha(Shape(30, 2, 30), episodes=100_000, mean_delay=300, base=base)
-        assert told["best_alpha"][base] == ("inf" if math.isinf(best) else best)
+        assert result["best_alpha"][base] == ("inf" if math.isinf(best) else best)
 
 
 def test_an_infinite_mean_delay_is_still_json():
-    told = json.loads(call(*ASKED[:-1], "inf", "--json").stdout)
-    assert told["psi"] == "inf"
-    assert told["promises"][0]["bound"]["total"] == "inf"
+    result = json.loads(call(*ASKED[:-1], "inf", "--json").stdout)
+    assert result["psi"] == "inf"
+    assert result["promises"][0]["bound"]["total"] == "inf"
 
 
 @pytest.mark.parametrize("name", ["bounds.png", "deep/bounds.pdf"])

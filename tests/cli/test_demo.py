@@ -81,22 +81,22 @@ def test_ctrl_c_ends_it_in_order_and_a_store_is_kept(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'kept.db'}"
     with demo(tmp_path, "--rate", "50", "--store", store) as process:
         assert process.stdout is not None
-        said = next(line for line in process.stdout if "Dashboard: " in line)
-        address = said.split("Dashboard: ")[1].split("/#clinic ;")[0]
+        result = next(line for line in process.stdout if "Dashboard: " in line)
+        address = result.split("Dashboard: ")[1].split("/#clinic ;")[0]
         client = Client(address)
         wait_until(lambda: client.status("clinic")["begun"] > 5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     *_, first, _, kept = out.splitlines()
-    assert kept == f"All of it is kept in {store}."
+    assert kept == f"Everything is stored in {store}."
     with Ledger.open(store) as ledger:
         clinic = ledger.problem("clinic")
         assert clinic is not None
         opened = list(ledger.events(clinic.id, kinds=["opened"]))
-    told = counts(first)
-    assert told["patients"] == len(opened)
-    assert told["pending"] == told["patients"] - told["back"]
+    shown = counts(first)
+    assert shown["patients"] == len(opened)
+    assert shown["pending"] == shown["patients"] - shown["back"]
 
     again = typed("--port", "0", "--store", store, "--episodes", "3", "--mean-delay", "0")
     assert again.exit_code == 0, again.output
@@ -110,13 +110,13 @@ def test_another_port_is_taken_where_none_was_asked_for(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr(command, "PORT", port)
-        with command.somewhere(None) as free:
+        monkeypatch.setattr(command, "DEFAULT_PORT", port)
+        with command.open_demo_listener(None) as free:
             other = free.getsockname()[1]
         assert other != port
-        assert capsys.readouterr().out == f"Port {port} is taken; this is at {other}.\n"
-        with pytest.raises(typer.BadParameter, match="cannot be listened at"):
-            command.somewhere(port)
+        assert capsys.readouterr().out == f"Port {port} is in use; using {other} instead.\n"
+        with pytest.raises(typer.BadParameter, match="cannot listen on"):
+            command.open_demo_listener(port)
 
 
 @pytest.fixture
@@ -127,9 +127,9 @@ def store(tmp_path: Path) -> str:
 def test_a_store_with_tokens_is_refused(store: str) -> None:
     with Ledger.open(store) as ledger:
         ledger.tokens.add("id", b"hash", scopes=["admin"], problem=None)
-    said = typed("--store", store, "--port", "0")
-    assert said.exit_code == 2
-    assert "has tokens" in said.output
+    result = typed("--store", store, "--port", "0")
+    assert result.exit_code == 2
+    assert "has tokens" in result.output
 
 
 def test_a_store_with_another_clinic_is_refused(store: str) -> None:
@@ -145,9 +145,9 @@ def test_a_store_with_another_clinic_is_refused(store: str) -> None:
     )
     with Ledger.open(store) as ledger:
         ledger.define(other)
-    said = typed("--store", store, "--port", "0")
-    assert said.exit_code == 1
-    assert "The demo cannot go on: " in said.output
+    result = typed("--store", store, "--port", "0")
+    assert result.exit_code == 1
+    assert "The demo cannot continue: " in result.output
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ def test_a_store_with_another_clinic_is_refused(store: str) -> None:
     ],
 )
 def test_wrong_usage_leaves_with_2_and_a_sentence(words: list[str], message: str) -> None:
-    said = typed("--port", "0", *words)
-    assert said.exit_code == 2
-    assert message in said.output
+    result = typed("--port", "0", *words)
+    assert result.exit_code == 2
+    assert message in result.output
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:

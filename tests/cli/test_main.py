@@ -58,7 +58,7 @@ def test_version_is_that_of_the_package(call):
         (["reproduce", "dann2017"], "dann2017"),
         (["reproduce", "--scheduler", "local:many", "--seeds", "1"], "must be 'local:N'"),
         (["sweep", "nowhere.toml"], "nowhere.toml cannot be read"),
-        (["figures", "nowhere"], "nowhere holds no results"),
+        (["figures", "nowhere"], "nowhere has no results"),
     ],
 )
 def test_wrong_usage_leaves_with_2_and_says_what_is_wrong(arguments, sentence, call):

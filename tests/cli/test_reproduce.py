@@ -34,7 +34,7 @@ def test_one_command_leaves_figures_numbers_claims_and_a_report(
 ) -> None:
     assert call(monkeypatch, "reproduce", "howson2021", "--out", tmp_path) == 0
     printed = capsys.readouterr().out
-    assert "105 cells played, 0 kept from before." in printed
+    assert "105 cells run, 0 already finished." in printed
     assert "Active updating gives the best performance" in printed
     assert "No run is as long as the paper's" in printed
     drawn = sorted(path.name for path in (tmp_path / "figures").iterdir())
@@ -72,7 +72,7 @@ def test_ctrl_c_leaves_with_130_and_keeps_what_was_finished(
 
     monkeypatch.setattr(Store, "save", save)
     assert call(monkeypatch, "reproduce", "--out", tmp_path) == 130
-    assert "Stopped: 3 of 105 cells are finished and kept" in capsys.readouterr().err
+    assert "Interrupted: 3 of 105 cells are finished and stored" in capsys.readouterr().err
     monkeypatch.undo()
     assert sum(1 for _ in Store(tmp_path).ids()) == 3
 
@@ -85,7 +85,7 @@ def test_a_full_disk_is_a_sentence(
 
     monkeypatch.setattr(Store, "save", save)
     assert call(monkeypatch, "sweep", study_file(tmp_path), "--out", tmp_path / "out") == 1
-    assert "is full. What was finished is kept" in capsys.readouterr().err
+    assert "is full. Finished cells are stored" in capsys.readouterr().err
 
 
 def test_a_study_is_played_summed_up_and_drawn(
@@ -95,7 +95,7 @@ def test_a_study_is_played_summed_up_and_drawn(
     assert call(monkeypatch, "sweep", study_file(tmp_path), "--out", out) == 0
     printed = capsys.readouterr().out
     assert "chain-3/ucrl2/poisson-5/lazy-10" in printed
-    assert "4 cells played, 0 kept from before" in printed
+    assert "4 cells run, 0 already finished" in printed
     assert json.loads((out / "study.json").read_text())["study"] == "small"
     assert call(monkeypatch, "figures", out) == 0
     assert (out / "figures" / "chain-3-ucrl2.png").read_bytes().startswith(b"\x89PNG")

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 import belated as bl
-from belated.cli.inputs import options_of, text_of, value_of
 from belated.cli.main import app
+from belated.cli.support.options import format_value, parse_base_options, parse_value
 from belated.simulation import many
 from belated.simulation.many import Interrupted
 
@@ -164,9 +164,15 @@ def test_json_alone_is_on_stdout_when_files_are_written_too(tmp_path):
         (["--base", "ucrl2", "--delay", "x"], "'--delay': delay must be constant:MEAN, "),
         (["--base", "ucrl2", "--stages", "x"], "'--stages': stages is 'x'; it must be "),
         (["--base", "ucrl2", "--option", "scale=-1"], "'--base': scale is -1; it must be "),
-        (["--base", "ucrl2", "--option", "=1"], "'--option': option is '=1'; it must be "),
-        (["--base", "ucrl2", "--option", "ubev.scale=1"], "'ubev' is not a base here; allowed are"),
-        (["--base", "ucrl2", "--figure", "x.svg"], "'--figure': figure is 'x.svg'; it must end "),
+        (["--base", "ucrl2", "--option", "=1"], "'--option': option must be 'key=value', such as"),
+        (
+            ["--base", "ucrl2", "--option", "ubev.scale=1"],
+            "is for the base 'ubev', which",
+        ),
+        (
+            ["--base", "ucrl2", "--figure", "x.svg"],
+            "'--figure': figure must end in .pdf, ",
+        ),
         (["--base", "ucrl2", "--seeds", "0"], "'--seeds'"),
         ([], "Missing option '--base'"),
     ],
@@ -252,13 +258,13 @@ def test_ctrl_c_before_anything_finished_prints_nothing(monkeypatch):
 
 @pytest.mark.parametrize("value", [3, -1, 0.001, inf, True, False, "two_term", "H-h"])
 def test_an_option_reads_back_as_it_was(value):
-    read = value_of(text_of(value))
+    read = parse_value(format_value(value))
     assert (type(read), read) == (type(value), value)
 
 
 def test_a_later_option_wins_and_a_module_may_have_dots():
     texts = ["scale=1", "a.b:C.scale=2", "note=x=y"]
-    assert options_of(texts, ["a.b:C", "ucrl2"]) == {
+    assert parse_base_options(texts, ["a.b:C", "ucrl2"]) == {
         "a.b:C": {"scale": 2, "note": "x=y"},
         "ucrl2": {"scale": 1, "note": "x=y"},
     }

@@ -39,7 +39,7 @@ def test_a_database_of_another_program_gets_a_sentence_and_is_left_alone(
         other.execute("CREATE TABLE events (what)")
     done = call(*COMMANDS[command], "--store", f"sqlite:///{file}")
     assert done.exit_code == 1
-    assert done.output == "The database fails: table events already exists.\n"
+    assert done.output == "Database error: table events already exists.\n"
     with closing(sqlite3.connect(file)) as other:
         assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("events",)]
 
@@ -60,7 +60,7 @@ def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_a_database_that_is_being_written_to_gets_a_sentence(busy: str, command: str) -> None:
     done = call(*COMMANDS[command], "--store", busy)
     assert done.exit_code == 1
-    assert done.output == "The database fails: database is locked.\n"
+    assert done.output == "Database error: database is locked.\n"
 
 
 def test_a_database_that_cannot_be_opened_gets_a_sentence(tmp_path: Path) -> None:

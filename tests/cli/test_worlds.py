@@ -32,7 +32,7 @@ def test_a_row_has_the_size_the_value_and_the_source():
 
 def test_forms_of_other_sizes_are_told():
     out = call()
-    assert "Other sizes are named alike: chain-S, chain-S-right, riverswim-S, " in out
+    assert "Names of other sizes: chain-S, chain-S-right, riverswim-S, " in out
     assert "garnet-S-A-B[-SEED]" in out
     assert "icu-sepsis," not in out
 

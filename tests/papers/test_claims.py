@@ -7,8 +7,8 @@ import pytest
 
 import belated as bl
 from belated.papers.howson2021.claims import CLAIMS, all_claims
-from belated.papers.howson2021.claims.learners import best_value
-from belated.papers.howson2021.claims.verdict import Detail, Finding
+from belated.papers.howson2021.claims.learners import optimal_chain_value
+from belated.papers.howson2021.claims.verdict import format_outcome
 from belated.papers.howson2021.evidence import Evidence
 from made_up_runs import COST, LEVEL, SLOPE, MadeUp, columns
 
@@ -175,9 +175,9 @@ def test_spread_is_told_relative_and_absolute(good):
     # over E[tau] = 100, ..., 500 the laws are 0.7 of the slope apart
     assert numbers["absolute spread, Lazy, α = 1"] == pytest.approx(1.1 * 0.7 * 300, rel=0.01)
     assert numbers["relative spread, Lazy, α = 1"] == pytest.approx(231 / 1500, rel=0.02)
-    told = dict(good["lazy-1-most-robust"].numbers)
-    assert told["chains on which Lazy, α = 1 has the least relative spread"] == 2
-    assert told["chains on which Active has the least absolute spread"] == 2
+    result = dict(good["lazy-1-most-robust"].numbers)
+    assert result["chains on which Lazy, α = 1 has the least relative spread"] == 2
+    assert result["chains on which Active has the least absolute spread"] == 2
 
 
 def test_what_is_not_of_the_paper_is_left_aside(good):
@@ -189,20 +189,20 @@ def test_what_is_not_of_the_paper_is_left_aside(good):
 
 def test_runs_of_two_bases_or_two_lengths_are_refused():
     other = [{**row, "base": "literal"} for row in GOOD.rows()]
-    with pytest.raises(ValueError, match=r"^runs have base figures and literal; they must have"):
+    with pytest.raises(ValueError, match=r"^All runs must have the same base, got figures"):
         Evidence(columns([*GOOD.rows(), *other]), GOOD.make()[1])
     longer = replace(GOOD, chains=(5,), episodes=20_000).rows()
-    with pytest.raises(ValueError, match=r"^runs have episodes 10000 and 20000 on chain-5; they"):
+    with pytest.raises(ValueError, match=r"^All runs on chain-5 must have the same episodes"):
         Evidence(columns([*GOOD.rows(), *longer]), GOOD.make()[1])
 
 
 @pytest.mark.parametrize("states", [5, 10, 20, 30])
 def test_best_value_is_that_of_the_chain(states):
-    assert best_value(states) == pytest.approx(bl.optimal_value(bl.chain(states)))
+    assert optimal_chain_value(states) == pytest.approx(bl.optimal_value(bl.chain(states)))
 
 
 @pytest.mark.parametrize(
-    ("held", "anywhere", "outcome"),
+    ("held", "existential", "outcome"),
     [
         ([], False, "not tested"),
         ([], True, "not tested"),
@@ -213,9 +213,8 @@ def test_best_value_is_that_of_the_chain(states):
         ([False], True, "does not hold"),
     ],
 )
-def test_an_outcome_counts_the_settings(held, anywhere, outcome):
-    details = tuple(Detail(str(i), holds, ()) for i, holds in enumerate(held))
-    assert Finding(details, (), anywhere=anywhere).outcome == outcome
+def test_an_outcome_counts_the_settings(held, existential, outcome):
+    assert format_outcome(held, existential=existential) == outcome
 
 
 def test_every_verdict_says_what_is_claimed_where_and_how_it_was_judged(good):

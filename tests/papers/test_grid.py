@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from belated.papers.howson2021.evidence import on_one_chain
+from belated.papers.howson2021.evidence import merge_chain_names
 from belated.papers.howson2021.grid import CHAINS, PRESETS, VARIANTS, cells, figures
 
 
@@ -42,5 +42,5 @@ def test_there_are_sixteen_figures_three_of_regret_and_one_of_delay_for_each_cha
 
 def test_a_chain_has_one_name_whatever_its_last_state_pays_for() -> None:
     runs = {"world": np.array(["chain-5", "chain-5-right"], object), "seed": np.array([1, 2])}
-    assert on_one_chain(runs)["world"].tolist() == ["chain-5", "chain-5"]
+    assert merge_chain_names(runs)["world"].tolist() == ["chain-5", "chain-5"]
     assert runs["world"][1] == "chain-5-right"

@@ -8,54 +8,52 @@ from scipy import stats
 
 from belated.papers.statistics import (
     Interval,
-    bend_of,
-    excess,
-    line,
+    curvature_weights,
     mean_interval,
-    resampled,
-    shares,
-    slope_of,
-    tail,
+    r_squared,
+    relative_difference,
+    resample_means,
+    resample_weights,
+    slope_weights,
+    tail_probability,
 )
 
 
-def test_a_line_is_that_of_scipy():
+def test_the_fit_of_a_line_is_that_of_scipy():
     rng = np.random.default_rng(0)
     for _ in range(20):
         x = rng.uniform(-5, 500, 6)
         y = 3 * x + rng.normal(0, 200, 6)
         known = stats.linregress(x, y)
-        found = line(x, y)
-        assert found.slope == pytest.approx(known.slope)
-        assert found.intercept == pytest.approx(known.intercept)
-        assert found.r2 == pytest.approx(known.rvalue**2)
+        assert y @ slope_weights(x) == pytest.approx(known.slope)
+        assert r_squared(x, y) == pytest.approx(known.rvalue**2)
 
 
 def test_a_level_line_explains_nothing():
-    found = line([0, 100, 200], [7, 7, 7])
-    assert (found.slope, found.intercept) == pytest.approx((0, 7))
-    assert math.isnan(found.r2)
+    assert math.isnan(r_squared([0, 100, 200], [7, 7, 7]))
 
 
 def test_slope_and_bend_are_those_of_polynomial_fits():
     rng = np.random.default_rng(1)
     x = np.array([0, 100, 200, 300, 400, 500])
     for y in rng.normal(0, 100, (20, 6)):
-        assert y @ slope_of(x) == pytest.approx(np.polyfit(x, y, 1)[0])
-        assert y @ bend_of(x) == pytest.approx(np.polyfit(x, y, 2)[0])
-    assert (2 + 3 * x - 0.004 * x**2) @ bend_of(x) == pytest.approx(-0.004)
+        assert y @ slope_weights(x) == pytest.approx(np.polyfit(x, y, 1)[0])
+        assert y @ curvature_weights(x) == pytest.approx(np.polyfit(x, y, 2)[0])
+    assert (2 + 3 * x - 0.004 * x**2) @ curvature_weights(x) == pytest.approx(-0.004)
 
 
-@pytest.mark.parametrize(("weights", "points"), [(slope_of, [3, 3]), (bend_of, [1, 2, 2])])
+@pytest.mark.parametrize(
+    ("weights", "points"), [(slope_weights, [3, 3]), (curvature_weights, [1, 2, 2])]
+)
 def test_too_few_different_points_are_refused(weights, points):
-    with pytest.raises(ValueError, match=r"^x is .*; a (line|parabola) needs at least [23] diff"):
+    with pytest.raises(ValueError, match=r"^A (line|parabola) needs at least [23] diff"):
         weights(points)
 
 
-def test_resamples_are_shares_of_seeds_and_always_the_same():
-    first = shares(7).copy()
-    shares.cache_clear()
-    np.testing.assert_array_equal(first, shares(7))
+def test_resamples_are_resample_weights_of_seeds_and_always_the_same():
+    first = resample_weights(7).copy()
+    resample_weights.cache_clear()
+    np.testing.assert_array_equal(first, resample_weights(7))
     np.testing.assert_allclose(first.sum(axis=1), 1)
     np.testing.assert_allclose(first * 7, np.round(first * 7), atol=1e-12)
     # a mean of n has the n-th part of the variance of one
@@ -64,12 +62,12 @@ def test_resamples_are_shares_of_seeds_and_always_the_same():
 
 def test_resamples_take_whole_rows():
     table = np.random.default_rng(2).normal(size=(9, 1))
-    draws = resampled(np.hstack([table, -2 * table]))
+    draws = resample_means(np.hstack([table, -2 * table]))
     np.testing.assert_allclose(draws[:, 1], -2 * draws[:, 0])
 
 
 def test_few_seeds_have_no_interval():
-    with pytest.raises(ValueError, match=r"^seeds is 4; an interval needs at least 5\.$"):
+    with pytest.raises(ValueError, match=r"^An interval needs at least 5 seeds, got 4\.$"):
         mean_interval(np.arange(4.0))
 
 
@@ -79,7 +77,7 @@ def test_the_interval_of_a_mean_is_that_of_scipys_bootstrap_at_the_same_level():
         (values,),
         np.mean,
         n_resamples=20_000,
-        confidence_level=1 - 2 * tail(30),
+        confidence_level=1 - 2 * tail_probability(30),
         method="percentile",
         rng=np.random.default_rng(4),
     ).confidence_interval
@@ -99,7 +97,7 @@ def test_the_interval_covers_the_mean_about_as_often_as_it_says(seeds):
 
 def test_with_few_seeds_the_interval_is_wider_than_plain_percentiles():
     values = np.random.default_rng(6).normal(size=5)
-    plain = np.quantile(resampled(values), [0.025, 0.975])
+    plain = np.quantile(resample_means(values), [0.025, 0.975])
     found = mean_interval(values)
     assert found.high - found.low > 1.2 * np.ptp(plain)
 
@@ -107,17 +105,17 @@ def test_with_few_seeds_the_interval_is_wider_than_plain_percentiles():
 def test_a_ratio_has_the_interval_of_paired_means():
     rng = np.random.default_rng(6)
     reference = rng.uniform(50, 150, 30)
-    exact = excess(1.2 * reference, reference)
+    exact = relative_difference(1.2 * reference, reference)
     assert exact == pytest.approx((0.2, 0.2, 0.2))
-    loose = excess(1.2 * rng.permutation(reference), reference)
+    loose = relative_difference(1.2 * rng.permutation(reference), reference)
     assert loose.estimate == pytest.approx(0.2)
     assert loose.high - loose.low > 0.1
 
 
 def test_an_interval_tells_its_side_of_zero():
-    assert Interval(2, 1, 3).above
-    assert not Interval(2, 1, 3).below
-    assert Interval(-2, -3, -1).below
+    assert Interval(2, 1, 3).is_positive
+    assert not Interval(2, 1, 3).is_negative
+    assert Interval(-2, -3, -1).is_negative
     inside = Interval(0.5, -0.1, 1)
-    assert not inside.above
-    assert not inside.below
+    assert not inside.is_positive
+    assert not inside.is_negative

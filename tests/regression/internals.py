@@ -53,7 +53,7 @@ def small_paper() -> Iterator[None]:
     preset = grid.Preset(seeds=2, episodes={5: 60})
     with (
         mock.patch.object(grid, "CHAINS", (5,)),
-        mock.patch.object(grid, "REGRET_MEANS", (300,)),
+        mock.patch.object(grid, "REGRET_FIGURE_MEANS", (300,)),
         mock.patch.dict(grid.PRESETS, quick=preset),
         mock.patch("matplotlib.figure.Figure.savefig"),
     ):

@@ -13,7 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from belated.cli.serve import hidden, serve
+from belated.cli.serve import serve
+from belated.cli.support.stores import hide_password
 from belated.cli.token import token
 from belated.online import Ledger
 from belated.service.auth import find
@@ -97,11 +98,11 @@ def test_a_store_or_port_that_cannot_be_had_is_said(store: str) -> None:
         port = str(taken.getsockname()[1])
         said = belated("serve", "--store", store, "--port", port)
     assert said.exit_code == 2
-    assert "cannot be listened at" in said.output
+    assert "cannot listen on" in said.output
 
 
 def test_no_password_is_printed() -> None:
-    assert "secret" not in hidden("postgresql://me:secret@host/belated")
+    assert "secret" not in hide_password("postgresql://me:secret@host/belated")
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ def test_it_serves_until_it_is_told_to_stop_and_loses_nothing(
     process.send_signal(end)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")
-    assert out == f"Stopped; everything is in {store}.\n"
+    assert out == f"Stopped; everything is stored in {store}.\n"
     # nothing of what was withdrawn can be left there
     assert [file.name for file in tmp_path.iterdir() if "wal" in file.name] == []
     with Ledger.open(store) as ledger:

@@ -16,8 +16,8 @@ from belated.episode import Shape
 from belated.learner.backup import Backup, as_backup
 from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm
 from belated.learner.plan import Planner, plan
-from belated.learner.problem import Stages
 from belated.learner.updaters import Active
+from belated.options import Stages
 from belated.simulation.setting import Setting
 
 STAGES: Final[tuple[Stages, ...]] = ("each", "pooled")

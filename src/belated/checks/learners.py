@@ -12,9 +12,9 @@ from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.counts import Counts, to_dense
 from belated.learner.learner import Learner
 from belated.learner.plan import Plan, Planner
-from belated.learner.problem import Planning, Stages
 from belated.learner.updaters import Active
 from belated.learner.updaters.updater import Updater
+from belated.options import Planning, Stages
 
 BATCH_EPISODES: Final = 4
 """Number of episodes whose feedback arrives together."""

@@ -1,202 +1,154 @@
-"""`belated bounds`: what the theory promises for a problem of some size and some delay."""
+"""`belated bounds`: regret bounds of the theory for a problem size and an expected delay."""
 
 import json
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from belated.cli.inputs import sentence
-from belated.cli.promises import LONG, bound_table, order_table, sentences
-from belated.cli.tables import show
+from belated.cli.support.bounds_report import (
+    MAX_EPISODES,
+    BoundsQuery,
+    build_regret_table,
+    format_conclusions,
+)
+from belated.cli.support.errors import usage_errors
+from belated.cli.support.options import parse_option
+from belated.cli.support.tables import print_table
 
 if TYPE_CHECKING:
-    from belated.episode import Shape
-    from belated.theory.comparison import Guarantee as Promise
+    from belated.theory.comparison import Guarantee
     from belated.theory.regret import Regret
 
-LARGE = 10**9
-"""States, actions or steps: beyond this, numbers leave the range of a double."""
+MAX_SIZE: Final = 10**9
+"""Maximum number of states, actions or steps; larger ones leave the range of a double."""
 
 
 def bounds(
-    states: Annotated[int, typer.Option(help="S.")],
-    actions: Annotated[int, typer.Option(help="A.")],
-    horizon: Annotated[int, typer.Option(help="H, the steps of an episode.")],
-    episodes: Annotated[int, typer.Option(help="K.")],
-    mean_delay: Annotated[float, typer.Option(help="E[tau], in episodes.")],
-    alpha: Annotated[float, typer.Option(help="The activity of lazy updating.")] = 10.0,
+    states: Annotated[int, typer.Option(help="Number of states S.")],
+    actions: Annotated[int, typer.Option(help="Number of actions A.")],
+    horizon: Annotated[int, typer.Option(help="Number of steps H in an episode.")],
+    episodes: Annotated[int, typer.Option(help="Number of episodes K.")],
+    mean_delay: Annotated[float, typer.Option(help="Expected delay E[tau], in episodes.")],
+    alpha: Annotated[float, typer.Option(help="Activity alpha of lazy updating.")] = 10.0,
     delta: Annotated[float, typer.Option(help="Bounds hold with probability 1 - delta.")] = 0.05,
     longest_delay: Annotated[
-        float | None, typer.Option(help="tau_max; unless given, the mean delay stands in.")
+        float | None,
+        typer.Option(help="Maximum delay tau_max, in episodes; by default the expected delay."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the bounds into this PDF or PNG.", dir_okay=False)
+        Path | None, typer.Option(help="Draw the bounds to this PDF or PNG file.", dir_okay=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what delay costs, with which base and which way to update.
+    """Compute what delay costs in theory, for every base and updater.
 
-    Orders leave out constants and logs, and can be compared; bounds are the paper's theorems with
-    their constants, and hold. Either has a leading term, which is there without delay, and a term
-    that delay adds.
+    Orders leave out constants and logarithms and can be compared with each other. Bounds are the
+    paper's theorems with their constants. Each has a leading term, which remains without delay,
+    and a delay term.
+
+    Example: belated bounds --states 30 --actions 2 --horizon 30 --episodes 100000 --mean-delay 300
     """
-    shape = checked(states, actions, horizon)
-    asked = Asked(shape, episodes, mean_delay, alpha, delta, longest_delay)
-    asked.check()
+    from belated.episode import Shape
+
+    for name, value in (("states", states), ("actions", actions), ("horizon", horizon)):
+        check_size(name, value, MAX_SIZE)
+    shape = Shape(states, actions, horizon)
+    query = BoundsQuery(shape, episodes, mean_delay, alpha, delta, longest_delay)
+    check_query(query)
     if plot is not None:
-        draw(plot, asked)
-    promises = asked.promises()
+        draw_plot(plot, query)
+    rows = query.compare()
     if as_json:
-        typer.echo(json.dumps(as_object(asked, promises), indent=2, allow_nan=False))
+        typer.echo(json.dumps(build_document(query, rows), indent=2, allow_nan=False))
         return
-    show(order_table(promises, alpha))
-    show(bound_table(promises, alpha))
-    for line in sentences(asked, promises):
-        typer.echo(line)
+    print_table(build_regret_table("order", rows, alpha))
+    print_table(build_regret_table("bound", rows, alpha))
+    for sentence in format_conclusions(query, rows):
+        typer.echo(sentence)
     if plot is not None:
         typer.echo(f"Drew {plot}.")
 
 
-def checked(states: int, actions: int, horizon: int) -> "Shape":
-    """The shape, or a sentence at the option that is wrong."""
-    from belated.episode import Shape
-
-    for name, value in (("states", states), ("actions", actions), ("horizon", horizon)):
-        check_size(name, value, LARGE)
-    return Shape(states, actions, horizon)
-
-
-def check_size(name: str, value: int, most: int) -> None:
-    """Refuse a number of nothing, and one too large to compute with."""
+def check_size(name: str, value: int, maximum: int) -> None:
+    """Check that the option `name` has a `value` between 1 and `maximum`."""
     from belated.arguments import check_integer
 
-    with sentence(f"--{name}"):
+    with usage_errors(f"--{name}"):
         check_integer(name, value, 1)
-        if value > most:
-            raise ValueError(f"{name} is {value}; it must be at most {most:,}.")
+        if value > maximum:
+            raise ValueError(f"{name} must be at most {maximum:,}, got {value}.")
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The problem."""
+def check_query(query: BoundsQuery) -> None:
+    """Exit with a usage error about the first option of `query` that is out of range."""
+    from belated.theory.validation import (
+        check_alpha,
+        check_delta,
+        check_longest_delay,
+        check_mean_delay,
+    )
 
-    shape: "Shape"
-    episodes: int
-    mean_delay: float
-    alpha: float
-    delta: float
-    longest_delay: float | None
-
-    def check(self) -> None:
-        """Refuse what makes no sense, at the option it came from."""
-        from belated.theory.validation import (
-            check_alpha,
-            check_delta,
-            check_longest_delay,
-            check_mean_delay,
-        )
-
-        check_size("episodes", self.episodes, LONG)
-        with sentence("--mean-delay"):
-            check_mean_delay(self.mean_delay)
-        with sentence("--alpha"):
-            check_alpha(self.alpha)
-        with sentence("--delta"):
-            check_delta(self.delta)
-        if self.longest_delay is not None:
-            with sentence("--longest-delay"):
-                check_longest_delay(self.longest_delay)
-
-    @property
-    def late(self) -> dict[str, Any]:
-        """The arguments that every bound takes."""
-        return {"episodes": self.episodes, "mean_delay": self.mean_delay, "delta": self.delta}
-
-    def promises(self) -> "Sequence[Promise]":
-        """What the theory says."""
-        from belated.theory.comparison import compare
-
-        longest = self.longest_delay
-        return compare(self.shape, **self.late, alpha=self.alpha, longest_delay=longest)
-
-    def best_alphas(self) -> dict[str, float]:
-        """The alpha with the least bound, for each base."""
-        from belated.theory import best_alpha
-        from belated.theory.bonus import BASES
-
-        return {base: best_alpha(self.shape, base=base, **self.late) for base in BASES}
-
-    @property
-    def command(self) -> str:
-        """What asks the same again."""
-        H, S, A = self.shape.table
-        words = (
-            f"belated bounds --states {S} --actions {A} --horizon {H} --episodes {self.episodes}"
-        )
-        words += f" --mean-delay {self.mean_delay:g} --alpha {self.alpha:g} --delta {self.delta:g}"
-        if self.longest_delay is not None:
-            words += f" --longest-delay {self.longest_delay:g}"
-        return words
+    check_size("episodes", query.episodes, MAX_EPISODES)
+    parse_option("--mean-delay", check_mean_delay, query.mean_delay)
+    parse_option("--alpha", check_alpha, query.alpha)
+    parse_option("--delta", check_delta, query.delta)
+    if query.longest_delay is not None:
+        parse_option("--longest-delay", check_longest_delay, query.longest_delay)
 
 
-def draw(path: Path, asked: Asked) -> None:
-    """The picture."""
+def draw_plot(path: Path, query: BoundsQuery) -> None:
+    """Draw the bounds of `query` over the number of episodes to `path`."""
     from belated.figures.bounds import BoundParameters, bound_curves
 
-    with sentence("--plot"):
-        parameters = BoundParameters(asked.shape, **asked.late, alpha=asked.alpha)
-        bound_curves(parameters, path, command=f"{asked.command} --plot {shlex.quote(str(path))}")
+    with usage_errors("--plot"):
+        parameters = BoundParameters(query.shape, **query.arguments, alpha=query.alpha)
+        bound_curves(parameters, path, command=f"{query.command} --plot {shlex.quote(str(path))}")
 
 
-def as_object(asked: Asked, promises: "Sequence[Promise]") -> dict[str, Any]:
-    """Everything, for programs; infinite numbers are the text "inf"."""
+def build_document(query: BoundsQuery, rows: "Sequence[Guarantee]") -> dict[str, Any]:
+    """Return `query` and its answer `rows` as a JSON object; infinity is the text "inf"."""
     from belated.theory import lower_bound, psi
 
-    given = {**asdict(asked.shape), **asdict(asked)}
-    del given["shape"]
-    unbeaten = lower_bound(asked.shape, episodes=asked.episodes)
-    return finite(
+    asked = {**asdict(query.shape), **asdict(query)}
+    del asked["shape"]
+    lower = lower_bound(query.shape, episodes=query.episodes)
+    return replace_infinity(
         {
-            "asked": given,
-            "psi": psi(asked.mean_delay, asked.episodes, asked.delta),
-            "most_regret": unbeaten.max_regret,
-            "lower_bound_order": unbeaten.total,
-            "best_alpha": asked.best_alphas(),
+            "asked": asked,
+            "psi": psi(query.mean_delay, query.episodes, query.delta),
+            "most_regret": lower.max_regret,
+            "lower_bound_order": lower.total,
+            "best_alpha": query.best_alphas(),
             "promises": [
                 {
-                    "base": promise.base,
-                    "updating": promise.updating,
-                    "order": terms(promise.order, promise.order_fades),
-                    "bound": terms(promise.bound, promise.bound_fades),
+                    "base": row.base,
+                    "updating": row.updating,
+                    "order": terms_to_dict(row.order, row.order_fades),
+                    "bound": terms_to_dict(row.bound, row.bound_fades),
                 }
-                for promise in promises
+                for row in rows
             ],
         }
     )
 
 
-def terms(regret: "Regret | None", fades: int | None) -> dict[str, Any] | None:
-    """A promise's numbers by name."""
+def terms_to_dict(regret: "Regret | None", fades: int | None) -> dict[str, Any] | None:
+    """Return the terms of `regret` and the K at which delay `fades`; None without a regret."""
     if regret is None:
         return None
-    return {
-        "leading": regret.leading,
-        "delay": regret.delay,
-        "total": regret.total,
-        "vacuous": regret.vacuous,
-        "delay_fades_at": fades,
-    }
+    terms = {name: getattr(regret, name) for name in ("leading", "delay", "total", "vacuous")}
+    return {**terms, "delay_fades_at": fades}
 
 
-def finite(value: Any) -> Any:
-    """The same with "inf" for infinite numbers, which JSON does not have."""
+def replace_infinity(value: Any) -> Any:
+    """Return `value`, nested in dicts and lists, with "inf" for infinity, which JSON lacks."""
     if isinstance(value, dict):
-        return {key: finite(one) for key, one in value.items()}
+        return {key: replace_infinity(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [finite(one) for one in value]
+        return [replace_infinity(item) for item in value]
     return "inf" if value == math.inf else value

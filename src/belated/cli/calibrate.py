@@ -1,15 +1,26 @@
-"""`belated calibrate`: the smallest scale at which a base is still optimistic."""
+"""`belated calibrate`: find the smallest scale at which a base is still optimistic."""
 
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from belated.cli.inputs import Options, options_of, sentence, text_of
-from belated.cli.tables import numbers, show
+from belated.cli.support.errors import usage_errors
+from belated.cli.support.options import (
+    BaseOptions,
+    EpisodesOption,
+    StagesOption,
+    ThreadsOption,
+    check_choices,
+    format_value,
+    parse_base_options,
+    parse_option,
+)
+from belated.cli.support.tables import build_table, print_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,197 +29,241 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    world: Annotated[str, typer.Option(help="The world, such as chain-30.")],
-    base: Annotated[str, typer.Option(help="The base: a name such as ucrl2, or module:Class.")],
-    preset: Annotated[str | None, typer.Option(help="Short for --option preset=...")] = None,
+    world: Annotated[
+        str, typer.Option(help="Name of the world, such as chain-30; see `belated worlds`.")
+    ],
+    base: Annotated[str, typer.Option(help="Base: a name such as ucrl2, or module:Class.")],
+    preset: Annotated[
+        str | None, typer.Option(help="Preset of the base; short for --option preset=PRESET.")
+    ] = None,
     option: Annotated[
-        list[str] | None, typer.Option(help="key=value for the base; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Option of the base as key=value. May be repeated."),
     ] = None,
-    updater: Annotated[str, typer.Option(help="active, lazy:ALPHA, explicit or multi.")] = "active",
-    delay: Annotated[str, typer.Option(help="The delay, such as geometric:100.")] = "constant:0",
-    stages: Annotated[str, typer.Option(help="Count each step apart, or pooled.")] = "each",
-    episodes: Annotated[int, typer.Option(help="Episodes of each run.", min=1)] = 10_000,
-    seeds: Annotated[int, typer.Option(help="Runs at each scale.", min=1)] = 40,
-    level: Annotated[float, typer.Option(help="The share of runs in which it must hold.")] = 0.95,
-    lowest: Annotated[float, typer.Option(help="The smallest scale to try.")] = 1e-4,
-    threads: Annotated[
-        int | None, typer.Option(help="Runs at a time; changes no result.", min=1)
-    ] = None,
+    updater: Annotated[
+        str, typer.Option(help="Updater: active, lazy:ALPHA, explicit or multi.")
+    ] = "active",
+    delay: Annotated[str, typer.Option(help="Delay law, such as geometric:100.")] = "constant:0",
+    stages: StagesOption = "each",
+    episodes: EpisodesOption = 10_000,
+    seeds: Annotated[int, typer.Option(help="Number of runs at each scale.", min=1)] = 40,
+    level: Annotated[
+        float, typer.Option(help="Required share of runs in which optimism holds.")
+    ] = 0.95,
+    lowest: Annotated[float, typer.Option(help="Smallest scale to try.")] = 1e-4,
+    threads: ThreadsOption = None,
     write: Annotated[
         Path | None,
-        typer.Option(help="Put the scale into this study file, or begin one.", dir_okay=False),
+        typer.Option(help="Study file to write the scale to, new or existing.", dir_okay=False),
     ] = None,
 ) -> None:
-    """Find the smallest scale at which a base is still optimistic.
+    """Find the smallest scale at which optimism holds.
 
-    Optimism holds in a run if V~_1 is at least V*_1 in every episode. With its published
-    constants (scale 1) a base is more optimistic than it needs to be, and learns slowly.
+    The scale multiplies the bonus of a base. Optimism holds in a run if V~_1 >= V*_1 in every
+    episode. With its published constants (scale 1) a base is more optimistic than necessary, and
+    learns slowly.
+
+    Example: belated calibrate --world chain-10 --base ucbvi-bf --preset two_term
     """
-    asked = Asked(
+    setting = CalibrationSetting(
         world=world,
         base=base,
-        options=wanted(base, preset, option or []),
+        options=parse_options(base, preset, option or []),
         updater=updater,
         delay=delay,
         stages=stages,
         episodes=episodes,
         seeds=seeds,
     )
-    parts = asked.parts()
+    arguments = setting.arguments()
     if write is not None:
-        check_place(write, asked)
-    found = search(parts, level=level, lowest=lowest, threads=threads)
-    show(table(found.tried, found.scale))
-    typer.echo(verdict(found, level))
+        check_study_file(write, setting)
+    found = search(arguments, level=level, lowest=lowest, threads=threads)
+    print_table(build_trial_table(found.tried, found.scale))
+    typer.echo(format_result(found, level))
     if write is None:
-        typer.echo(advice(asked, found.scale))
+        typer.echo(format_advice(setting, found.scale))
     else:
-        keep(write, asked, found.scale)
+        write_scale(write, setting, found.scale)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What to calibrate, in the words of the command line."""
+class CalibrationSetting:
+    """Setting to calibrate, in the words of the command line."""
 
     world: str
     base: str
-    options: Options
+    options: BaseOptions  # without the scale
     updater: str
     delay: str
     stages: str
     episodes: int
     seeds: int
 
-    def parts(self) -> dict[str, Any]:
-        """What the words stand for, as arguments."""
-        from belated.arguments import check_choice
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `simulation.calibrate`; invalid options are usage errors."""
         from belated.delays import parse as parse_delay
         from belated.sweep.names import parse_base, parse_updater, parse_world
 
-        with sentence("--world"):
-            world = parse_world(self.world)
-        with sentence("--base"):
-            base = parse_base(self.base, self.options)
-        with sentence("--updater"):
-            updater = parse_updater(self.updater)
-        with sentence("--delay"):
-            delay = parse_delay(self.delay)
-        with sentence("--stages"):
-            check_choice("stages", self.stages, ("each", "pooled"))
+        check_choices(stages=self.stages)
         return {
-            "world": world,
-            "base": base,
-            "updater": updater,
-            "delay": delay,
+            "world": parse_option("--world", parse_world, self.world),
+            "base": parse_option("--base", parse_base, self.base, self.options),
+            "updater": parse_option("--updater", parse_updater, self.updater),
+            "delay": parse_option("--delay", parse_delay, self.delay),
             "stages": self.stages,
             "episodes": self.episodes,
             "seeds": range(self.seeds),
         }
 
-    def scaled(self, scale: float) -> Options:
-        """The base's options with this scale."""
-        return {**self.options, "scale": scale}
+    def with_scale(self, scale: float) -> "CalibrationSetting":
+        """Return the same setting with `scale` among the options of the base."""
+        return replace(self, options={**self.options, "scale": scale})
 
 
-def wanted(base: str, preset: str | None, texts: Sequence[str]) -> Options:
-    """The options of the base, without a scale."""
-    with sentence("--option"):
-        options = options_of(texts, [base])[base]
+def parse_options(base: str, preset: str | None, texts: Sequence[str]) -> BaseOptions:
+    """Return the options of the base to calibrate.
+
+    Parameters
+    ----------
+    base : str
+        Name of the base.
+    preset : str or None
+        Value of --preset.
+    texts : sequence of str
+        Values of --option; none may set the scale.
+
+    Returns
+    -------
+    dict
+        The options by name.
+    """
+    with usage_errors("--option"):
+        options = parse_base_options(texts, [base])[base]
         if "scale" in options:
-            raise ValueError("option scale is what this command looks for; leave it out.")
+            raise ValueError("option scale is what this command searches for; leave it out.")
     return options if preset is None else {"preset": preset, **options}
 
 
 def search(
-    parts: Mapping[str, Any], *, level: float, lowest: float, threads: int | None
+    arguments: Mapping[str, Any], *, level: float, lowest: float, threads: int | None
 ) -> "Calibration":
-    """Calibrate; if that ends early, show how far it came and leave."""
-    from belated.simulation.calibrate import calibrate as find
+    """Search for the smallest scale; if that fails, print the scales tried and exit.
+
+    Parameters
+    ----------
+    arguments : mapping
+        Arguments of `simulation.calibrate` that describe the setting.
+    level : float
+        Required share of runs in which optimism holds.
+    lowest : float
+        Smallest scale to try.
+    threads : int or None
+        Number of runs at the same time.
+
+    Returns
+    -------
+    Calibration
+        The scale found, and all scales tried.
+    """
+    from belated.simulation.calibrate import calibrate as find_scale
     from belated.simulation.many import Interrupted
 
     tried: list[Trial] = []
     try:
-        return find(**parts, level=level, lowest=lowest, threads=threads, tell=tried.append)
+        return find_scale(
+            **arguments, level=level, lowest=lowest, threads=threads, tell=tried.append
+        )
     except Interrupted:
-        code, said = 130, "Interrupted before a scale was found."
+        code, message = 130, "Interrupted before a scale was found."
     except ValueError as error:
         if not tried:
             raise typer.BadParameter(str(error)) from None
-        code, said = 1, str(error)
+        code, message = 1, str(error)
     if tried:
-        show(table(tried))
-    typer.echo(said, err=True)
+        print_table(build_trial_table(tried))
+    typer.echo(message, err=True)
     raise typer.Exit(code)
 
 
-def check_place(path: Path, asked: Asked) -> None:
-    """Refuse a study file that the scale does not fit into, before anything is run."""
-    from belated.cli.study_text import with_scale
+def check_study_file(path: Path, setting: CalibrationSetting) -> None:
+    """Exit with a usage error if the scale of `setting` cannot be written to `path`."""
+    from belated.cli.support.study_files import set_scale
 
-    with sentence("--write"):
+    with usage_errors("--write"):
         if path.exists():
-            with_scale(path.read_bytes().decode(), asked.base, asked.options, 1.0)
+            set_scale(path.read_bytes().decode(), setting.base, setting.options, 1.0)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
 
 
-def keep(path: Path, asked: Asked, scale: float) -> None:
-    """Put the scale into a study file, or begin one."""
-    from belated.cli.study_text import minimal, with_scale
+def write_scale(path: Path, setting: CalibrationSetting, scale: float) -> None:
+    """Write a scale to a study file.
+
+    Parameters
+    ----------
+    path : Path
+        An existing study file with the base of `setting`, or a new file.
+    setting : CalibrationSetting
+        The calibrated setting.
+    scale : float
+        The scale found.
+    """
+    from belated.cli.support.study_files import format_study, set_scale
     from belated.sweep.store import write_atomically
 
-    with sentence("--write"):
+    with usage_errors("--write"):
         if path.exists():
-            text = with_scale(path.read_bytes().decode(), asked.base, asked.options, scale)
+            text = set_scale(path.read_bytes().decode(), setting.base, setting.options, scale)
         else:
-            text = minimal(path.stem, **asdict(replace(asked, options=asked.scaled(scale))))
-            typer.echo(f"\n{indented(text.rstrip())}")
+            text = format_study(path.stem, **asdict(setting.with_scale(scale)))
+            typer.echo(f"\n{indent(text.rstrip(), '  ')}")
         write_atomically(path, text.encode())
     typer.echo(f"\nWrote scale = {scale} to {path}.")
 
 
-def advice(asked: Asked, scale: float) -> str:
-    """How to use the scale."""
-    from belated.cli.study_text import snippet
+def format_advice(setting: CalibrationSetting, scale: float) -> str:
+    """Return a command and a section of a study file that use `scale` in `setting`."""
+    from belated.cli.support.study_files import format_base_section
 
-    options = asked.scaled(scale)
-    words = ["belated", "run", "--world", asked.world, "--base", asked.base]
+    options = setting.with_scale(scale).options
+    words = ["belated", "run", "--world", setting.world, "--base", setting.base]
     for key, value in options.items():
-        words += ["--option", f"{key}={text_of(value)}"]
-    words += ["--updater", asked.updater, "--delay", asked.delay]
-    if asked.stages != "each":
-        words += ["--stages", asked.stages]
-    words += ["--episodes", str(asked.episodes)]
-    section = indented(snippet(asked.base, options))
+        words += ["--option", f"{key}={format_value(value)}"]
+    words += ["--updater", setting.updater, "--delay", setting.delay]
+    if setting.stages != "each":
+        words += ["--stages", setting.stages]
+    words += ["--episodes", str(setting.episodes)]
+    section = indent(format_base_section(setting.base, options), "  ")
     return f"\nTo use it:\n  {shlex.join(words)}\nor in a study file:\n{section}"
 
 
-def table(tried: "Sequence[Trial]", chosen: float | None = None) -> "Table":
-    """One row for each scale, the smallest first."""
-    rows = numbers("Scale", ("Optimism held", "95% interval", "Mean final regret"))
+def build_trial_table(tried: "Sequence[Trial]", chosen: float | None = None) -> "Table":
+    """Return a table of the scales `tried`, smallest first, with a mark at `chosen`."""
+    table = build_table(["Scale"], ("Optimism held", "95% interval", "Mean final regret"))
     if chosen is not None:
-        rows.add_column()
+        table.add_column()
     for trial in sorted(tried, key=lambda trial: trial.scale):
-        rows.add_row(
+        table.add_row(
             f"{trial.scale:g}",
             f"{trial.held} of {trial.runs}",
-            percents(trial.interval),
+            format_interval(trial.interval),
             f"{trial.mean_regret:,.1f}",
             *(["chosen" if trial.scale == chosen else ""] if chosen is not None else []),
         )
-    return rows
+    return table
 
 
-def verdict(found: "Calibration", level: float) -> str:
-    """What was found, in a sentence or two."""
+def format_result(found: "Calibration", level: float) -> str:
+    """Return sentences about the scale `found` for the required share `level`."""
     held = (
-        f"{found.held} of {found.runs} runs (95% interval {percents(found.interval)}), "
+        f"{found.held} of {found.runs} runs (95% interval {format_interval(found.interval)}), "
         f"with a mean final regret of {found.mean_regret:,.1f}"
     )
     if found.at_floor:
         return (
             f"Even at scale {found.scale:g}, the lowest tried, optimism held throughout in {held}. "
-            "A smaller scale may do as well: see --lowest."
+            "A smaller scale may be enough: see --lowest."
         )
     return (
         f"Scale {found.scale:g} is the smallest found at which optimism holds throughout in at "
@@ -216,12 +271,7 @@ def verdict(found: "Calibration", level: float) -> str:
     )
 
 
-def percents(interval: tuple[float, float]) -> str:
-    """An interval of probabilities."""
+def format_interval(interval: tuple[float, float]) -> str:
+    """Return the `interval` of a probability in percent."""
     low, high = interval
     return f"{100 * low:.1f}% to {100 * high:.1f}%"
-
-
-def indented(text: str) -> str:
-    """Set apart from the sentences around it."""
-    return "\n".join(f"  {line}" if line else "" for line in text.splitlines())

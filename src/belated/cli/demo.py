@@ -1,6 +1,5 @@
-"""`belated demo`: the service, and a simulated clinic that uses it."""
+"""`belated demo`: run the service with a simulated clinic as its client."""
 
-import signal
 import tempfile
 import threading
 import time
@@ -11,9 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from belated.cli.inputs import sentence
-from belated.cli.serve import HOST, PORT, address_of, hidden, listening, server_of
-from belated.cli.token import open_ledger
+from belated.cli.serve import (
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    build_server,
+    format_url,
+    open_listener,
+    stop_signals,
+)
+from belated.cli.support.errors import exit_with_message, usage_errors
+from belated.cli.support.stores import hide_password, open_ledger
 
 if TYPE_CHECKING:
     import socket
@@ -22,131 +28,165 @@ if TYPE_CHECKING:
     from belated.demo.lateness import Lateness
     from belated.online.ledger import Ledger
 
-INTERVAL: Final = 0.5
-"""Seconds between two looks at what has come back."""
-GRACE: Final = 1
-"""Seconds that open requests have at the end."""
-PATIENCE: Final = 10.0
-"""Seconds to wait at the end for what was sent to be taken in."""
+CHECK_INTERVAL_S: Final = 0.5
+"""Seconds between two checks of the service for new feedback."""
+
+SHUTDOWN_TIMEOUT_S: Final = 1
+"""Seconds that requests in progress have at the end."""
+
+SETTLE_TIMEOUT_S: Final = 10.0
+"""Maximum number of seconds to wait at the end for the service to process all feedback."""
 
 
 def demo(
-    rate: Annotated[float, typer.Option(min=0.01, help="Patients a second, at most.")] = 10.0,
+    rate: Annotated[
+        float, typer.Option(min=0.01, help="Maximum number of patients per second.")
+    ] = 10.0,
     mean_delay: Annotated[
-        float, typer.Option(min=0.0, help="How late outcomes are on average, in patients.")
+        float, typer.Option(min=0.0, help="Mean delay of an outcome, in patients.")
     ] = 60.0,
     never: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="The share of outcomes that never come.")
+        float, typer.Option(min=0.0, max=1.0, help="Share of outcomes that never arrive.")
     ] = 0.03,
-    seed: Annotated[int, typer.Option(min=0, help="For all that is drawn at random.")] = 7,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 7,
     episodes: Annotated[
         int | None,
-        typer.Option(min=1, help="End when so many patients came and were heard of."),
+        typer.Option(min=1, help="Number of patients after which it stops; by default none."),
     ] = None,
     port: Annotated[
         int | None,
         typer.Option(
             min=0,
             max=65535,
-            help=f"By default {PORT}, or any that is free if that is taken; 0 for any.",
+            help=f"Port to listen on; 0 for any free port. By default {DEFAULT_PORT}, or any free "
+            "port if that is in use.",
         ),
     ] = None,
     store: Annotated[
         str | None,
         typer.Option(
-            help="Keep the ledger: sqlite:///demo.db, or postgresql://user@host/database; "
-            "by default it is in a temporary folder, and goes at the end."
+            help="Keep the ledger at this address: sqlite:///demo.db, or "
+            "postgresql://user@host/database. By default it is temporary."
         ),
     ] = None,
 ) -> None:
-    """Serve a simulated clinic, to see late feedback come back; stop it with Ctrl-C.
+    """Run the service with a simulated clinic.
 
-    Ten patients a second are seen six times each: wait, medicate or operate? The service knows
-    how well a patient fares in each state, but not what an action leads to. Each patient is
-    treated by the plan that is served, and the outcome is sent about sixty patients later, over
-    HTTP, as a device would: out of order, one in five in pieces, one in ten twice, and three in a
-    hundred never. Watch it learn in the browser, and send requests of your own meanwhile.
+    It shows how delayed feedback arrives; stop it with Ctrl-C. Ten patients arrive per second, and
+    each is treated in six steps: wait, medicate or operate. The service knows the reward of each
+    state, but not the effect of an action. Each patient is treated by the served policy, and the
+    outcome is sent about sixty patients later, over HTTP, as a device would send it: out of order,
+    20 % in parts, 10 % twice, and 3 % never. Watch the service learn in the browser, and send
+    requests of your own.
+
+    Example: belated demo --rate 50 --episodes 1000
     """
     from belated.demo.lateness import Lateness
 
-    typer.echo("Starting; the first time it compiles for some seconds ...")
-    with sentence():
+    typer.echo("Starting; the first start compiles for some seconds ...")
+    with usage_errors():
         lateness = Lateness(mean=mean_delay, never=never, seed=seed)
-    with storing(store) as url, open_ledger(url) as ledger:
-        check_open(ledger, url)
-        with somewhere(port) as listener, stopping() as stop:
-            address = address_of(HOST, listener.getsockname()[1])
-            with serving(ledger, listener):
-                play(address, lateness, rate=rate, episodes=episodes, stop=stop)
+    stop = threading.Event()
+    with demo_store(store) as address, open_ledger(address) as ledger:
+        check_no_tokens(ledger, address)
+        with open_demo_listener(port) as listener, stop_signals(lambda *_: stop.set()):
+            url = format_url(DEFAULT_HOST, listener.getsockname()[1])
+            with serve_in_thread(ledger, listener):
+                run_clinic(url, lateness, rate=rate, episodes=episodes, stop=stop)
     if store is not None:
-        typer.echo(f"All of it is kept in {hidden(store)}.")
+        typer.echo(f"Everything is stored in {hide_password(store)}.")
 
 
-def play(
-    address: str,
+def run_clinic(
+    url: str,
     lateness: "Lateness",
     *,
     rate: float,
     episodes: int | None,
     stop: threading.Event,
 ) -> None:
-    """Play the clinic at a service, and say how it goes and how it went."""
+    """Simulate the clinic as a client of a service; print its progress and a summary.
+
+    Parameters
+    ----------
+    url : str
+        URL of the service.
+    lateness : Lateness
+        Delays of the outcomes.
+    rate : float
+        Maximum number of patients per second.
+    episodes : int or None
+        Number of patients; None for no limit.
+    stop : threading.Event
+        Ends the simulation when it is set.
+    """
     from belated.client import Client, ServiceError
     from belated.demo.clinic import PROBLEM
     from belated.demo.live import Live
     from belated.demo.reception import NAME, Reception
     from belated.demo.tally import HEADER
 
-    client = Client(address)
+    client = Client(url)
     try:
         client.define(PROBLEM)
         before = client.status(NAME)
         reception = Reception(client, lateness, first=(before["begun"] or 0) + 1)
         tally = reception.tally
-        tell(address, lateness, rate=rate, best=tally.best)
+        print_introduction(url, lateness, rate=rate, best=tally.best)
         live = Live(HEADER, lambda seconds: tally.line(seconds, client.status(NAME)))
         reception.run(rate=rate, episodes=episodes, stop=stop, look=live.look)
         live.close()
-        status = settled(client)
+        status = wait_until_settled(client)
     except ServiceError as error:
-        typer.echo(f"The demo cannot go on: {error}", err=True)
-        raise typer.Exit(1) from None
+        exit_with_message(f"The demo cannot continue: {error}")
     typer.echo(tally.summary((status["missing"] or 0) - (before["missing"] or 0)))
 
 
-def settled(client: "Client") -> dict[str, Any]:
-    """Where the clinic stands once all that was sent is taken in and its policy published."""
+def wait_until_settled(client: "Client") -> dict[str, Any]:
+    """Return the clinic's status, read with `client`, once all feedback is processed."""
     from belated.demo.reception import NAME
 
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + SETTLE_TIMEOUT_S
     while (status := client.status(NAME))["waiting"] and time.monotonic() < deadline:
         time.sleep(0.05)
     return status
 
 
-def tell(address: str, lateness: "Lateness", *, rate: float, best: float) -> None:
-    """Say what happens, where to look, and what to try."""
-    clinic = f"{address}/v1/problems/clinic"
+def print_introduction(url: str, lateness: "Lateness", *, rate: float, best: float) -> None:
+    """Print what the demo does and what to try.
+
+    Parameters
+    ----------
+    url : str
+        URL of the service.
+    lateness : Lateness
+        Delays of the outcomes.
+    rate : float
+        Maximum number of patients per second.
+    best : float
+        Expected return of the optimal policy.
+    """
+    clinic = f"{url}/v1/problems/clinic"
     typer.echo(
-        f"A simulated clinic: {rate:g} patients a second, outcomes {lateness.mean:g} patients late "
-        f"on average, {lateness.never:.0%} never.\n"
-        f"Dashboard: {address}/#clinic ; stop it with Ctrl-C.\n"
+        f"A simulated clinic: {rate:g} patients per second; outcomes arrive {lateness.mean:g} "
+        f"patients later on average, {lateness.never:.0%} never.\n"
+        f"Dashboard: {url}/#clinic ; stop it with Ctrl-C.\n"
         "\n"
-        "What to look at there:\n"
-        "  Pending episodes, beside ψ: pending is a state, never a zero, however long it lasts\n"
-        f"  Mean return by version: it rises towards {best:.2f}, the best that can be expected\n"
-        "  The policy: when to operate, when to medicate, and when it is too late for either\n"
-        "  Freeze: patients keep to that version, while new ones go on being published\n"
+        "On the dashboard:\n"
+        "  Pending episodes, beside ψ: their outcomes are unknown until they arrive\n"
+        f"  Mean return by version: it rises towards {best:.2f}, the optimal expected return\n"
+        "  The policy: when to operate, when to medicate, and when neither helps\n"
+        "  Freeze: patients keep the current version, while new ones are still published\n"
         "\n"
-        "What to try in another terminal:\n"
+        "To try in another terminal:\n"
         f"  curl -s {clinic}/status\n"
         f"  curl -s -X POST {clinic}/freeze    # and unfreeze\n"
     )
 
 
 @contextmanager
-def storing(store: str | None) -> Iterator[str]:
-    """The address of the ledger; without one, of a file that goes at the end."""
+def demo_store(store: str | None) -> Iterator[str]:
+    """Yield the address `store`; if None, that of a file deleted at the end of the block."""
     if store is not None:
         yield store
         return
@@ -154,44 +194,33 @@ def storing(store: str | None) -> Iterator[str]:
         yield f"sqlite:///{Path(folder) / 'demo.db'}"
 
 
-def check_open(ledger: "Ledger", store: str) -> None:
-    """Refuse a ledger that has tokens: the clinic has none."""
+def check_no_tokens(ledger: "Ledger", store: str) -> None:
+    """Exit with a usage error if `ledger`, at the address `store`, has tokens."""
     if ledger.tokens.all():
         raise typer.BadParameter(
-            f"{hidden(store)} has tokens, and the demo has none; give it a store of its own.",
+            f"{hide_password(store)} has tokens, but the demo uses none; choose another store.",
             param_hint="'--store'",
         )
 
 
-def somewhere(port: int | None) -> "socket.socket":
-    """A socket that listens at a port, or at any that is free where none was asked for."""
+def open_demo_listener(port: int | None) -> "socket.socket":
+    """Return a socket that listens on `port`; if None, on the default port or any free one."""
     if port is not None:
-        return listening(HOST, port)
+        return open_listener(DEFAULT_HOST, port)
     try:
-        return listening(HOST, PORT)
+        return open_listener(DEFAULT_HOST, DEFAULT_PORT)
     except typer.BadParameter:
-        free = listening(HOST, 0)
-        typer.echo(f"Port {PORT} is taken; this is at {free.getsockname()[1]}.")
-        return free
+        listener = open_listener(DEFAULT_HOST, 0)
+        typer.echo(f"Port {DEFAULT_PORT} is in use; using {listener.getsockname()[1]} instead.")
+        return listener
 
 
 @contextmanager
-def stopping() -> Iterator[threading.Event]:
-    """What is set by Ctrl-C, or by whoever ends the process, so that it ends in order."""
-    stop = threading.Event()
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(one, lambda *_: stop.set()) for one in signals]
-    try:
-        yield stop
-    finally:
-        for one, handler in zip(signals, before, strict=True):
-            signal.signal(one, handler)
-
-
-@contextmanager
-def serving(ledger: "Ledger", listener: "socket.socket") -> Iterator[None]:
-    """The service, in a thread of its own."""
-    server = server_of(ledger, open=True, interval=INTERVAL, grace=GRACE)
+def serve_in_thread(ledger: "Ledger", listener: "socket.socket") -> Iterator[None]:
+    """Serve `ledger` on the socket `listener` in a thread, until the end of the block."""
+    server = build_server(
+        ledger, open=True, interval=CHECK_INTERVAL_S, shutdown_timeout_s=SHUTDOWN_TIMEOUT_S
+    )
     thread = threading.Thread(target=server.run, args=([listener],), name="belated-demo")
     thread.start()
     try:

@@ -1,4 +1,4 @@
-"""`belated figures`: draw what a folder of results holds, without running anything."""
+"""`belated figures`: draw the figures of a folder of results."""
 
 import json
 from pathlib import Path
@@ -6,15 +6,21 @@ from typing import Annotated
 
 import typer
 
+from belated.cli.support.errors import exit_with_message
+
 
 def figures(
-    folder: Annotated[Path, typer.Argument(help="A folder that `sweep` or `reproduce` has made.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Results folder of `belated sweep` or `belated reproduce`.")
+    ],
 ) -> None:
-    """Draw the figures of a folder of results again, without running anything.
+    """Draw the figures of a results folder.
 
-    The folder of a paper gets its figures, numbers, claims and report; that of a study, for each
-    world and base, one of regret over episodes with a panel for each delay, and one of final
-    regret against the expected delay.
+    Nothing is simulated. For a reproduced paper: its figures, numbers, claims and report. For a
+    study: for each world and base, one figure of regret over episodes with a panel for each delay,
+    and one of final regret against the expected delay.
+
+    Example: belated figures results/late-rewards
     """
     from belated.sweep.results import Results
 
@@ -22,10 +28,9 @@ def figures(
         facts = json.loads((folder / "study.json").read_text())
         results = Results(folder)
     except (OSError, ValueError) as error:
-        typer.echo(f"{folder} holds no results that can be drawn: {error}", err=True)
-        raise typer.Exit(2) from None
+        exit_with_message(f"{folder} has no results that can be drawn: {error}", 2)
     if "paper" in facts:
-        finish_paper(folder, facts["variant"], facts["command"])
+        write_paper(folder, facts["variant"], facts["command"])
     else:
         from belated.figures.studies import draw_study
 
@@ -34,36 +39,45 @@ def figures(
             typer.echo(path)
 
 
-def finish_paper(folder: Path, variant: str, command: str) -> None:
-    """Everything that follows from a paper's results."""
-    from rich.console import Console
-    from rich.progress import track
+def write_paper(folder: Path, variant: str, command: str) -> None:
+    """Write the figures, numbers and report of a reproduced paper, and print its claims.
 
-    from belated.cli.paper import claims_on_terminal, judged, numbers_page
-    from belated.papers.howson2021.grid import figures as paper_figures
+    Parameters
+    ----------
+    folder : Path
+        Results folder; all files are written into it.
+    variant : str
+        Variant of the base, such as "figures".
+    command : str
+        Command that reproduces the results, for captions.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from belated.papers.howson2021 import grid
+    from belated.papers.howson2021.report import PaperReport, format_numbers_page
+    from belated.progress import Progress
     from belated.sweep.results import Results
 
-    console = Console()
-    results = Results(folder)
-    paper, verdicts = judged(results, variant, command)
-    work = track(
-        paper_figures(),
-        "Drawing",
-        console=Console(stderr=True),
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    for figure in work:
-        paper.draw(figure, folder / "figures")
-    (folder / "numbers.md").write_text(numbers_page(paper, verdicts), encoding="utf-8")
+    report = PaperReport.from_results(Results(folder), variant, command)
+    drawn = grid.figures()
+    with Progress("Drawing", total=len(drawn), unit="figures") as progress:
+        for figure in progress.track(drawn):
+            report.draw(figure, folder / "figures")
+    (folder / "numbers.md").write_text(format_numbers_page(report), encoding="utf-8")
+    written = {"Figures": folder / "figures", "Numbers": folder / "numbers.md"}
     try:
-        report = paper.report(folder / "report.html", verdicts)
+        written["Report"] = report.write(folder / "report.html")
     except ImportError as error:
         typer.echo(str(error), err=True)
-        report = None
-    console.print(claims_on_terminal(verdicts))
-    console.print(paper.verdict(), soft_wrap=True)
-    typer.echo(f"Figures: {folder / 'figures'}")
-    typer.echo(f"Numbers: {folder / 'numbers.md'}")
-    if report is not None:
-        typer.echo(f"Report: {report}")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Claim", ratio=3)
+    table.add_column("Outcome", ratio=2)
+    for verdict in report.verdicts:
+        table.add_row(verdict.claim, verdict.outcome)
+    console = Console()
+    console.print(table)
+    console.print(report.agreement(), soft_wrap=True)
+    for name, path in written.items():
+        typer.echo(f"{name}: {path}")

@@ -1,7 +1,7 @@
-"""`belated`: the command line.
+"""`belated`: entry point of the command line.
 
-Exit codes: 0 done, 1 something is wrong with what was found, 2 wrong usage, 130 stopped by
-Ctrl-C. Commands import what they need when they run, so that `belated --help` is quick.
+Exit codes: 0 success, 1 an error in data, a database or a service, 2 wrong usage, 130 interrupted
+by Ctrl-C. Commands import what they need when they run, so that `belated --help` is fast.
 """
 
 import os
@@ -26,10 +26,10 @@ from belated.cli.worlds import worlds
 
 app = typer.Typer(
     name="belated",
-    help="Episodic reinforcement learning when feedback comes back late.",
+    help="Episodic reinforcement learning with delayed feedback.",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode=None,  # half the time, and it does not say that --version takes a value
+    rich_markup_mode=None,  # rich doubles the time, and shows --version as if it took a value
     pretty_exceptions_enable=False,
 )
 for command in (reproduce, run, sweep, figures, calibrate, bounds, worlds, show, serve, demo):
@@ -38,8 +38,8 @@ app.add_typer(token)
 app.add_typer(ledger)
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"belated {belated.__version__}")
         raise typer.Exit
 
@@ -49,14 +49,14 @@ def options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_tell_version, is_eager=True, help="Show the version and exit."
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:
-    """Options of `belated` itself; the help above stands for this text."""
+    """Declare the options of `belated` itself, such as `version`."""
 
 
 def main() -> None:
-    """The entry point."""
-    sys.path.append(os.getcwd())  # where a base of your own, module:Class, may stand
+    """Run the command line with the arguments of the process."""
+    sys.path.append(os.getcwd())  # so that --base module:Class finds modules in this folder
     app(prog_name="belated")

@@ -1,4 +1,4 @@
-"""`belated reproduce`: a paper's experiments, figures, numbers and claims in one command."""
+"""`belated reproduce`: run a paper's experiments, draw its figures and test its claims."""
 
 import json
 from enum import StrEnum
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from belated.cli.support.options import SchedulerOption, ThreadsOption
 
 
 class PaperName(StrEnum):
@@ -15,14 +17,14 @@ class PaperName(StrEnum):
 
 
 class PresetName(StrEnum):
-    """How much to run."""
+    """Sizes of a reproduction."""
 
     quick = "quick"
     paper = "paper"
 
 
 class VariantName(StrEnum):
-    """How the base is read."""
+    """Readings of the paper's base."""
 
     figures = "figures"
     calibrated = "calibrated"
@@ -30,39 +32,40 @@ class VariantName(StrEnum):
 
 
 def reproduce(
-    paper: Annotated[PaperName, typer.Argument(help="Which paper.")] = PaperName.howson2021,
+    paper: Annotated[PaperName, typer.Argument(help="Paper to reproduce.")] = PaperName.howson2021,
     preset: Annotated[
         PresetName,
-        typer.Option(help="quick: a few seeds, shorter runs, minutes; paper: all of it, an hour."),
+        typer.Option(help="quick: few seeds, short runs, minutes; paper: all, about an hour."),
     ] = PresetName.quick,
     variant: Annotated[
         VariantName,
         typer.Option(
-            help="figures: the reading that fits the published curves; calibrated: scaled until "
-            "optimism just holds; literal: the published constants."
+            help="Constants of the base. figures: fitted to the published curves; calibrated: the "
+            "smallest scale at which optimism holds; literal: as published."
         ),
     ] = VariantName.figures,
     out: Annotated[
-        Path | None, typer.Option(help="The folder; by default out/PAPER-VARIANT-PRESET.")
+        Path | None,
+        typer.Option(help="Results folder; by default out/PAPER-VARIANT-PRESET."),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Runs of each setting, instead of the preset's.", min=1)
+        int | None,
+        typer.Option(help="Number of runs of each setting; by default the preset's.", min=1),
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="Runs at a time.", min=1)] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="'local:N' for N processes, or the address of a Dask scheduler."),
-    ] = None,
+    threads: ThreadsOption = None,
+    scheduler: SchedulerOption = None,
 ) -> None:
-    """Reproduce a paper: run its experiments, draw its figures, check its numbers and claims.
+    """Reproduce a paper's experiments, figures and claims.
 
-    Leaves the figures as PDF and PNG, report.html with all of it, and the numbers as Parquet.
-    Stop it and give the same command again: it goes on where it was.
+    Writes the figures as PDF and PNG, report.html, numbers.md, and the results as Parquet. An
+    interrupted reproduction resumes when the same command is given again.
+
+    Example: belated reproduce howson2021 --preset quick
     """
     from dataclasses import replace
 
-    from belated.cli.figures import finish_paper
-    from belated.cli.sweep import play
+    from belated.cli.figures import write_paper
+    from belated.cli.sweep import format_outcome, run_cells
     from belated.papers.howson2021.grid import PRESETS, cells
     from belated.sweep.store import Store, write_atomically
 
@@ -74,6 +77,6 @@ def reproduce(
     store = Store(out or Path("out") / f"{paper}-{variant}-{preset}")
     facts = {"paper": paper.value, "variant": variant.value, "command": command}
     write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    outcome = play(cells(chosen, variant.value), store, threads=threads, scheduler=scheduler)
-    typer.echo(f"{outcome.computed} cells played, {outcome.skipped} kept from before.")
-    finish_paper(store.folder, variant.value, command)
+    outcome = run_cells(cells(chosen, variant.value), store, threads=threads, scheduler=scheduler)
+    typer.echo(f"{format_outcome(outcome)}.")
+    write_paper(store.folder, variant.value, command)

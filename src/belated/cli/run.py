@@ -1,198 +1,244 @@
-"""`belated run`: compare a few learners in one world, and say what came of it."""
+"""`belated run`: compare a few learners in one world."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from belated.cli.comparison import COLUMNS, Comparison, Summary, compare, heading, summary
-from belated.cli.inputs import options_of, sentence
-from belated.cli.tables import numbers, show
+from belated.cli.support.errors import exit_with_message, usage_errors
+from belated.cli.support.options import (
+    EpisodesOption,
+    ThreadsOption,
+    parse_base_options,
+    takes_simulation_options,
+)
+from belated.cli.support.output_files import prepare_figure_path
+from belated.cli.support.run_settings import RunSettings, build_settings
+from belated.cli.support.run_summary import COLUMNS, Summary, summarize
+from belated.cli.support.tables import build_table, print_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from belated.simulation.run import Run
 
-LINE = 60
-"""Characters of a figure's title on a line."""
+MAX_TITLE_CHARS: Final = 60
+"""Maximum length of a line of a figure's title."""
 
 
+@takes_simulation_options
 def run(
-    world: Annotated[str, typer.Option(help="The world, such as chain-10.")],
+    world: Annotated[
+        str, typer.Option(help="Name of the world, such as chain-10; see `belated worlds`.")
+    ],
     base: Annotated[
-        list[str], typer.Option(help="A name such as ucrl2, or module:Class; may be repeated.")
+        list[str],
+        typer.Option(help="Base: a name such as ucrl2, or module:Class. May be repeated."),
     ],
     updater: Annotated[
         list[str] | None,
-        typer.Option(help="active (default), lazy:ALPHA, explicit or multi; may be repeated."),
+        typer.Option(help="active (default), lazy:ALPHA, explicit or multi. May be repeated."),
     ] = None,
     delay: Annotated[
         list[str] | None,
-        typer.Option(help="Such as geometric:100, default constant:0; may be repeated."),
+        typer.Option(help="Delay law such as geometric:100 (default constant:0). May be repeated."),
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(help="key=value for every base, or BASE.key=value; may be repeated."),
+        typer.Option(help="key=value for all bases, BASE.key=value for one. May be repeated."),
     ] = None,
-    episodes: Annotated[int, typer.Option(help="Episodes of each run.", min=1)] = 10_000,
-    seeds: Annotated[int, typer.Option(help="Runs of each setting.", min=1)] = 10,
-    stages: Annotated[str, typer.Option(help="Count each step apart, or pooled.")] = "each",
-    rewards: Annotated[str, typer.Option(help="known to the learner, or unknown.")] = "known",
-    late: Annotated[str, typer.Option(help="What is late: everything, or rewards.")] = "everything",
-    delay_per: Annotated[
-        str, typer.Option(help="A delay for each episode, or for each step.")
-    ] = "episode",
-    threads: Annotated[
-        int | None, typer.Option(help="Runs at a time; changes no result.", min=1)
-    ] = None,
+    episodes: EpisodesOption = 10_000,
+    seeds: Annotated[
+        int, typer.Option(help="Number of runs of each setting; seeds are 0, 1, ...", min=1)
+    ] = 10,
+    rewards: Annotated[
+        str, typer.Option(help="Mean rewards are 'known' to the learner, or 'unknown'.")
+    ] = "known",
+    threads: ThreadsOption = None,
     figure: Annotated[
         Path | None,
-        typer.Option(help="Draw the regret curves, as PDF and PNG.", dir_okay=False),
+        typer.Option(help="Write the regret curves to this file, as PDF and PNG.", dir_okay=False),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Write an HTML report.", dir_okay=False)
+        Path | None, typer.Option(help="Write an HTML report to this file.", dir_okay=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    **choices: str,
 ) -> None:
-    """Run a few learners in one world and print what came of it.
+    """Compare learners in one world.
 
-    Every base is run with every updater under every delay, each under the same seeds.
+    Prints a table of their regret. Every base is combined with every updater and every delay, and
+    all settings use the same seeds.
+
+    Example: belated run --world chain-10 --base ucrl2 --updater active --updater lazy:10
+    --delay geometric:100 --option scale=0.03
     """
-    with sentence("--option"):
-        options = options_of(option or [], base)
-    asked = compare(
+    with usage_errors("--option"):
+        base_options = parse_base_options(option or [], base)
+    settings = build_settings(
         world=world,
-        options=options,
+        base_options=base_options,
+        option_texts=option or [],
         updaters=updater or ["active"],
         delays=delay or ["constant:0"],
         episodes=episodes,
         seeds=seeds,
-        stages=stages,
         rewards=rewards,
-        late=late,
-        delay_per=delay_per,
-        given=option or [],
+        **choices,
     )
     if figure is not None:
-        figure = check_figure(figure)
+        figure = prepare_figure_path("figure", figure)
     if report is not None:
         check_report(report)
-    groups, code, said = play(asked, threads=threads)
-    if groups:
-        found = {name: summary(asked.cells[name], runs) for name, runs in groups.items()}
-        tell(asked, found, as_json=as_json)
+    runs, code, message = simulate(settings, threads=threads)
+    if runs:
+        summaries = {name: summarize(settings.cells[name], found) for name, found in runs.items()}
+        print_summaries(settings, summaries, as_json=as_json)
         written: list[Path] = []
-        with sentence("--figure"):
+        with usage_errors("--figure"):
             if figure is not None:
-                written += draw(asked, groups, figure)
-        with sentence("--report"):
+                written += draw_figure(settings, runs, figure)
+        with usage_errors("--report"):
             if report is not None:
-                written.append(publish(asked, groups, found, report))
+                written.append(write_run_report(settings, runs, summaries, report))
         for path in written:
             typer.echo(path, err=as_json)
     if code:
-        typer.echo(said, err=True)
-        raise typer.Exit(code)
-
-
-def check_figure(path: Path) -> Path:
-    """The path without a suffix: a figure is written as PDF and as PNG."""
-    with sentence("--figure"):
-        if path.suffix not in ("", ".pdf", ".png"):
-            raise ValueError(
-                f"figure is {str(path)!r}; it must end in .pdf or .png, or in neither."
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
-    return path.with_suffix("")
+        exit_with_message(message, code)
 
 
 def check_report(path: Path) -> None:
-    """Refuse a report that could not be written, before anything is run."""
+    """Exit with a usage error if a report cannot be written to `path`."""
     from belated.figures.charts import load_altair
 
-    with sentence("--report"):
-        try:
-            load_altair()
-        except ImportError as error:
-            raise ValueError(str(error)) from None
+    with usage_errors("--report"):
+        load_altair()
         path.parent.mkdir(parents=True, exist_ok=True)
 
 
-def play(asked: Comparison, *, threads: int | None) -> "tuple[dict[str, list[Run]], int, str]":
-    """The runs of each setting, as far as they came, an exit code and what went wrong."""
+def simulate(
+    settings: RunSettings, *, threads: int | None
+) -> "tuple[dict[str, list[Run]], int, str]":
+    """Run all settings until the end, an error or Ctrl-C.
+
+    Parameters
+    ----------
+    settings : RunSettings
+        The settings to run.
+    threads : int or None
+        Number of runs at the same time; None for the number of processors.
+
+    Returns
+    -------
+    tuple
+        The finished runs by the name of their setting, the exit code, and the error message if
+        the code is not 0.
+    """
     import os
 
     from belated.simulation import many
 
-    groups: dict[str, list[Run]] = {}
+    runs: dict[str, list[Run]] = {}
     try:
-        for name, cell in asked.cells.items():
+        for name, cell in settings.cells.items():
             setting = cell.build()
-            groups[name] = many.play(
+            runs[name] = many.run_seeds(
                 setting, cell.seeds, threads=threads or os.cpu_count() or 1, progress=None
             )
     except many.Interrupted as interrupted:
         if interrupted.runs:
-            groups[name] = interrupted.runs
-        done = sum(map(len, groups.values()))
-        total = sum(len(cell.seeds) for cell in asked.cells.values())
-        return groups, 130, f"Interrupted: {done} of {total} runs were finished."
+            runs[name] = interrupted.runs
+        done = sum(map(len, runs.values()))
+        total = sum(len(cell.seeds) for cell in settings.cells.values())
+        return runs, 130, f"Interrupted: {done} of {total} runs were finished."
     except ValueError as error:
-        return groups, 2, f"{name}: {error}" if len(asked.cells) > 1 else str(error)
-    return groups, 0, ""
+        return runs, 2, f"{name}: {error}" if len(settings.cells) > 1 else str(error)
+    return runs, 0, ""
 
 
-def tell(asked: Comparison, found: Mapping[str, Summary], *, as_json: bool) -> None:
-    """Print the summaries."""
+def print_summaries(
+    settings: RunSettings, summaries: Mapping[str, Summary], *, as_json: bool
+) -> None:
+    """Print the summaries of the runs.
+
+    Parameters
+    ----------
+    settings : RunSettings
+        The settings that were run.
+    summaries : mapping
+        Summary of each setting by its name.
+    as_json : bool
+        Print a JSON object instead of a table.
+    """
     import json
 
     if as_json:
-        typer.echo(json.dumps(document(asked, found), indent=1))
+        cell = next(iter(settings.cells.values()))
+        document = {
+            "command": settings.command,
+            "world": cell.world,
+            "episodes": cell.episodes,
+            "stages": cell.stages,
+            "settings": [asdict(summary) for summary in summaries.values()],
+        }
+        typer.echo(json.dumps(document, indent=1))
         return
-    typer.echo(heading(asked))
-    show(table(asked, found))
+    typer.echo(settings.heading)
+    table = build_table([settings.column], COLUMNS)
+    for name, summary in summaries.items():
+        table.add_row(name, *summary.row())
+    print_table(table)
 
 
-def document(asked: Comparison, found: Mapping[str, Summary]) -> dict[str, Any]:
-    """The summaries as JSON has them."""
-    cell = next(iter(asked.cells.values()))
-    return {
-        "command": asked.command,
-        "world": cell.world,
-        "episodes": cell.episodes,
-        "stages": cell.stages,
-        "settings": [asdict(one) for one in found.values()],
-    }
+def draw_figure(
+    settings: RunSettings, runs: "Mapping[str, Sequence[Run]]", path: Path
+) -> list[Path]:
+    """Draw the regret curves.
 
+    Parameters
+    ----------
+    settings : RunSettings
+        The settings that were run.
+    runs : mapping
+        Runs of each setting by its name.
+    path : Path
+        Path of the figure without a suffix.
 
-def table(asked: Comparison, found: Mapping[str, Summary]) -> "Table":
-    """One row for each setting."""
-    rows = numbers(asked.column, COLUMNS)
-    for name, one in found.items():
-        rows.add_row(name, *one.row())
-    return rows
-
-
-def draw(asked: Comparison, groups: "Mapping[str, Sequence[Run]]", path: Path) -> list[Path]:
-    """The regret curves."""
+    Returns
+    -------
+    list[Path]
+        The written files.
+    """
     import textwrap
 
     from belated.figures.curves import regret_curves
 
-    title = textwrap.fill(asked.title, LINE)
-    return regret_curves(groups, path, title=title, command=asked.command)
+    title = textwrap.fill(settings.title, MAX_TITLE_CHARS)
+    return regret_curves(runs, path, title=title, command=settings.command)
 
 
-def publish(
-    asked: Comparison,
-    groups: "Mapping[str, Sequence[Run]]",
-    found: Mapping[str, Summary],
+def write_run_report(
+    settings: RunSettings,
+    runs: "Mapping[str, Sequence[Run]]",
+    summaries: Mapping[str, Summary],
     path: Path,
 ) -> Path:
-    """The report."""
+    """Write an HTML report with the figure, the table and the command.
+
+    Parameters
+    ----------
+    settings : RunSettings
+        The settings that were run.
+    runs, summaries : mapping
+        Runs and summary of each setting by its name.
+    path : Path
+        The file to write.
+
+    Returns
+    -------
+    Path
+        The written file.
+    """
     from belated.figures.report import (
         Section,
         Table,
@@ -203,22 +249,21 @@ def publish(
     )
     from belated.sweep.store import versions
 
-    figure, _ = comparison(groups, title=asked.title, command=asked.command)
-    rows = [[name, *one.row()] for name, one in found.items()]
-    summaries = Table(
-        "Regret is that at the end; updates and epochs are means over runs. Missing is the most "
-        "episodes ever in flight, and ψ its bound with high probability (Howson, Pike-Burke and "
-        "Filippi 2023, Lemma 1).",
-        [asked.column, *(title.replace("\n", " ") for title in COLUMNS)],
-        rows,
+    figure, _ = comparison(runs, title=settings.title, command=settings.command)
+    table = Table(
+        "Regret is the final regret; updates and epochs are means over runs. Missing is the "
+        "maximum number of episodes in flight, and ψ its bound with high probability (Howson, "
+        "Pike-Burke and Filippi 2023, Lemma 1).",
+        [settings.column, *(title.replace("\n", " ") for title in COLUMNS)],
+        [[name, *summary.row()] for name, summary in summaries.items()],
     )
     return write_report(
         path,
-        title=heading(asked),
+        title=settings.heading,
         sections=[
             figure,
-            Section("Summary", tables=[summaries]),
-            provenance({"Command": asked.command, **versions()}),
+            Section("Summary", tables=[table]),
+            provenance({"Command": settings.command, **versions()}),
             citation(),
         ],
     )

@@ -1,104 +1,118 @@
-"""`belated serve`: the service, in one process."""
+"""`belated serve`: run the HTTP service in one process."""
 
 import gc
 import logging
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from belated.cli.token import DEFAULT, Store, open_ledger
+from belated.cli.support.errors import usage_errors
+from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
 if TYPE_CHECKING:
     import uvicorn
 
     from belated.online.ledger import Ledger
 
-HOST: Final = "127.0.0.1"
-PORT: Final = 8000
-"""Where to listen, unless another place is asked for."""
-GRACE: Final = 10
-"""Seconds that open requests have at the end."""
-CYCLES: Final = 10_000
-"""How many more objects there must be before Python looks for those that hold only each other."""
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8000
+
+SHUTDOWN_TIMEOUT_S: Final = 10
+"""Seconds that requests in progress have when the service stops."""
+
+GC_THRESHOLD_OBJECTS: Final = 10_000
+"""Number of new objects after which Python searches for reference cycles."""
 
 
 def serve(
-    store: Store = DEFAULT,
+    store: StoreOption = DEFAULT_STORE,
     host: Annotated[
         str,
-        typer.Option(
-            help="Where to listen. Any other address than this machine's own needs a token."
-        ),
-    ] = HOST,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = PORT,
+        typer.Option(help="Address to listen on; other than this machine's, it requires a token."),
+    ] = DEFAULT_HOST,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
+    ] = DEFAULT_PORT,
     interval: Annotated[
         float,
-        typer.Option(min=0.01, max=86400, help="Seconds between two looks at what has come back."),
+        typer.Option(min=0.01, max=86400, help="Seconds between two checks for new feedback."),
     ] = 1.0,
     verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
 ) -> None:
-    """Serve policies and take in what comes back, until Ctrl-C.
+    """Serve policies and record feedback over HTTP, until Ctrl-C.
 
-    Without tokens it runs open, for a trial on this machine alone; `belated token create` makes
-    one, and from then on every request needs one. Put it behind a proxy that speaks TLS.
+    Without tokens the service is open, and listens on this machine only. Once `belated token
+    create` has created a token, every request needs one. For TLS, run it behind a proxy.
+
+    Example: belated serve --store sqlite:///belated.db --port 8000
     """
     with open_ledger(store) as ledger:
-        with extra():
+        with usage_errors():
             from belated.service.auth import is_loopback
         check_host(host, store, local=is_loopback(host), ledger=ledger)
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
         logging.getLogger("belated.service").setLevel("INFO" if verbose else "WARNING")
-        server = server_of(ledger, open=is_loopback(host), interval=interval, grace=GRACE)
-        with listening(host, port) as listener:
-            address = address_of(host, listener.getsockname()[1])
-            tell(address, store, guarded=bool(ledger.tokens.all()))
-            look_for_cycles_rarely()
-            with ending_in_order():
+        server = build_server(
+            ledger, open=is_loopback(host), interval=interval, shutdown_timeout_s=SHUTDOWN_TIMEOUT_S
+        )
+        with open_listener(host, port) as listener:
+            url = format_url(host, listener.getsockname()[1])
+            print_start(url, store, has_tokens=bool(ledger.tokens.all()))
+            reduce_gc_frequency()
+            # uvicorn raises the signal again after its shutdown, which would end the process
+            # before the ledger is closed.
+            with stop_signals(lambda *_: None):
                 server.run(sockets=[listener])
-    typer.echo(f"Stopped; everything is in {hidden(store)}.")
+    typer.echo(f"Stopped; everything is stored in {hide_password(store)}.")
 
 
-def look_for_cycles_rarely() -> None:
-    """Requests leave next to none, and the search is long where many episodes are out."""
-    gc.set_threshold(CYCLES)
+def reduce_gc_frequency() -> None:
+    """Search for reference cycles less often.
+
+    Requests create almost none, and a search takes long while many episodes are in flight.
+    """
+    gc.set_threshold(GC_THRESHOLD_OBJECTS)
 
 
 @contextmanager
-def ending_in_order() -> Iterator[None]:
-    """Let a server that was told to end return, so that the ledger is closed after it.
-
-    It raises the signal again when it is done, which would end the process at once.
-    """
+def stop_signals(handler: Callable[..., Any]) -> Iterator[None]:
+    """Handle SIGINT and SIGTERM with `handler` inside the block, and as before after it."""
     signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(one, lambda *_: None) for one in signals]
+    before = [signal.signal(number, handler) for number in signals]
     try:
         yield
     finally:
-        for one, handler in zip(signals, before, strict=True):
-            signal.signal(one, handler)
+        for number, previous in zip(signals, before, strict=True):
+            signal.signal(number, previous)
 
 
-@contextmanager
-def extra() -> Iterator[None]:
-    """Imports within that need what is not installed leave with a sentence."""
-    try:
-        yield
-    except ImportError as error:
-        raise typer.BadParameter(str(error)) from None
+def build_server(
+    ledger: "Ledger", *, open: bool, interval: float, shutdown_timeout_s: int
+) -> "uvicorn.Server":
+    """Return a server of the HTTP service.
 
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger to serve.
+    open : bool
+        Accept requests without a token as long as no token exists.
+    interval : float
+        Seconds between two checks for new feedback.
+    shutdown_timeout_s : int
+        Seconds that requests in progress have when the server stops.
 
-def server_of(ledger: "Ledger", *, open: bool, interval: float, grace: int) -> "uvicorn.Server":
-    """A server of the service around a ledger.
-
-    `open` lets it do without tokens as long as there are none. `grace` is how many seconds
-    requests have that are open at the end.
+    Returns
+    -------
+    uvicorn.Server
+        The server, not yet running.
     """
-    with extra():
+    with usage_errors():
         import uvicorn
 
         from belated.online.host import Host
@@ -107,71 +121,82 @@ def server_of(ledger: "Ledger", *, open: bool, interval: float, grace: int) -> "
         create_app(ledger, Host(ledger, interval=interval), Settings(open=open)),
         log_config=None,
         log_level="warning",
-        access_log=False,  # it would tell of ids and subjects
+        access_log=False,  # it would contain ids and subjects
         server_header=False,
-        timeout_graceful_shutdown=grace,
+        timeout_graceful_shutdown=shutdown_timeout_s,
     )
     return uvicorn.Server(config)
 
 
 def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
-    """Refuse to be reached by others while nobody needs a token."""
+    """Exit with a usage error if others could reach a service that needs no token.
+
+    Parameters
+    ----------
+    host : str
+        Address to listen on.
+    store : str
+        Address of the ledger, for the message.
+    local : bool
+        Whether only this machine can reach `host`.
+    ledger : Ledger
+        Ledger with the tokens.
+    """
     if local or any(token.revoked is None for token in ledger.tokens.all()):
         return
     raise typer.BadParameter(
-        f"host is {host}, which others can reach, and there is no token; "
-        f"make one first: {make_token(store)}",
+        f"other machines can reach host {host}, and there is no token; "
+        f"create one first: {format_token_command(store)}",
         param_hint="'--host'",
     )
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there."""
+def open_listener(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on `host` and `port`; exit with a usage error if it fails."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(found[4][:2], family=found[0])
     except OSError as error:
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise typer.BadParameter(
-            f"{host}:{port} cannot be listened at: {why}. With --port 0 it takes one that is free.",
+            f"cannot listen on {host}:{port}: {reason}. Use --port 0 for any free port.",
             param_hint="'--port'",
         ) from None
-    # asyncio leaves this out for a socket that it is handed, and each answer would wait 40 ms
+    # asyncio does not set this on a socket it is given; each response would wait 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
-def address_of(host: str, port: int) -> str:
-    """Where a browser finds it.
+def format_url(host: str, port: int) -> str:
+    """Return the URL of a service on `host` and `port`.
 
-    >>> address_of("::1", 8000)
+    >>> format_url("::1", 8000)
     'http://[::1]:8000'
     """
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def tell(address: str, store: str, *, guarded: bool) -> None:
-    """Say where it is and what to do next."""
-    typer.echo(f"belated serves {hidden(store)} at {address}; stop it with Ctrl-C.")
-    typer.echo(f"Dashboard: {address}/ ; what else it can do: {address}/openapi.json")
-    if guarded:
+def print_start(url: str, store: str, *, has_tokens: bool) -> None:
+    """Print where the service is and how to use it.
+
+    Parameters
+    ----------
+    url : str
+        URL of the service.
+    store : str
+        Address of the ledger.
+    has_tokens : bool
+        Whether requests need a token.
+    """
+    typer.echo(f"belated serves {hide_password(store)} at {url}; stop it with Ctrl-C.")
+    typer.echo(f"Dashboard: {url}/ ; API description: {url}/openapi.json")
+    if has_tokens:
         typer.echo("Every request needs a token: curl -H 'Authorization: Bearer belated_...'")
         return
-    typer.echo("WARNING: there are no tokens, so whoever is on this machine may do anything.")
-    typer.echo(f"Close it with: {make_token(store)}")
+    typer.echo("WARNING: there are no tokens; everyone on this machine has full access.")
+    typer.echo(f"To require tokens: {format_token_command(store)}")
 
 
-def make_token(store: str) -> str:
-    """The command that makes a token for this store."""
-    return f"belated token create --scope admin --store {hidden(store)}"
-
-
-def hidden(store: str) -> str:
-    """An address without its password.
-
-    >>> hidden("postgresql://me:secret@host/belated")
-    'postgresql+psycopg://me:***@host/belated'
-    """
-    from belated.online.store import parse_url
-
-    return str(parse_url(store))
+def format_token_command(store: str) -> str:
+    """Return the command that creates a token for the ledger `store`."""
+    return f"belated token create --scope admin --store {hide_password(store)}"

@@ -1,12 +1,14 @@
-"""`belated show`: one world in words, numbers and a picture."""
+"""`belated show`: describe one world in a table, its optimal policy and a figure."""
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from belated.cli.inputs import sentence
+from belated.cli.support.errors import usage_errors
+from belated.cli.support.output_files import prepare_figure_path
+from belated.cli.support.tables import build_table, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,43 +19,50 @@ if TYPE_CHECKING:
     from belated.mdp.model import MDP
     from belated.mdp.worlds import NamedWorld
 
-STATES = 20
-"""States of a policy that are still read."""
+MAX_POLICY_STATES: Final = 20
+"""Maximum number of states of a policy that is printed as a table."""
 
-CELLS = 400
-"""Cells of a grid that are still read."""
+MAX_GRID_CELLS: Final = 400
+"""Maximum number of cells of a grid whose policy is printed."""
 
-PARTS = 24
-"""Stretches of steps of a policy that are still read."""
+MAX_POLICY_COLUMNS: Final = 24
+"""Maximum number of columns, which are ranges of steps, of a policy that is printed."""
 
-SIGNS = {"left": "←", "right": "→", "up": "↑", "down": "↓"}
+ARROWS: Final = {"left": "←", "right": "→", "up": "↑", "down": "↓"}
 
 
 def show(
-    world: Annotated[str, typer.Argument(help="The world, such as chain-5; see `belated worlds`.")],
+    world: Annotated[
+        str, typer.Argument(help="Name of the world, such as chain-5; see `belated worlds`.")
+    ],
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw it, if it is small, as PDF and PNG.", dir_okay=False),
+        typer.Option(help="Draw a small world to this file, as PDF and PNG.", dir_okay=False),
     ] = None,
 ) -> None:
-    """Show a world: its size, where it starts, its best value and policy, and a picture."""
-    from belated.cli.tables import show as print_table
+    """Describe one world and its optimal policy.
+
+    Example: belated show riverswim-6 --plot riverswim.pdf
+    """
     from belated.mdp.worlds import parse_name
 
-    with sentence("WORLD"):
+    with usage_errors("WORLD"):
         named = parse_name(world)
-        made = named.build()
+        mdp = named.build()
     if plot is not None:
-        plot = check_plot(plot, named, made)
-    typer.echo(heading(named))
-    print_table(facts(named, made))
-    tell_policy(named, made)
-    if plot is not None:
-        from belated.figures.worlds import draw_world
+        from belated.figures.worlds import check_drawable, draw_world
 
-        with sentence("--plot"):
+        with usage_errors("--plot"):
+            check_drawable(mdp, named.layout)
+        plot = prepare_figure_path("plot", plot)
+    pattern, description = named.family.pattern, named.family.description
+    typer.echo(f"{named.name}{'' if pattern == named.name else f' ({pattern})'}: {description}")
+    print_table(build_fact_table(named, mdp))
+    print_policy(named, mdp)
+    if plot is not None:
+        with usage_errors("--plot"):
             files = draw_world(
-                made,
+                mdp,
                 plot,
                 title=named.name,
                 command=shlex.join(["belated", "show", named.name, "--plot", str(plot)]),
@@ -64,27 +73,8 @@ def show(
             typer.echo(file)
 
 
-def check_plot(path: Path, named: "NamedWorld", world: "MDP") -> Path:
-    """The path without a suffix, or a sentence about why there will be no picture."""
-    from belated.figures.worlds import check_drawable
-
-    with sentence("--plot"):
-        check_drawable(world, named.layout)
-        if path.suffix not in ("", ".pdf", ".png"):
-            raise ValueError(f"plot is {str(path)!r}; it must end in .pdf or .png, or in neither.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-    return path.with_suffix("")
-
-
-def heading(named: "NamedWorld") -> str:
-    """What it is, in a line or two."""
-    pattern = named.family.pattern
-    suffix = "" if pattern == named.name else f" ({pattern})"
-    return f"{named.name}{suffix}: {named.family.description}"
-
-
-def facts(named: "NamedWorld", world: "MDP") -> "Table":
-    """One row for each thing there is to say."""
+def build_fact_table(named: "NamedWorld", world: "MDP") -> "Table":
+    """Return a table of names and values that describe `world`, which is the world `named`."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -92,70 +82,81 @@ def facts(named: "NamedWorld", world: "MDP") -> "Table":
     from belated.exact.values import optimal_value
     from belated.mdp.html import summary
 
-    found = {**summary(world), "V*": f"{optimal_value(world):.6g}", "source": named.family.source}
+    facts = {**summary(world), "V*": f"{optimal_value(world):.6g}", "source": named.family.source}
     if named.family.action_names:
-        found["actions"] = ", ".join(
-            f"{a} {name}" for a, name in enumerate(named.family.action_names)
-        )
+        facts["actions"] = ", ".join(f"{a} {name}" for a, name in enumerate(named.family.action_names))
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
-    for name, value in found.items():
+    for name, value in facts.items():
         table.add_row(name, Text(value))
     return table
 
 
-def tell_policy(named: "NamedWorld", world: "MDP") -> None:
-    """Print the optimal policy, or why not."""
-    from belated.cli.tables import show as print_table
-    from belated.exact.values import optimal_actions
+def print_policy(named: "NamedWorld", world: "MDP") -> None:
+    """Print the optimal policy of `world`, which is the world `named`, if it is small enough."""
+    from belated.exact.best import optimal_actions
 
     S, H = world.shape.states, world.shape.horizon
-    most = CELLS if isinstance(named.layout, tuple) else STATES
-    best = None if most < S else optimal_actions(world)
-    if best is not None and isinstance(named.layout, tuple):
-        typer.echo("Optimal first actions (· where all are as good):\n")
+    max_states = MAX_GRID_CELLS if isinstance(named.layout, tuple) else MAX_POLICY_STATES
+    optimal = optimal_actions(world) if max_states >= S else None
+    if optimal is not None and isinstance(named.layout, tuple):
+        typer.echo("Optimal first actions (· where all are equally good):\n")
         columns = named.layout[1]
-        signs = [sign(best[0, s], named.family.action_names) for s in range(S)]
+        symbols = [action_symbol(optimal[0, s], named.family.action_names) for s in range(S)]
         for first in range(0, S, columns):
-            typer.echo(f"  {' '.join(signs[first : first + columns])}")
-    elif best is not None and len(stretches(best)) <= PARTS:
-        typer.echo("Optimal actions by step (· where all are as good):")
-        print_table(policy_table(best, named.family.action_names))
+            typer.echo(f"  {' '.join(symbols[first : first + columns])}")
+    elif optimal is not None and len(step_ranges(optimal)) <= MAX_POLICY_COLUMNS:
+        typer.echo("Optimal actions by step (· where all are equally good):")
+        print_table(build_policy_table(optimal, named.family.action_names))
     else:
-        typer.echo(f"The optimal policy is too big to print: {S} states, {H} steps.")
+        typer.echo(f"The optimal policy is too large to print: {S} states, {H} steps.")
 
 
-def stretches(best: "Bools") -> list[tuple[int, int]]:
-    """Steps over which the optimal actions stay the same, first and last.
+def step_ranges(optimal: "Bools") -> list[tuple[int, int]]:
+    """Return the ranges of steps, first and last, over which `optimal` (H, S, A) stays the same.
 
     >>> import numpy as np
-    >>> stretches(np.array([[[True, False]], [[True, False]], [[True, True]]]))
+    >>> step_ranges(np.array([[[True, False]], [[True, False]], [[True, True]]]))
     [(0, 1), (2, 2)]
     """
-    changes = [h for h in range(1, len(best)) if (best[h] != best[h - 1]).any()]
-    begins = [0, *changes]
-    return list(zip(begins, [h - 1 for h in (*changes, len(best))], strict=True))
+    changes = [h for h in range(1, len(optimal)) if (optimal[h] != optimal[h - 1]).any()]
+    return list(zip([0, *changes], [h - 1 for h in (*changes, len(optimal))], strict=True))
 
 
-def policy_table(best: "Bools", actions: "Sequence[str]") -> "Table":
-    """A row for each state, a column for each stretch of steps."""
-    from belated.cli.tables import numbers
+def build_policy_table(optimal: "Bools", actions: "Sequence[str]") -> "Table":
+    """Return a policy as a table, with a row for each state and a column for each range of steps.
 
-    parts = stretches(best)
-    titles = [f"{a + 1}" if a == b else f"{a + 1}-{b + 1}" for a, b in parts]
-    table = numbers("State", titles)
-    for s in range(best.shape[1]):
-        table.add_row(str(s), *(sign(best[first, s], actions) for first, _ in parts))
+    Parameters
+    ----------
+    optimal : array of bool, shape (H, S, A)
+        Whether an action is optimal.
+    actions : sequence of str
+        Names of the actions; empty if they have none.
+
+    Returns
+    -------
+    Table
+        The table.
+    """
+    ranges = step_ranges(optimal)
+    titles = [f"{a + 1}" if a == b else f"{a + 1}-{b + 1}" for a, b in ranges]
+    table = build_table(["State"], titles)
+    for s in range(optimal.shape[1]):
+        table.add_row(str(s), *(action_symbol(optimal[h, s], actions) for h, _ in ranges))
     return table
 
 
-def sign(best: "Bools", actions: "Sequence[str]") -> str:
-    """The first of the best actions in a letter or two.
+def action_symbol(optimal: "Bools", actions: "Sequence[str]") -> str:
+    """Return an arrow or the number of the first action that is `optimal`, or · if all are.
+
+    `actions` are the names of the actions; empty if they have none.
 
     >>> import numpy as np
-    >>> sign(np.array([False, True]), ("left", "right")), sign(np.array([True, True]), ())
-    ('→', '·')
+    >>> action_symbol(np.array([False, True]), ("left", "right"))
+    '→'
+    >>> action_symbol(np.array([True, True]), ())
+    '·'
     """
-    a = int(best.argmax())
-    if best.size > 1 and best.all():
+    a = int(optimal.argmax())
+    if optimal.size > 1 and optimal.all():
         return "·"
-    return SIGNS.get(actions[a], str(a)) if actions else str(a)
+    return ARROWS.get(actions[a], str(a)) if actions else str(a)

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from belated.cli.support.errors import exit_with_message
+from belated.cli.support.options import SchedulerOption, ThreadsOption
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,23 +21,23 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    study: Annotated[Path, typer.Argument(help="A TOML file, see docs/studies.md.")],
+    study: Annotated[Path, typer.Argument(help="Study file (TOML); see docs/studies.md.")],
     out: Annotated[
-        Path | None, typer.Option(help="The folder for results; by default results/NAME.")
+        Path | None,
+        typer.Option(help="Folder for the results; by default results/NAME, the study's name."),
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="Runs at a time.", min=1)] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="'local:N' for N processes, or the address of a Dask scheduler."),
-    ] = None,
+    threads: ThreadsOption = None,
+    scheduler: SchedulerOption = None,
 ) -> None:
-    """Run a study: every world, base, delay, updater and seed of a TOML file.
+    """Run all settings and seeds of a study file.
 
-    Stop it, or lose the machine, and give the same command again: it goes on where it was. The
-    results are plain Parquet files; `belated.results(FOLDER)` reads them, `belated figures FOLDER`
-    draws them.
+    The settings are all combinations of the study's worlds, bases, delays and updaters. An
+    interrupted sweep resumes when the same command is given again. Results are stored as Parquet
+    files; `belated.results(FOLDER)` reads them in Python, and `belated figures FOLDER` draws them.
+
+    Example: belated sweep studies/late-rewards.toml
     """
-    from belated.cli.tables import show
+    from belated.cli.support.tables import print_table
     from belated.sweep.results import Results
     from belated.sweep.store import Store, write_atomically
     from belated.sweep.study import read_study
@@ -43,50 +46,72 @@ def sweep(
         plan = read_study(study)
         cells = plan.cells()
     except ValueError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+        exit_with_message(str(error), 2)
     store = Store(out or Path("results") / plan.name)
     facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
     write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    result = play(cells, store, threads=threads, scheduler=scheduler)
-    show(summary(Results(store.folder)))
-    typer.echo(f"{result.computed} cells played, {result.skipped} kept from before: {store.folder}")
+    outcome = run_cells(cells, store, threads=threads, scheduler=scheduler)
+    print_table(build_summary_table(Results(store.folder)))
+    typer.echo(f"{format_outcome(outcome)}: {store.folder}")
 
 
-def play(
+def run_cells(
     cells: "Sequence[Cell]", store: "Store", *, threads: int | None, scheduler: str | None
 ) -> "SweepResult":
-    """Play a sweep from the command line: sentences and exit codes instead of tracebacks."""
+    """Run a sweep; errors and Ctrl-C end the process with a message and an exit code.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Cells to run.
+    store : Store
+        Folder of the results; finished cells in it are not run again.
+    threads : int or None
+        Number of runs at the same time; None for the number of processors.
+    scheduler : str or None
+        "local:N" or the address of a Dask scheduler; None for threads.
+
+    Returns
+    -------
+    SweepResult
+        Numbers of cells that were run and that were already finished.
+    """
     import errno
 
-    from belated.sweep.sweep import sweep as play_cells
+    from belated.sweep.sweep import sweep as run_sweep
 
     try:
-        return play_cells(cells, store, threads=threads, scheduler=scheduler)
+        return run_sweep(cells, store, threads=threads, scheduler=scheduler)
     except KeyboardInterrupt:
         done = sum(store.is_finished(cell) for cell in cells)
-        typer.echo(
-            f"Stopped: {done} of {len(cells)} cells are finished and kept in {store.folder}; "
-            "the same command goes on from there.",
-            err=True,
+        exit_with_message(
+            f"Interrupted: {done} of {len(cells)} cells are finished and stored in "
+            f"{store.folder}; give the same command again to resume.",
+            130,
         )
-        raise typer.Exit(130) from None
     except ValueError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+        exit_with_message(str(error), 2)
     except OSError as error:
         full = error.errno == errno.ENOSPC or "No space left" in str(error)
-        what = f"The disk of {store.folder} is full" if full else f"{error}"
-        typer.echo(f"{what}. What was finished is kept; the same command goes on.", err=True)
-        raise typer.Exit(1) from None
+        cause = f"The disk of {store.folder} is full" if full else f"{error}"
+        exit_with_message(
+            f"{cause}. Finished cells are stored; give the same command again to resume."
+        )
 
 
-def summary(results: "Results") -> "Table":
-    """One row for each setting."""
-    from belated.cli.tables import numbers
+def format_outcome(outcome: "SweepResult") -> str:
+    """Return the numbers of cells in `outcome` as text."""
+    return f"{outcome.computed} cells run, {outcome.skipped} already finished"
 
-    titles = ("Seeds", "Mean final regret", "Central 95% of runs", "Mean updates", "Optimism held")
-    table = numbers("Setting", titles)
+
+def build_summary_table(results: "Results") -> "Table":
+    """Return a table with one row for each setting in `results`."""
+    from belated.cli.support.tables import build_table
+
+    table = build_table(
+        ["Setting"],
+        ("Seeds", "Mean final regret", "Central 95% of runs", "Mean updates", "Optimism held"),
+    )
     rows = results.sql(
         """
         SELECT setting, count(*) AS seeds, avg(total_regret) AS mean,

@@ -1,23 +1,15 @@
-"""`belated token`: who may use the service."""
+"""`belated token`: create, list and revoke the tokens of the service."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from belated.cli.failures import failing, refusing
-from belated.cli.inputs import sentence
-
-if TYPE_CHECKING:
-    from belated.online.ledger import Ledger
+from belated.cli.support.errors import database_errors, usage_errors
+from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
 token = typer.Typer(
-    name="token", help="Make, list and revoke the tokens of a service.", no_args_is_help=True
+    name="token", help="Create, list and revoke the tokens of a service.", no_args_is_help=True
 )
-
-Store = Annotated[
-    str, typer.Option(help="The ledger: sqlite:///belated.db, or postgresql://user@host/database.")
-]
-DEFAULT = "sqlite:///belated.db"
 
 
 @token.command()
@@ -25,82 +17,71 @@ def create(
     scope: Annotated[
         str,
         typer.Option(
-            help="What it is good for, with commas: read, decide, feedback, correct, withdraw, "
-            "export, metrics; admin is all of them and more."
+            help="Permissions, separated by commas: read, decide, feedback, correct, withdraw, "
+            "export, metrics; admin has all of them and more."
         ),
     ],
     problem: Annotated[
-        str | None, typer.Option(help="The only problem it is good for; all if left out.")
+        str | None, typer.Option(help="Restrict the token to this problem; by default all.")
     ] = None,
-    store: Store = DEFAULT,
+    store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Make a token. It is shown once; what is kept cannot be turned back into it."""
+    """Create a token and print it once; only a hash of it is stored.
+
+    Example: belated token create --scope decide,feedback --problem clinic
+    """
     from belated.service.auth import check_scopes, mint
 
-    with sentence("--scope"):
+    with usage_errors("--scope"):
         scopes = check_scopes(scope)
-    with open_ledger(store) as ledger, failing():
-        with sentence("--problem"):
+    with open_ledger(store) as ledger, database_errors():
+        with usage_errors("--problem"):
             found = None if problem is None else ledger.problem(problem)
             if problem is not None and found is None:
                 raise ValueError(f"There is no problem {problem!r}.")
-        made = mint()
+        created = mint()
         ledger.tokens.add(
-            made.id, made.hash, scopes=scopes, problem=None if found is None else found.id
+            created.id, created.hash, scopes=scopes, problem=None if found is None else found.id
         )
         if not ledger.problems():
-            from belated.cli.serve import hidden
-
-            words = f"{hidden(store)} holds no problem yet; is it the store that is served?"
-            typer.echo(f"Note: {words}", err=True)
-    typer.echo(f"Token {made.id}, for {', '.join(scopes)}; it is not shown again:", err=True)
-    typer.echo(made.text)
+            text = f"{hide_password(store)} has no problem yet; check that it is the served store."
+            typer.echo(f"Note: {text}", err=True)
+    typer.echo(f"Token {created.id} for {', '.join(scopes)}; it is shown only once:", err=True)
+    typer.echo(created.text)
 
 
 @token.command("list")
-def list_tokens(store: Store = DEFAULT) -> None:
-    """List the tokens, but for their secrets."""
-    from rich import box
-    from rich.table import Table
+def list_tokens(store: StoreOption = DEFAULT_STORE) -> None:
+    """List the tokens, without their secrets."""
+    from belated.cli.support.tables import build_table, print_table
 
-    from belated.cli.tables import show
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for title in ("Token", "Scopes", "Problem", "Created", "Revoked"):
-        table.add_column(title)
-    with open_ledger(store) as ledger, failing():
+    table = build_table(("Token", "Scopes", "Problem", "Created", "Revoked"))
+    with open_ledger(store) as ledger, database_errors():
         names = {problem.id: problem.name for problem in ledger.problems()}
-        for one in ledger.tokens.all():
-            name = "all" if one.problem is None else names[one.problem]
-            revoked = "" if one.revoked is None else day(one.revoked)
-            table.add_row(one.id, ", ".join(one.scopes), name, day(one.created), revoked)
-    show(table)
+        for entry in ledger.tokens.all():
+            name = "all" if entry.problem is None else names[entry.problem]
+            revoked = "" if entry.revoked is None else format_time(entry.revoked)
+            created = format_time(entry.created)
+            table.add_row(entry.id, ", ".join(entry.scopes), name, created, revoked)
+    print_table(table)
 
 
 @token.command()
 def revoke(
-    token: Annotated[str, typer.Argument(help="Its id, as `belated token list` shows it.")],
-    store: Store = DEFAULT,
+    token: Annotated[str, typer.Argument(help="Id of the token, see `belated token list`.")],
+    store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Make a token good for nothing, within a second."""
-    with open_ledger(store) as ledger, failing(), sentence("TOKEN"):
+    """Revoke a token; a running service rejects it within a second."""
+    with open_ledger(store) as ledger, database_errors(), usage_errors("TOKEN"):
         if not ledger.tokens.revoke(token):
-            raise ValueError(f"There is no token {token[:12]!r} that is good for anything.")
+            raise ValueError(f"There is no token {token[:12]!r}, or it is already revoked.")
     typer.echo(f"Token {token} is revoked.")
 
 
-def open_ledger(store: str) -> "Ledger":
-    """The ledger at an address, or a sentence about why not."""
-    with refusing():
-        from belated.online.ledger import Ledger
-    with failing(), refusing("--store"):
-        return Ledger.open(store)
+def format_time(microseconds: int) -> str:
+    """Return the time `microseconds` after 1970 (UTC) to the minute.
 
-
-def day(microseconds: int) -> str:
-    """A time as people read it.
-
-    >>> day(0)
+    >>> format_time(0)
     '1970-01-01 00:00'
     """
     from datetime import UTC, datetime

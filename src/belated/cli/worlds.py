@@ -1,53 +1,42 @@
-"""`belated worlds`: the worlds that have names."""
+"""`belated worlds`: list the named worlds."""
 
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.table import Table
-
     from belated.mdp.worlds import NamedWorld
 
 
 def worlds() -> None:
-    """List the worlds that have names, one of each kind.
+    """List the named worlds, with one example of each kind.
 
-    S states, A actions, H steps; V* is the value of the best policy, and successors are the states
-    that may follow a state and an action: all of them, and the most there are in one place.
+    S is the number of states, A of actions, H of steps. V* is the value of the optimal policy.
+    Successors counts the possible transitions; Most is the largest number of successors of one
+    state and action.
     """
-    from belated.cli.tables import show
-    from belated.mdp.worlds import WORLD_FAMILIES, example_worlds
-
-    show(table(example_worlds()))
-    patterns = [family.pattern for family in WORLD_FAMILIES if family.pattern != family.example]
-    typer.echo(f"Other sizes are named alike: {', '.join(patterns)}.")
-    typer.echo("`belated show NAME` tells more about one of them.")
-
-
-def table(named: "Sequence[NamedWorld]") -> "Table":
-    """One row for each world; one that needs an extra says which."""
     from rich.text import Text
 
-    from belated.cli.tables import numbers
-    from belated.mdp.worlds import MissingExtraError
+    from belated.cli.support.tables import build_table, print_table
+    from belated.mdp.worlds import WORLD_FAMILIES, MissingExtraError, example_worlds
 
-    rows = numbers("World", ("S", "A", "H", "V*", "Successors", "Most"))
-    rows.add_column("From")
-    for one in named:
-        source = one.family.source
+    table = build_table(["World"], ("S", "A", "H", "V*", "Successors", "Most"))
+    table.add_column("Source")
+    for named in example_worlds():
+        source = named.family.source
         try:
-            found = row(one)
+            numbers = format_numbers(named)
         except MissingExtraError as error:
-            found, source = ["-"] * 6, f"{source}; needs {error.install_command}"
-        rows.add_row(one.name, *found, Text(source))  # as text: brackets are no markup
-    return rows
+            numbers, source = ["-"] * 6, f"{source}; needs {error.install_command}"
+        table.add_row(named.name, *numbers, Text(source))  # Text: brackets are not markup
+    print_table(table)
+    patterns = [family.pattern for family in WORLD_FAMILIES if family.pattern != family.example]
+    typer.echo(f"Names of other sizes: {', '.join(patterns)}.")
+    typer.echo("`belated show NAME` describes one world.")
 
 
-def row(named: "NamedWorld") -> list[str]:
-    """The numbers of a world."""
+def format_numbers(named: "NamedWorld") -> list[str]:
+    """Return the numbers of the world `named` as cells of the table, from S to Most."""
     import numpy as np
 
     from belated.exact.values import optimal_value

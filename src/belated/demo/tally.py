@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from belated.simulation.progress import clock_face
+from belated.progress import format_duration
 
 LATELY: Final = 200
 """How many patients the live line averages over."""
@@ -55,7 +55,7 @@ class Tally:
         version = status["serving"]["version"]
         cells = (self.opened, self.back, status["missing"], self.twice, self.never, version)
         lately = mean(self.totals[-LATELY:])
-        return _set(clock_face(seconds), *cells, f"{lately:.2f} of {self.best:.2f}")
+        return _set(format_duration(seconds), *cells, f"{lately:.2f} of {self.best:.2f}")
 
     def summary(self, pending: int) -> str:
         """How it went, in two lines; `pending` is what the service says."""

@@ -10,8 +10,8 @@ from belated.exact.values import optimal_table, policy_table
 from belated.gym.delayed import DelayedFeedback
 from belated.learner.learner import Learner
 from belated.mdp.model import MDP
+from belated.progress import Progress
 from belated.randomness import EXPLORE, check_seed, uniform
-from belated.simulation.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)

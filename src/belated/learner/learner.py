@@ -28,7 +28,7 @@ from belated.learner.feedback import (
 )
 from belated.learner.instance import Instance
 from belated.learner.plan import Planner
-from belated.learner.problem import LearnerKeywords, LearnerOptions, LearningProblem, accepts
+from belated.learner.problem import LearningProblem
 from belated.learner.snapshot import (
     restore_problem,
     restore_state,
@@ -37,6 +37,7 @@ from belated.learner.snapshot import (
 )
 from belated.learner.status import Status, status_of
 from belated.learner.updaters.updater import EpochStart, Updater
+from belated.options import LearnerKeywords, LearnerOptions, accepts
 
 F = TypeVar("F", Episode, Step)
 

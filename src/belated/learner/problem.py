@@ -1,19 +1,13 @@
-"""Learning problems: everything a learner is given before the first episode.
+"""Learning problems: everything a learner is given before the first episode."""
 
-The options that users may set are declared once, in `LearnerOptions`. `Learner`, `simulate`, cells,
-studies, the command line and the service derive theirs from it.
-"""
-
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypedDict, TypeVar, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_choice, check_integer
+from belated.arguments import check_integer
 from belated.episode import Floats, Shape
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import BackupRule, BaseAlgorithm
@@ -22,107 +16,12 @@ from belated.learner.rewards import (
     KNOWN,
     MEAN,
     SAMPLE,
-    RewardBonus,
     RewardEstimator,
     optimistic_estimator,
 )
 from belated.learner.updaters.updater import Updater
+from belated.options import LearnerOptions
 from belated.randomness import check_seed
-
-Stages = Literal["each", "pooled"]
-Planning = Literal["incremental", "full"]
-Late = Literal["everything", "rewards"]
-
-Callee = TypeVar("Callee", bound=Callable[..., Any])
-
-
-class LearnerKeywords(TypedDict, total=False):
-    """Types of the options that functions accept as keyword arguments, see `LearnerOptions`."""
-
-    stages: Stages
-    late: Late
-    reward_bonus: RewardBonus
-    planning: Planning
-
-
-@dataclass(frozen=True, kw_only=True)
-class LearnerOptions:
-    """Options of a learner, each with a default.
-
-    Parameters
-    ----------
-    stages : {"each", "pooled"}
-        Count each step separately, or pool the counts of all steps, where a world is the same at
-        every step.
-    late : {"everything", "rewards"}
-        What arrives late. With "rewards", `observe_path` reports an episode at its end and
-        `observe_rewards` its rewards. The updater then decides when the estimated rewards change;
-        transitions are used at once.
-    reward_bonus : str
-        Bonus of unknown rewards, see `belated.learner.rewards`.
-    planning : {"incremental", "full"}
-        Plan only what changed, or everything; the results are identical.
-    """
-
-    stages: Stages = field(
-        default="each", metadata={"help": "Count each step separately, or pooled."}
-    )
-    late: Late = field(
-        default="everything", metadata={"help": "What arrives late: everything, or rewards."}
-    )
-    reward_bonus: RewardBonus = field(
-        default="hoeffding", metadata={"help": "Bonus of unknown rewards."}
-    )
-    planning: Planning = field(
-        default="incremental", metadata={"help": "Plan what changed (incremental), or all (full)."}
-    )
-
-    def __post_init__(self) -> None:
-        for name, choices in option_choices(type(self)).items():
-            check_choice(name, getattr(self, name), choices)
-
-    @property
-    def late_rewards(self) -> bool:
-        """Whether only rewards are late, and a path is known when it has been played."""
-        return self.late == "rewards"
-
-
-def option_choices(options: type[LearnerOptions]) -> dict[str, tuple[str, ...]]:
-    """Return the allowed values of each choice declared by the dataclass `options`, by name."""
-    return {
-        option.name: get_args(option.type)
-        for option in fields(options)
-        if "help" in option.metadata
-    }
-
-
-def accepts(options: type[LearnerOptions]) -> Callable[[Callee], Callee]:
-    """Return a decorator that lists the fields of `options` in the signature of a function.
-
-    The function takes them as `**keywords`; `help` and notebooks then show every option.
-    """
-
-    def decorate(function: Callee) -> Callee:
-        signature = inspect.signature(function)
-        named = [
-            parameter
-            for parameter in signature.parameters.values()
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-        ]
-        added = [
-            inspect.Parameter(
-                option.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=option.default,
-                annotation=option.type,
-            )
-            for option in fields(options)
-            if "help" in option.metadata
-        ]
-        function.__signature__ = signature.replace(parameters=[*named, *added])  # type: ignore[attr-defined]
-        return function
-
-    return decorate
 
 
 class PlannerAlgorithm(BaseAlgorithm):

@@ -16,25 +16,18 @@ Sums are integers in units of 2**-32, so that they do not depend on the order of
 """
 
 import math
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Shape
+from belated.options import RewardBonus
 from belated.randomness import POSTERIOR_REWARD, gamma
 from belated.worklist import END, Worklist, put, take
 
-RewardBonus = Literal["hoeffding", "paper", "jaksch", "filippi", "bernstein", "ubev"]
-BONUSES: Final[tuple[RewardBonus, ...]] = (
-    "hoeffding",
-    "paper",
-    "jaksch",
-    "filippi",
-    "bernstein",
-    "ubev",
-)
+BONUSES: Final[tuple[RewardBonus, ...]] = get_args(RewardBonus)
 
 UNIT: Final = 2.0**32
 """Value of a reward of 1 in the units of the sums."""

@@ -10,10 +10,11 @@ from belated.episode import Shape
 from belated.learner.bases import BASES
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.plan import Planner
-from belated.learner.problem import LearnerOptions, LearningProblem
+from belated.learner.problem import LearningProblem
 from belated.learner.state import LearnerState, empty_state
 from belated.learner.updaters import UPDATERS
 from belated.learner.updaters.updater import Updater
+from belated.options import LearnerOptions, option_values
 from belated.worklist import Worklist, members, put_members
 
 FORMAT: Final = 4
@@ -25,7 +26,6 @@ SCRATCH: Final = ("changed", "scratch")
 
 def snapshot_problem(problem: LearningProblem) -> dict[str, Any]:
     """Return `problem` as plain arrays and numbers; parts that are not built in as names only."""
-    options = {name: getattr(problem, name) for name in LearnerOptions.__dataclass_fields__}
     return {
         "format": FORMAT,
         "shape": [problem.shape.states, problem.shape.actions, problem.shape.horizon],
@@ -34,7 +34,7 @@ def snapshot_problem(problem: LearningProblem) -> dict[str, Any]:
         "rewards": None if problem.rewards is None else problem.rewards.copy(),
         "episodes": problem.episodes,
         "seed": problem.seed,
-        "options": options,
+        "options": option_values(problem, LearnerOptions),
     }
 
 

@@ -1,7 +1,7 @@
-"""Intervals and straight lines for quantities that share their seeds.
+"""Bootstrap intervals and straight lines for quantities that share their seeds.
 
 A table has one row for each seed and one column for each quantity. Seeds are resampled as whole
-rows, so whatever is computed from several columns is paired.
+rows, so everything computed from several columns is paired.
 """
 
 import math
@@ -15,14 +15,17 @@ from scipy import special
 from belated.episode import Floats
 
 RESAMPLES: Final = 10_000
-LEVEL: Final = 0.95
+"""Number of bootstrap resamples."""
 
-FEWEST: Final = 5
-"""Seeds below which an interval says little: that of three seeds covers three times in four."""
+CONFIDENCE: Final = 0.95
+"""Confidence level of the intervals."""
+
+MIN_SEEDS: Final = 5
+"""Minimum number of seeds of an interval; with three seeds, it covers only three times in four."""
 
 
 class Interval(NamedTuple):
-    """An estimate, and where it lies with 95% confidence.
+    """Estimate with its 95 % confidence interval.
 
     >>> str(Interval(1.5, -0.25, 3))
     '1.5 [-0.25, 3]'
@@ -33,104 +36,139 @@ class Interval(NamedTuple):
     high: float
 
     @property
-    def above(self) -> bool:
-        """Whether it is positive beyond doubt."""
+    def is_positive(self) -> bool:
+        """Whether the whole interval is above zero."""
         return self.low > 0
 
     @property
-    def below(self) -> bool:
-        """Whether it is negative beyond doubt."""
+    def is_negative(self) -> bool:
+        """Whether the whole interval is below zero."""
         return self.high < 0
 
     def __str__(self) -> str:
         return f"{self.estimate:.4g} [{self.low:.4g}, {self.high:.4g}]"
 
 
-class Line(NamedTuple):
-    """The straight line of least squares."""
-
-    slope: float
-    intercept: float
-    r2: float  # nan if all values are the same
-
-
 @lru_cache(maxsize=8)
-def shares(seeds: int) -> Floats:
-    """(RESAMPLES, seeds) how much of each resample every seed is; always the same numbers."""
-    if seeds < FEWEST:
-        raise ValueError(f"seeds is {seeds}; an interval needs at least {FEWEST}.")
+def resample_weights(seeds: int) -> Floats:
+    """Return the weight of each of `seeds` seeds in each resample, (RESAMPLES, seeds).
+
+    The weights of a resample add up to 1. They are the same in every call.
+    """
+    if seeds < MIN_SEEDS:
+        raise ValueError(f"An interval needs at least {MIN_SEEDS} seeds, got {seeds}.")
     rng = np.random.default_rng((1, seeds))
-    drawn = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=RESAMPLES) / seeds
-    drawn.flags.writeable = False
-    return drawn
+    weights = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=RESAMPLES) / seeds
+    weights.flags.writeable = False
+    return weights
 
 
-def resampled(table: Floats) -> Floats:
-    """The column means of each resample of the rows, (RESAMPLES, columns)."""
-    return shares(table.shape[0]) @ table
+def resample_means(table: Floats) -> Floats:
+    """Return the column means of `table` in each resample of its rows, (RESAMPLES, columns)."""
+    return resample_weights(table.shape[0]) @ table
 
 
-def tail(seeds: int) -> float:
-    """How much of the resamples to cut at either end.
+def tail_probability(seeds: int) -> float:
+    """Return the share of resamples to cut at either end for an interval of `seeds` seeds.
 
     Percentiles of the bootstrap are too narrow for few seeds; this widens them so that for
     normal data they agree with Student's interval (Hesterberg 2015, "expanded percentiles").
 
-    >>> round(tail(10_000), 4), round(tail(30), 4), round(tail(5), 4)
-    (0.025, 0.0188, 0.001)
+    >>> [round(tail_probability(seeds), 4) for seeds in (10_000, 30, 5)]
+    [0.025, 0.0188, 0.001]
     """
-    student = float(special.stdtrit(seeds - 1, (1 + LEVEL) / 2))
+    student = float(special.stdtrit(seeds - 1, (1 + CONFIDENCE) / 2))
     return float(special.ndtr(-math.sqrt(seeds / (seeds - 1)) * student))
 
 
-def interval(estimate: float, draws: Floats, seeds: int) -> Interval:
-    """The interval of a statistic, given its values in the resamples of so many seeds."""
-    cut = tail(seeds)
+def bootstrap_interval(estimate: float, draws: Floats, seeds: int) -> Interval:
+    """Return the interval of a statistic.
+
+    Parameters
+    ----------
+    estimate : float
+        Value of the statistic.
+    draws : array, shape (RESAMPLES,)
+        Its value in each resample.
+    seeds : int
+        Number of seeds that were resampled.
+
+    Returns
+    -------
+    Interval
+        The estimate with its interval.
+    """
+    cut = tail_probability(seeds)
     low, high = np.quantile(draws, [cut, 1 - cut])
     return Interval(float(estimate), float(low), float(high))
 
 
 def mean_interval(values: Floats) -> Interval:
-    """Of the mean of one value for each seed, such as a paired difference."""
-    return interval(values.mean(), resampled(values), values.size)
+    """Return the interval of the mean of `values`, one for each seed."""
+    return bootstrap_interval(values.mean(), resample_means(values), values.size)
 
 
-def excess(values: Floats, reference: Floats) -> Interval:
-    """Of mean(values) / mean(reference) - 1; the reference is positive for every seed."""
-    draws = resampled(np.column_stack([values, reference]))
+def relative_difference(values: Floats, reference: Floats) -> Interval:
+    """Return the interval of mean(`values`) / mean(`reference`) - 1; all references are > 0."""
+    draws = resample_means(np.column_stack([values, reference]))
     estimate = values.mean() / reference.mean() - 1
-    return interval(estimate, draws[:, 0] / draws[:, 1] - 1, values.size)
+    return bootstrap_interval(estimate, draws[:, 0] / draws[:, 1] - 1, values.size)
 
 
-def line(x: ArrayLike, y: ArrayLike) -> Line:
-    """Fit y = intercept + slope x.
+def is_decreasing(values: Floats, draws: Floats, seeds: int) -> bool:
+    """Return whether three values decrease significantly.
 
-    >>> line([0, 1, 2], [1, 3, 5])
-    Line(slope=2.0, intercept=1.0, r2=1.0)
+    Parameters
+    ----------
+    values : array, shape (3,)
+        The values.
+    draws : array, shape (RESAMPLES, 3)
+        The values in each resample.
+    seeds : int
+        Number of seeds that were resampled.
+
+    Returns
+    -------
+    bool
+        True if the first value is above the last one beyond the interval, and no value is above
+        its predecessor beyond the interval.
+    """
+    total, first, second = (
+        bootstrap_interval(values[i] - values[j], draws[:, i] - draws[:, j], seeds)
+        for i, j in ((0, 2), (0, 1), (1, 2))
+    )
+    return total.is_positive and not first.is_negative and not second.is_negative
+
+
+def r_squared(x: ArrayLike, y: ArrayLike) -> float:
+    """Return R² of the line of least squares through (`x`, `y`); nan if all `y` are equal.
+
+    >>> r_squared([0, 1, 2], [1, 3, 5])
+    1.0
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
-    slope = float(y @ slope_of(x))
+    slope = float(y @ slope_weights(x))
     intercept = float(y.mean() - slope * x.mean())
     total = float(((y - y.mean()) ** 2).sum())
-    left = float(((y - intercept - slope * x) ** 2).sum())
-    return Line(slope, intercept, 1 - left / total if total > 0 else math.nan)
+    residual = float(((y - intercept - slope * x) ** 2).sum())
+    return 1 - residual / total if total > 0 else math.nan
 
 
-def slope_of(x: ArrayLike) -> Floats:
-    """w such that y @ w is the slope of the line through (x, y)."""
+def slope_weights(x: ArrayLike) -> Floats:
+    """Return w such that y @ w is the slope of the line through the points (`x`, y)."""
     x = np.asarray(x, float)
     if np.unique(x).size < 2:
-        raise ValueError(f"x is {x}; a line needs at least 2 different points.")
-    gap = x - x.mean()
-    return gap / (gap @ gap)
+        raise ValueError(f"A line needs at least 2 different points, got x = {x}.")
+    deviation = x - x.mean()
+    return deviation / (deviation @ deviation)
 
 
-def bend_of(x: ArrayLike) -> Floats:
-    """w such that y @ w is the quadratic term of the parabola through (x, y)."""
+def curvature_weights(x: ArrayLike) -> Floats:
+    """Return w such that y @ w is the quadratic term of the parabola through (`x`, y)."""
     x = np.asarray(x, float)
     if np.unique(x).size < 3:
-        raise ValueError(f"x is {x}; a parabola needs at least 3 different points.")
-    unit = float(np.abs(x).max())  # so that the three columns are of one size
+        raise ValueError(f"A parabola needs at least 3 different points, got x = {x}.")
+    unit = float(np.abs(x).max())  # brings the three columns to the same order of magnitude
     columns = np.vander(x / unit, 3, increasing=True)
-    row: Floats = np.linalg.pinv(columns)[2] / unit**2
-    return row
+    weights: Floats = np.linalg.pinv(columns)[2] / unit**2
+    return weights

@@ -12,10 +12,10 @@ from typing import Final
 
 from belated.delays.laws import Law
 from belated.learner.bases.base import Base
-from belated.learner.problem import Stages
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
+from belated.options import Stages
 from belated.simulation.many import simulate_many
 from belated.simulation.run import Run
 

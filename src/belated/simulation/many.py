@@ -14,13 +14,13 @@ from belated.arguments import check_integer
 from belated.delays.laws import Law
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.bases.planner import Planner
-from belated.learner.problem import accepts
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
+from belated.options import SimulationKeywords, SimulationOptions, accepts
+from belated.progress import Progress
 from belated.randomness import check_seed
-from belated.simulation.progress import Progress
 from belated.simulation.run import Run
-from belated.simulation.setting import Engine, Setting, SimulationKeywords, SimulationOptions
+from belated.simulation.setting import Engine, Setting
 
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between two updates of the progress."""

@@ -2,8 +2,8 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal, TypedDict
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from belated.episode import Ints
 from belated.exact.values import optimal_actions
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.bases.planner import Planner
-from belated.learner.problem import Late, LearnerOptions, LearningProblem, Stages
-from belated.learner.rewards import RewardBonus
+from belated.learner.problem import LearningProblem
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
+from belated.options import LearnerOptions, SimulationOptions, option_values
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
 from belated.simulation.notice import announce_compilation
@@ -24,42 +24,9 @@ from belated.simulation.reference import run_reference
 from belated.simulation.run import Run
 
 Engine = Literal["auto", "compiled", "reference"]
-DelayPer = Literal["episode", "step"]
-SimulationPlanning = Literal["incremental", "full", "none"]
 
 DELAYS_PER_BLOCK: Final = 2**18
 """Number of delays drawn between two calls of `on_progress`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SimulationOptions(LearnerOptions):
-    """Options of a simulation: those of the learner, and how feedback is delayed.
-
-    Parameters
-    ----------
-    planning : {"incremental", "full", "none"}
-        "none" keeps the first plan, to measure the cost of everything else.
-    delay_per : {"episode", "step"}
-        Draw one delay for each episode, or one for each step of it.
-    """
-
-    planning: SimulationPlanning = field(  # type: ignore[assignment]
-        default="incremental",
-        metadata={"help": "Plan what changed (incremental), all (full), or only once (none)."},
-    )
-    delay_per: DelayPer = field(
-        default="episode", metadata={"help": "Draw a delay for each episode, or for each step."}
-    )
-
-
-class SimulationKeywords(TypedDict, total=False):
-    """Types of the options that functions accept as keyword arguments, see `SimulationOptions`."""
-
-    stages: Stages
-    late: Late
-    reward_bonus: RewardBonus
-    planning: SimulationPlanning
-    delay_per: DelayPer
 
 
 def ignore_progress(episodes: int) -> None:
@@ -138,7 +105,7 @@ class Setting(SimulationOptions):
             updater = updater.with_longest_delay(longest_delay)
         if isinstance(rewards, str) and rewards == "known":
             rewards = self.world.reward_table()
-        options = {option.name: getattr(self, option.name) for option in fields(LearnerOptions)}
+        options = option_values(self, LearnerOptions)
         options["planning"] = "full" if self.planning == "full" else "incremental"
         return LearningProblem(
             shape=self.world.shape,

@@ -7,11 +7,11 @@ from numpy.typing import ArrayLike
 from belated.delays.laws import Law
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.bases.planner import Planner
-from belated.learner.problem import accepts
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
+from belated.options import SimulationKeywords, SimulationOptions, accepts
 from belated.simulation.run import Run
-from belated.simulation.setting import Engine, Setting, SimulationKeywords, SimulationOptions
+from belated.simulation.setting import Engine, Setting
 
 
 @accepts(SimulationOptions)

@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from belated.delays import parse as parse_delay
-from belated.simulation.setting import Setting, SimulationOptions
+from belated.options import SimulationOptions, option_values
+from belated.simulation.setting import Setting
 from belated.sweep.names import parse_base, parse_updater, parse_world
 
 RESULTS_VERSION = 1
@@ -94,7 +95,7 @@ class Cell(SimulationOptions):
             episodes=self.episodes,
             every=self.every,
             rewards=self.rewards,
-            **{option.name: getattr(self, option.name) for option in fields(SimulationOptions)},
+            **option_values(self, SimulationOptions),
         )
 
 

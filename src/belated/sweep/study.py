@@ -35,7 +35,7 @@ from pydantic import (
     field_validator,
 )
 
-from belated.simulation.setting import SimulationOptions
+from belated.options import SimulationOptions
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 from belated.sweep.names import parse_base, parse_updater, parse_world
 

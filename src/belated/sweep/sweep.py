@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from belated.progress import Progress
 from belated.simulation.many import Stop
-from belated.simulation.progress import Progress
 from belated.simulation.run import Run
 from belated.sweep.cell import Cell
 from belated.sweep.store import Store

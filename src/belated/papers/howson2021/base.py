@@ -1,13 +1,13 @@
-"""The base that fits the published curves: a reading of UCBVI-BF found by search.
+"""Base that fits the published curves: a variant of UCBVI-BF found by search.
 
-The paper names UCBVI-BF and a confidence of 0.95. Read literally, the algorithm has nearly linear
-regret at the paper's K. This variant was selected by simulation so that its regret matches the
-published figures, and predicts settings that were not used for the choice. It is a description
-that fits, and carries no guarantee: counts pooled over the steps (`stages="pooled"`), no clipping,
-and a constant in place of the logarithm.
+The paper names UCBVI-BF and a confidence of 0.95. With the published constants, the algorithm has
+nearly linear regret at the paper's K. This variant was selected by simulation so that its regret
+matches the published figures, and it predicts settings that were not used for the selection. It
+carries no guarantee: counts are pooled over the steps (`stages="pooled"`), values are not clipped,
+and a constant replaces the logarithm.
 
     Q = R + <P^, V> + sqrt(8 L Var / N) + 14 H L / (3 N),   no bonus at the last step
-    Q = R + H + mean of V over all states                    never seen
+    Q = R + H + mean of V over all states                    if N = 0
 
 with L = 5.99 and ties broken at random in every plan.
 """
@@ -40,9 +40,10 @@ def published(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @dataclass(frozen=True)
 class Published(Base):
-    """UCBVI-BF as the published figures seem to have it; use with stages="pooled"."""
+    """Variant of UCBVI-BF that fits the published figures; use it with stages="pooled"."""
 
     log: float = 5.99
+    """Constant L in place of the logarithm."""
 
     name = "published"
 

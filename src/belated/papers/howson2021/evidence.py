@@ -1,26 +1,26 @@
-"""Evidence: the runs of a reproduction by chain, law, expected delay and learner."""
+"""Runs of a reproduction, grouped by chain, delay law, expected delay and updater."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from belated.episode import Floats, Ints
-from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, RIGHT
-from belated.papers.statistics import FEWEST, Interval, mean_interval
+from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, PAID_RIGHT_SUFFIX
+from belated.papers.statistics import MIN_SEEDS, Interval, mean_interval
 from belated.sweep.store import Columns
 
 Curves = Callable[[str], Columns]
-"""From the id of a setting to its columns seed, episode and regret."""
+"""Function from the id of a setting to its columns seed, episode and regret."""
 
 
-class Place(NamedTuple):
-    """A chain under a delay law. Without delay the four laws are one, called "constant"."""
+class Condition(NamedTuple):
+    """A chain under a delay law. Without delay the law is always "constant"."""
 
     states: int
     law: str
     mean: float
+    """Expected delay in episodes."""
 
     def __str__(self) -> str:
         if self.mean == 0:
@@ -28,131 +28,189 @@ class Place(NamedTuple):
         return f"S = {self.states}, {self.law}, E[τ] = {self.mean:g}"
 
 
-def place_of(states: int, law: str, mean: float) -> Place:
-    """The place of a chain under a law."""
-    return Place(states, law if mean > 0 else "constant", mean)
+def make_condition(states: int, law: str, mean: float) -> Condition:
+    """Return the condition of a chain under a delay law; without delay the four laws are one.
+
+    Parameters
+    ----------
+    states : int
+        Number of states of the chain.
+    law : str
+        Name of the delay law.
+    mean : float
+        Expected delay in episodes.
+
+    Returns
+    -------
+    Condition
+        The condition.
+    """
+    return Condition(states, law if mean > 0 else "constant", mean)
 
 
-Key = tuple[Place, str]
-"""A place and an updater."""
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """The runs of one learner in one place, sorted by seed."""
-
-    setting: str
-    episodes: int
-    columns: Columns
-
-    @property
-    def seeds(self) -> Ints:
-        return self["seed"]
-
-    def __getitem__(self, name: str) -> Any:
-        return self.columns[name]
+Key = tuple[Condition, str]
+"""A condition and an updater."""
 
 
 class Evidence:
-    """Runs of the paper's grid under one base; whatever else `runs` holds is left aside."""
+    """Runs of the paper's grid under one base; other runs are ignored.
+
+    Parameters
+    ----------
+    runs : Columns
+        Columns with one row for each run.
+    curves : callable
+        Function from the id of a setting to its curves.
+
+    Raises
+    ------
+    ValueError
+        If the runs have several bases, or several lengths on one chain.
+    """
 
     def __init__(self, runs: Columns, curves: Curves) -> None:
         self._curves = curves
-        self.groups: dict[Key, Group] = {}
-        runs = on_one_chain(runs)
+        self.groups: dict[Key, Columns] = {}
+        """Columns of the runs of each key, sorted by seed."""
+        runs = merge_chain_names(runs)
         worlds = {f"chain-{states}": states for states in CHAINS}
         inside = np.isin(runs["world"].astype(str), list(worlds))
         inside &= np.isin(runs["law"].astype(str), LAWS)
         inside &= np.isin(runs["updater"].astype(str), list(LEARNERS))
         found = {name: np.asarray(column)[inside] for name, column in runs.items()}
-        alone(found, "base")
+        _check_single(found, "base")
         for world in np.unique(found["world"].astype(str)):
-            mine = found["world"] == world
-            alone({name: column[mine] for name, column in found.items()}, "episodes")
+            here = found["world"] == world
+            _check_single({name: column[here] for name, column in found.items()}, "episodes")
         names, at = np.unique(found["setting"].astype(str), return_inverse=True)
-        for i, setting in enumerate(names):
+        for i in range(len(names)):
             rows = np.flatnonzero(at == i)
             rows = rows[np.argsort(found["seed"][rows])]
             own = {name: column[rows] for name, column in found.items()}
             states, law = worlds[str(own["world"][0])], str(own["law"][0])
-            place = place_of(states, law, float(own["mean_delay"][0]))
-            group = Group(str(setting), int(own["episodes"][0]), own)
-            self.groups[place, str(own["updater"][0])] = group
+            condition = make_condition(states, law, float(own["mean_delay"][0]))
+            self.groups[condition, str(own["updater"][0])] = own
 
-    def places(self, *, delayed: bool = False) -> list[Place]:
-        """Every place with a run, in the paper's order; `delayed` leaves out E[tau] = 0."""
-        found = {place for place, _ in self.groups if place.mean > 0 or not delayed}
-        return sorted(found, key=lambda p: (p.states, p.mean > 0, LAWS.index(p.law), p.mean))
+    def conditions(self, *, delayed: bool = False) -> list[Condition]:
+        """Return all conditions with runs in the paper's order; if `delayed`, only with delay."""
+        found = {condition for condition, _ in self.groups if condition.mean > 0 or not delayed}
+        return sorted(found, key=lambda c: (c.states, c.mean > 0, LAWS.index(c.law), c.mean))
 
     def chains(self) -> list[int]:
-        """The chains with a run."""
-        return sorted({place.states for place, _ in self.groups})
+        """Return the numbers of states of the chains with runs."""
+        return sorted({condition.states for condition, _ in self.groups})
 
     def table(self, keys: Sequence[Key]) -> Floats | None:
-        """Final regrets, one column for each key and one row for each seed that all of them have.
+        """Return final regrets, with a column for each of `keys` and a row for each common seed.
 
-        None when a key has no runs, or when they share too few seeds for an interval.
+        None if a key has no runs, or if they have too few seeds in common for an interval.
         """
         if not all(key in self.groups for key in keys):
             return None
         groups = [self.groups[key] for key in keys]
-        shared = groups[0].seeds
+        shared = groups[0]["seed"]
         for group in groups[1:]:
-            shared = np.intersect1d(shared, group.seeds)
-        if shared.size < FEWEST:
+            shared = np.intersect1d(shared, group["seed"])
+        if shared.size < MIN_SEEDS:
             return None
         return np.column_stack(
-            [group["total_regret"][np.searchsorted(group.seeds, shared)] for group in groups]
+            [group["total_regret"][np.searchsorted(group["seed"], shared)] for group in groups]
         )
 
-    def gaps(self, place: Place, others: Sequence[str], learner: str) -> dict[str, Interval]:
-        """For each other learner, its regret less that of `learner`; empty if one is missing."""
-        table = self.table([(place, learner), *((place, other) for other in others)])
+    def tables(self, updaters: Sequence[str]) -> Iterator[tuple[Condition, Floats]]:
+        """Yield each condition with the table of its `updaters`, where there is one."""
+        for condition in self.conditions():
+            table = self.table([(condition, updater) for updater in updaters])
+            if table is not None:
+                yield condition, table
+
+    def differences(
+        self, condition: Condition, others: Sequence[str], updater: str
+    ) -> dict[str, Interval]:
+        """Return the paired differences of final regret between updaters.
+
+        Parameters
+        ----------
+        condition : Condition
+            Where the updaters are compared.
+        others : sequence of str
+            Updaters whose regret is the minuend.
+        updater : str
+            Updater whose regret is subtracted.
+
+        Returns
+        -------
+        dict
+            The interval of each of `others`; empty if one was not run.
+        """
+        table = self.table([(condition, name) for name in (updater, *others)])
         if table is None:
             return {}
-        gaps = table[:, 1:] - table[:, :1]
-        return {other: mean_interval(gaps[:, i]) for i, other in enumerate(others)}
+        return {
+            other: mean_interval(table[:, 1 + i] - table[:, 0]) for i, other in enumerate(others)
+        }
 
-    def means(self, states: int, laws: Sequence[str], learners: Sequence[str]) -> list[float]:
-        """The expected delays, zero included, at which these learners ran under all these laws."""
-        every = {place.mean for place, _ in self.groups if place.states == states}
+    def means(self, states: int, laws: Sequence[str], updaters: Sequence[str]) -> list[float]:
+        """Return the expected delays, including zero, at which all of some settings were run.
+
+        Parameters
+        ----------
+        states : int
+            Number of states of the chain.
+        laws, updaters : sequence of str
+            Delay laws and updaters that must all have runs.
+
+        Returns
+        -------
+        list[float]
+            The expected delays in ascending order.
+        """
+        every = {condition.mean for condition, _ in self.groups if condition.states == states}
         return sorted(
             mean
             for mean in every
             if all(
-                (place_of(states, law, mean), learner) in self.groups
+                (make_condition(states, law, mean), updater) in self.groups
                 for law in laws
-                for learner in learners
+                for updater in updaters
             )
         )
 
     def curves(self, key: Key) -> Iterator[tuple[int, Ints, Floats]]:
-        """Seed, checkpoints and cumulative regret of each run."""
-        columns = self._curves(self.groups[key].setting)
+        """Yield the seed, checkpoints and cumulative regret of each run of `key`."""
+        columns = self._curves(str(self.groups[key]["setting"][0]))
         seeds, starts = np.unique(columns["seed"], return_index=True)
-        for seed, episode, regret in zip(
-            seeds,
-            np.split(columns["episode"], starts[1:]),
-            np.split(columns["regret"], starts[1:]),
-            strict=True,
-        ):
-            yield int(seed), episode, regret
+        episodes, regrets = (np.split(columns[name], starts[1:]) for name in ("episode", "regret"))
+        yield from zip(map(int, seeds), episodes, regrets, strict=True)
 
 
-def on_one_chain(runs: Columns) -> Columns:
-    """The same runs with one name for a chain, whatever its last state pays for."""
-    names = [str(world).removesuffix(RIGHT) for world in runs["world"]]
+def merge_chain_names(runs: Columns) -> Columns:
+    """Return `runs` with the same world name for both variants of a chain."""
+    names = [str(world).removesuffix(PAID_RIGHT_SUFFIX) for world in runs["world"]]
     return {**runs, "world": np.array(names, object)}
 
 
-def level_at(episode: Ints, regret: Floats, at: float) -> float:
-    """Cumulative regret after `at` episodes, straight between checkpoints."""
+def interpolate_regret(episode: Ints, regret: Floats, at: float) -> float:
+    """Return the cumulative regret after some episodes, interpolated between checkpoints.
+
+    Parameters
+    ----------
+    episode, regret : array
+        Checkpoints and the regret at each of them.
+    at : float
+        Number of episodes.
+
+    Returns
+    -------
+    float
+        The regret.
+    """
     return float(np.interp(at, np.append(0, episode), np.append(0.0, regret)))
 
 
-def alone(columns: Columns, name: str) -> None:
-    """Refuse runs that cannot be compared with each other."""
+def _check_single(columns: Columns, name: str) -> None:
+    """Raise ValueError if the runs differ in a column, since they cannot be compared then."""
     values = np.unique(columns[name].astype(str))
     if values.size > 1:
         world = "" if name == "base" else f" on {columns['world'][0]}"
-        raise ValueError(f"runs have {name} {' and '.join(values)}{world}; they must have one.")
+        raise ValueError(f"All runs{world} must have the same {name}, got {' and '.join(values)}.")

@@ -1,13 +1,21 @@
 """The experiments of Howson, Pike-Burke and Filippi as data: grid, presets, variants, figures."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, Literal
 
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 
 CHAINS: Final = (5, 10, 20, 30)
+"""Numbers of states of the chains."""
+
 LAWS: Final = ("constant", "uniform", "poisson", "geometric")
+LOW_VARIANCE_LAWS: Final = ("constant", "poisson")
+HIGH_VARIANCE_LAWS: Final = ("uniform", "geometric")
+
 MEANS: Final = (0, 100, 200, 300, 400, 500)
+"""Expected delays in episodes."""
+
 LEARNERS: Final = {
     "active": "Active",
     "lazy:100": "Lazy, α = 100",
@@ -15,34 +23,38 @@ LEARNERS: Final = {
     "lazy:1": "Lazy, α = 1",
     "explicit": "Explicit exploration",
 }
-"""Updaters, in the order of the paper's legends, and what figures call them."""
+"""Updaters, in the order of the paper's legends, and their names in figures."""
 
-REGRET_MEANS: Final = (100, 300, 500)
-"""The expected delays of the figures of cumulative regret."""
+PROPOSED_UPDATERS: Final = ("active", "lazy:100", "lazy:10", "lazy:1")
+"""Updaters that the paper proposes; explicit exploration is the one it compares them with."""
+
+LAZY_UPDATERS: Final = ("lazy:1", "lazy:10", "lazy:100")
+
+REGRET_FIGURE_MEANS: Final = (100, 300, 500)
+"""Expected delays of the figures of cumulative regret."""
 
 VARIANTS: Final = ("figures", "calibrated", "literal")
 Variant = Literal["figures", "calibrated", "literal"]
 
-CALIBRATED: Final = {5: 0.0486, 10: 0.00649, 20: 0.00154, 30: 0.000562}
-"""The scale of the two-term bonus for each chain, as measured by
+CALIBRATED_SCALES: Final = {5: 0.0486, 10: 0.00649, 20: 0.00154, 30: 0.000562}
+"""Scale of the two-term bonus for each chain, as measured by
 
     belated calibrate --world chain-S --base ucbvi-bf --preset two_term --episodes K --seeds 40
 
 with the paper's K and no delay: optimism held in 38, 38, 38 and 39 of 40 runs."""
 
-
-RIGHT: Final = "-right"
-"""Part of the `figures` variant: the published curves of explicit exploration fit a chain whose
-last state pays for going right only, those of the other learners one that pays for either action.
-The optimal value is the same."""
+PAID_RIGHT_SUFFIX: Final = "-right"
+"""Suffix of a chain whose last state pays only for going right. Part of the `figures` variant: the
+published curves of explicit exploration fit this chain, those of the other learners one that pays
+for either action. The optimal value is the same."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """How much of the grid to run."""
+    """Size of a reproduction."""
 
-    seeds: int
-    episodes: dict[int, int]  # K for each chain
+    seeds: int  # runs of each setting
+    episodes: dict[int, int]  # number of episodes K for each chain
 
 
 PRESETS: Final = {
@@ -52,32 +64,29 @@ PRESETS: Final = {
 
 
 def cells(preset: Preset, variant: Variant) -> list[Cell]:
-    """Every run of the paper once; at E[tau] = 0 the four laws are one."""
+    """Return the cells of the whole grid in the size `preset`, with the base of `variant`.
+
+    Without delay the four laws are one.
+    """
     found: dict[str, Cell] = {}
-    for states in CHAINS:
-        for law in LAWS:
-            for mean in MEANS:
-                for updater in LEARNERS:
-                    for seeds in seed_blocks(range(preset.seeds)):
-                        cell = cell_of(preset, variant, states, f"{law}:{mean}", updater, seeds)
-                        found.setdefault(cell.id, cell)
+    for states, law, mean, updater in product(CHAINS, LAWS, MEANS, LEARNERS):
+        for seeds in seed_blocks(range(preset.seeds)):
+            cell = _build_cell(preset, variant, states, f"{law}:{mean}", updater, seeds)
+            found.setdefault(cell.id, cell)
     return list(found.values())
 
 
-def cell_of(
+def _build_cell(
     preset: Preset, variant: Variant, states: int, delay: str, updater: str, seeds: tuple[int, ...]
 ) -> Cell:
-    """One cell of the grid under a variant."""
-    base = "belated.papers.howson2021.base:Published"
-    options: tuple[tuple[str, object], ...] = (("ties", "random"),)
-    if variant != "figures":
-        base = "ucbvi-bf"
-        options = ()
-    world = f"chain-{states}"
-    if variant == "figures" and updater == "explicit":
-        world += RIGHT
-    if variant == "calibrated":
-        options = (("preset", "two_term"), ("scale", CALIBRATED[states]))
+    world, base = f"chain-{states}", "ucbvi-bf"
+    options: dict[str, object] = {}
+    if variant == "figures":
+        base = "belated.papers.howson2021.base:Published"
+        options = {"ties": "random"}
+        world += PAID_RIGHT_SUFFIX if updater == "explicit" else ""
+    elif variant == "calibrated":
+        options = {"preset": "two_term", "scale": CALIBRATED_SCALES[states]}
     return Cell(
         world=world,
         base=base,
@@ -85,7 +94,7 @@ def cell_of(
         updater=updater,
         episodes=preset.episodes[states],
         seeds=seeds,
-        base_options=options,
+        base_options=tuple(options.items()),
         stages="pooled" if variant == "figures" else "each",
         label=variant,
     )
@@ -93,29 +102,27 @@ def cell_of(
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the paper: a panel for each law, or, of delay dependence, for each learner."""
+    """Figure of the paper, with a panel for each law or, for delay dependence, each learner."""
 
-    number: int
-    name: str
+    number: int  # position in the paper, from 1
+    name: str  # file name without number and suffix
     kind: Literal["regret", "delay"]
-    states: int
-    mean: int | None  # E[tau] of a figure of cumulative regret
+    states: int  # number of states of the chain
+    mean: int | None  # expected delay of a figure of cumulative regret
 
     @property
     def title(self) -> str:
-        """As the paper's caption has it."""
+        """Title as in the paper's caption."""
         if self.kind == "delay":
             return f"Delay dependence (S = {self.states})"
         return f"Cumulative regret (S = {self.states}, E[τ] = {self.mean})"
 
 
 def figures() -> list[Figure]:
-    """The sixteen figures, by chain: three of cumulative regret and one of delay dependence."""
-    made: list[Figure] = []
-    for states in CHAINS:
-        for mean in REGRET_MEANS:
-            name = f"chain-{states}-regret-{mean}"
-            made.append(Figure(len(made) + 1, name, "regret", states, mean))
-        name = f"chain-{states}-delay"
-        made.append(Figure(len(made) + 1, name, "delay", states, None))
-    return made
+    """Return the sixteen figures, by chain: three of cumulative regret, one of delay dependence."""
+    found: list[Figure] = []
+    for states, mean in product(CHAINS, (*REGRET_FIGURE_MEANS, None)):
+        kind: Literal["regret", "delay"] = "delay" if mean is None else "regret"
+        name = f"chain-{states}-{kind}" + ("" if mean is None else f"-{mean}")
+        found.append(Figure(len(found) + 1, name, kind, states, mean))
+    return found

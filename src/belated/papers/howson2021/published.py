@@ -1,8 +1,8 @@
-"""The numbers of the published figures, and how ours compare.
+"""Numbers of the published figures, and their comparison with ours.
 
-The paper prints no table; these were read off its figures. Curves and markers told apart by colour
-are right to about 1%; what was partly read by eye (constant delays, and the first uniform ones) to
-about 2%. Markers hidden behind others are left out.
+The paper prints no table; these numbers were read off its figures. Curves and markers that differ
+in colour have an error of about 1%; those partly read by eye (constant delays, and the first
+uniform ones) of about 2%. Markers hidden behind others are left out.
 """
 
 import math
@@ -14,12 +14,18 @@ from typing import Final, Literal
 import numpy as np
 
 from belated.episode import Floats
-from belated.papers.howson2021.evidence import Curves, Evidence, Key, level_at, place_of
+from belated.papers.howson2021.evidence import (
+    Curves,
+    Evidence,
+    Key,
+    interpolate_regret,
+    make_condition,
+)
 from belated.papers.howson2021.grid import MEANS, PRESETS
 from belated.sweep.store import Columns
 
 EPISODES: Final = PRESETS["paper"].episodes
-"""K of the published figures, for each chain."""
+"""Number of episodes K of the published figures, for each chain."""
 
 READINGS: Final = """
  S  learner   law           0   100   200   300   400   500
@@ -85,10 +91,10 @@ READINGS: Final = """
 30  lazy:1    poisson       -     -     -     -     -  6451
 30  lazy:1    geometric     -  4732  5134  4890  5146  5159
 """
-"""Mean regret after K episodes by E[tau]. Without delay the laws are one, kept as "constant"."""
+"""Mean regret after K episodes by E[tau]; without delay, the law is listed as "constant"."""
 
 
-def _read(text: str) -> dict[tuple[int, str, str, int], float]:
+def _parse_readings(text: str) -> dict[tuple[int, str, str, int], float]:
     _, *rows = (line.split() for line in text.strip().splitlines())
     return {
         (int(states), learner, law, mean): float(value)
@@ -98,24 +104,18 @@ def _read(text: str) -> dict[tuple[int, str, str, int], float]:
     }
 
 
-PUBLISHED: Final = _read(READINGS)
-"""Every legible final regret, by states, updater, law and E[tau]."""
-
-
-def reading_error(law: str, mean: float) -> float:
-    """How far off, relatively, a published number may have been read."""
-    by_eye = (law == "constant" and mean > 0) or (law == "uniform" and mean <= 200)
-    return 0.02 if by_eye else 0.01
+PUBLISHED: Final = _parse_readings(READINGS)
+"""Every legible final regret, by number of states, updater, law and E[tau]."""
 
 
 @dataclass(frozen=True)
 class Plateau:
-    """The level at which the regret of explicit exploration stops, or where it is at an episode."""
+    """Published regret of explicit exploration at an episode, or after it has explored."""
 
     states: int
     law: str
     mean: int
-    episode: int | None  # None: the level after exploration
+    episode: int | None  # None for the regret after exploration
     value: float
 
 
@@ -126,7 +126,7 @@ PLATEAUS: Final = (
     Plateau(30, "uniform", 100, None, 10045),
     Plateau(30, "poisson", 100, None, 7449),
 )
-"""Explicit exploration. Under geometric delays it still explores when the figure ends."""
+"""Legible plateaus. Under geometric delays, exploration lasts beyond the end of the figure."""
 
 
 @dataclass(frozen=True)
@@ -137,109 +137,101 @@ class Comparison:
     states: int
     updater: str
     law: str
-    mean: float
+    mean: float  # expected delay
     published: float
-    ours: float  # the mean over seeds
-    low: float  # the central 95% of runs, as in the paper's figures
-    high: float
-    seeds: int
-    comparable: bool  # whether ours has as many episodes as the paper's
+    ours: float  # mean over seeds
+    low: float  # 2.5 % quantile of our runs
+    high: float  # 97.5 % quantile of our runs
+    seeds: int  # number of our runs
+    comparable: bool  # whether our runs have as many episodes as the paper's
 
     @property
     def error(self) -> float:
-        """Relative to the published number; positive if ours is larger."""
+        """Error of our number relative to the published one; positive if ours is larger."""
         return self.ours / self.published - 1
 
 
 @dataclass(frozen=True)
-class Summary:
+class ErrorSummary:
     """Mean absolute relative errors of the comparable numbers; nan where there are none."""
 
-    cells: int
-    overall: float
-    by_chain: dict[int, float]
-    by_learner: dict[str, float]
-    plateaus: int
-    plateau: float
-    worst_plateau: float  # the largest absolute relative error
+    cells: int  # number of final regrets
+    overall: float  # mean error of the final regrets
+    plateaus: int  # number of plateaus
+    plateau: float  # mean error of the plateaus
+    worst_plateau: float  # largest error of a plateau
 
 
 def compare(runs: Columns, curves: Curves) -> list[Comparison]:
-    """Every published number that `runs` speak to, final regrets first."""
+    """Compare `runs` with every published number of their settings, final regrets first.
+
+    `curves` maps the id of a setting to its curves. Returns the comparisons.
+    """
     evidence = Evidence(runs, curves)
     found = []
     for (states, updater, law, mean), value in PUBLISHED.items():
-        key = place_of(states, law, mean), updater
+        key = make_condition(states, law, mean), updater
         if key in evidence.groups:
             regrets = evidence.groups[key]["total_regret"]
-            found.append(_beside("final", evidence, key, value, regrets))
+            found.append(_compare("final", evidence, key, value, regrets))
     for plateau in PLATEAUS:
-        key = place_of(plateau.states, plateau.law, plateau.mean), "explicit"
+        key = make_condition(plateau.states, plateau.law, plateau.mean), "explicit"
         if key in evidence.groups:
-            levels = plateau_levels(evidence, key, plateau.episode)
-            if levels.size:
-                found.append(_beside("plateau", evidence, key, plateau.value, levels))
+            regrets = _plateau_regrets(evidence, key, plateau.episode)
+            if regrets.size:
+                found.append(_compare("plateau", evidence, key, plateau.value, regrets))
     return found
 
 
-def _beside(
+def _compare(
     kind: Literal["final", "plateau"], evidence: Evidence, key: Key, value: float, ours: Floats
 ) -> Comparison:
-    place, updater = key
+    condition, updater = key
     low, high = np.quantile(ours, [0.025, 0.975])
     return Comparison(
-        kind=kind,
-        states=place.states,
-        updater=updater,
-        law=place.law,
-        mean=place.mean,
+        kind,
+        condition.states,
+        updater,
+        condition.law,
+        condition.mean,
         published=value,
         ours=float(ours.mean()),
         low=float(low),
         high=float(high),
         seeds=ours.size,
-        comparable=evidence.groups[key].episodes == EPISODES[place.states],
+        comparable=int(evidence.groups[key]["episodes"][0]) == EPISODES[condition.states],
     )
 
 
-def plateau_levels(evidence: Evidence, key: Key, episode: int | None) -> Floats:
-    """The regret of each run at an episode; without one, its level after exploration.
+def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Floats:
+    """Return the regret of each run at an episode, or, if None, after exploration.
 
-    That is the median of the checkpoints after the last explored episode, if exploration is over
-    after nine tenths of the run. If it is not in some run, or if one ends before the episode,
-    there are no levels at all: those of the quickest runs would mislead.
+    The latter is the median of the checkpoints after the last explored episode, if exploration
+    ends within nine tenths of the run. If it does not in some run, or if a run ends before the
+    episode, nothing is returned: the fastest runs alone would be misleading.
     """
     group = evidence.groups[key]
-    ends = dict(zip(group.seeds.tolist(), group["last_explored"].tolist(), strict=True))
-    levels = []
+    ends = dict(zip(group["seed"].tolist(), group["last_explored"].tolist(), strict=True))
+    found = []
     for seed, at, regret in evidence.curves(key):
         if episode is not None and at[-1] >= episode:
-            levels.append(level_at(at, regret, episode))
+            found.append(interpolate_regret(at, regret, episode))
         elif episode is None and ends[seed] <= 0.9 * at[-1]:
-            levels.append(float(np.median(regret[at > ends[seed]])))
-    return np.array(levels if len(levels) == len(ends) else [])
+            found.append(float(np.median(regret[at > ends[seed]])))
+    return np.array(found if len(found) == len(ends) else [])
 
 
-def summary(comparisons: Iterable[Comparison]) -> Summary:
-    """How far ours are from the published numbers, where they can be compared."""
-    fair = [one for one in comparisons if one.comparable]
-    cells = [one for one in fair if one.kind == "final"]
-    plateaus = [abs(one.error) for one in fair if one.kind == "plateau"]
-    by_chain: dict[int, list[float]] = {}
-    by_learner: dict[str, list[float]] = {}
-    for one in cells:
-        by_chain.setdefault(one.states, []).append(abs(one.error))
-        by_learner.setdefault(one.updater, []).append(abs(one.error))
-    return Summary(
-        cells=len(cells),
-        overall=_mean([abs(one.error) for one in cells]),
-        by_chain={states: fmean(errors) for states, errors in by_chain.items()},
-        by_learner={updater: fmean(errors) for updater, errors in by_learner.items()},
-        plateaus=len(plateaus),
-        plateau=_mean(plateaus),
-        worst_plateau=max(plateaus, default=math.nan),
+def summarize(comparisons: Iterable[Comparison]) -> ErrorSummary:
+    """Return the mean errors of those of `comparisons` that are comparable."""
+    errors: dict[str, list[float]] = {"final": [], "plateau": []}
+    for row in comparisons:
+        if row.comparable:
+            errors[row.kind].append(abs(row.error))
+    final, plateau = errors["final"], errors["plateau"]
+    return ErrorSummary(
+        cells=len(final),
+        overall=fmean(final) if final else math.nan,
+        plateaus=len(plateau),
+        plateau=fmean(plateau) if plateau else math.nan,
+        worst_plateau=max(plateau, default=math.nan),
     )
-
-
-def _mean(values: list[float]) -> float:
-    return fmean(values) if values else math.nan

@@ -1,194 +1,195 @@
-"""Claims about how the final regret depends on the expected delay, and on its law.
+"""Claims about the dependence of the final regret on the expected delay and on the delay law.
 
 Slopes are those of least squares through the mean final regrets at every E[tau] that was run,
-zero included. Their intervals resample seeds, the same ones at every E[tau] and for every law.
+including zero. Their intervals resample seeds, the same ones at every E[tau] and for every law.
 """
 
-import math
-from collections import Counter
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, Final
 
 import numpy as np
 
 from belated.episode import Floats
-from belated.papers.howson2021.claims.learners import (
-    LAZY,
-    OURS,
-    STEADY,
-    VARIED,
-    decreasing,
-    descent,
+from belated.papers.howson2021.claims.verdict import Detail, Number, Numbers, claim
+from belated.papers.howson2021.evidence import Condition, Evidence, make_condition
+from belated.papers.howson2021.grid import (
+    HIGH_VARIANCE_LAWS,
+    LAWS,
+    LAZY_UPDATERS,
+    LEARNERS,
+    LOW_VARIANCE_LAWS,
+    PROPOSED_UPDATERS,
 )
-from belated.papers.howson2021.claims.verdict import Detail, Finding, Number, averages, stated
-from belated.papers.howson2021.evidence import Evidence, Place, place_of
-from belated.papers.howson2021.grid import LAWS, LEARNERS
 from belated.papers.statistics import (
-    bend_of,
-    interval,
-    line,
+    bootstrap_interval,
+    curvature_weights,
+    is_decreasing,
     mean_interval,
-    resampled,
-    slope_of,
+    r_squared,
+    resample_means,
+    slope_weights,
 )
 
-STRAIGHT: Final = 0.95
-"""The least R² of a line."""
+MIN_LINE_R2: Final = 0.95
+"""Minimum R² of points that count as a straight line."""
+
+SPREADS: Final = ("relative", "absolute")
+"""Kinds of spread over the laws: relative to the regret without delay, and in units of regret."""
 
 
-@stated(
+def _summarize_lines(details: Sequence[Detail]) -> Numbers:
+    numbers: list[dict[str, Any]] = [dict(detail.numbers) for detail in details]
+    bends = [found["quadratic term"] for found in numbers]
+    return (
+        ("least R²", min(found["R²"] for found in numbers)),
+        ("settings bent down beyond the interval (concave)", sum(b.is_negative for b in bends)),
+        ("settings bent up beyond the interval (convex)", sum(b.is_positive for b in bends)),
+    )
+
+
+@claim(
     "linear-in-delay",
     "The regret penalty of delays is linear in the expected delay, for active and lazy updating.",
     "Section 5",
+    summary=_summarize_lines,
 )
-def linear_in_delay(evidence: Evidence) -> Finding:
+def _regret_is_linear_in_delay(evidence: Evidence) -> Iterator[Detail]:
     """For one learner, chain and law, the line through the mean final regrets has R² of at least
-    0.95 and a slope above zero beyond its interval. A quadratic term is tested beside it, and
-    reported, but does not decide."""
-    details, fits, bends = [], [], []
-    for states in evidence.chains():
-        for law in LAWS:
-            for learner in OURS:
-                means = evidence.means(states, (law,), (learner,))
-                if len(means) < 3:
-                    continue
-                table = evidence.table([(place_of(states, law, m), learner) for m in means])
-                if table is None:
-                    continue
-                r2 = line(means, table.mean(axis=0)).r2
-                slope = mean_interval(table @ slope_of(means))
-                bend = mean_interval(table @ bend_of(means))
-                fits.append(r2)
-                bends.append(bend)
-                found = (("slope", slope), ("R²", r2), ("quadratic term", bend))
-                setting = f"S = {states}, {law}, {LEARNERS[learner]}"
-                details.append(Detail(setting, r2 >= STRAIGHT and slope.above, found))
-    numbers = (
-        ("least R²", min(fits, default=math.nan)),
-        ("settings bent down beyond the interval (concave)", sum(b.below for b in bends)),
-        ("settings bent up beyond the interval (convex)", sum(b.above for b in bends)),
-    )
-    return Finding(tuple(details), numbers if details else ())
+    0.95 and a slope above zero beyond its interval. A quadratic term is tested and reported as
+    well, but does not decide."""
+    for states, law, updater in product(evidence.chains(), LAWS, PROPOSED_UPDATERS):
+        means = evidence.means(states, (law,), (updater,))
+        if len(means) < 3:
+            continue
+        table = evidence.table([(make_condition(states, law, mean), updater) for mean in means])
+        if table is None:
+            continue
+        r2 = r_squared(means, table.mean(axis=0))
+        slope = mean_interval(table @ slope_weights(means))
+        bend = mean_interval(table @ curvature_weights(means))
+        yield Detail(
+            f"S = {states}, {law}, {LEARNERS[updater]}",
+            r2 >= MIN_LINE_R2 and slope.is_positive,
+            (("slope", slope), ("R²", r2), ("quadratic term", bend)),
+        )
 
 
-def slopes(
-    evidence: Evidence, states: int, laws: tuple[str, ...], learners: tuple[str, ...]
+def _slopes(
+    evidence: Evidence, states: int, laws: tuple[str, ...], updaters: tuple[str, ...]
 ) -> Floats | None:
-    """(seeds, laws, learners) the slope of each seed's final regret in E[tau]."""
-    means = evidence.means(states, laws, learners)
+    """Return the slope of each seed's final regret in E[tau], (seeds, laws, updaters)."""
+    means = evidence.means(states, laws, updaters)
     if len(means) < 2:
         return None
-    places = [[place_of(states, law, mean) for mean in means] for law in laws]
-    table = evidence.table([(place, u) for row in places for u in learners for place in row])
+    keys = product(laws, updaters, means)
+    table = evidence.table([(make_condition(states, law, mean), u) for law, u, mean in keys])
     if table is None:
         return None
-    by_mean = table.reshape(len(table), len(laws), len(learners), len(means))
-    found: Floats = by_mean @ slope_of(means)
-    return found
+    slopes: Floats = table.reshape(-1, len(laws), len(updaters), len(means)) @ slope_weights(means)
+    return slopes
 
 
-@stated(
+@claim(
     "varied-delays-cost-less",
     "Uniform and Geometric delays cost less than Constant and Poisson ones of the same mean.",
     "Figures of delay dependence",
 )
-def light_laws_cost_less(evidence: Evidence) -> Finding:
+def _varied_delays_cost_less(evidence: Evidence) -> Iterator[Detail]:
     """For one learner and chain, the slopes under Uniform and Geometric delays are below those
     under Constant and Poisson ones, all four beyond the interval of the paired difference."""
-    details = []
-    for states in evidence.chains():
-        for learner in OURS:
-            found = slopes(evidence, states, (*VARIED, *STEADY), (learner,))
-            if found is None:
-                continue
-            slope = found[:, :, 0]
-            less = [mean_interval(slope[:, j] - slope[:, i]) for i in (0, 1) for j in (2, 3)]
-            numbers = tuple(
-                (f"slope, {law}", mean_interval(slope[:, i]))
-                for i, law in enumerate((*VARIED, *STEADY))
-            )
-            setting = f"S = {states}, {LEARNERS[learner]}"
-            details.append(Detail(setting, all(gap.above for gap in less), numbers))
-    return Finding(tuple(details), averages(details))
+    laws = (*HIGH_VARIANCE_LAWS, *LOW_VARIANCE_LAWS)
+    for states, updater in product(evidence.chains(), PROPOSED_UPDATERS):
+        slopes = _slopes(evidence, states, laws, (updater,))
+        if slopes is None:
+            continue
+        slope = slopes[:, :, 0]
+        holds = all(
+            mean_interval(slope[:, low] - slope[:, high]).is_positive
+            for high, low in product((0, 1), (2, 3))
+        )
+        numbers = tuple((f"slope, {law}", mean_interval(slope[:, i])) for i, law in enumerate(laws))
+        yield Detail(f"S = {states}, {LEARNERS[updater]}", holds, numbers)
 
 
-@stated(
+@claim(
     "gradient-falls-with-alpha",
     "For lazy updating, the gradient of this linear relationship decreases with α.",
     "Section 5",
 )
-def gradient_falls(evidence: Evidence) -> Finding:
+def _gradient_falls_with_alpha(evidence: Evidence) -> Iterator[Detail]:
     """For one chain and law, the slope is larger with α = 1 than with α = 100 beyond the interval
     of the paired difference, and from 1 to 10 to 100 no step is up beyond the interval. (The
     factor 1 / log(1 + 1/α) of the paper's bound increases with α.)"""
-    details = []
-    for states in evidence.chains():
-        for law in LAWS:
-            found = slopes(evidence, states, (law,), LAZY)
-            if found is None:
-                continue
-            slope = found[:, 0, :]
-            falls = descent(slope.mean(axis=0), resampled(slope), len(slope))
-            numbers = tuple(
-                (f"slope, {LEARNERS[u]}", mean_interval(slope[:, i])) for i, u in enumerate(LAZY)
-            )
-            details.append(Detail(f"S = {states}, {law}", decreasing(falls), numbers))
-    return Finding(tuple(details), averages(details))
+    for states, law in product(evidence.chains(), LAWS):
+        slopes = _slopes(evidence, states, (law,), LAZY_UPDATERS)
+        if slopes is None:
+            continue
+        slope = slopes[:, 0, :]
+        falls = is_decreasing(slope.mean(axis=0), resample_means(slope), len(slope))
+        numbers = tuple(
+            (f"slope, {LEARNERS[u]}", mean_interval(slope[:, i]))
+            for i, u in enumerate(LAZY_UPDATERS)
+        )
+        yield Detail(f"S = {states}, {law}", falls, numbers)
 
 
-@stated(
+def _count_least_spreads(details: Sequence[Detail]) -> Numbers:
+    numbers: list[dict[str, Any]] = [dict(detail.numbers) for detail in details]
+    least = [
+        (kind, min(PROPOSED_UPDATERS, key=lambda u: found[f"{kind} spread, {LEARNERS[u]}"]))
+        for found in numbers
+        for kind in SPREADS
+    ]
+    return tuple(
+        (f"chains on which {LEARNERS[u]} has the least {kind} spread", least.count((kind, u)))
+        for kind in SPREADS
+        for u in PROPOSED_UPDATERS
+    )
+
+
+@claim(
     "lazy-1-most-robust",
     "Lazy updating with α = 1 is the most robust to the delay distribution.",
     "Section 5",
+    summary=_count_least_spreads,
 )
-def lazy_1_most_robust(evidence: Evidence) -> Finding:
+def _lazy_1_is_most_robust(evidence: Evidence) -> Iterator[Detail]:
     """On one chain, the spread of the mean final regret over the four laws (largest less smallest,
     averaged over E[τ] > 0), relative to the learner's regret without delay, is smaller with α = 1
     than for active updating and every other α. Its lead and the spread in units of regret are
-    reported beside it. (The estimates decide: resampled spreads are too wide.)"""
-    details = []
-    least: Counter[tuple[str, str]] = Counter()
-    mine = OURS.index("lazy:1")
+    reported as well. (The estimates decide: resampled spreads are too wide.)"""
+    lazy_1 = PROPOSED_UPDATERS.index("lazy:1")
     for states in evidence.chains():
-        means = evidence.means(states, LAWS, OURS)
+        means = evidence.means(states, LAWS, PROPOSED_UPDATERS)
         if means[:1] != [0] or len(means) < 2:
             continue
-        late = [Place(states, law, mean) for mean in means[1:] for law in LAWS]
-        places = [Place(states, "constant", 0), *late]
-        table = evidence.table([(place, learner) for learner in OURS for place in places])
+        conditions = [Condition(states, law, mean) for mean in means[1:] for law in LAWS]
+        conditions.insert(0, Condition(states, "constant", 0))
+        table = evidence.table(list(product(conditions, PROPOSED_UPDATERS)))
         if table is None or not (table > 0).all():
             continue
-        shape = (-1, len(OURS), len(places))
-        wide = spread(table.mean(axis=0).reshape(shape))
-        draws = spread(resampled(table).reshape(shape)).relative
-        rivals = np.delete(wide.relative[0], mine), np.delete(draws, mine, axis=1)
-        lead = interval(
-            rivals[0].min() - wide.relative[0, mine],
-            rivals[1].min(axis=1) - draws[:, mine],
+        shape = (-1, len(conditions), len(PROPOSED_UPDATERS))
+        spreads = _spreads(table.mean(axis=0).reshape(shape))
+        relative, draws = spreads[0][0], _spreads(resample_means(table).reshape(shape))[0]
+        lead = bootstrap_interval(
+            np.delete(relative, lazy_1).min() - relative[lazy_1],
+            np.delete(draws, lazy_1, axis=1).min(axis=1) - draws[:, lazy_1],
             len(table),
         )
         numbers: list[tuple[str, Number]] = [("lead in relative spread", lead)]
-        for kind, (values,) in wide._asdict().items():
-            least[OURS[int(np.argmin(values))], kind] += 1
-            for learner, value in zip(OURS, values, strict=True):
-                numbers.append((f"{kind} spread, {LEARNERS[learner]}", float(value)))
-        details.append(Detail(f"S = {states}", lead.estimate > 0, tuple(numbers)))
-    counts = [
-        (f"chains on which {LEARNERS[learner]} has the least {kind} spread", least[learner, kind])
-        for kind in Spread._fields
-        for learner in OURS
-    ]
-    return Finding(tuple(details), tuple(counts) if details else ())
+        for kind, (values,) in zip(SPREADS, spreads, strict=True):
+            for updater, value in zip(PROPOSED_UPDATERS, values, strict=True):
+                numbers.append((f"{kind} spread, {LEARNERS[updater]}", float(value)))
+        yield Detail(f"S = {states}", lead.estimate > 0, tuple(numbers))
 
 
-class Spread(NamedTuple):
-    """Largest less smallest mean regret over the laws, averaged over E[tau] > 0."""
+def _spreads(regret: Floats) -> tuple[Floats, Floats]:
+    """Return the relative and the absolute spread over the laws, averaged over E[tau] > 0.
 
-    relative: Floats  # to the regret without delay
-    absolute: Floats
-
-
-def spread(regret: Floats) -> Spread:
-    """Of regrets (..., learners, places): the place without delay, then by mean and law."""
-    late = regret[..., 1:].reshape(*regret.shape[:-1], -1, len(LAWS))
-    absolute = np.ptp(late, axis=-1).mean(axis=-1)
-    return Spread(absolute / regret[..., 0], absolute)
+    `regret` is (n, conditions, updaters): the condition without delay, then by mean and law. The
+    results are (n, updaters).
+    """
+    delayed = regret[:, 1:].reshape(len(regret), -1, len(LAWS), regret.shape[-1])
+    absolute = np.ptp(delayed, axis=2).mean(axis=1)
+    return absolute / regret[:, 0], absolute

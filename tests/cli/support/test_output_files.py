@@ -1,16 +1,16 @@
-"""A fresh file is there whole or not at all."""
+"""A new file is written completely or not at all."""
 
 import stat
 from pathlib import Path
 
 import pytest
 
-from belated.cli.fresh import fresh
+from belated.cli.support.output_files import new_file
 
 
 def test_it_takes_its_place_at_the_end_and_is_for_its_owner_alone(tmp_path: Path) -> None:
     file = tmp_path / "new"
-    with fresh(file) as part:
+    with new_file(file) as part:
         part.write_text("all of it")
         assert not file.exists()
         assert stat.S_IMODE(part.parent.stat().st_mode) == 0o700
@@ -21,7 +21,7 @@ def test_it_takes_its_place_at_the_end_and_is_for_its_owner_alone(tmp_path: Path
 
 def test_nothing_is_left_of_one_that_fails(tmp_path: Path) -> None:
     def interrupted() -> None:
-        with fresh(tmp_path / "new") as part:
+        with new_file(tmp_path / "new") as part:
             part.write_text("some of it")
             raise KeyboardInterrupt
 
@@ -34,11 +34,11 @@ def test_one_that_another_made_meanwhile_stays(tmp_path: Path) -> None:
     file = tmp_path / "new"
 
     def overtaken() -> None:
-        with fresh(file) as part:
+        with new_file(file) as part:
             part.write_text("ours")
             file.write_text("theirs")
 
-    with pytest.raises(ValueError, match="is there already"):
+    with pytest.raises(ValueError, match="already exists"):
         overtaken()
     assert file.read_text() == "theirs"
     assert list(tmp_path.iterdir()) == [file]
@@ -46,14 +46,14 @@ def test_one_that_another_made_meanwhile_stays(tmp_path: Path) -> None:
 
 def test_a_link_that_leads_nowhere_counts_as_a_file(tmp_path: Path) -> None:
     (tmp_path / "new").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="is there already"), fresh(tmp_path / "new"):
+    with pytest.raises(ValueError, match="already exists"), new_file(tmp_path / "new"):
         pass
 
 
 def test_what_belongs_to_a_file_of_that_name_counts_too(tmp_path: Path) -> None:
     (tmp_path / "new-wal").touch()
     with (
-        pytest.raises(ValueError, match="new-wal is there already"),
-        fresh(tmp_path / "new", beside=["-wal"]),
+        pytest.raises(ValueError, match="new-wal already exists"),
+        new_file(tmp_path / "new", companions=["-wal"]),
     ):
         pass

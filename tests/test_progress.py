@@ -1,12 +1,16 @@
+"""Progress is shown once work has lasted two seconds: as a bar, or as lines in a log."""
+
 import io
 import sys
 
 import pytest
 
-from belated.simulation.progress import Pace, Progress
+from belated.progress import Progress
 
 
 class Clock:
+    """Clock that stands still until it is set."""
+
     def __init__(self):
         self.now = 100.0
 
@@ -14,33 +18,33 @@ class Clock:
         return self.now
 
 
-def watched(marks, *, shown, total=1000):
-    """Progress told of (seconds, episodes) pairs."""
+def show_progress(marks, *, shown, total=1000, unit="episodes"):
+    """Update a progress display at each (seconds, done) of `marks`."""
     clock = Clock()
-    with Progress("Working", total=total, shown=shown, clock=clock) as progress:
+    with Progress("Working", total=total, unit=unit, shown=shown, clock=clock) as progress:
         for seconds, done in marks:
             clock.now = 100.0 + seconds
             progress.update(done)
 
 
 def test_nothing_is_shown_before_two_seconds_have_passed(capsys):
-    watched([(0.5, 100), (1.0, 500), (2.0, 1000)], shown=None)
+    show_progress([(0.5, 100), (1.0, 500), (1.9, 1000)], shown=None)
     assert capsys.readouterr() == ("", "")
 
 
 def test_lines_come_after_two_seconds_then_every_five_and_at_the_end(capsys):
     marks = [(t / 10, t) for t in range(1, 140)]
-    watched(marks, shown=None)
+    show_progress(marks, shown=None)
     assert capsys.readouterr().err.splitlines() == [
-        "Working: 21 of 1,000 episodes, 2%, 10 episodes/s, 1:38 left",
-        "Working: 71 of 1,000 episodes, 7%, 10 episodes/s, 1:33 left",
-        "Working: 121 of 1,000 episodes, 12%, 10 episodes/s, 1:28 left",
+        "Working: 20 of 1,000 episodes, 2%, 10 episodes/s, 1:38 left",
+        "Working: 70 of 1,000 episodes, 7%, 10 episodes/s, 1:33 left",
+        "Working: 120 of 1,000 episodes, 12%, 10 episodes/s, 1:28 left",
         "Working: 139 episodes in 0:14, 10 episodes/s",
     ]
 
 
 def test_true_shows_from_the_start(capsys):
-    watched([(0.1, 1000)], shown=True)
+    show_progress([(0.1, 1000)], shown=True)
     assert capsys.readouterr().err.splitlines() == [
         "Working: 0 of 1,000 episodes, 0%, 0 episodes/s, -:-- left",
         "Working: 1,000 episodes in 0:00, 10,000 episodes/s",
@@ -48,8 +52,35 @@ def test_true_shows_from_the_start(capsys):
 
 
 def test_false_is_silent_however_long_it_takes(capsys):
-    watched([(10.0, 100), (20.0, 200)], shown=False)
+    show_progress([(10.0, 100), (20.0, 200)], shown=False)
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_unit_can_be_chosen_and_more_than_the_total_counts_as_all_of_it(capsys):
+    show_progress([(4.0, 2000), (64.0, 9000)], shown=None, total=8000, unit="rows")
+    assert capsys.readouterr().err.splitlines() == [
+        "Working: 2,000 of 8,000 rows, 25%, 500 rows/s, 0:12 left",
+        "Working: 8,000 of 8,000 rows, 100%, 125 rows/s, 0:00 left",
+        "Working: 9,000 rows in 1:04, 141 rows/s",
+    ]
+
+
+@pytest.mark.parametrize(("done", "percent"), [(999, "99%"), (1000, "100%")])
+def test_a_hundred_percent_means_done(done, percent, capsys):
+    show_progress([(3.0, done)], shown=None)
+    assert f" {percent}, " in capsys.readouterr().err
+
+
+def test_tracked_items_stay_the_same_and_are_counted():
+    with Progress("Working", total=3) as progress:
+        assert list(progress.track("abc")) == ["a", "b", "c"]
+        progress.advance(2)
+    assert progress.done == 5
+
+
+def test_no_work_at_all_can_be_shown(capsys):
+    show_progress([], shown=True, total=0)
+    assert "0 of 0 episodes, 0%" in capsys.readouterr().err
 
 
 class Terminal(io.StringIO):
@@ -69,7 +100,7 @@ def terminal_for(monkeypatch):
 
 def test_a_terminal_gets_a_bar_with_percentage_rate_and_time_left(monkeypatch):
     terminal = terminal_for(monkeypatch)
-    watched([(3.0, 250), (4.0, 500)], shown=None)
+    show_progress([(3.0, 250), (4.0, 500)], shown=None)
     text = terminal.getvalue()
     assert "Working" in text
     assert "━" in text
@@ -79,11 +110,11 @@ def test_a_terminal_gets_a_bar_with_percentage_rate_and_time_left(monkeypatch):
 
 def test_a_terminal_stays_clean_for_short_work(monkeypatch):
     terminal = terminal_for(monkeypatch)
-    watched([(1.0, 500), (1.9, 1000)], shown=None)
+    show_progress([(1.0, 500), (1.9, 1000)], shown=None)
     assert terminal.getvalue() == ""
 
 
-def test_the_bar_goes_and_stderr_comes_back_when_the_work_fails(monkeypatch):
+def test_the_bar_disappears_and_stderr_is_restored_when_the_work_fails(monkeypatch):
     terminal = terminal_for(monkeypatch)
 
     def fail():
@@ -94,8 +125,3 @@ def test_the_bar_goes_and_stderr_comes_back_when_the_work_fails(monkeypatch):
     with pytest.raises(ValueError, match="No"):
         fail()
     assert sys.stderr is terminal
-
-
-def test_a_hundred_percent_means_done():
-    assert Pace(999, 1000, 1.0).percent == 99
-    assert Pace(1000, 1000, 1.0).percent == 100

@@ -1,0 +1,216 @@
+"""Commands of `belated ledger`.
+
+Exit codes: 0 success, 1 a fault in the ledger or the database, 2 wrong usage.
+"""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from belated.cli.support.errors import database_errors, usage_errors
+from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, sqlite_url
+
+if TYPE_CHECKING:
+    from belated.cli.ledger.existing_ledger import ExistingLedger
+
+ledger = typer.Typer(
+    name="ledger",
+    help="Verify, back up, restore, copy and export a ledger.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+ProblemOption = Annotated[
+    str | None, typer.Option(help="Name of a single problem; by default all problems.")
+]
+
+
+class Format(StrEnum):
+    """File formats of an export."""
+
+    NDJSON = "ndjson"
+    PARQUET = "parquet"
+
+
+@ledger.command()
+def verify(store: StoreOption = DEFAULT_STORE, problem: ProblemOption = None) -> None:
+    """Recompute everything from the events, and compare it with what is stored.
+
+    The exit code is 0 if the ledger is sound, and 1 if it has faults, which are printed.
+
+    Example: belated ledger verify --store sqlite:///belated.db
+    """
+    with open_existing(store, "--store") as found, database_errors():
+        from belated.cli.ledger.verify import verify_ledger
+
+        result = verify_ledger(found, problem=find_problem(found, problem))
+    faults = list(result.faults)
+    for verdict in result.verdicts:
+        outcome = "sound" if verdict.sound else "not sound"
+        typer.echo(f"{verdict.problem}: {verdict.events:,} events, {outcome}.")
+        for note in verdict.unsettled:
+            typer.echo(f"{verdict.problem}: {note}")
+        faults += [f"{verdict.problem}: {fault}" for fault in verdict.faults]
+    typer.echo(f"Digest of all events: {result.digest}.")
+    exit_with_faults(faults)
+
+
+@ledger.command()
+def backup(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="New file for the backup, a SQLite ledger.")
+    ],
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Copy a ledger to a new SQLite file, and compare the two; the ledger may be in use.
+
+    The backup contains all personal data of the ledger: protect it equally well.
+
+    Example: belated ledger backup backup.db --store sqlite:///belated.db
+    """
+    with open_existing(store, "--store") as found:
+        copy_existing(found, file_url(file), "FILE", shown=f"{file}")
+
+
+@ledger.command()
+def restore(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Backup made by `belated ledger backup`.")
+    ],
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Copy a backup to a database that has no ledger yet, and compare the two.
+
+    Withdrawals and revoked tokens since the backup are not in it: repeat them before you start
+    the service.
+
+    Example: belated ledger restore backup.db --store sqlite:///belated.db
+    """
+    with open_existing(file_url(file), "FILE") as found:
+        copy_existing(found, store, "--store")
+
+
+@ledger.command()
+def copy(
+    source: Annotated[str, typer.Option("--from", help="Address of the ledger to copy.")],
+    target: Annotated[
+        str, typer.Option("--to", help="Address of a database that has no ledger yet.")
+    ],
+) -> None:
+    """Copy a ledger to another database, such as from SQLite to PostgreSQL, and compare the two.
+
+    Stop the service first: the copy does not contain requests that arrive meanwhile.
+
+    Example: belated ledger copy --from sqlite:///belated.db --to postgresql://user@host/database
+    """
+    with open_existing(source, "--from") as found:
+        copy_existing(found, target, "--to")
+
+
+@ledger.command()
+def export(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the events.")],
+    format: Annotated[
+        Format | None,
+        typer.Option(help="Lines of JSON or Parquet; by default according to FILE's suffix."),
+    ] = None,
+    store: StoreOption = DEFAULT_STORE,
+    problem: ProblemOption = None,
+) -> None:
+    """Write the events to a new file, as lines of JSON, or as Parquet if it ends in .parquet.
+
+    Withdrawn events are listed without their content.
+
+    Example: belated ledger export events.parquet --problem clinic
+    """
+    with usage_errors("FILE"):
+        format = format or format_from_suffix(file)
+    with open_existing(store, "--store") as found, database_errors():
+        with usage_errors():
+            from belated.cli.ledger.export import export_events
+        id = find_problem(found, problem)
+        with usage_errors("FILE"):
+            count = export_events(found, file, problem=id, parquet=format is Format.PARQUET)
+    typer.echo(f"Wrote {count:,} events to {file}, as {format.value}.")
+
+
+def format_from_suffix(file: Path) -> Format:
+    """Return the format that the suffix of `file` stands for.
+
+    >>> format_from_suffix(Path("events.parquet")).value
+    'parquet'
+    """
+    suffix = file.suffix.lower()
+    if suffix == ".parquet":
+        return Format.PARQUET
+    if suffix in ("", ".ndjson", ".jsonl", ".json"):
+        return Format.NDJSON
+    raise ValueError(f"{file} must end in .ndjson or .parquet, got {file.suffix}; or use --format.")
+
+
+def open_existing(url: str, option: str) -> "ExistingLedger":
+    """Return the existing ledger at `url`; if it fails, exit with an error about `option`."""
+    require_database_packages()
+    from belated.cli.ledger.existing_ledger import open_existing_ledger
+
+    with database_errors(), usage_errors(option):
+        return open_existing_ledger(url)
+
+
+def require_database_packages() -> None:
+    """Exit with a usage error that names the extra to install if packages are missing."""
+    with usage_errors():
+        import belated.online  # noqa: F401
+
+
+def file_url(file: Path) -> str:
+    """Return the address of the SQLite ledger `file`."""
+    require_database_packages()
+    return sqlite_url(file)
+
+
+def copy_existing(
+    source: "ExistingLedger", url: str, option: str, *, shown: str | None = None
+) -> None:
+    """Copy a ledger, print the number of rows, and exit with code 1 if the copy has faults.
+
+    Parameters
+    ----------
+    source : ExistingLedger
+        The ledger to copy.
+    url : str
+        Address of the copy.
+    option : str
+        Option or argument that `url` comes from, for errors.
+    shown : str or None
+        Address of the copy as it is printed; None for `url` without its password.
+    """
+    from belated.cli.ledger.copy import copy_to
+
+    with database_errors(), usage_errors(option):
+        result = copy_to(source, url)
+    rows = ", ".join(f"{count:,} {name}" for name, count in result.rows.items())
+    typer.echo(f"{shown or hide_password(url)} has the same rows: {rows}.")
+    typer.echo(f"Digest of all events: {result.digest}, the same in both.")
+    exit_with_faults(result.faults)
+
+
+def find_problem(found: "ExistingLedger", name: str | None) -> int | None:
+    """Return the id of the problem `name` in the ledger `found`; None if `name` is None."""
+    ids = {problem: id for id, problem in found.names().items()}
+    if name is not None and name not in ids:
+        known = ", ".join(ids) or "none"
+        raise typer.BadParameter(
+            f"There is no problem {name!r}; problems are: {known}.", param_hint="'--problem'"
+        )
+    return None if name is None else ids[name]
+
+
+def exit_with_faults(faults: list[str]) -> None:
+    """Print `faults` on stderr and exit with code 1; return if there are none."""
+    for fault in faults:
+        typer.echo(fault, err=True)
+    if faults:
+        raise typer.Exit(1)

@@ -1,0 +1,68 @@
+"""Export of a ledger's events to a file, as lines of JSON or as Parquet."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from belated.cli.ledger.existing_ledger import ExistingLedger
+from belated.cli.support.output_files import new_file
+from belated.online import schema
+from belated.online.events import Event
+from belated.progress import Progress
+from belated.service.export import COLUMNS, line, write_parquet
+
+
+def export_events(ledger: ExistingLedger, path: Path, *, problem: int | None, parquet: bool) -> int:
+    """Write the events of a ledger to a new file.
+
+    Parameters
+    ----------
+    ledger : ExistingLedger
+        The ledger.
+    path : Path
+        The new file.
+    problem : int or None
+        Id of the only problem to export; None for all.
+    parquet : bool
+        Write Parquet instead of lines of JSON.
+
+    Returns
+    -------
+    int
+        Number of events.
+    """
+    total = ledger.count_rows(schema.events, problem)
+    with new_file(path) as part, Progress("Exporting", total=total, unit="rows") as progress:
+        ledger.progress = progress
+        lines = part.with_suffix(".ndjson") if parquet else part
+        longest = write_lines(lines, ledger.events(problem), ledger.names())
+        if parquet:
+            write_parquet(lines, part, longest, columns={"problem": "VARCHAR", **COLUMNS})
+        return progress.done
+
+
+def write_lines(path: Path, events: Iterable[Event], names: Mapping[int, str]) -> int:
+    """Write one line of JSON for each event.
+
+    Parameters
+    ----------
+    path : Path
+        File to write, readable by its owner only.
+    events : iterable of Event
+        The events.
+    names : mapping
+        Name of each problem by its id.
+
+    Returns
+    -------
+    int
+        Length of the longest line in bytes.
+    """
+    longest = 0
+    with open(path, "wb", opener=lambda file, flags: os.open(file, flags, 0o600)) as out:
+        for event in events:
+            # The name of a problem contains nothing that JSON would escape.
+            text = f'{{"problem": "{names[event.problem]}", {line(event)[1:]}'.encode()
+            longest = max(longest, len(text))
+            out.write(text)
+    return longest

@@ -1,0 +1,1 @@
+"""Code shared by several commands, or too long to stand beside a command."""

@@ -1,0 +1,189 @@
+"""Tables and sentences of `belated bounds`."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from belated.cli.support.tables import build_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from belated.episode import Shape
+    from belated.theory.comparison import Guarantee
+    from belated.theory.regret import Regret
+
+MAX_EPISODES: Final = 10**18
+"""Largest number of episodes that the theory's functions compute with."""
+
+
+@dataclass(frozen=True)
+class BoundsQuery:
+    """Problem and delay for which bounds are computed."""
+
+    shape: "Shape"
+    episodes: int
+    mean_delay: float
+    """Expected delay in episodes."""
+    alpha: float
+    """Activity of lazy updating."""
+    delta: float
+    """Bounds hold with probability 1 - delta."""
+    longest_delay: float | None
+    """Maximum delay tau_max in episodes; None for the mean delay."""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments that all functions of bounds take."""
+        return {"episodes": self.episodes, "mean_delay": self.mean_delay, "delta": self.delta}
+
+    def compare(self) -> "Sequence[Guarantee]":
+        """Return the order and the bound of each base with each updater."""
+        from belated.theory.comparison import compare
+
+        return compare(
+            self.shape, **self.arguments, alpha=self.alpha, longest_delay=self.longest_delay
+        )
+
+    def best_alphas(self) -> dict[str, float]:
+        """Return the alpha with the smallest bound for each base."""
+        from belated.theory import best_alpha
+        from belated.theory.bonus import BASES
+
+        return {base: best_alpha(self.shape, base=base, **self.arguments) for base in BASES}
+
+    @property
+    def command(self) -> str:
+        """Command that computes the same bounds."""
+        H, S, A = self.shape.table
+        words = (
+            f"belated bounds --states {S} --actions {A} --horizon {H} --episodes {self.episodes}"
+            f" --mean-delay {self.mean_delay:g} --alpha {self.alpha:g} --delta {self.delta:g}"
+        )
+        if self.longest_delay is not None:
+            words += f" --longest-delay {self.longest_delay:g}"
+        return words
+
+
+def build_regret_table(
+    kind: Literal["order", "bound"], rows: "Sequence[Guarantee]", alpha: float
+) -> "Table":
+    """Return a table of orders or of bounds.
+
+    Parameters
+    ----------
+    kind : str
+        "order" or "bound"; rows without a bound are left out.
+    rows : sequence of Guarantee
+        Orders and bounds of each base with each updater.
+    alpha : float
+        Activity of lazy updating.
+
+    Returns
+    -------
+    Table
+        The table, with a line below each base.
+    """
+    columns = ("leading", "delay", "total", "delay fades at K")
+    table = build_table([f"{kind.capitalize()}s", ""], columns)
+    for row in rows:
+        regret: Regret | None = getattr(row, kind)
+        fades: int | None = getattr(row, f"{kind}_fades")
+        if regret is None:
+            continue
+        mark = "*" if regret.vacuous and not regret.order else ""
+        table.add_row(
+            row.base or "any",
+            format_updater(row, alpha),
+            f"{regret.leading:.2g}",
+            f"{regret.delay:.2g}",
+            f"{regret.total:.2g}{mark}",
+            f"> {MAX_EPISODES:.0e}" if fades is None else f"{fades:.2g}",
+            end_section=row.updating == ("multi" if kind == "order" else "lazy"),
+        )
+    return table
+
+
+def format_updater(row: "Guarantee", alpha: float | None = None) -> str:
+    """Return the name of the updater of `row`, with `alpha` if it is lazy and alpha is given."""
+    if row.updating == "lazy" and alpha is not None:
+        return f"lazy, alpha {alpha:g}"
+    names = {"multi": "multi-instance", "explicit": "explicit exploration"}
+    return names.get(row.updating, row.updating)
+
+
+def format_conclusions(query: BoundsQuery, rows: "Sequence[Guarantee]") -> list[str]:
+    """Return sentences that state what `rows`, the answer to `query`, amount to."""
+    from belated.theory import lower_bound, psi
+
+    missing = psi(query.mean_delay, query.episodes, query.delta)
+    least = lower_bound(query.shape, episodes=query.episodes).total
+    confidence = 100 * (1 - query.delta / 5)
+    sentences = [
+        f"At most {missing:,.0f} episodes are missing at a time, "
+        f"with probability {confidence:g}% (psi).",
+        _compare_terms(rows),
+        _smallest_totals(rows),
+        f"No learner beats the order {least:.2g} (H sqrt(SAT)) on every problem of this size.",
+        _best_alphas(query),
+        _vacuous_totals(query, rows),
+    ]
+    if query.longest_delay is None:
+        sentences.append(
+            f"Explicit exploration is computed with tau_max = E[tau] = {query.mean_delay:g}, the "
+            "smallest possible value; see --longest-delay."
+        )
+    return sentences
+
+
+def _compare_terms(rows: "Sequence[Guarantee]") -> str:
+    """Say for which rows the delay term is larger than the leading term."""
+    late = [row for row in rows if row.order.delay >= row.order.leading]
+    if not late:
+        return "Learning costs more than delay, by every order."
+    if len(late) == len(rows):
+        return "Delay costs more than learning, by every order."
+    listed = []
+    for updating in dict.fromkeys(row.updating for row in late):
+        same = [row for row in late if row.updating == updating]
+        every = len(same) == sum(row.updating == updating for row in rows)
+        bases = "every base" if every else ", ".join(str(row.base) for row in same)
+        listed.append(f"{format_updater(same[0])} with {bases}")
+    return f"Delay costs more than learning, by the order of {'; '.join(listed)}."
+
+
+def _smallest_totals(rows: "Sequence[Guarantee]") -> str:
+    """Name the rows with the smallest order and the smallest bound."""
+    order = min(rows, key=lambda row: row.order.total)
+    bounds = [(row.bound, row) for row in rows if row.bound is not None]
+    bound, row = min(bounds, key=lambda pair: pair[0].total)
+    return (
+        f"The smallest order is that of {format_updater(order)} with {order.base or 'any base'}, "
+        f"{order.order.total:.2g}; the smallest bound is that of {format_updater(row)} with "
+        f"{row.base}, {bound.total:.2g}."
+    )
+
+
+def _best_alphas(query: BoundsQuery) -> str:
+    alphas = query.best_alphas()
+    listed = ", ".join(f"{base} {alpha:.3g}" for base, alpha in alphas.items())
+    active = " (inf is active updating)" if math.inf in alphas.values() else ""
+    return f"Alpha with the smallest bound: {listed}{active}."
+
+
+def _vacuous_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
+    """Say how many totals are above the maximum regret K H."""
+    bounds = [row.bound for row in rows if row.bound is not None]
+    vacuous = sum(bound.vacuous for bound in bounds)
+    limit = f"K H = {bounds[0].max_regret:,}, the maximum reward of {query.episodes:,} episodes"
+    if vacuous == len(bounds) and all(row.order.vacuous for row in rows):
+        return f"Every total is vacuous: it is above {limit}. Only their proportions are useful."
+    if vacuous == len(bounds):
+        return f"Every bound is vacuous (*): it is above {limit}. Orders are not bounds."
+    if vacuous:
+        return (
+            f"Vacuous (*) are {vacuous} of {len(bounds)} bounds: they are above {limit}. Orders "
+            "are not bounds."
+        )
+    return f"No bound is vacuous: each is below {limit}. Orders are not bounds."

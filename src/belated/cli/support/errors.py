@@ -1,0 +1,47 @@
+"""Errors on the command line: a one-line message on stderr and an exit code, no traceback."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+
+
+@contextmanager
+def usage_errors(option: str | None = None) -> Iterator[None]:
+    """Turn errors inside the block into a usage error (exit code 2).
+
+    `option` is the name of the option or argument that caused them; None if there is no single
+    one. Connection errors pass, since they are not errors of usage.
+    """
+    try:
+        yield
+    except ConnectionError:
+        raise
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        text = str(error)
+        if isinstance(error, OSError) and error.filename is not None:
+            text = f"{error.filename} cannot be used: {error.strerror}."
+        raise typer.BadParameter(text, param_hint=option and f"'{option}'") from None
+
+
+@contextmanager
+def database_errors() -> Iterator[None]:
+    """Turn database errors inside the block into exit code 1 and the first line of the error."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except (SQLAlchemyError, ConnectionError, RuntimeError) as error:
+        text = str(error)
+        if isinstance(error, SQLAlchemyError):
+            text = f"Database error: {getattr(error, 'orig', None) or error}"
+        exit_with_message(f"{text.strip().splitlines()[0].rstrip('.')}.")
+
+
+def exit_with_message(message: str, code: int = 1) -> NoReturn:
+    """Print `message` on stderr and exit with `code`."""
+    typer.echo(message, err=True)
+    raise typer.Exit(code) from None

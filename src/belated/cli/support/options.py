@@ -1,0 +1,150 @@
+"""Options that several commands share: their declarations, parsers and checks."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
+from typing import Annotated, Any, Final, TypeVar
+
+import typer
+
+from belated.arguments import check_choice
+from belated.cli.support.errors import usage_errors
+from belated.options import SimulationOptions, option_choices
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., None])
+
+HELP: Final = {option.name: option.metadata["help"] for option in fields(SimulationOptions)}
+"""Help text of each option of a simulation."""
+
+CHOICES: Final = {"rewards": ("known", "unknown"), **option_choices(SimulationOptions)}
+"""Allowed values of each option that has only a few."""
+
+DEFAULTS: Final = {"rewards": "known", **asdict(SimulationOptions())}
+"""Default of each of these options."""
+
+BaseOptions = dict[str, Any]
+"""Options of a base by name, such as {"scale": 0.1}."""
+
+EpisodesOption = Annotated[int, typer.Option(help="Number of episodes in each run.", min=1)]
+StagesOption = Annotated[str, typer.Option(help=HELP["stages"])]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of runs computed at the same time; by default the number of processors. "
+        "Does not affect results.",
+        min=1,
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(help="'local:N' for N processes, or the address of a Dask scheduler."),
+]
+
+
+def takes_simulation_options(command: Command) -> Command:
+    """Return `command` with one command-line option for each field of `SimulationOptions`.
+
+    The command receives their values as `**choices`.
+    """
+    signature = inspect.signature(command)
+    named = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    added = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=DEFAULTS[name],
+            annotation=Annotated[str, typer.Option(help=text)],
+        )
+        for name, text in HELP.items()
+    ]
+    command.__signature__ = signature.replace(parameters=[*named, *added])  # type: ignore[attr-defined]
+    return command
+
+
+def parse_option(option: str, parse: Callable[..., T], *values: Any) -> T:
+    """Return the value of an option; errors are usage errors.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option, such as "--world".
+    parse : callable
+        Function that checks and converts the value.
+    *values : Any
+        Arguments of `parse`.
+
+    Returns
+    -------
+    Any
+        The result of `parse`.
+    """
+    with usage_errors(option):
+        return parse(*values)
+
+
+def check_choices(**values: str) -> None:
+    """Check options against their CHOICES; `values` gives each option's value by its name."""
+    for name, value in values.items():
+        parse_option(f"--{name.replace('_', '-')}", check_choice, name, value, CHOICES[name])
+
+
+def parse_value(text: str) -> Any:
+    """Return `text` as a number or a boolean if it is one, otherwise unchanged.
+
+    >>> parse_value("3"), parse_value("1e-3"), parse_value("true"), parse_value("two_term")
+    (3, 0.001, True, 'two_term')
+    """
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text, text)
+
+
+def format_value(value: object) -> str:
+    """Return `value` as a text that `parse_value` turns into the same value.
+
+    >>> format_value(True), format_value(0.1), format_value("two_term")
+    ('true', '0.1', 'two_term')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, BaseOptions]:
+    """Return the options of each of `bases`, parsed from `texts`.
+
+    A text "key=value" applies to every base, and "base.key=value" to one of them.
+
+    >>> parse_base_options(["scale=0.1", "ucbvi-bf.preset=two_term"], ["ucrl2", "ucbvi-bf"])
+    {'ucrl2': {'scale': 0.1}, 'ucbvi-bf': {'scale': 0.1, 'preset': 'two_term'}}
+    """
+    options: dict[str, BaseOptions] = {base: {} for base in bases}
+    for text in texts:
+        address, equals, value = text.partition("=")
+        base, _, key = address.strip().rpartition(".")
+        if not (equals and key and value.strip()):
+            raise ValueError(f"option must be 'key=value', such as 'scale=0.1', got {text!r}.")
+        if base and base not in options:
+            raise ValueError(
+                f"option {text!r} is for the base {base!r}, which is not run; "
+                f"bases are {', '.join(options)}."
+            )
+        for name in [base] if base else options:
+            options[name][key] = parse_value(value.strip())
+    return options
+
+
+def format_base(base: str, options: BaseOptions) -> str:
+    """Return the name `base` with its `options` in parentheses.
+
+    >>> format_base("ucbvi-bf", {"preset": "two_term", "scale": 0.1}), format_base("ucrl2", {})
+    ('ucbvi-bf (preset=two_term, scale=0.1)', 'ucrl2')
+    """
+    listed = ", ".join(f"{key}={format_value(value)}" for key, value in options.items())
+    return f"{base} ({listed})" if listed else base

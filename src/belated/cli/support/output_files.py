@@ -1,0 +1,80 @@
+"""Output files: new files that are written completely or not at all, and paths of figures."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from belated.cli.support.errors import usage_errors
+
+
+@contextmanager
+def new_file(path: Path, *, companions: Sequence[str] = ()) -> Iterator[Path]:
+    """Yield a temporary path whose file is moved to `path` if the block succeeds.
+
+    The file is readable by its owner only. An existing file is never overwritten.
+
+    Parameters
+    ----------
+    path : Path
+        The new file, in an existing folder.
+    companions : sequence of str
+        Suffixes of files that belong to `path`, such as "-wal"; none of them may exist either.
+
+    Yields
+    ------
+    Path
+        File to write to.
+
+    Raises
+    ------
+    ValueError
+        If `path` or one of its companions exists, or if its folder does not.
+    """
+    for suffix in ("", *companions):
+        _check_absent(path.with_name(path.name + suffix))
+    if not path.parent.is_dir():
+        raise ValueError(f"{path} cannot be created: there is no folder {path.parent}.")
+    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        part = folder / "part"
+        yield part
+        part.chmod(0o600)
+        _sync(part)
+        _check_absent(path)
+        # Fails if another process has created the file since the check.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+        os.replace(part, path)
+        _sync(path.parent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def prepare_figure_path(option: str, path: Path) -> Path:
+    """Return `path` without its suffix, since a figure is written as PDF and as PNG.
+
+    Creates the folder. A path that cannot be used is a usage error about `option`.
+    """
+    with usage_errors(f"--{option}"):
+        if path.suffix not in ("", ".pdf", ".png"):
+            raise ValueError(
+                f"{option} must end in .pdf, .png or have no suffix, got {str(path)!r}."
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_suffix("")
+
+
+def _check_absent(path: Path) -> None:
+    if os.path.lexists(path):
+        raise ValueError(f"{path} already exists; choose a new file.")
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the entries of a folder, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

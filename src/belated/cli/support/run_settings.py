@@ -1,0 +1,126 @@
+"""Settings that `belated run` compares: every base with every updater and delay in one world."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+from belated.cli.support.errors import usage_errors
+from belated.cli.support.options import (
+    DEFAULTS,
+    BaseOptions,
+    check_choices,
+    format_base,
+    parse_option,
+)
+
+if TYPE_CHECKING:
+    from belated.sweep.cell import Cell
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Settings to run in one world, with their names in tables and figures."""
+
+    cells: "Mapping[str, Cell]"
+    """Each setting by its name, which lists only what differs between the settings."""
+    title: str
+    """Values that all settings share, as text."""
+    column: str
+    """Heading of the column of names, such as "Updater, Delay"."""
+    command: str
+    """Command that runs the same settings again."""
+
+    @property
+    def heading(self) -> str:
+        """The title with the number and length of the runs."""
+        cell = next(iter(self.cells.values()))
+        runs = "1 run" if len(cell.seeds) == 1 else f"{len(cell.seeds)} runs"
+        return f"{self.title}: {runs} of {cell.episodes:,} episodes"
+
+
+def build_settings(
+    *,
+    world: str,
+    base_options: Mapping[str, BaseOptions],
+    option_texts: Sequence[str],
+    updaters: Sequence[str],
+    delays: Sequence[str],
+    episodes: int,
+    seeds: int,
+    **choices: str,
+) -> RunSettings:
+    """Check all options of `belated run` and return the settings to run.
+
+    Parameters
+    ----------
+    world : str
+        Name of the world.
+    base_options : mapping
+        Options of each base, by the name of the base.
+    option_texts : sequence of str
+        The same options as given on the command line, to repeat the command.
+    updaters, delays : sequence of str
+        Updaters and delay laws; repeated ones count once.
+    episodes, seeds : int
+        Episodes of each run, and runs of each setting.
+    **choices : str
+        Values of `rewards` and of the options of a simulation.
+
+    Returns
+    -------
+    RunSettings
+        The settings. Invalid options are usage errors (exit code 2).
+    """
+    from belated.sweep.cell import Cell, normalize_delay
+    from belated.sweep.names import parse_base, parse_updater, parse_world
+
+    parse_option("--world", parse_world, world)
+    for base, options in base_options.items():
+        parse_option("--base", parse_base, base, options)
+    updaters = list(dict.fromkeys(updaters))
+    for updater in updaters:
+        parse_option("--updater", parse_updater, updater)
+    laws = list(dict.fromkeys(parse_option("--delay", normalize_delay, delay) for delay in delays))
+    check_choices(**choices)
+    late_rewards, unknown = choices["late"] == "rewards", choices["rewards"] == "unknown"
+    with usage_errors("--late"):
+        if late_rewards and not unknown:
+            raise ValueError("rewards that are late cannot be known; add --rewards unknown.")
+
+    axes = {"Base": list(base_options), "Updater": updaters, "Delay": laws}
+    varied = [axis for axis, values in axes.items() if len(values) > 1] or ["Updater"]
+    cells = {}
+    for base, law, updater in product(base_options, laws, updaters):
+        place = {"Base": base, "Updater": updater, "Delay": law}
+        cells[", ".join(place[axis] for axis in varied)] = Cell(
+            world=world,
+            base=base,
+            delay=law,
+            updater=updater,
+            episodes=episodes,
+            seeds=tuple(range(seeds)),
+            base_options=tuple(sorted(base_options[base].items())),
+            **choices,  # type: ignore[arg-type]
+        )
+
+    axes["Base"] = [format_base(*pair) for pair in base_options.items()]
+    common = [world, *(values[0] for axis, values in axes.items() if axis not in varied)]
+    notes = {
+        "pooled counts": choices["stages"] == "pooled",
+        "late rewards": late_rewards,
+        "unknown rewards": unknown and not late_rewards,
+        "one delay per step": choices["delay_per"] == "step",
+        f"bonus {choices['reward_bonus']}": choices["reward_bonus"] != DEFAULTS["reward_bonus"],
+    }
+    common += [note for note, applies in notes.items() if applies]
+
+    words = ["belated", "run", "--world", world]
+    repeated = {"base": base_options, "option": option_texts, "updater": updaters, "delay": laws}
+    for name, values in repeated.items():
+        words += [word for value in values for word in (f"--{name}", value)]
+    words += ["--episodes", str(episodes), "--seeds", str(seeds)]
+    for name, value in choices.items():
+        words += [f"--{name.replace('_', '-')}", value] if value != DEFAULTS[name] else []
+    return RunSettings(cells, ", ".join(common), ", ".join(varied), shlex.join(words))

@@ -1,0 +1,113 @@
+"""Summary of the runs of one setting, for the table and the JSON of `belated run`."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from belated.cli.support.options import BaseOptions
+
+if TYPE_CHECKING:
+    from belated.simulation.run import Run
+    from belated.sweep.cell import Cell
+
+COLUMNS: Final = (
+    "Mean\nregret",
+    "Central 95%\nof runs",
+    "V*K\nlost",
+    "Updates",
+    "Epochs",
+    "Missing\n(ψ)",
+    "Optimism\nheld",
+)
+"""Headings of the table, after the setting's name."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Runs of one setting, summarised. The fields are those of the JSON."""
+
+    setting: str
+    """Identifier of the setting."""
+    base: str
+    options: BaseOptions
+    updater: str
+    delay: str
+    runs: int
+    """Number of runs."""
+    mean_regret: float
+    """Mean final regret."""
+    low: float
+    """2.5 % quantile of the final regret."""
+    high: float
+    """97.5 % quantile of the final regret."""
+    lost: float
+    """Mean final regret as a share of V*K."""
+    updates: float
+    """Mean number of plans computed in a run."""
+    epochs: float
+    """Mean number of epochs of a run."""
+    max_missing: int
+    """Maximum number of episodes in flight, over all runs."""
+    psi: float | None
+    """Bound of Lemma 1 on the number of episodes in flight; None if it is infinite."""
+    optimism_held: int
+    """Number of runs in which V~_1 >= V*_1 in every episode."""
+    seeds: list[int]
+    total_regret: list[float]
+    """Final regret of each seed."""
+
+    def row(self) -> list[str]:
+        """Return the cells of the columns COLUMNS."""
+        return [
+            format_regret(self.mean_regret),
+            f"{format_regret(self.low)} to {format_regret(self.high)}",
+            f"{100 * self.lost:.1f}%",
+            f"{self.updates:,.0f}",
+            f"{self.epochs:,.0f}",
+            f"{self.max_missing:,} ({'∞' if self.psi is None else format_regret(self.psi)})",
+            f"{self.optimism_held} of {self.runs}",
+        ]
+
+
+def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
+    """Return the summary of `runs`, which are runs of the setting `cell`."""
+    from belated.delays import parse as parse_delay
+    from belated.exact.values import optimal_value
+    from belated.figures.bands import band
+    from belated.sweep.names import parse_base, parse_world
+    from belated.theory import psi
+
+    options = dict(cell.base_options)
+    final = band(runs)
+    delta = parse_base(cell.base, options).failure_probability
+    bound = psi(parse_delay(cell.delay).mean, cell.episodes, delta)
+    mean = float(final.mean[-1])
+    return Summary(
+        setting=cell.setting,
+        base=cell.base,
+        options=options,
+        updater=cell.updater,
+        delay=cell.delay,
+        runs=len(runs),
+        mean_regret=mean,
+        low=float(final.low[-1]),
+        high=float(final.high[-1]),
+        lost=mean / (optimal_value(parse_world(cell.world)) * cell.episodes),
+        updates=sum(run.updates for run in runs) / len(runs),
+        epochs=sum(run.epochs for run in runs) / len(runs),
+        max_missing=max(run.max_missing for run in runs),
+        psi=bound if math.isfinite(bound) else None,
+        optimism_held=sum(run.optimism_broken == 0 for run in runs),
+        seeds=[run.seed for run in runs],
+        total_regret=[run.total_regret for run in runs],
+    )
+
+
+def format_regret(value: float) -> str:
+    """Return `value` with one decimal below 1,000 and none above.
+
+    >>> format_regret(12.34), format_regret(1234.56)
+    ('12.3', '1,235')
+    """
+    return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"

@@ -1,0 +1,256 @@
+"""Figures, comparison with the published numbers, and HTML report of a reproduction."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self, TypeVar
+
+from belated.figures.bands import Panels
+from belated.figures.charts import Chart, delay_chart, regret_chart
+from belated.figures.columns import Points, delay_bands, published_points, regret_bands
+from belated.figures.panels import delay_panels, regret_panels
+from belated.figures.report import Section, Table, citation, provenance, write_report
+from belated.papers.howson2021.claims import Verdict, all_claims
+from belated.papers.howson2021.evidence import merge_chain_names
+from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, Figure, figures
+from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, summarize
+from belated.sweep.results import Results
+from belated.sweep.store import Columns
+
+T = TypeVar("T")
+
+TITLE: Final = "Optimism and Delays in Episodic Reinforcement Learning, reproduced"
+
+DELAY_FIGURE_LEARNERS: Final = {
+    updater: name for updater, name in LEARNERS.items() if updater != "explicit"
+}
+"""Learners in the paper's figures of delay dependence."""
+
+VARIANT_TEXTS: Final = {
+    "figures": (
+        "The base is a variant of UCBVI-BF that was found by search to fit the published curves: "
+        "counts pooled over the steps, no clipping, a constant in place of the logarithm. It "
+        "describes the figures and carries no guarantee."
+    ),
+    "calibrated": (
+        "The base is UCBVI-BF with counts for each step, clipped as in the paper's Eq. 4, and a "
+        "two-term Bernstein bonus, scaled for each chain to the smallest value at which optimism "
+        "held in at least 95 % of calibration runs. This is what we recommend."
+    ),
+    "literal": (
+        "The base is UCBVI-BF with the published constants, which carry the guarantee. At these "
+        "numbers of episodes it hardly learns."
+    ),
+}
+"""Description of each variant in the report."""
+
+
+@dataclass(frozen=True)
+class PaperReport:
+    """Results of one variant, compared with the paper."""
+
+    results: Results
+    runs: Columns
+    """Columns of all runs, with one row for each run."""
+    variant: str
+    command: str
+    """Command that reproduces the results."""
+    comparisons: list[Comparison]
+    """Published numbers and ours."""
+    verdicts: list[Verdict]
+    """Outcome of each claim of the paper."""
+
+    @classmethod
+    def from_results(cls, results: Results, variant: str, command: str) -> Self:
+        """Compare results with the paper's numbers and claims.
+
+        Parameters
+        ----------
+        results : Results
+            Results of one variant.
+        variant : str
+            Name of the variant.
+        command : str
+            Command that reproduces the results.
+
+        Returns
+        -------
+        PaperReport
+            The results with all comparisons.
+        """
+        runs = merge_chain_names(results.runs())
+        comparisons = compare(runs, results.curves)
+        return cls(results, runs, variant, command, comparisons, all_claims(runs, results.curves))
+
+    def panels(self, figure: Figure) -> tuple[Panels, Sequence[str], Points | None]:
+        """Return the panels of `figure`, the order of its lines, and the published points."""
+        world = f"chain-{figure.states}"
+        if figure.mean is not None:
+            panels = regret_bands(
+                self.runs,
+                self.results.curves,
+                world=world,
+                base=self.variant,
+                mean=figure.mean,
+                laws=LAWS,
+                learners=LEARNERS,
+            )
+            return panels, list(LEARNERS.values()), None
+        points = None
+        if any(row.comparable for row in self.comparisons if row.states == figure.states):
+            values: dict[tuple[str, str, float], float] = {
+                (updater, law, mean): value
+                for (states, updater, law, mean), value in PUBLISHED.items()
+                if states == figure.states
+            }
+            points = published_points(values, laws=LAWS, learners=DELAY_FIGURE_LEARNERS)
+        panels = delay_bands(
+            self.runs, world=world, base=self.variant, laws=LAWS, learners=DELAY_FIGURE_LEARNERS
+        )
+        return panels, [law.capitalize() for law in LAWS], points
+
+    def draw(self, figure: Figure, folder: Path) -> list[Path]:
+        """Draw `figure` as PDF and PNG into `folder`, and return the files."""
+        path = folder / f"{figure.number:02}-{figure.name}"
+        return self._render(figure, regret_panels, delay_panels, path)
+
+    def chart(self, figure: Figure) -> Chart:
+        """Return `figure` as an interactive chart."""
+        return self._render(figure, regret_chart, delay_chart, figure.name)
+
+    def _render(
+        self, figure: Figure, regret: Callable[..., T], delay: Callable[..., T], target: object
+    ) -> T:
+        """Render a figure with one of two functions, by its kind."""
+        panels, order, points = self.panels(figure)
+        options = {"title": figure.title, "command": self.command, "order": order}
+        if figure.kind == "regret":
+            return regret(panels, target, **options)
+        return delay(panels, target, **options, published=points)
+
+    def write(self, path: Path) -> Path:
+        """Write the HTML report to `path`, and return it."""
+        return write_report(
+            path,
+            title=TITLE,
+            text=VARIANT_TEXTS[self.variant],
+            sections=[
+                Section("Figures", charts=[self.chart(figure) for figure in figures()]),
+                Section(
+                    "Published and ours",
+                    text=self.agreement(),
+                    tables=build_comparison_tables(self.comparisons),
+                ),
+                Section("Claims", tables=build_claim_tables(self.verdicts)),
+                provenance(self.facts()),
+                citation(),
+            ],
+        )
+
+    def agreement(self) -> str:
+        """Return a sentence about the relative errors of our numbers."""
+        errors = summarize(self.comparisons)
+        if not errors.cells:
+            return "No run is as long as the paper's, so no number can be compared."
+        text = (
+            f"Mean absolute relative error over {errors.cells} published final regrets: "
+            f"{errors.overall:.1%}"
+        )
+        if errors.plateaus:
+            text += (
+                f"; over {errors.plateaus} plateaus of explicit exploration: {errors.plateau:.1%}, "
+                f"{errors.worst_plateau:.1%} at most"
+            )
+        return f"{text}."
+
+    def facts(self) -> dict[str, str]:
+        """Return how the results were computed, by title."""
+        cells = self.results.provenance.values()
+        versions = Counter(
+            ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+            for facts in cells
+        )
+        machines = Counter(facts["machine"] for facts in cells)
+        hours = sum(facts["seconds"] for facts in cells) / 3600
+        return {
+            "Command": self.command,
+            "Variant": self.variant,
+            "Runs": f"{self.runs['seed'].size:,}",
+            "Episodes": f"{int(self.runs['episodes'].sum()):,}",
+            "Seeds": f"{len(set(self.runs['seed'].tolist()))}",
+            "Computing time": f"{hours:.2f} hours of one processor",
+            "Versions": "; ".join(versions),
+            "Machine": "; ".join(machines),
+        }
+
+
+def build_comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
+    """Return a table of `comparisons` for each chain that has some."""
+    tables = []
+    for states in CHAINS:
+        rows = [
+            (
+                LEARNERS[row.updater] + (" (plateau)" if row.kind == "plateau" else ""),
+                row.law.capitalize() if row.mean else "none",
+                row.mean,
+                row.published,
+                row.ours,
+                row.low,
+                row.high,
+                row.error if row.comparable else None,
+            )
+            for row in comparisons
+            if row.states == states
+        ]
+        columns = ("Learner", "Delays", "E[τ]", "Published", "Ours", "2.5%", "97.5%", "Error")
+        formats = {"Error": "+.1%", "E[τ]": ".0f"}
+        if rows:
+            tables.append(Table(f"Chain of {states} states.", columns, rows, formats))
+    return tables
+
+
+def build_claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
+    """Return a table of the claims with their outcomes in `verdicts`, and one of the numbers."""
+    outcomes = Table(
+        "Claims of the paper, and their outcome in these runs.",
+        ("Claim", "Where", "Holds in a setting if", "Outcome"),
+        [(verdict.claim, verdict.where, verdict.rule, verdict.outcome) for verdict in verdicts],
+    )
+    numbers = Table(
+        "Numbers behind the outcomes.",
+        ("Claim", "Number", "Value"),
+        [
+            (verdict.name, label, value if isinstance(value, int | float) else str(value))
+            for verdict in verdicts
+            for label, value in verdict.numbers
+        ],
+    )
+    return [outcomes, numbers]
+
+
+def format_numbers_page(report: PaperReport) -> str:
+    """Return the published numbers beside ours, and the outcomes of `report`, as Markdown."""
+    lines = [report.agreement(), ""]
+    for table in build_comparison_tables(report.comparisons):
+        lines += [f"### {table.caption}", "", *format_markdown(table)]
+    lines += ["### Claims", "", "| Claim | Outcome |", "| --- | --- |"]
+    lines += [f"| {verdict.claim} | {verdict.outcome} |" for verdict in report.verdicts]
+    return "\n".join([*lines, ""])
+
+
+def format_markdown(table: Table) -> list[str]:
+    """Return the lines of `table` as Markdown."""
+
+    def cell(name: str, value: object) -> str:
+        if value is None:
+            return "–"
+        form = table.formats.get(name, ",.0f")
+        return format(value, form) if isinstance(value, int | float) else str(value)
+
+    rows = [
+        [cell(name, value) for name, value in zip(table.columns, row, strict=True)]
+        for row in table.rows
+    ]
+    lines = [table.columns, ["---"] * len(table.columns), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines] + [""]

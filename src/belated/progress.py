@@ -1,0 +1,163 @@
+"""Progress display of long work: a bar on a terminal, a line every few seconds elsewhere."""
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+SHOW_AFTER_S: Final = 2.0
+"""Seconds before anything is shown, so that nothing flashes up for short work."""
+
+BAR_EVERY_S: Final = 0.1
+"""Minimum number of seconds between two updates of the bar."""
+
+LINE_EVERY_S: Final = 5.0
+"""Minimum number of seconds between two lines."""
+
+T = TypeVar("T")
+
+
+class Progress:
+    """Context manager that shows on stderr how much of the work inside it is done.
+
+    Parameters
+    ----------
+    title : str
+        Name of the work, shown in front of the numbers.
+    total : int
+        Expected number of units.
+    unit : str
+        Plural of the counted thing, such as "episodes" or "rows".
+    shown : bool or None
+        True shows progress from the start, False never, None once the work has lasted
+        `SHOW_AFTER_S` seconds.
+    clock : callable
+        Function that returns the current time in seconds.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        total: int,
+        unit: str = "episodes",
+        shown: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.title = title
+        self.total = total
+        self.unit = unit
+        self.done = 0
+        self._clock = clock
+        self._next_s = SHOW_AFTER_S if shown is None else (0.0 if shown else math.inf)
+        self._visible = False
+        self._bar: tuple[RichProgress, TaskID] | None = None
+
+    def __enter__(self) -> Self:
+        self._start = self._clock()
+        self.update(0)
+        return self
+
+    def update(self, done: int) -> None:
+        """Set the number of finished units to `done`."""
+        self.done = done
+        seconds = self._clock() - self._start
+        if seconds < self._next_s:
+            return
+        if not self._visible:
+            self._visible = True
+            self._bar = _start_bar(self.title, self.total) if sys.stderr.isatty() else None
+        shown = min(done, self.total)
+        rate = format_rate(shown, seconds, self.unit)
+        left = f"{format_duration(seconds * (self.total / shown - 1)) if shown else '-:--'} left"
+        if self._bar is not None:
+            self._next_s = seconds + BAR_EVERY_S
+            bar, task = self._bar
+            bar.update(task, completed=shown, text=f"{rate}, {left}", refresh=True)
+        else:
+            self._next_s = seconds + LINE_EVERY_S
+            percent = 100 * shown // max(self.total, 1)  # rounded down: 100 % means done
+            self._print(f"{shown:,} of {self.total:,} {self.unit}, {percent}%, {rate}, {left}")
+
+    def advance(self, units: int = 1) -> None:
+        """Add `units` to the number of finished units."""
+        self.update(self.done + units)
+
+    def track(self, items: Iterable[T]) -> Iterator[T]:
+        """Yield each of `items`, counting it as one finished unit."""
+        for item in items:
+            self.advance()
+            yield item
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar[0].stop()
+        elif self._visible:
+            seconds = self._clock() - self._start
+            rate = format_rate(self.done, seconds, self.unit)
+            self._print(f"{self.done:,} {self.unit} in {format_duration(seconds)}, {rate}")
+
+    def _print(self, text: str) -> None:
+        print(f"{self.title}: {text}", file=sys.stderr, flush=True)
+
+
+def format_duration(seconds: float) -> str:
+    """Return `seconds` as hours, minutes and seconds.
+
+    >>> format_duration(7), format_duration(3725.2)
+    ('0:07', '1:02:05')
+    """
+    minutes, s = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{s:02}" if hours else f"{minutes}:{s:02}"
+
+
+def format_rate(done: int, seconds: float, unit: str) -> str:
+    """Return the mean rate of work as text.
+
+    Parameters
+    ----------
+    done : int
+        Number of finished units.
+    seconds : float
+        Time they took; 0 gives a rate of 0.
+    unit : str
+        Plural of the counted thing.
+
+    Returns
+    -------
+    str
+        Such as "1,250 episodes/s".
+    """
+    return f"{done / seconds if seconds > 0 else 0:,.0f} {unit}/s"
+
+
+def _start_bar(title: str, total: int) -> "tuple[RichProgress, TaskID]":
+    """Start a bar that disappears at the end, and return it with its only task."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as RichProgress
+
+    bar = RichProgress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[text]}"),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+    )
+    task = bar.add_task(title, total=total, text="")
+    bar.start()
+    return bar, task
