@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from belated.online import Ledger, Part, Recorded, Spec
+from belated.ledger import Ledger, Part, Recorded, Spec
 
 NAME = "clinic"
 STATES, ACTIONS, STEPS = 5, 2, 10

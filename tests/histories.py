@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from belated.online import Corrected, Feedback, Ledger, Opened, Part, Recorded, Spec
-from belated.online.parts import learner_of
+from belated.ledger import Corrected, Feedback, Ledger, Opened, Part, Recorded, Spec
+from belated.online.learner_factory import learner_of
 
 H, S, A = 3, 4, 2
 

@@ -19,7 +19,7 @@ import uvicorn
 from belated.client import Client, OpenEpisode, Plan, ServiceError
 from belated.client.client import BYTES, TOGETHER
 from belated.client.transport import LONGEST
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.host import Host
 from belated.service import Settings, create_app
 from belated.service.auth import mint

@@ -14,7 +14,7 @@ import uvicorn
 
 import belated as bl
 from belated.cli.serve import listening
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.host import Failure, Host
 from belated.service import Settings, create_app
 from belated.service.auth import mint

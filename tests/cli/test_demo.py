@@ -18,7 +18,7 @@ from belated.cli import demo as command
 from belated.cli.main import app
 from belated.client import Client
 from belated.demo.lateness import Lateness
-from belated.online import Ledger, Part, Spec
+from belated.ledger import Ledger, Part, Spec
 from service.site import wait_until
 
 BELATED = [sys.executable, "-W", "error", "-c", "from belated.cli.main import main; main()"]

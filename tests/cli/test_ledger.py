@@ -14,10 +14,10 @@ import pytest
 import sqlalchemy as sa
 from typer.testing import CliRunner
 
-from belated.checks.ledger import samples
+import ledger_samples as samples
 from belated.cli.ledger import ledger as app
-from belated.online import Corrected, Feedback, Ledger, schema
-from belated.online.copying import copy
+from belated.ledger import Corrected, Feedback, Ledger, schema
+from belated.ledger.copy import copy
 from belated.online.host import Host
 from databases import postgres_server
 from histories import History, make_spec

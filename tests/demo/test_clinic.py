@@ -4,8 +4,8 @@ import numpy as np
 
 import belated as bl
 from belated.demo.clinic import ACTIONS, PROBLEM, STATES, VISITS, best_value, treat, world
-from belated.online import Spec
-from belated.online.parts import base_of, learner_of, updater_of
+from belated.ledger import Spec
+from belated.online.learner_factory import base_of, learner_of, updater_of
 from demo.plans import plan_of
 
 

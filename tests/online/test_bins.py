@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.online.bins import MOST, Bins, How
-from belated.online.packing import pack, unpack
+from belated.online.history import MOST, Bins, How
+from belated.online.snapshots import pack, unpack
 from snapshots import same
 
 COLUMNS: dict[str, How] = {"total": "sum", "most": "max", "counted": "sum"}

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.online import Corrected, Event, Feedback, Ledger, Recorded, Spec
+from belated.ledger import Corrected, Event, Feedback, Ledger, Recorded, Spec
+from belated.ledger.episodes import Omissions
 from belated.online.fold import FORMAT, Fold
 from belated.online.follower import Follower, undoing
-from belated.online.omissions import Omissions
-from belated.online.packing import digest, pack, unpack
-from belated.online.parts import learner_of
+from belated.online.learner_factory import learner_of
+from belated.online.snapshots import digest, pack, unpack
 from histories import KINDS, A, History, S, anything, make_spec
 from snapshots import same
 

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from belated.online import Corrected, Event, Feedback, Ledger, Opened, Recorded
-from belated.online.bins import MOST, View
+from belated.ledger import Corrected, Event, Feedback, Ledger, Opened, Recorded
+from belated.ledger.episodes import Omissions
 from belated.online.fold import FORMAT, Fold
 from belated.online.follower import Follower, undoing
-from belated.online.history import SECOND, Past
+from belated.online.history import MOST, SECOND, Past, View
 from belated.online.history import History as Counted
 from belated.online.host import Host
-from belated.online.omissions import Omissions
-from belated.online.packing import digest, pack, unpack
-from belated.online.parts import learner_of
-from belated.online.standing import Standing
+from belated.online.learner_factory import learner_of
+from belated.online.snapshots import digest, pack, unpack
+from belated.online.status import Standing
 from histories import KINDS, A, H, History, S, anything, make_spec
 from snapshots import same
 

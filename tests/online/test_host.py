@@ -15,15 +15,16 @@ import pytest
 import sqlalchemy as sa
 
 from belated.learner.learner import Learner
-from belated.online import Corrected, Feedback, Ledger, Part
+from belated.ledger import Corrected, Feedback, Ledger, Part
+from belated.ledger.episodes import Omissions
+from belated.ledger.policies import pack
+from belated.ledger.store import OUTAGES
 from belated.online.fold import Fold
 from belated.online.follower import undoing
-from belated.online.host import OUTAGES, Host
+from belated.online.host import Host
 from belated.online.lock import DatabaseLock, FileLock, lock_of
-from belated.online.omissions import Omissions
-from belated.online.policies import pack
 from belated.online.serving import Serving
-from belated.online.standing import Standing
+from belated.online.status import Standing
 from belated.online.verify import verify
 from histories import History, make_spec
 
@@ -508,7 +509,7 @@ def test_a_planner_whose_connection_was_cut_plans_no_more(postgres_url: str) -> 
 
 PLANNER = """
 import sys
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.host import Host
 
 class Telling(Host):

@@ -13,8 +13,8 @@ import pytest
 import belated as bl
 from belated.learner.bases.base import Base
 from belated.learner.updaters import Updater
+from belated.ledger import AlreadyRecorded, Feedback, Ledger, Opened, Part, Recorded, Spec
 from belated.mdp.play import play
-from belated.online import AlreadyRecorded, Feedback, Ledger, Opened, Part, Recorded, Spec
 from belated.online.host import Host
 from belated.online.serving import Serving
 from belated.online.verify import verify

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.online import Event, Ledger, Recorded
+from belated.ledger import Event, Ledger, Recorded
 from belated.online.serving import Choice, Serving
 from histories import H, History, S, make_spec
 

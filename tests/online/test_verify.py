@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from belated.online import Corrected, Event, Ledger, Part, schema
-from belated.online.canonical import canonical, digest
+from belated.ledger import Corrected, Event, Ledger, Part, schema
+from belated.ledger.canonical import canonical, digest
 from belated.online.fold import Fold
 from belated.online.host import Host
-from belated.online.packing import pack, unpack
+from belated.online.snapshots import pack, unpack
 from belated.online.verify import Verdict, verify
 from histories import KINDS, History, make_spec
 

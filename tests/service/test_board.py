@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from belated.checks.ledger import samples
-from belated.online import Ledger
+import ledger_samples as samples
+from belated.ledger import Ledger
 from belated.online.serving import Choice, Served
 from belated.service.board import Board
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from belated.cli.serve import hidden, serve
 from belated.cli.token import token
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.service.auth import find
 from histories import make_spec
 from service.site import CLINIC, wait_until

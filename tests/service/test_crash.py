@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from typer.testing import CliRunner
 
 from belated.cli.main import app
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.follower import Follower
 from online.conftest import postgres, postgres_url, sqlite_url
 from service.site import CLINIC

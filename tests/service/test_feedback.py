@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from belated.online.host import Host
-from belated.online.standing import Standing
+from belated.online.status import Standing
 from service.site import PLAYED, Site
 
 JSON = {"content-type": "application/json"}

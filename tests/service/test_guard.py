@@ -8,7 +8,7 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.routing import Route
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.service.auth import SCOPES
 from belated.service.directory import Directory
 from belated.service.guard import Guarded, scope

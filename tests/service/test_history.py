@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.history import SECOND
 from belated.online.history import History as Counted
 from belated.service.history import versions_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from service.site import PLAYED, Site, wait_until
 
 JSON = {"content-type": "application/json"}

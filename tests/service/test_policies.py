@@ -5,7 +5,7 @@ import pytest
 import sqlalchemy as sa
 
 from belated.episode import Policy
-from belated.online import schema
+from belated.ledger import schema
 from belated.service.plans import diff, plan_of
 from histories import make_spec
 from service.site import PLAYED, Site

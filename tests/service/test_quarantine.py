@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from belated.online import Ledger
-from belated.online.quarantine import LONGEST, Quarantine, Refusal
+from belated.ledger import Ledger
+from belated.ledger.quarantine import LONGEST, Quarantine, Refusal
 from service.site import CLINIC, ID, NDJSON, PLAYED, Site
 
 JSON = {"content-type": "application/json"}

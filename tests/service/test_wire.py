@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.online.content import ContentError, parse
+from belated.ledger.recording.content import ContentError, parse
 from belated.service.wire import microseconds, read
 from histories import make_spec
 

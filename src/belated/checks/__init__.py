@@ -9,8 +9,6 @@ and as a list of checks, so that each is a test of its own in your pytest file:
     def test_my_base(check):
         check()
 
-`belated.checks.ledger` has one for a ledger, which needs SQLAlchemy.
-
 >>> from belated.delays import geometric
 >>> check_law(geometric(100))
 >>> print(*law_checks(geometric(100)))

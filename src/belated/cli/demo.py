@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from belated.client import Client
     from belated.demo.lateness import Lateness
-    from belated.online.ledger import Ledger
+    from belated.ledger.ledger import Ledger
 
 INTERVAL: Final = 0.5
 """Seconds between two looks at what has come back."""

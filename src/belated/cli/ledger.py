@@ -142,7 +142,7 @@ def opened(url: str, hint: str) -> "Watched":
 def require() -> None:
     """Leave if what ledgers need is not installed, with the sentence that tells how to."""
     with refusing():
-        import belated.online  # noqa: F401
+        import belated.ledger  # noqa: F401
 
 
 def copied(source: "Watched", url: str, hint: str) -> "Copied":

@@ -7,7 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from belated.cli.count import Count
 from belated.cli.watched import Watched
-from belated.online import schema
+from belated.ledger import schema
 from belated.online.verify import Verdict, verify
 
 

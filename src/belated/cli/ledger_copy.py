@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from belated.cli.count import Count
 from belated.cli.fresh import fresh
 from belated.cli.watched import Watched
-from belated.online import schema
-from belated.online.copying import copy
-from belated.online.store import parse_url
+from belated.ledger import schema
+from belated.ledger.copy import copy
+from belated.ledger.store import parse_url
 
 JOURNALS = ("-wal", "-journal")
 """What SQLite would take for the last words of a file of that name, whoever wrote them."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from belated.cli.count import Count
 from belated.cli.fresh import fresh
 from belated.cli.watched import Watched
-from belated.online import schema
-from belated.online.events import Event
+from belated.ledger import schema
+from belated.ledger.events import Event
 from belated.service.export import COLUMNS, line, write_parquet
 
 

@@ -16,7 +16,7 @@ from belated.cli.token import DEFAULT, Store, open_ledger
 if TYPE_CHECKING:
     import uvicorn
 
-    from belated.online.ledger import Ledger
+    from belated.ledger.ledger import Ledger
 
 HOST: Final = "127.0.0.1"
 PORT: Final = 8000
@@ -172,6 +172,6 @@ def hidden(store: str) -> str:
     >>> hidden("postgresql://me:secret@host/belated")
     'postgresql+psycopg://me:***@host/belated'
     """
-    from belated.online.store import parse_url
+    from belated.ledger.store import parse_url
 
     return str(parse_url(store))

@@ -8,7 +8,7 @@ from belated.cli.failures import failing, refusing
 from belated.cli.inputs import sentence
 
 if TYPE_CHECKING:
-    from belated.online.ledger import Ledger
+    from belated.ledger.ledger import Ledger
 
 token = typer.Typer(
     name="token", help="Make, list and revoke the tokens of a service.", no_args_is_help=True
@@ -92,7 +92,7 @@ def revoke(
 def open_ledger(store: str) -> "Ledger":
     """The ledger at an address, or a sentence about why not."""
     with refusing():
-        from belated.online.ledger import Ledger
+        from belated.ledger.ledger import Ledger
     with failing(), refusing("--store"):
         return Ledger.open(store)
 

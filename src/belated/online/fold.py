@@ -15,13 +15,13 @@ from typing import Any, Final, NamedTuple
 
 from belated.episode import Policy
 from belated.learner.learner import Learner
-from belated.online.events import Event
-from belated.online.flights import Flight, restore_all, snapshot_all
+from belated.ledger.episodes import Omissions
+from belated.ledger.events import Event
+from belated.ledger.problems import Spec
+from belated.online.feedback import earned_by, parcels_of
 from belated.online.history import History
-from belated.online.omissions import Omissions
-from belated.online.parcels import earned_by, parcels_of
-from belated.online.parts import base_of, learner_of, updater_of
-from belated.online.spec import Spec
+from belated.online.in_flight import Flight, restore_all, snapshot_all
+from belated.online.learner_factory import base_of, learner_of, updater_of
 
 FORMAT: Final = 2
 """Of snapshots."""

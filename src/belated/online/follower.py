@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
-from belated.online.events import Event
+from belated.ledger.episodes import UNDOING, Omissions
+from belated.ledger.events import Event
+from belated.ledger.ledger import Ledger
+from belated.ledger.problems import Problem
 from belated.online.fold import Fold
-from belated.online.ledger import Ledger
-from belated.online.omissions import UNDOING, Omissions
-from belated.online.packing import pack, unpack
-from belated.online.problems import Problem
+from belated.online.snapshots import pack, unpack
 
 OFTEN: Final = 10_000
 """How many events to fold from one snapshot to the next."""

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
-import sqlalchemy as sa
-
+from belated.ledger.ledger import Ledger
+from belated.ledger.problems import Problem
+from belated.ledger.store import OUTAGES
 from belated.online.fold import Fold
 from belated.online.follower import OFTEN, Follower, undoing
-from belated.online.ledger import Ledger
 from belated.online.lock import PlannerLock, lock_of
-from belated.online.policies import pack
-from belated.online.problems import Problem
-from belated.online.standing import Standing
+from belated.online.publishing import advance
+from belated.online.status import Standing
 
 INTERVAL: Final = 1.0
 """Seconds between two looks at what other processes have recorded."""
@@ -28,14 +27,6 @@ LONGEST: Final = 86400.0
 
 PATIENCE: Final = 0.2
 """Seconds to wait for a learner at work before telling where it stood."""
-
-OUTAGES: Final = (
-    sa.exc.OperationalError,
-    sa.exc.InterfaceError,
-    sa.exc.InternalError,  # it is read-only, as a standby is before it takes over
-    sa.exc.TimeoutError,
-)
-"""What a database raises when it is the one that fails."""
 
 
 @dataclass(frozen=True)
@@ -220,17 +211,3 @@ class Host:
 
     def _follower(self, problem: Problem) -> Follower:
         return self._followers.setdefault(problem.id, Follower(self._ledger, problem))
-
-
-def advance(ledger: Ledger, follower: Follower) -> Fold:
-    """Fold what is new of a problem, and publish what that comes to; returns the fold."""
-    problem = follower.problem.id
-    fold = follower.catch_up()
-    if fold.due:
-        ledger.tick(problem)
-        fold = follower.catch_up()
-    newest = ledger.policies.newest(problem)
-    if newest is None or newest.sha != pack(fold.policy).sha:
-        version = 1 if newest is None else newest.version + 1
-        ledger.publish(problem, fold.policy, version=version, tick=fold.tick)
-    return fold

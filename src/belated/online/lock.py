@@ -6,7 +6,7 @@ from typing import IO, Final, Protocol
 
 import sqlalchemy as sa
 
-from belated.online.store import Store
+from belated.ledger.store import Store
 
 PLANNER: Final = int.from_bytes(b"planner", "big")
 """The advisory lock that the planner holds on PostgreSQL."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from belated.episode import Policy
-from belated.online.events import Event, Kind
-from belated.online.ledger import Ledger
+from belated.ledger.events import Event, Kind
+from belated.ledger.ledger import Ledger
 
 TELLING: Final[tuple[Kind, ...]] = ("published", "control")
 """The events that tell what is served."""

@@ -7,15 +7,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from belated.online import derived, packing, schema
-from belated.online.canonical import digest
-from belated.online.events import Event
+from belated.ledger import audit, schema
+from belated.ledger.canonical import digest
+from belated.ledger.episodes import Omissions
+from belated.ledger.events import Event
+from belated.ledger.ledger import Ledger
+from belated.ledger.policies import pack
+from belated.ledger.problems import Problem
 from belated.online.fold import FORMAT, Fold
 from belated.online.follower import undoing
-from belated.online.ledger import Ledger
-from belated.online.omissions import Omissions
-from belated.online.policies import pack
-from belated.online.problems import Problem
+from belated.online.snapshots import digest as digest_state
+from belated.online.snapshots import unpack
 
 
 @dataclass
@@ -45,7 +47,7 @@ def verify(ledger: Ledger, problem: Problem) -> Verdict:
         verdict = _verify(ledger, problem, end)
         # what was withdrawn meanwhile is gone from events that had been read, or had not
         if not any(ledger.events(problem.id, after=end, kinds=["withdrawn"])):
-            verdict.faults += derived.faults(ledger.store, problem)
+            verdict.faults += audit.problem_faults(ledger.store, problem)
             return verdict
 
 
@@ -119,10 +121,10 @@ def _snapshots(ledger: Ledger, problem: Problem, verdict: Verdict) -> dict[int, 
         try:
             if sha256(data).hexdigest() != sha:
                 raise ValueError
-            state = packing.unpack(data)
+            state = unpack(data)
             # one of an older version is passed over by a follower too
             if isinstance(state, dict) and state.get("format") == FORMAT:
-                digests[seq] = packing.digest(state)
+                digests[seq] = digest_state(state)
         except ValueError:
             verdict.faults.append(f"The snapshot at {seq} has been changed: its digest is another.")
     return digests
@@ -146,7 +148,7 @@ def _compare(
             policy = verdict.policy = pack(fold.policy).sha
             if event.seq > since:
                 _check_policy(versions.get(event.seq), policy, verdict)
-        if event.seq in snapshots and packing.digest(fold.snapshot()) != snapshots[event.seq]:
+        if event.seq in snapshots and digest_state(fold.snapshot()) != snapshots[event.seq]:
             verdict.faults.append(f"The snapshot at {event.seq} is not what the events come to.")
     _check_end(fold, versions, policy, since=since, verdict=verdict)
 

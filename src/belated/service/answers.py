@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from belated.online.outcomes import AlreadyRecorded, Conflict, Gone, Outcome, Recorded, Unknown
+from belated.ledger.outcomes import AlreadyRecorded, Conflict, Gone, Outcome, Recorded, Unknown
 from belated.service.errors import RefusalError, body_of
 from belated.service.wire import Complaint
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from belated.episode import Policy
-from belated.online.ledger import Ledger
-from belated.online.problems import Problem
+from belated.ledger.ledger import Ledger
+from belated.ledger.problems import Problem
 from belated.online.serving import Served, Serving
 from belated.service.plans import Page
 

@@ -6,11 +6,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from starlette.exceptions import HTTPException
 
-from belated.online.checking import is_id
-from belated.online.events import Feedback
-from belated.online.outcomes import Refused
-from belated.online.problems import Problem
-from belated.online.quarantine import Rejection
+from belated.ledger.events import Feedback
+from belated.ledger.outcomes import Refused
+from belated.ledger.problems import Problem
+from belated.ledger.quarantine import Rejection
+from belated.ledger.validation import is_id
 from belated.service.answers import answer
 from belated.service.errors import RefusalError, body_of, refusal_of
 from belated.service.refusals import put

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
-from belated.online.events import Happening
-from belated.online.host import OUTAGES
-from belated.online.outcomes import Outcome
+from belated.ledger.events import Happening
+from belated.ledger.outcomes import Outcome
+from belated.ledger.store import OUTAGES
 
 Append: TypeAlias = Callable[[list[Happening]], list[Outcome]]
 Watch: TypeAlias = Callable[[Sequence[Outcome]], None]

@@ -4,10 +4,9 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-from belated.online.bins import View
-from belated.online.history import SECOND, History
+from belated.online.history import SECOND, History, View
 from belated.online.host import Failure
-from belated.online.standing import Standing
+from belated.online.status import Standing
 
 
 def history_of(problem: str, standing: Standing | Failure) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from belated.online.outcomes import Outcome
-from belated.online.standing import Standing
+from belated.ledger.outcomes import Outcome
+from belated.online.status import Standing
 
 LOG: Final = logging.getLogger("belated.service")
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

@@ -4,8 +4,8 @@ import json
 from typing import Any, NamedTuple
 
 from belated.episode import Policy
-from belated.online.policies import pack
-from belated.online.spec import Spec
+from belated.ledger.policies import pack
+from belated.ledger.problems import Spec
 
 
 class Page(NamedTuple):

@@ -12,7 +12,7 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from belated.online.quarantine import LONGEST, Rejection
+from belated.ledger.quarantine import LONGEST, Rejection
 from belated.service.errors import LOG, refusal_of
 from belated.service.limits import TooLargeError
 from belated.service.state import State, state_of

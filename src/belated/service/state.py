@@ -8,10 +8,11 @@ from typing import TypeVar
 
 from fastapi import Request
 
-from belated.online.events import Happening
-from belated.online.host import OUTAGES, Host
-from belated.online.ledger import Ledger
-from belated.online.outcomes import Outcome
+from belated.ledger.events import Happening
+from belated.ledger.ledger import Ledger
+from belated.ledger.outcomes import Outcome
+from belated.ledger.store import OUTAGES
+from belated.online.host import Host
 from belated.service.auth import Keyring
 from belated.service.board import Board
 from belated.service.commit import BusyError, GroupCommit

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from belated.online.host import Failure
 from belated.online.serving import Choice
-from belated.online.standing import Standing
+from belated.online.status import Standing
 
 AGES: Final = (60, 600, 3600, 6 * 3600, 86400, 3 * 86400, 7 * 86400, 14 * 86400, 30 * 86400)
 """Seconds up to which missing episodes are counted."""

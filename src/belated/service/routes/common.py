@@ -7,10 +7,10 @@ from fastapi import Request
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from belated.ledger.problems import Problem
 from belated.online.host import Failure
-from belated.online.problems import Problem
 from belated.online.serving import Served
-from belated.online.standing import Standing
+from belated.online.status import Standing
 from belated.service.errors import RefusalError, unavailable
 from belated.service.models import example_of
 from belated.service.state import State, state_of

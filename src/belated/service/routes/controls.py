@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from belated.online.events import Action, Control
+from belated.ledger.events import Action, Control
 from belated.service import models
 from belated.service.answers import check
 from belated.service.errors import documented

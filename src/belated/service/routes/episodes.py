@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from belated.online.content import ContentError, number_of
-from belated.online.events import Opened
-from belated.online.outcomes import Recorded
+from belated.ledger.events import Opened
+from belated.ledger.outcomes import Recorded
+from belated.ledger.recording.content import ContentError, number_of
 from belated.service import models
 from belated.service.answers import check
 from belated.service.errors import RefusalError, documented, unavailable

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from belated.online.host import Failure
-from belated.online.standing import Standing
+from belated.online.status import Standing
 from belated.service import models
 from belated.service.guard import Guarded, scope
 from belated.service.state import State, state_of

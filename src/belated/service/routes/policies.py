@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from belated.online.problems import Problem
+from belated.ledger.problems import Problem
 from belated.service import models
 from belated.service.errors import RefusalError, documented
 from belated.service.guard import Guarded, scope

@@ -5,11 +5,10 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from belated.episode import Policy
-from belated.online.events import Defined, Published
-from belated.online.outcomes import Recorded
-from belated.online.parts import learner_of
-from belated.online.problems import Problem
-from belated.online.spec import Spec
+from belated.ledger.events import Defined, Published
+from belated.ledger.outcomes import Recorded
+from belated.ledger.problems import Problem, Spec
+from belated.online.learner_factory import learner_of
 from belated.service import models
 from belated.service.answers import check
 from belated.service.errors import RefusalError, documented

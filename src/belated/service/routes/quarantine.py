@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
-from belated.online.quarantine import Refusal
+from belated.ledger.quarantine import Refusal
 from belated.service import models
 from belated.service.errors import documented
 from belated.service.guard import Guarded, scope

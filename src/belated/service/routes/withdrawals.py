@@ -5,8 +5,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from belated.online.events import Withdrawn
-from belated.online.outcomes import Outcome, Unknown
+from belated.ledger.events import Withdrawn
+from belated.ledger.outcomes import Outcome, Unknown
 from belated.service import models
 from belated.service.answers import answer, check
 from belated.service.errors import RefusalError, documented
