@@ -1,24 +1,26 @@
 """A small clinic to keep a ledger of, and what comes back from it."""
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from belated.episode import Policy
 from belated.ledger.episodes import EpisodeRecord
-from belated.ledger.events import Event, Feedback, Happening
+from belated.ledger.events import Event, Feedback, NewEvent
 from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Outcome, Recorded
-from belated.ledger.problems import Late, Part, Spec
+from belated.ledger.problems import Late, Part, ProblemSpec
 
 H: Final = 3
 STATES: Final = ("ill", "better", "well")
 ACTIONS: Final = ("wait", "treat")
 
 
-def spec(name: str = "clinic", *, late: Late = "everything") -> Spec:
+def spec(name: str = "clinic", *, late: Late = "everything") -> ProblemSpec:
     """A problem of three states, two actions and three steps, with unknown rewards."""
-    return Spec(
+    return ProblemSpec(
         name=name,
         states=STATES,
         actions=ACTIONS,
@@ -97,7 +99,7 @@ def tell(ledger: Ledger, episode: str, content: Any) -> Outcome:
     return one(ledger, Feedback(episode, content))
 
 
-def one(ledger: Ledger, event: Happening) -> Outcome:
+def one(ledger: Ledger, event: NewEvent) -> Outcome:
     """The outcome of a single event."""
     [outcome] = ledger.append([event])
     return outcome
@@ -113,3 +115,28 @@ def at(ledger: Ledger, seq: int) -> Event:
     [event] = ledger.events(after=seq - 1, upto=seq)
     assert event.seq == seq
     return event
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of rows of a ledger."""
+
+    events: dict[str, int]
+    """By kind."""
+    episodes: int
+    withdrawn: int
+    redacted: int
+    quarantined: int
+
+
+def counts(ledger: Ledger) -> Counts:
+    """Count the rows of `ledger`."""
+    events = list(ledger.events())
+    ids = [str(event.episode) for event in events if event.kind == "opened"]
+    return Counts(
+        events=dict(Counter(event.kind for event in events)),
+        episodes=len(ids),
+        withdrawn=sum(record.withdrawn is not None for record in ledger.episodes(ids).values()),
+        redacted=sum(event.redacted for event in events),
+        quarantined=len(list(ledger.quarantine)),
+    )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from belated.ledger import Corrected, Feedback, Opened, Published, Spec, Tick, Withdrawn
+from belated.ledger import Corrected, Feedback, Opened, ProblemSpec, Published, Tick, Withdrawn
 
 Fact = tuple[Any, ...]
 
@@ -37,7 +37,7 @@ class Model:
 
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
-        self.specs: dict[int, Spec] = {}
+        self.specs: dict[int, ProblemSpec] = {}
         self.episodes: dict[str, dict[str, Any]] = {}
         self.versions: dict[int, list[int]] = {}
         self.ticked: dict[int, int] = {}
@@ -49,7 +49,7 @@ class Model:
         )
         return "Recorded"
 
-    def define(self, spec: Spec) -> str:
+    def define(self, spec: ProblemSpec) -> str:
         for known in self.specs.values():
             if known.name == spec.name:
                 return "AlreadyRecorded" if known.text == spec.text else "Conflict"
@@ -62,7 +62,7 @@ class Model:
         if event.version <= len(versions):
             return "AlreadyRecorded" if versions[event.version - 1] == policy else "Conflict"
         if event.version > len(versions) + 1:
-            return "Refused"
+            return "Invalid"
         versions.append(policy)
         return self.write("published", event.problem, None, {"version": event.version})
 
@@ -71,11 +71,11 @@ class Model:
         known = self.episodes.get(event.id)
         if known is not None:
             if known["withdrawn"]:
-                return "Gone"
+                return "DataWithdrawn"
             same = (known["problem"], known["subject"]) == (event.problem, event.subject)
             return "AlreadyRecorded" if same else "Conflict"
         if event.version > len(self.versions[event.problem]):
-            return "Refused"
+            return "Invalid"
         others = [e for e in self.episodes.values() if e["problem"] == event.problem]
         self.episodes[event.id] = {
             "problem": event.problem,
@@ -91,7 +91,7 @@ class Model:
         known = self.episodes.get(event.episode)
         if known is None or known["withdrawn"]:
             self.refused += 1
-            return "Unknown" if known is None else "Gone"
+            return "NotFound" if known is None else "DataWithdrawn"
         correction = isinstance(event, Corrected)
         outcome, body = self.judge(known, event.content)
         if outcome == "Conflict" and not correction:
@@ -163,7 +163,7 @@ class Model:
     def withdraw(self, event: Withdrawn) -> str:
         if event.episode is not None:
             if event.episode not in self.episodes:
-                return "Unknown"
+                return "NotFound"
             if self.episodes[event.episode]["withdrawn"]:
                 return "AlreadyRecorded"
             ids = [event.episode]
@@ -171,7 +171,7 @@ class Model:
             wanted = (event.problem, event.subject)
             ids = [id for id, e in self.episodes.items() if (e["problem"], e["subject"]) == wanted]
             if not ids:
-                return "Unknown"
+                return "NotFound"
         for id in ids:
             self.episodes[id] |= {"withdrawn": True, "subject": None}
         for line in self.log:
@@ -186,6 +186,6 @@ class Model:
         if upto == done:
             return "AlreadyRecorded"
         if not done < upto <= len(self.log):
-            return "Refused"
+            return "Invalid"
         self.ticked[event.problem] = upto
         return self.write("tick", event.problem, None, {"upto": upto})

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 import ledger_samples as samples
 from belated.ledger import Corrected, Feedback, Ledger, audit, schema
-from belated.ledger.audit import MOST
-from belated.ledger.recording.content import parse
-from belated.ledger.recording.deduplication import written
+from belated.ledger.audit import MAX_FAULTS
+from belated.ledger.recording.content import parse_content
+from belated.ledger.recording.deduplication import encode_parts
 from belated.online.verify import verify
 from histories import KINDS, History, make_spec
 
@@ -36,7 +36,7 @@ def played(memory: Ledger) -> History:
 
 
 def told(history: History) -> list[str]:
-    return audit.problem_faults(history.ledger.store, history.known)
+    return audit.check_tables(history.ledger.store, history.known)
 
 
 def tamper(history: History, *statements: sa.Executable) -> None:
@@ -73,7 +73,7 @@ def test_any_history_comes_to_its_tables(memory: Ledger, options: dict[str, Any]
     history.publish_first()
     history.go_on(150)
     assert told(history) == []
-    assert audit.strays(memory.store) == []
+    assert audit.check_orphans(memory.store) == []
 
 
 def test_it_is_so_on_any_database(ledger: Ledger) -> None:
@@ -88,7 +88,8 @@ def test_it_is_so_on_any_database(ledger: Ledger) -> None:
         [id] = (event.episode for event in ledger.events() if event.seq == row.episode)
         connection.execute(sa.delete(of).where(of.c.episode == row.episode, of.c.part == row.part))
     assert told(history) == [
-        f"Part {row.part!r} of episode {id} came at {row.seq}, but is not among the claims."
+        f"Part {row.part!r} of episode {id} arrived at {row.seq}, "
+        "but is not in the table of claims."
     ]
 
 
@@ -101,8 +102,8 @@ def test_an_episode_that_was_taken_away_is_told(played: History) -> None:
         sa.delete(of).where(of.c.id == id),
     )
     assert told(played) == [
-        f"Episode {id} was opened at {opened}, but is not among the episodes.",
-        f"Part 'whole' of episode {id} came at {heard}, but is not among the claims.",
+        f"Episode {id} was opened at {opened}, but is not in the table of episodes.",
+        f"Part 'whole' of episode {id} arrived at {heard}, but is not in the table of claims.",
     ]
     assert verify(played.ledger, played.known).faults == told(played)
 
@@ -111,7 +112,8 @@ def test_an_episode_that_was_never_opened_is_told(played: History) -> None:
     row = {"id": NOBODY, "problem": played.problem, "number": 9, "version": 1, "seq": 5}
     tamper(played, sa.insert(schema.episodes).values(**row))
     assert told(played) == [
-        f"Episode {NOBODY} is number 9 among the episodes, but was not opened as that."
+        f"Episode {NOBODY} has number 9 in the table of episodes, "
+        "but was not opened with that number."
     ]
 
 
@@ -121,7 +123,7 @@ def test_an_episode_that_was_never_opened_is_told(played: History) -> None:
         ({"version": 7}, "has version 7; by the events it is 1."),
         ({"seq": 1}, "has seq 1; by the events it is {seq}."),
         ({"withdrawn": 9}, "has withdrawn 9; by the events it is None."),
-        ({"number": 99}, "was opened at {seq}, but is not among the episodes."),
+        ({"number": 99}, "was opened at {seq}, but is not in the table of episodes."),
     ],
 )
 def test_an_episode_that_is_another_is_told(
@@ -141,7 +143,7 @@ def test_an_episode_that_is_not_withdrawn_any_more_is_told(played: History) -> N
     tamper(played, sa.update(of).where(of.c.id == id).values(withdrawn=None, subject="Ann"))
     assert told(played) == [
         f"Episode {id} has withdrawn None; by the events it is {gone.withdrawn}.",
-        f"Episode {id} has been withdrawn, but its subject is still there.",
+        f"Episode {id} has been withdrawn, but its subject is still stored.",
     ]
 
 
@@ -150,7 +152,7 @@ def test_a_claim_that_was_taken_away_is_told(played: History) -> None:
     tamper(played, sa.delete(of).where(of.c.episode == opening(played, id)))
     seq = seq_of(played, id, "feedback")
     assert told(played) == [
-        f"Part 'step:1' of episode {id} came at {seq}, but is not among the claims."
+        f"Part 'step:1' of episode {id} arrived at {seq}, but is not in the table of claims."
     ]
 
 
@@ -165,8 +167,8 @@ def test_a_claim_of_nothing_is_told(played: History) -> None:
         sa.insert(of).values(episode=opened, part="step:1", sha="x", seq=10**6),
     )
     assert told(played) == [
-        f"Part {part!r} of episode {id} is among the claims at {seq}, "
-        "but nothing that counts came there."
+        f"Part {part!r} of episode {id} is in the table of claims at {seq}, "
+        "but did not arrive there."
         for part, seq in (("whole", 4), ("step:0", other), ("step:1", 10**6))
     ]
 
@@ -178,8 +180,8 @@ def test_a_claim_of_what_was_undone_is_told(played: History, which: int, kind: s
     row = {"episode": opening(played, id), "part": "step:0", "sha": "x", "seq": seq}
     tamper(played, sa.insert(of).values(**row))
     assert told(played) == [
-        f"Part 'step:0' of episode {id} is among the claims at {seq}, "
-        "but nothing that counts came there."
+        f"Part 'step:0' of episode {id} is in the table of claims at {seq}, "
+        "but did not arrive there."
     ]
 
 
@@ -189,7 +191,8 @@ def test_a_claim_of_other_content_is_told(played: History) -> None:
     tamper(played, sa.update(of).where(of.c.episode == opened).values(sha="0" * 64))
     seq = seq_of(played, id, "feedback")
     assert told(played) == [
-        f"Part 'whole' of episode {id} came at {seq} with other content than the claims say."
+        f"Part 'whole' of episode {id} arrived at {seq} with different "
+        "content than in the table of claims."
     ]
 
 
@@ -202,8 +205,8 @@ def test_what_was_replaced_and_is_not_told_so_is_told(played: History) -> None:
         sa.insert(of).values(episode=opening(played, other), seq=right),
     )
     assert told(played) == [
-        f"Event {seq} of episode {id} was corrected, but is not among the replaced.",
-        f"Event {right} of episode {other} is among the replaced, but was not corrected.",
+        f"Event {seq} of episode {id} was corrected, but is not in the table replaced.",
+        f"Event {right} of episode {other} is in the table replaced, but was not corrected.",
     ]
 
 
@@ -214,8 +217,10 @@ def test_what_is_of_no_episode_is_told(played: History) -> None:
         sa.insert(schema.replaced).values(episode=1, seq=6),
     )
     assert played.ledger.faults() == [
-        "Event 5 is among the claims as of an episode opened at 1000000, where none was.",
-        "Event 6 is among the replaced as of an episode opened at 1, where none was.",
+        "Event 5 in the table claims belongs to an episode opened at 1000000, "
+        "but none was opened there.",
+        "Event 6 in the table replaced belongs to an episode opened at 1, "
+        "but none was opened there.",
     ]
 
 
@@ -228,7 +233,7 @@ def test_feedback_that_was_not_redacted_or_need_not_have_been_is_told(played: Hi
         sa.update(of).where(of.c.seq == here).values(redacted=True, body=None),
     )
     faults = told(played)
-    assert f"Event {gone} is of an episode that was withdrawn, but is not redacted." in faults
+    assert f"Event {gone} is of a withdrawn episode, but is not redacted." in faults
     assert f"Event {here} is redacted, but its episode was not withdrawn." in faults
 
 
@@ -257,7 +262,7 @@ def test_problems_that_are_missing_or_too_many_are_told(memory: Ledger) -> None:
     assert memory.faults() == [
         f"Problem 'clinic' was defined at {clinic}, but is not in the table of problems.",
         "Problem 'nothing' is in the table of problems, but no event 99 defined it.",
-        f"Episode {episode} is of no problem in the table of problems.",
+        f"Episode {episode} belongs to no problem in the table of problems.",
     ]
 
 
@@ -267,7 +272,7 @@ def test_events_beyond_reading_are_told_and_no_more(played: History) -> None:
     tamper(played, sa.update(of).where(of.c.seq == seq).values(body="{}"))
     assert told(played) == ["The tables cannot be compared with the events: KeyError: 'number'"]
     faults = verify(played.ledger, played.known).faults
-    assert f"Event {seq} has been changed: its digest is another." in faults
+    assert f"Event {seq} has been changed: digest mismatch." in faults
 
 
 FILL = (
@@ -286,7 +291,7 @@ def filled(ledger: Ledger, name: str, rows: int) -> History:
     """Many episodes that are back, put in by hand."""
     history = History(ledger, make_spec(name))
     numbers = f"WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {rows})"
-    text, parts = written(parse(samples.whole(1), history.spec))
+    text, parts = encode_parts(parse_content(samples.whole(1), history.spec))
     given = {"last": ledger.last, "problem": history.problem, "rows": rows, "name": name}
     with ledger.store.writing() as connection:
         for statement in FILL:
@@ -314,4 +319,4 @@ def test_memory_stays_flat_over_many_episodes(memory: Ledger) -> None:
 def test_only_the_first_faults_are_told(played: History) -> None:
     played.answer(*played.open(200))
     tamper(played, sa.update(schema.claims).values(sha="x"))
-    assert len(told(played)) == MOST
+    assert len(told(played)) == MAX_FAULTS

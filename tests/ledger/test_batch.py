@@ -2,7 +2,7 @@
 
 import ledger_samples as samples
 from belated.ledger import Feedback, Ledger
-from belated.ledger.recording.transaction import KNOWN
+from belated.ledger.recording.transaction import EPISODE_QUERIES
 
 
 def test_a_few_episodes_are_looked_up_without_reading_all_claims(ledger: Ledger) -> None:
@@ -11,7 +11,7 @@ def test_a_few_episodes_are_looked_up_without_reading_all_claims(ledger: Ledger)
     ledger.append([Feedback(id, samples.whole(number)) for number, id in enumerate(ids)])
     with ledger.store.reading() as connection:
         dialect = connection.dialect
-        query = KNOWN[dialect.name].params(ids=ids[1000:1032])
+        query = EPISODE_QUERIES[dialect.name].params(ids=ids[1000:1032])
         text = query.compile(
             dialect=dialect, compile_kwargs={"literal_binds": True, "render_postcompile": True}
         )

@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ledger_samples as samples
-from belated.ledger import Spec
+from belated.ledger import ProblemSpec
 from belated.ledger.canonical import canonical, digest
 from belated.ledger.recording.content import (
     ContentError,
-    as_path,
-    as_steps,
-    body_of,
-    parse,
-    parse_whole,
+    join_parts,
+    parse_content,
+    parse_correction,
+    split_into_path,
+    split_into_steps,
 )
-from belated.ledger.recording.deduplication import written
+from belated.ledger.recording.deduplication import encode_parts
 
 UNKNOWN = samples.spec(late="rewards")
-KNOWN = Spec.of({**samples.spec().body, "rewards": np.full((3, 2), 0.5)})
+KNOWN = ProblemSpec.of({**samples.spec().body, "rewards": np.full((3, 2), 0.5)})
 
 STATES = st.lists(st.integers(0, 2), min_size=4, max_size=4)
 ACTIONS = st.lists(st.integers(0, 1), min_size=3, max_size=3)
@@ -31,13 +31,15 @@ REWARDS = st.lists(st.floats(0, 1), min_size=3, max_size=3)
 @given(STATES, ACTIONS, REWARDS, st.sets(st.integers(0, 2), min_size=1))
 def test_what_was_taken_apart_goes_together_again(states, actions, rewards, some) -> None:
     whole = {"states": states, "actions": actions, "rewards": rewards}
-    parts = parse(whole, UNKNOWN)
-    assert body_of(parts) == whole
-    for split in (as_steps(parts), as_path(parts)):
-        body = json.loads(canonical(body_of(split)))
-        assert parse(body, UNKNOWN) == split
-    steps = {part: value for part, value in as_steps(parts).items() if int(part[5:]) in some}
-    assert parse(body_of(steps), UNKNOWN) == steps
+    parts = parse_content(whole, UNKNOWN)
+    assert join_parts(parts) == whole
+    for split in (split_into_steps(parts), split_into_path(parts)):
+        body = json.loads(canonical(join_parts(split)))
+        assert parse_content(body, UNKNOWN) == split
+    steps = {
+        part: value for part, value in split_into_steps(parts).items() if int(part[5:]) in some
+    }
+    assert parse_content(join_parts(steps), UNKNOWN) == steps
 
 
 @given(STATES, ACTIONS, REWARDS)
@@ -48,7 +50,7 @@ def test_the_same_content_has_the_same_digest_however_it_is_written(s, a, r) -> 
         json.loads(json.dumps(plain, indent=2)),
         {**plain, "rewards": [-0.0 if x == 0 else int(x) if x == 1 else x for x in r]},
     ]
-    texts = {written(parse(body, UNKNOWN))[0] for body in [plain, *others]}
+    texts = {encode_parts(parse_content(body, UNKNOWN))[0] for body in [plain, *others]}
     assert len(texts) == 1
 
 
@@ -57,9 +59,9 @@ def test_names_and_indices_may_be_mixed_and_mean_the_same(s, a, r, data) -> None
     def told(numbers, names):
         return [names[i] if data.draw(st.booleans()) else i for i in numbers]
 
-    plain = parse({"states": s, "actions": a, "rewards": r}, UNKNOWN)
+    plain = parse_content({"states": s, "actions": a, "rewards": r}, UNKNOWN)
     states, actions = told(s, UNKNOWN.states), told(a, UNKNOWN.actions)
-    assert parse({"states": states, "actions": actions, "rewards": r}, UNKNOWN) == plain
+    assert parse_content({"states": states, "actions": actions, "rewards": r}, UNKNOWN) == plain
     steps = [
         {
             "step": h,
@@ -70,9 +72,9 @@ def test_names_and_indices_may_be_mixed_and_mean_the_same(s, a, r, data) -> None
         }
         for h in range(3)
     ]
-    assert parse({"steps": steps}, UNKNOWN) == as_steps(plain)
+    assert parse_content({"steps": steps}, UNKNOWN) == split_into_steps(plain)
     path = {"states": states, "actions": actions}
-    assert parse({"path": path}, UNKNOWN) == {"path": as_path(plain)["path"]}
+    assert parse_content({"path": path}, UNKNOWN) == {"path": split_into_path(plain)["path"]}
 
 
 def test_canonical_json_and_its_digest_are_known() -> None:
@@ -84,15 +86,15 @@ def test_canonical_json_and_its_digest_are_known() -> None:
 
 def test_rewards_may_be_left_out_where_they_are_known() -> None:
     bare = {"states": [0, 1, 2, 0], "actions": [0, 1, 0]}
-    assert parse(bare, KNOWN) == parse({**bare, "rewards": None}, KNOWN)
+    assert parse_content(bare, KNOWN) == parse_content({**bare, "rewards": None}, KNOWN)
     step = {"step": 1, "state": 1, "action": 1, "next_state": 2}
-    assert parse({"steps": [step]}, KNOWN) == {"step:1": {**step, "reward": None}}
-    assert as_steps(parse(bare, KNOWN))["step:1"] == {**step, "reward": None}
+    assert parse_content({"steps": [step]}, KNOWN) == {"step:1": {**step, "reward": None}}
+    assert split_into_steps(parse_content(bare, KNOWN))["step:1"] == {**step, "reward": None}
 
 
 def test_steps_that_say_the_same_twice_say_it_once() -> None:
     step = samples.step(1, 5)
-    assert parse({"steps": [step, dict(step)]}, UNKNOWN) == {"step:1": step}
+    assert parse_content({"steps": [step, dict(step)]}, UNKNOWN) == {"step:1": step}
 
 
 @pytest.mark.parametrize(
@@ -101,11 +103,15 @@ def test_steps_that_say_the_same_twice_say_it_once() -> None:
         ("whole", None, "content must be an object, not 'whole'."),
         ({"state": 1}, None, "content must have states and actions, or steps, or a path, or"),
         ({"states": [0] * 4}, "actions", "actions must be a list of 3, not None."),
-        ({**samples.whole(), "colour": 1}, None, "content has 'colour'; allowed beside each other"),
+        ({**samples.whole(), "colour": 1}, None, "content has 'colour'; allowed together are"),
         ({**samples.whole(), "states": [0] * 99}, "states", "states must be a list of 4, not 99."),
         ({"steps": [1]}, "steps[0]", "steps[0] must be an object, not 1."),
         ({"steps": {"0": 1}}, "steps", "steps must be a list of at least one step."),
-        ({"steps": [{**samples.step(0), "x": 1}]}, "steps[0]", "steps[0] has 'x'; allowed beside"),
+        (
+            {"steps": [{**samples.step(0), "x": 1}]},
+            "steps[0]",
+            "steps[0] has 'x'; allowed together",
+        ),
         ({"path": [0]}, "path", "path must be an object, not [0]."),
         ({"path": {"states": [0] * 4}}, "path.actions", "path.actions must be a list of 3, not"),
         ({"rewards": {}}, "rewards", "rewards must be an object of at least one reward by step."),
@@ -120,17 +126,17 @@ def test_steps_that_say_the_same_twice_say_it_once() -> None:
 )
 def test_nonsense_gets_a_sentence_and_a_field(content, field, sentence: str) -> None:
     with pytest.raises(ContentError) as raised:
-        parse(content, UNKNOWN)
+        parse_content(content, UNKNOWN)
     assert str(raised.value).startswith(sentence)
     assert raised.value.field == field
     assert len(str(raised.value)) < 200
 
 
 def test_a_path_alone_is_for_late_rewards() -> None:
-    with pytest.raises(ContentError, match="come apart only where late is 'rewards'"):
-        parse({"path": samples.path()}, KNOWN)
+    with pytest.raises(ContentError, match="may arrive separately only if late is 'rewards'"):
+        parse_content({"path": samples.path()}, KNOWN)
 
 
 def test_a_correction_must_be_whole() -> None:
-    with pytest.raises(ContentError, match=r"^A correction must bring the whole episode"):
-        parse_whole({"steps": [samples.step(0)]}, UNKNOWN)
+    with pytest.raises(ContentError, match=r"^A correction must be a whole episode"):
+        parse_correction({"steps": [samples.step(0)]}, UNKNOWN)

@@ -65,8 +65,8 @@ def test_a_copy_that_goes_wrong_leaves_nothing(
     fill(memory)
     with Ledger.open(f"sqlite:///{tmp_path / 'copy.db'}") as target:
         calls = iter(["one", "another"])
-        monkeypatch.setattr("belated.ledger.audit.digest", lambda events: next(calls))
-        with pytest.raises(RuntimeError, match="another digest"):
+        monkeypatch.setattr("belated.ledger.audit.digest_events", lambda events: next(calls))
+        with pytest.raises(RuntimeError, match=r"^Digest mismatch"):
             copy(memory, target)
         monkeypatch.undo()
         assert target.last == 0
@@ -74,7 +74,7 @@ def test_a_copy_that_goes_wrong_leaves_nothing(
 
 
 def test_a_copy_is_of_one_moment(url: str, sqlite_url: str) -> None:
-    with Ledger.open(url) as source, source.store.steady() as connection:
+    with Ledger.open(url) as source, source.store.consistent_reading() as connection:
         before = connection.scalar(sa.select(sa.func.count()).select_from(schema.events))
         with Ledger.open(url) as writer:
             assert isinstance(writer.define(samples.spec()), Recorded)

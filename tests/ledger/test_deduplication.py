@@ -6,7 +6,7 @@ import pytest
 
 from belated.ledger import Ledger
 from belated.ledger.events import Corrected, Feedback
-from belated.ledger.outcomes import AlreadyRecorded, Conflict, Recorded, Refused, Unknown
+from belated.ledger.outcomes import AlreadyRecorded, Conflict, Invalid, NotFound, Recorded
 from ledger_samples import at, defined, kinds, one, opened, path, seq, step, tell, whole
 
 
@@ -86,8 +86,8 @@ def test_feedback_of_an_episode_that_was_not_opened_is_not_found(ledger: Ledger)
     [episode] = opened(ledger, defined(ledger))
     before = ledger.last
     for id in (episode[::-1], episode.swapcase(), "", "nobody", "x" * 500, "\0", "\ud800"):
-        assert type(tell(ledger, id, whole())) is Unknown
-        assert type(one(ledger, Corrected(id, whole()))) is Unknown
+        assert type(tell(ledger, id, whole())) is NotFound
+        assert type(one(ledger, Corrected(id, whole()))) is NotFound
     assert ledger.last == before
     assert {refusal.outcome for refusal in ledger.quarantine} == {"unknown"}
 
@@ -99,7 +99,7 @@ def test_steps_arrive_in_any_order_and_only_new_ones_are_recorded(ledger: Ledger
     second = seq(tell(ledger, episode, {"steps": [step(2, 5), step(0, 5)]}))
     holds(ledger, second, {"steps": [step(0, 5)]})
     outcome = tell(ledger, episode, {"steps": [step(2, 5), step(1, 6)], "more": 1})
-    assert type(outcome) is Refused
+    assert type(outcome) is Invalid
     assert type(tell(ledger, episode, {"steps": [step(1), step(2, 80)]})) is Conflict
     rest = seq(tell(ledger, episode, whole(5)))
     holds(ledger, rest, {"steps": [step(1, 5)]})
@@ -110,7 +110,7 @@ def test_steps_arrive_in_any_order_and_only_new_ones_are_recorded(ledger: Ledger
         assert outcome == AlreadyRecorded(by)
     assert type(tell(ledger, other, whole(9))) is Recorded
     assert type(tell(ledger, other, {"steps": [step(1, 9)]})) is AlreadyRecorded
-    assert type(tell(ledger, third, {"path": path()})) is Refused
+    assert type(tell(ledger, third, {"path": path()})) is Invalid
 
 
 def test_a_path_and_its_rewards_arrive_in_any_order(ledger: Ledger) -> None:
@@ -155,7 +155,7 @@ def test_malformed_feedback_is_invalid_and_the_field_is_named(ledger: Ledger) ->
     )
     for field, content in cases:
         outcome = tell(ledger, episode, content)
-        assert isinstance(outcome, Refused)
+        assert isinstance(outcome, Invalid)
         assert outcome.field == field
         assert (field or "content") in outcome.reason
         assert outcome.reason.endswith(".")
@@ -169,7 +169,7 @@ def test_a_correction_replaces_all_earlier_feedback(ledger: Ledger) -> None:
     """A correction replaces what came before; a repeat of that, come late, changes nothing."""
     episode, silent = opened(ledger, defined(ledger), 2)
     first = seq(tell(ledger, episode, {"steps": [step(0, 1), step(1, 1)]}))
-    assert type(one(ledger, Corrected(episode, {"steps": [step(0, 2)]}))) is Refused
+    assert type(one(ledger, Corrected(episode, {"steps": [step(0, 2)]}))) is Invalid
     fixed = seq(one(ledger, Corrected(episode, whole(2))))
     holds(ledger, fixed, whole(2))
     for event in (Corrected(episode, whole(2)), Feedback(episode, whole(2))):

@@ -22,7 +22,7 @@ ID = "x" * 22
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Defined("clinic"), "spec is 'clinic'; it must be a Spec."),
+        (lambda: Defined("clinic"), "spec is 'clinic'; it must be a ProblemSpec."),
         (lambda: Opened("clinic", 1), "problem must be an integer, not 'clinic'."),
         (lambda: Opened(0, 1), "problem is 0; it must be at least 1."),
         (lambda: Opened(1, True), "version must be an integer, not True."),

@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import sqlalchemy as sa
@@ -12,9 +13,10 @@ from alembic.runtime.migration import MigrationContext
 
 import ledger_samples as samples
 from belated.ledger import AlreadyRecorded, Feedback, Ledger, migrations, schema
+from belated.ledger.events import Kind
 from belated.ledger.store import Store
 from belated.online.host import Host
-from belated.online.status import Standing
+from belated.online.status import ProblemStatus
 from belated.online.verify import verify
 
 NEXT = '''
@@ -113,19 +115,10 @@ def test_a_database_of_the_first_version_is_brought_up_to_date(url: str) -> None
 def test_a_ledger_of_the_first_version_is_read_as_it_was_written(first: str) -> None:
     with Ledger.open(first) as ledger:
         assert version(ledger) == migrations.newest()
-        counts = ledger.counts()
-        assert (counts.episodes, counts.answered, counts.withdrawn) == (14, 12, 1)
-        assert set(counts.events) == {
-            "defined",
-            "opened",
-            "feedback",
-            "corrected",
-            "withdrawn",
-            "tick",
-            "published",
-            "control",
-        }
-        assert (counts.redacted, counts.refusals) == (1, 1)
+        counts = samples.counts(ledger)
+        assert (counts.episodes, counts.withdrawn) == (14, 1)
+        assert set(counts.events) == set(get_args(Kind))
+        assert (counts.redacted, counts.quarantined) == (1, 1)
         assert (ledger.digest(), ledger.faults()) == (DIGEST, [])
         assert [token.id for token in ledger.tokens.all()] == ["one"]
         [problem] = ledger.problems()
@@ -138,9 +131,9 @@ def test_a_ledger_of_the_first_version_goes_on(first: str) -> None:
         [problem] = ledger.problems()
         host = Host(ledger)
         host.step()
-        standing = host.standing(problem)
-        assert isinstance(standing, Standing)
-        assert (standing.status.begun, standing.status.observed) == (13, 11)
+        standing = host.status(problem)
+        assert isinstance(standing, ProblemStatus)
+        assert (standing.learner.begun, standing.learner.observed) == (13, 11)
         before = ledger.last
         for number in range(4):
             ids = samples.opened(ledger, problem.id, 3)
@@ -202,7 +195,7 @@ def test_an_upgrade_that_fails_leaves_the_database_as_it_was(url: str, later: Pa
 def test_a_database_from_the_future_is_refused_with_a_sentence(url: str, later: Path) -> None:
     with Ledger.open(url) as ledger, ledger.store.writing() as connection:
         migrations.upgrade(connection, folder=later)
-    with pytest.raises(ValueError, match=r"^The database has version next, which this belated"):
+    with pytest.raises(ValueError, match=r"^The database has version next, which this release"):
         Ledger.open(url)
 
 

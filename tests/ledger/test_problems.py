@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ledger_samples as samples
-from belated.ledger import Ledger, Part, Recorded, Spec
+from belated.ledger import Ledger, Part, ProblemSpec, Recorded
 
 GIVEN = {
     "name": "clinic",
@@ -22,10 +22,10 @@ GIVEN = {
 
 
 def test_a_spec_comes_back_from_json_as_it_was() -> None:
-    spec = Spec.of(GIVEN)
-    assert Spec.of(json.loads(spec.text)) == spec
-    assert hash(Spec.of(json.loads(spec.text))) == hash(spec)
-    assert spec != Spec.of({**GIVEN, "seed": 1})
+    spec = ProblemSpec.of(GIVEN)
+    assert ProblemSpec.of(json.loads(spec.text)) == spec
+    assert hash(ProblemSpec.of(json.loads(spec.text))) == hash(spec)
+    assert spec != ProblemSpec.of({**GIVEN, "seed": 1})
     assert spec.updater == Part("lazy", {})
     assert spec.rewards is not None
     assert spec.rewards.tolist() == GIVEN["rewards"]
@@ -33,7 +33,7 @@ def test_a_spec_comes_back_from_json_as_it_was() -> None:
 
 def test_equal_numbers_make_equal_specs() -> None:
     made = [
-        Spec.of({**GIVEN, "rewards": rewards})
+        ProblemSpec.of({**GIVEN, "rewards": rewards})
         for rewards in ([[0, 1], [0, 1]], [[-0.0, 1.0], [0.0, 1]], np.array([[0, 1], [0, 1]]))
     ]
     assert made[0] == made[1] == made[2]
@@ -41,7 +41,7 @@ def test_equal_numbers_make_equal_specs() -> None:
 
 
 def test_a_spec_cannot_be_changed_afterwards() -> None:
-    spec = Spec.of(GIVEN)
+    spec = ProblemSpec.of(GIVEN)
     with pytest.raises(ValueError, match="read-only"):
         spec.rewards[0, 0] = 1  # type: ignore[index]
 
@@ -59,8 +59,8 @@ def nested(depth: int) -> list[Any]:
 
 def test_an_option_is_one_value_or_a_list_of_values() -> None:
     options = {"a": 1, "b": 0.5, "c": "x", "d": True, "e": None, "f": [1, 0.5, "x", False, None]}
-    spec = Spec.of({**GIVEN, "base": {"name": "x", "options": options}})
-    assert Spec.of(json.loads(spec.text)).base.options == options
+    spec = ProblemSpec.of({**GIVEN, "base": {"name": "x", "options": options}})
+    assert ProblemSpec.of(json.loads(spec.text)).base.options == options
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_an_option_is_one_value_or_a_list_of_values() -> None:
 )
 def test_nonsense_gets_a_sentence(body, sentence: str) -> None:
     with pytest.raises((ValueError, TypeError)) as raised:
-        Spec.of(body)
+        ProblemSpec.of(body)
     assert str(raised.value).startswith(sentence)
     assert str(raised.value).endswith(".")
 
 
 def test_names_may_be_in_any_script(ledger: Ledger) -> None:
-    spec = Spec.of({**GIVEN, "states": ["größer", "病気"], "actions": ["'; --", "🙂"]})
+    spec = ProblemSpec.of({**GIVEN, "states": ["größer", "病気"], "actions": ["'; --", "🙂"]})
     assert isinstance(ledger.define(spec), Recorded)
     [problem] = ledger.problems()
     assert problem.spec == spec

@@ -7,7 +7,7 @@ import pytest
 
 import ledger_samples as samples
 from belated.ledger import Ledger, quarantine
-from belated.ledger.quarantine import LONGEST, Rejection
+from belated.ledger.quarantine import MAX_BODY_CHARS, RejectedRequest
 from ledger_samples import (
     defined,
     opened,
@@ -16,8 +16,8 @@ from ledger_samples import (
 )
 
 
-def numbered(count: int, *, first: int = 0, problem: int | None = None) -> list[Rejection]:
-    return [Rejection(f"Refused {n}.", n, problem) for n in range(first, first + count)]
+def numbered(count: int, *, first: int = 0, problem: int | None = None) -> list[RejectedRequest]:
+    return [RejectedRequest(f"Refused {n}.", n, problem) for n in range(first, first + count)]
 
 
 def texts(ledger: Ledger, problem: int | None = None) -> list[str | None]:
@@ -27,8 +27,8 @@ def texts(ledger: Ledger, problem: int | None = None) -> list[str | None]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for 20 of each problem, made with every fifth."""
-    monkeypatch.setattr(quarantine, "MOST", 20)
-    monkeypatch.setattr(quarantine, "OFTEN", 5)
+    monkeypatch.setattr(quarantine, "MAX_REQUESTS_PER_PROBLEM", 20)
+    monkeypatch.setattr(quarantine, "PRUNE_EVERY_REQUESTS", 5)
 
 
 def test_the_oldest_make_room_for_the_newest(small: None, ledger: Ledger) -> None:
@@ -39,7 +39,7 @@ def test_the_oldest_make_room_for_the_newest(small: None, ledger: Ledger) -> Non
 
 
 def test_each_problem_has_room_of_its_own(small: None, ledger: Ledger) -> None:
-    ledger.quarantine.add_all([Rejection("Of none.", "mine"), *numbered(10, problem=7)])
+    ledger.quarantine.add_all([RejectedRequest("Of none.", "mine"), *numbered(10, problem=7)])
     ledger.quarantine.add_all(numbered(500, problem=8))
     assert len(texts(ledger, 7)) == 10
     assert 20 <= len(texts(ledger, 8)) < 25
@@ -58,9 +58,9 @@ def test_what_comes_again_counts_as_new(small: None, url: str) -> None:
 
 
 def test_room_is_made_for_ten_thousand(memory: Ledger) -> None:
-    memory.quarantine.add_all(numbered(quarantine.MOST + 2 * quarantine.OFTEN))
-    count = memory.counts().refusals
-    assert quarantine.MOST <= count < quarantine.MOST + quarantine.OFTEN
+    limit, every = quarantine.MAX_REQUESTS_PER_PROBLEM, quarantine.PRUNE_EVERY_REQUESTS
+    memory.quarantine.add_all(numbered(limit + 2 * every))
+    assert limit <= len(list(memory.quarantine)) < limit + every
 
 
 @pytest.mark.parametrize("clock", [lambda: 5, itertools.count(10**15, 1000).__next__])
@@ -96,7 +96,7 @@ def test_what_is_long_or_odd_is_kept_as_far_as_it_can_be(ledger: Ledger) -> None
     assert kept.reason.startswith(r"odd: \x00\ud800xxx")
     assert len(kept.reason) == 1000
     assert str(kept.text).startswith(r'"{\"key\": \"yyy')
-    assert LONGEST <= len(str(kept.text)) < LONGEST + 10
+    assert MAX_BODY_CHARS <= len(str(kept.text)) < MAX_BODY_CHARS + 10
 
 
 def test_of_a_withdrawn_episode_it_is_kept_only_that_something_came(ledger: Ledger) -> None:
@@ -150,7 +150,7 @@ def test_a_rejected_request_is_kept_once_with_its_reason(any_ledger: Ledger) -> 
     assert ledger.quarantine.forget(before=first.at) == 0
     assert ledger.quarantine.forget(before=third.at + 1) == 3
     assert list(ledger.quarantine) == []
-    ledger.quarantine.add_all(Rejection(why, odd, episode=episode) for why in ("a", "b"))
+    ledger.quarantine.add_all(RejectedRequest(why, odd, episode=episode) for why in ("a", "b"))
     assert [(r.problem, r.reason) for r in read()] == [(problem, "a"), (problem, "b")]
     ledger.withdraw(episode=episode)
     ledger.quarantine.add("c", odd, episode=episode)

@@ -14,14 +14,14 @@ EPISODES = 120
 
 SENDER = """
 import json, random, sys
-from belated.ledger import Feedback, Ledger, Spec
+from belated.ledger import Feedback, Ledger, ProblemSpec
 
 url, me = sys.argv[1], int(sys.argv[2])
 print("ready", flush=True)
 ids = json.loads(sys.stdin.readline())
 if isinstance(ids, dict):
     with Ledger.open(url) as ledger:  # the first to come makes the tables
-        ledger.define(Spec.of(ids))
+        ledger.define(ProblemSpec.of(ids))
     sys.exit()
 
 def content(number):

@@ -6,7 +6,7 @@ import pytest
 
 import ledger_samples as samples
 from belated.ledger import Ledger
-from belated.ledger.store import PAGE
+from belated.ledger.store import PAGE_SIZE
 
 ROWS = 50_000
 
@@ -40,21 +40,21 @@ def test_memory_stays_flat_over_many_rows(url: str) -> None:
         with ledger.store.writing() as connection:
             connection.exec_driver_sql(FILL.format(rows=ROWS, blanks=blanks))
         assert ledger.last == ROWS
-        peak(ledger, upto=3 * PAGE)  # whatever is made once
-        few, many = peak(ledger, upto=3 * PAGE), peak(ledger, upto=ROWS)
+        peak(ledger, upto=3 * PAGE_SIZE)  # whatever is made once
+        few, many = peak(ledger, upto=3 * PAGE_SIZE), peak(ledger, upto=ROWS)
     assert many < 1.5 * few
     assert many < ROWS * 500 / 4
 
 
 def test_reading_begins_at_once_and_goes_no_further_than_asked(memory: Ledger) -> None:
-    samples.opened(memory, samples.defined(memory), 2 * PAGE)
+    samples.opened(memory, samples.defined(memory), 2 * PAGE_SIZE)
     events = memory.events()
     assert next(events).seq == 1
     # what comes while one reads is read as well
     samples.opened(memory, 1, 1)
-    assert [event.seq for event in events] == list(range(2, 2 * PAGE + 4))
-    assert len(list(memory.events(limit=PAGE))) == PAGE
-    assert len(list(memory.events(limit=PAGE + 1))) == PAGE + 1
+    assert [event.seq for event in events] == list(range(2, 2 * PAGE_SIZE + 4))
+    assert len(list(memory.events(limit=PAGE_SIZE))) == PAGE_SIZE
+    assert len(list(memory.events(limit=PAGE_SIZE + 1))) == PAGE_SIZE + 1
 
 
 @pytest.mark.parametrize(
@@ -79,25 +79,3 @@ def test_many_episodes_are_looked_up_together(ledger: Ledger) -> None:
     assert ledger.episodes(iter(ids)) == {id: ledger.episode(id) for id in ids}
     assert list(ledger.episodes([ids[7], "nobody", "n" * 22, ids[7]])) == [ids[7]]
     assert ledger.episodes([]) == {}
-
-
-def test_counts_are_those_of_a_problem_or_of_all(ledger: Ledger) -> None:
-    one, two = samples.defined(ledger, "one"), samples.defined(ledger, "two")
-    a, b, c = samples.opened(ledger, one, 3)
-    for episode in (a, b):
-        samples.seq(samples.tell(ledger, episode, samples.whole(1)))
-    samples.tell(ledger, a, samples.whole(2))
-    ledger.withdraw(episode=b)
-    ledger.withdraw(episode=c)
-    found = ledger.counts(one)
-    assert found.events == {
-        "defined": 1,
-        "published": 1,
-        "opened": 3,
-        "feedback": 2,
-        "withdrawn": 2,
-    }
-    assert (found.episodes, found.answered, found.withdrawn, found.redacted) == (3, 1, 2, 1)
-    assert (found.refusals, ledger.counts(two).refusals) == (1, 0)
-    assert ledger.counts(two).episodes == 0
-    assert sum(ledger.counts().events.values()) == ledger.last

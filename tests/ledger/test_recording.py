@@ -8,7 +8,7 @@ import pytest
 from belated.episode import Policy
 from belated.ledger import Ledger
 from belated.ledger.events import Opened
-from belated.ledger.outcomes import AlreadyRecorded, Conflict, Refused, Unknown
+from belated.ledger.outcomes import AlreadyRecorded, Conflict, Invalid, NotFound
 from ledger_samples import (
     ACTIONS,
     STATES,
@@ -71,8 +71,8 @@ def test_episodes_are_numbered_within_their_problem(ledger: Ledger) -> None:
     assert ledger.episode("nobody") is None
     known = ledger.episodes([*ids, "nobody"])
     assert known == {episode.id: episode for episode in records}
-    assert type(one(ledger, Opened(one_, 2))) is Refused
-    assert type(one(ledger, Opened(99, 1))) is Unknown
+    assert type(one(ledger, Opened(one_, 2))) is Invalid
+    assert type(one(ledger, Opened(99, 1))) is NotFound
 
 
 def test_an_episode_that_is_opened_again_keeps_its_version(ledger: Ledger) -> None:
@@ -95,9 +95,9 @@ def test_ticks_end_batches_in_order(ledger: Ledger) -> None:
     assert body == {"upto": seq(first) - 1}
     again = ledger.tick(problem, seq(first) - 1)
     assert again == AlreadyRecorded(seq(first))
-    assert type(ledger.tick(problem, seq(first) - 2)) is Refused
-    assert type(ledger.tick(problem, ledger.last + 1)) is Refused
-    assert type(ledger.tick(99)) is Unknown
+    assert type(ledger.tick(problem, seq(first) - 2)) is Invalid
+    assert type(ledger.tick(problem, ledger.last + 1)) is Invalid
+    assert type(ledger.tick(99)) is NotFound
     seq(ledger.tick(other, 1))
     seq(ledger.tick(problem, seq(first)))
 
@@ -112,7 +112,7 @@ def test_versions_are_published_in_order_and_read_back_exactly(ledger: Ledger) -
         Policy(policy(5).actions, marks, 0.25),
         Policy(policy(5).actions, np.zeros_like(marks), 0.1),
     ]
-    assert type(ledger.publish(problem, policy(), version=2)) is Refused
+    assert type(ledger.publish(problem, policy(), version=2)) is Invalid
     ticks: list[int] = []
     for version, made in enumerate(published, 1):
         tick = ticks[-1] if ticks else None
@@ -130,12 +130,12 @@ def test_versions_are_published_in_order_and_read_back_exactly(ledger: Ledger) -
     assert ledger.policies.get(problem, 4) is None
     assert ledger.policies.newest(99) is None
     assert type(ledger.publish(problem, policy(9), version=2)) is Conflict
-    assert type(ledger.publish(problem, policy(), version=4, tick=1)) is Refused
+    assert type(ledger.publish(problem, policy(), version=4, tick=1)) is Invalid
     late = ledger.publish(problem, policy(), version=4, tick=ticks[-2])
-    assert type(late) is Refused
+    assert type(late) is Invalid
     short = Policy(np.zeros((H - 1, len(STATES)), np.int32))
-    assert type(ledger.publish(problem, short, version=4)) is Refused
-    assert type(ledger.publish(99, policy(), version=1)) is Unknown
+    assert type(ledger.publish(problem, short, version=4)) is Invalid
+    assert type(ledger.publish(99, policy(), version=1)) is NotFound
 
 
 def test_controls_are_recorded_with_their_author(ledger: Ledger) -> None:
@@ -145,5 +145,5 @@ def test_controls_are_recorded_with_their_author(ledger: Ledger) -> None:
         told = seq(ledger.control(problem, action, version=version, by="Eve"))  # type: ignore[arg-type]
         body = at(ledger, told).body
         assert body == {"action": action, "version": version, "by": "Eve"}
-    assert type(ledger.control(problem, "roll_back", version=2)) is Refused
-    assert type(ledger.control(99, "freeze")) is Unknown
+    assert type(ledger.control(problem, "roll_back", version=2)) is Invalid
+    assert type(ledger.control(99, "freeze")) is NotFound

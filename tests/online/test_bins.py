@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.online.history import MOST, Bins, How
-from belated.online.snapshots import pack, unpack
+from belated.online.history import MAX_BINS, Aggregation, Histogram
+from belated.online.snapshots import decode_state, encode_state
 from snapshots import same
 
-COLUMNS: dict[str, How] = {"total": "sum", "most": "max", "counted": "sum"}
+COLUMNS: dict[str, Aggregation] = {"total": "sum", "most": "max", "counted": "sum"}
 
 spans = st.sampled_from([10, 300, 10**4, 10**9])
 chunks = spans.flatmap(
@@ -23,11 +23,11 @@ chunks = spans.flatmap(
 widths = st.sampled_from([1, 3, 1000])
 
 
-def made(width: int = 1, origin: int | None = 0) -> Bins:
-    return Bins(width, COLUMNS, origin=origin)
+def made(width: int = 1, origin: int | None = 0) -> Histogram:
+    return Histogram(width, COLUMNS, origin=origin)
 
 
-def put(bins: Bins, chunk: list[tuple[int, int]]) -> None:
+def put(bins: Histogram, chunk: list[tuple[int, int]]) -> None:
     keys, values = np.array(chunk, np.int64).reshape(-1, 2).T
     numbers = values.astype(np.float64)
     bins.add(keys, {"total": numbers, "most": numbers})
@@ -55,7 +55,7 @@ def test_what_bins_come_to_is_a_plain_count_at_the_last_width(
     want = plain(pairs, view.width, origin)
     starts = range(min(want), max(want) + 1, view.width) if want else []
     assert view.starts == list(starts)
-    assert len(view) == len(starts) <= MOST
+    assert len(view) == len(starts) <= MAX_BINS
     assert view.columns["total"].tolist() == [sum(want[start]) for start in starts]
     assert view.columns["counted"].tolist() == [len(want[start]) for start in starts]
     most = [max(want[start], default=-np.inf) for start in starts]
@@ -70,7 +70,7 @@ def test_the_width_is_the_least_that_is_enough(
     for chunk in given:
         put(bins, chunk)
     keys = [key for chunk in given for key, _ in chunk] or [0]
-    while max(keys) // width - min(keys) // width >= MOST:
+    while max(keys) // width - min(keys) // width >= MAX_BINS:
         width *= 2
     assert bins.view().width == width
 
@@ -95,7 +95,7 @@ def test_restored_bins_go_on_to_the_same_bits(
     straight, bins = made(origin=origin), made(origin=origin)
     for number, chunk in enumerate(given):
         if number == place:
-            bins = Bins.restore(unpack(pack(bins.snapshot())))
+            bins = Histogram.restore(decode_state(encode_state(bins.snapshot())))
         for each in (straight, bins):
             put(each, chunk)
             third = np.array([value / 3 for _, value in chunk])
@@ -132,5 +132,5 @@ def test_restored_bins_leave_the_snapshot_alone() -> None:
     bins = made()
     bins.count(0, "total")
     state = bins.snapshot()
-    Bins.restore(state).count(0, "total")
+    Histogram.restore(state).count(0, "total")
     assert same(state, bins.snapshot())

@@ -7,14 +7,19 @@ import pytest
 
 import belated as bl
 from belated.ledger import Part
-from belated.online.learner_factory import LEARNING, WAITING, base_of, learner_of, shape_of
+from belated.online.learner_factory import (
+    ONLINE_BASES,
+    ONLINE_UPDATERS,
+    build_base,
+    build_learner,
+)
 from histories import KINDS, A, H, S, make_spec
 from snapshots import same
 
 
 @pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
 def test_every_kind_of_problem_gets_a_learner(options: dict[str, Any]) -> None:
-    assert learner_of(make_spec(**options)).policy.actions.shape == (H, S)
+    assert build_learner(make_spec(**options)).policy.actions.shape == (H, S)
 
 
 def test_a_learner_is_made_as_the_spec_says() -> None:
@@ -38,14 +43,14 @@ def test_a_learner_is_made_as_the_spec_says() -> None:
         reward_bonus="paper",
         seed=5,
     )
-    assert same(learner_of(spec).snapshot(), made.snapshot())
-    assert shape_of(spec) == made.shape
+    assert same(build_learner(spec).snapshot(), made.snapshot())
+    assert spec.shape == made.shape
 
 
 @pytest.mark.parametrize("options", [{}, {"resample": "update"}])
 @pytest.mark.parametrize("updater", [Part("active"), Part("lazy", {"alpha": 2})])
 def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> None:
-    assert base_of(make_spec(base=Part("psrl", options), updater=updater)) == bl.PSRL(
+    assert build_base(make_spec(base=Part("psrl", options), updater=updater)) == bl.PSRL(
         resample="update"
     )
 
@@ -55,22 +60,25 @@ def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> N
     [
         (
             {"base": Part("fixed", {"actions": [0] * S})},
-            f"base is 'fixed'; it must be one of {', '.join(LEARNING)}.",
+            f"base is 'fixed'; it must be one of {', '.join(ONLINE_BASES)}.",
         ),
-        ({"base": Part("optimal")}, f"base is 'optimal'; it must be one of {', '.join(LEARNING)}."),
+        (
+            {"base": Part("optimal")},
+            f"base is 'optimal'; it must be one of {', '.join(ONLINE_BASES)}.",
+        ),
         ({"base": Part("nonsense")}, "base is 'nonsense'; it must be one of "),
         (
             {"updater": Part("multi")},
-            f"updater is 'multi'; it must be one of {', '.join(WAITING)}.",
+            f"updater is 'multi'; it must be one of {', '.join(ONLINE_UPDATERS)}.",
         ),
         (
             {"base": Part("psrl", {"resample": "episode"})},
-            "resample is 'episode'; a version of a policy serves many episodes, "
-            "so that online only 'update' is offered.",
+            "resample is 'episode'; online it must be 'update', since a version "
+            "of a policy serves many episodes.",
         ),
-        ({"base": Part("psrl", {"resample": "auto"})}, "resample is 'auto'; a version of"),
-        ({"base": Part("psrl", {"resample": "banana"})}, "resample is 'banana'; a version of"),
-        ({"base": Part("psrl", {"resample": None})}, "resample is None; a version of"),
+        ({"base": Part("psrl", {"resample": "auto"})}, "resample is 'auto'; online it must be"),
+        ({"base": Part("psrl", {"resample": "banana"})}, "resample is 'banana'; online it must be"),
+        ({"base": Part("psrl", {"resample": None})}, "resample is None; online it must be"),
         (
             {"base": Part("ucrl2", {"colour": 1})},
             "base 'ucrl2' has no option 'colour'; it has delta, scale, monotone, ties",
@@ -94,10 +102,10 @@ def test_a_spec_that_cannot_be_learnt_gets_a_sentence(
     options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011
-        learner_of(make_spec(**options))
+        build_learner(make_spec(**options))
     assert str(refused.value).startswith(sentence)
 
 
 def test_an_option_of_the_wrong_type_gets_the_sentence_of_its_base() -> None:
     with pytest.raises(TypeError, match=r"^scale must be a number, not 'big'\.$"):
-        learner_of(make_spec(base=Part("ucrl2", {"scale": "big"})))
+        build_learner(make_spec(base=Part("ucrl2", {"scale": "big"})))

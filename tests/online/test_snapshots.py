@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from belated.online.snapshots import digest, pack, unpack
+from belated.online.snapshots import decode_state, digest_state, encode_state
 from snapshots import same
 
 numbers = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -29,12 +29,12 @@ states = st.recursive(
 
 @given(state=states)
 def test_what_is_unpacked_is_what_was_packed_to_the_bit(state: Any) -> None:
-    assert same(unpack(pack(state)), state)
+    assert same(decode_state(encode_state(state)), state)
 
 
 @given(state=states)
 def test_a_digest_survives_packing(state: Any) -> None:
-    assert digest(unpack(pack(state))) == digest(state)
+    assert digest_state(decode_state(encode_state(state))) == digest_state(state)
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,17 @@ def test_a_digest_survives_packing(state: Any) -> None:
     ],
 )
 def test_other_bits_have_another_digest(one: Any, other: Any) -> None:
-    assert digest(one) != digest(other)
+    assert digest_state(one) != digest_state(other)
 
 
 def test_a_digest_does_not_depend_on_the_order_of_keys() -> None:
-    assert digest({"a": np.arange(2), "b": 1}) == digest({"b": 1, "a": np.arange(2)})
+    assert digest_state({"a": np.arange(2), "b": 1}) == digest_state({"b": 1, "a": np.arange(2)})
 
 
 def test_the_same_state_has_the_same_bytes() -> None:
-    assert pack({"a": np.arange(9), "b": math.inf}) == pack({"b": math.inf, "a": np.arange(9)})
+    assert encode_state({"a": np.arange(9), "b": math.inf}) == encode_state(
+        {"b": math.inf, "a": np.arange(9)}
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,19 +68,19 @@ def test_the_same_state_has_the_same_bytes() -> None:
     [
         ({"a": (1, 2)}, "A part is (1, 2); it must be a number, text, list, dict, array or None."),
         ({"a": np.int64(3)}, "A part is np.int64(3); it must be a number, text"),
-        ({1: 2}, "A key is 1; it must be a text that begins with no $."),
-        ({"$array": 0}, "A key is '$array'; it must be a text that begins with no $."),
+        ({1: 2}, "A key is 1; it must be a text that does not begin with $."),
+        ({"$array": 0}, "A key is '$array'; it must be a text that does not begin with $."),
         ([np.array([object()])], "An array has the dtype object; it must be of numbers."),
     ],
 )
 def test_what_would_not_come_back_is_refused(state: Any, sentence: str) -> None:
     with pytest.raises(TypeError) as refused:
-        pack(state)
+        encode_state(state)
     assert str(refused.value).startswith(sentence)
 
 
 def garbled() -> bytes:
-    data = bytearray(pack({"a": np.arange(1000)}))
+    data = bytearray(encode_state({"a": np.arange(1000)}))
     data[len(data) // 2] ^= 255
     return bytes(data)
 
@@ -113,7 +115,7 @@ def with_something_else() -> bytes:
     [
         b"",
         b"nonsense",
-        pack({"a": np.arange(1000)})[:-30],
+        encode_state({"a": np.arange(1000)})[:-30],
         garbled(),
         without_a_tree(),
         with_a_tree_that_is_no_json(),
@@ -122,5 +124,5 @@ def with_something_else() -> bytes:
     ],
 )
 def test_bytes_of_no_state_are_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match=f"^These {len(data)} bytes are of no packed state: "):
-        unpack(data)
+    with pytest.raises(ValueError, match=f"^These {len(data)} bytes are not an encoded state: "):
+        decode_state(data)

@@ -42,7 +42,7 @@ def copy_to(source: Watched, url: str) -> Copied:
     with fresh(Path(str(file)), beside=JOURNALS) as part, Watched.open(sqlite(part)) as target:
         found = compared(source, target)
         # or the last rows stay in a journal, which is left behind
-        if not target.store.scrub(patient=True):
+        if not target.store.scrub(wait=True):
             raise RuntimeError(f"{file} could not be finished.")
         return found
 

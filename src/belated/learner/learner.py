@@ -132,6 +132,10 @@ class Learner:
         """How many episodes were begun and have not come back, or not all of them."""
         return len(self._open)
 
+    def pending(self, id: int) -> Pending | None:
+        """Return the record of episode `id` while it is in flight, or None."""
+        return self._open.get(id)
+
     @property
     def mean_delay(self) -> float:
         """The mean delay of the episodes begun, in episodes; those in flight as late as they are.

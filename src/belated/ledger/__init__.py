@@ -1,9 +1,9 @@
-"""The learner for real: what happened, kept in a ledger, and what follows from it.
+"""The ledger: append-only record of all events in SQLite or PostgreSQL.
 
 >>> with Ledger.open("sqlite://") as ledger:
-...     spec = Spec(name="clinic", states=("ill", "well"), actions=("wait", "treat"), horizon=1,
-...                 rewards=[[0, 0], [1, 1]], base=Part("ucrl2"), updater=Part("active"),
-...                 episodes=1000)
+...     spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait", "treat"),
+...                        horizon=1, rewards=[[0, 0], [1, 1]], base=Part("ucrl2"),
+...                        updater=Part("active"), episodes=1000)
 ...     print(ledger.define(spec))
 Recorded(seq=1, episode=None)
 """
@@ -16,6 +16,7 @@ except ImportError:
         "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'."
     ) from None
 
+from belated.ledger.episodes import EpisodeRecord
 from belated.ledger.events import (
     Control,
     Corrected,
@@ -31,32 +32,34 @@ from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import (
     AlreadyRecorded,
     Conflict,
-    Gone,
+    DataWithdrawn,
+    Invalid,
+    NotFound,
     Outcome,
     Recorded,
-    Refused,
-    Unknown,
 )
-from belated.ledger.problems import Part, Spec
+from belated.ledger.problems import Part, Problem, ProblemSpec
 
 __all__ = [
     "AlreadyRecorded",
     "Conflict",
     "Control",
     "Corrected",
+    "DataWithdrawn",
     "Defined",
+    "EpisodeRecord",
     "Event",
     "Feedback",
-    "Gone",
+    "Invalid",
     "Ledger",
+    "NotFound",
     "Opened",
     "Outcome",
     "Part",
+    "Problem",
+    "ProblemSpec",
     "Published",
     "Recorded",
-    "Refused",
-    "Spec",
     "Tick",
-    "Unknown",
     "Withdrawn",
 ]

@@ -1,8 +1,11 @@
-"""Whether a ledger holds what it recorded."""
+"""Audit of a ledger: compare events with their digests, and derived tables with the events.
+
+Tables and events are read in parallel in the same order, within one consistent transaction, so that
+memory use is constant and events recorded meanwhile are not reported as faults.
+"""
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby, islice
 from operator import attrgetter
@@ -11,56 +14,27 @@ from typing import Any, Final, TypeVar
 import sqlalchemy as sa
 
 from belated.ledger import canonical, schema
-from belated.ledger.episodes import UNDOING, EpisodeRecord, Omissions
-from belated.ledger.events import Event, Kind
-from belated.ledger.problems import Problem, Spec
-from belated.ledger.recording.content import ContentError, parse
-from belated.ledger.recording.deduplication import written
+from belated.ledger.episodes import EXCLUDING_KINDS, EpisodeRecord, Exclusions
+from belated.ledger.events import Event
+from belated.ledger.problems import Problem, ProblemSpec
+from belated.ledger.recording.content import ContentError, parse_content
+from belated.ledger.recording.deduplication import encode_parts
 from belated.ledger.store import Store
 
-MOST: Final = 100
-"""How many faults to tell of."""
+MAX_FAULTS: Final = 100
+"""Maximum number of faults to report."""
+
+ROWS_PER_FETCH: Final = 500
+
+L = TypeVar("L")
+R = TypeVar("R")
+
+PartDigests = dict[tuple[str | None, str], str]
+"""Digest by episode and part."""
 
 
-@dataclass(frozen=True)
-class Counts:
-    """How much a ledger holds."""
-
-    events: dict[Kind, int]
-    """By kind; a kind that never happened is left out."""
-    redacted: int
-    episodes: int
-    answered: int
-    """Episodes of which something has come back, and not been withdrawn."""
-    withdrawn: int
-    refusals: int
-
-
-def count(connection: sa.Connection, problem: int | None = None) -> Counts:
-    """Count, of one problem or of all; this reads every row."""
-    events, episodes, claims = schema.events.c, schema.episodes.c, schema.claims.c
-    refusals = schema.quarantine.c
-
-    def number(query: sa.Select[int], of: sa.Column[int]) -> int:
-        return connection.scalar(query if problem is None else query.where(of == problem)) or 0
-
-    kinds = sa.select(events.kind, sa.func.count()).group_by(events.kind).order_by(events.kind)
-    if problem is not None:
-        kinds = kinds.where(events.problem == problem)
-    some = sa.select(sa.func.count())
-    answered = sa.select(claims.episode).where(claims.episode == episodes.seq).exists()
-    return Counts(
-        events={row[0]: row[1] for row in connection.execute(kinds)},
-        redacted=number(some.where(events.redacted), events.problem),
-        episodes=number(some.select_from(schema.episodes), episodes.problem),
-        answered=number(some.select_from(schema.episodes).where(answered), episodes.problem),
-        withdrawn=number(some.where(episodes.withdrawn.is_not(None)), episodes.problem),
-        refusals=number(some.select_from(schema.quarantine), refusals.problem),
-    )
-
-
-def digest(events: Iterable[Event]) -> str:
-    """One digest of all of these events; redaction leaves it as it is."""
+def digest_events(events: Iterable[Event]) -> str:
+    """Return one SHA-256 of all `events`; redaction does not change it."""
     total = sha256()
     for event in events:
         facts = (event.seq, event.problem, event.episode, event.kind, event.at, event.sha)
@@ -68,131 +42,150 @@ def digest(events: Iterable[Event]) -> str:
     return total.hexdigest()
 
 
-def faults(events: Iterable[Event]) -> list[str]:
-    """Sentences about what is wrong with a whole ledger, the first ones; none if it is sound."""
-    found = []
+def find_event_fault(event: Event) -> str | None:
+    """Return a message if the stored `event` was changed or badly redacted, else None."""
+    if event.redacted:
+        if (event.text, event.salt, event.event_time) != (None, None, None):
+            return f"Event {event.seq} is redacted, but not all of its content is deleted."
+    elif event.text is None or canonical.digest(event.text, event.salt or b"") != event.sha:
+        return f"Event {event.seq} has been changed: digest mismatch."
+    return None
+
+
+def check_events(events: Iterable[Event]) -> list[str]:
+    """Return a message for each missing or changed event among `events`, all of a ledger.
+
+    At most `MAX_FAULTS` messages are returned; none if the ledger is sound.
+    """
+    faults = []
     expected = 1
     for event in events:
         if event.seq != expected:
-            found.append(f"Event {expected} is missing.")
+            faults.append(f"Event {expected} is missing.")
         expected = event.seq + 1
-        if event.redacted:
-            if (event.text, event.salt, event.event_time) != (None, None, None):
-                found.append(f"Event {event.seq} is redacted, but something of it is left.")
-        elif event.text is None or canonical.digest(event.text, event.salt or b"") != event.sha:
-            found.append(f"Event {event.seq} has been changed: its digest is another.")
-        if len(found) >= MOST:
+        fault = find_event_fault(event)
+        if fault is not None:
+            faults.append(fault)
+        if len(faults) >= MAX_FAULTS:
             break
-    return found
+    return faults
 
 
-AT_ONCE: Final = 500
+def check_tables(store: Store, problem: Problem) -> list[str]:
+    """Return a message for each difference between the tables of `problem` and its events.
 
-L = TypeVar("L")
-R = TypeVar("R")
-
-
-def problem_faults(store: Store, problem: Problem) -> list[str]:
-    """Sentences about what is missing, too much or different of a problem, the first ones."""
-    with store.steady() as connection:
+    The derived tables in `store` are compared row by row; at most `MAX_FAULTS` messages are
+    returned.
+    """
+    with store.consistent_reading() as connection:
         try:
-            return list(islice(_faults(connection, problem), MOST))
+            return list(islice(_compare_tables(connection, problem), MAX_FAULTS))
         except (ValueError, KeyError, TypeError) as error:
-            why = f"{type(error).__name__}: {error}"
-            return [f"The tables cannot be compared with the events: {why}"]
+            reason = f"{type(error).__name__}: {error}"
+            return [f"The tables cannot be compared with the events: {reason}"]
 
 
-def strays(store: Store) -> list[str]:
-    """Sentences about what belongs to no problem, and problems that are not in their table."""
-    with store.steady() as connection:
-        return list(islice(_strays(connection), MOST))
+def check_orphans(store: Store) -> list[str]:
+    """Return a message for each row in `store` without a problem or episode it belongs to.
+
+    At most `MAX_FAULTS` messages are returned.
+    """
+    with store.consistent_reading() as connection:
+        return list(islice(_find_orphans(connection), MAX_FAULTS))
 
 
-def _faults(connection: sa.Connection, problem: Problem) -> Iterator[str]:
-    undone = list(_events(connection, problem.id, *UNDOING))
-    yield from _wrong_name(connection, problem)
-    yield from _wrong_episodes(connection, problem.id, undone)
-    yield from _wrong_claims(connection, problem, undone)
-    yield from _wrong_replaced(connection, problem.id, undone)
+def _compare_tables(connection: sa.Connection, problem: Problem) -> Iterator[str]:
+    excluding = list(_read_events(connection, problem.id, *EXCLUDING_KINDS))
+    yield from _compare_name(connection, problem)
+    yield from _compare_episodes(connection, problem.id, excluding)
+    yield from _compare_claims(connection, problem, excluding)
+    yield from _compare_replaced(connection, problem.id, excluding)
 
 
-def _events(connection: sa.Connection, problem: int, *kinds: str) -> Iterator[Event]:
-    of = schema.events.c
-    query = sa.select(schema.events).where(of.problem == problem, of.kind.in_(kinds))
+def _read_events(connection: sa.Connection, problem: int, *kinds: str) -> Iterator[Event]:
+    columns = schema.events.c
+    query = sa.select(schema.events).where(columns.problem == problem, columns.kind.in_(kinds))
     if not {"opened", "feedback"} & set(kinds):
         query = query.where(sa.text(schema.RARE))
-    return (Event._make(row) for row in _streamed(connection, query.order_by(of.seq)))
+    return (Event._make(row) for row in _stream(connection, query.order_by(columns.seq)))
 
 
-def _streamed(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[Any]:
-    return iter(connection.execute(query, execution_options={"yield_per": AT_ONCE}))
+def _stream(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[Any]:
+    return iter(connection.execute(query, execution_options={"yield_per": ROWS_PER_FETCH}))
 
 
-def _side_by_side(
-    ours: Iterator[tuple[int, L]], theirs: Iterator[tuple[int, R]]
+def _merge(
+    left: Iterator[tuple[int, L]], right: Iterator[tuple[int, R]]
 ) -> Iterator[tuple[L | None, R | None]]:
-    """What has the same key, in order of keys; None where one side has nothing."""
-    one, other = next(ours, None), next(theirs, None)
+    """Yield pairs of values with equal keys, in order of keys; None where one side has none."""
+    one, other = next(left, None), next(right, None)
     while one is not None or other is not None:
         if other is None or (one is not None and one[0] < other[0]):
             yield one[1] if one is not None else None, None
-            one = next(ours, None)
+            one = next(left, None)
         elif one is None or other[0] < one[0]:
             yield None, other[1]
-            other = next(theirs, None)
+            other = next(right, None)
         else:
             yield one[1], other[1]
-            one, other = next(ours, None), next(theirs, None)
+            one, other = next(left, None), next(right, None)
 
 
-def _wrong_name(connection: sa.Connection, problem: Problem) -> Iterator[str]:
-    of = schema.problems.c
-    name = connection.scalar(sa.select(of.name).where(of.id == problem.id))
+def _compare_name(connection: sa.Connection, problem: Problem) -> Iterator[str]:
+    columns = schema.problems.c
+    name = connection.scalar(sa.select(columns.name).where(columns.id == problem.id))
     if name != problem.name:
-        yield _misnamed(problem.id, name, problem.name)
+        yield _wrong_name(problem.id, name, problem.name)
 
 
-def _misnamed(id: int, name: str | None, defined: str) -> str:
+def _wrong_name(id: int, name: str | None, defined: str) -> str:
     if name is None:
         return f"Problem {defined!r} was defined at {id}, but is not in the table of problems."
     return f"Problem {id} is {name!r} in the table of problems; it was defined as {defined!r}."
 
 
-def _wrong_episodes(connection: sa.Connection, problem: int, undone: list[Event]) -> Iterator[str]:
-    """Episodes are numbered in order of seq, and found by their number in that order."""
-    withdrawn = _withdrawn(undone)
-    of = schema.episodes
-    rows = _streamed(connection, sa.select(of).where(of.c.problem == problem).order_by(of.c.number))
-    opened = _events(connection, problem, "opened")
-    stored = (EpisodeRecord(**row._mapping) for row in rows)
-    for made, found in _side_by_side(
-        ((one.number, one) for one in (_episode(event, withdrawn) for event in opened)),
-        ((one.number, one) for one in stored),
+def _compare_episodes(
+    connection: sa.Connection, problem: int, excluding: list[Event]
+) -> Iterator[str]:
+    """Compare episodes by number, which grows with seq."""
+    withdrawn = _withdrawal_seqs(excluding)
+    table = schema.episodes
+    query = sa.select(table).where(table.c.problem == problem).order_by(table.c.number)
+    stored = (EpisodeRecord(**row._mapping) for row in _stream(connection, query))
+    opened = (
+        _expected_episode(event, withdrawn) for event in _read_events(connection, problem, "opened")
+    )
+    for expected, found in _merge(
+        ((episode.number, episode) for episode in opened),
+        ((episode.number, episode) for episode in stored),
     ):
-        if made is not None and found is not None and made.id == found.id:
-            yield from _differences(made, found)
+        if expected is not None and found is not None and expected.id == found.id:
+            yield from _compare_episode(expected, found)
             continue
-        if made is not None:
-            yield f"Episode {made.id} was opened at {made.seq}, but is not among the episodes."
+        if expected is not None:
+            yield (
+                f"Episode {expected.id} was opened at {expected.seq}, "
+                "but is not in the table of episodes."
+            )
         if found is not None:
             yield (
-                f"Episode {found.id} is number {found.number} among the episodes, "
-                "but was not opened as that."
+                f"Episode {found.id} has number {found.number} in the table of episodes, "
+                "but was not opened with that number."
             )
 
 
-def _withdrawn(undone: list[Event]) -> dict[str, int]:
-    """When episodes were withdrawn."""
+def _withdrawal_seqs(excluding: list[Event]) -> dict[str, int]:
+    """Return the seq of the withdrawal of each withdrawn episode."""
     return {
         id: event.seq
-        for event in undone
+        for event in excluding
         if event.kind == "withdrawn"
         for id in event.body["episodes"]
     }
 
 
-def _episode(event: Event, withdrawn: dict[str, int]) -> EpisodeRecord:
-    """What an opening comes to, but for the subject, which it does not tell."""
+def _expected_episode(event: Event, withdrawn: dict[str, int]) -> EpisodeRecord:
+    """Return the record of an opened episode without its subject, which the event does not hold."""
     id, body = str(event.episode), event.body
     return EpisodeRecord(
         id,
@@ -204,120 +197,112 @@ def _episode(event: Event, withdrawn: dict[str, int]) -> EpisodeRecord:
     )
 
 
-def _differences(made: EpisodeRecord, found: EpisodeRecord) -> Iterator[str]:
+def _compare_episode(expected: EpisodeRecord, found: EpisodeRecord) -> Iterator[str]:
     for name in ("version", "seq", "withdrawn"):
-        ours, theirs = getattr(made, name), getattr(found, name)
+        ours, theirs = getattr(expected, name), getattr(found, name)
         if ours != theirs:
-            yield f"Episode {made.id} has {name} {theirs}; by the events it is {ours}."
-    if made.withdrawn is not None and found.subject is not None:
-        yield f"Episode {made.id} has been withdrawn, but its subject is still there."
+            yield f"Episode {expected.id} has {name} {theirs}; by the events it is {ours}."
+    if expected.withdrawn is not None and found.subject is not None:
+        yield f"Episode {expected.id} has been withdrawn, but its subject is still stored."
 
 
-def _wrong_claims(
-    connection: sa.Connection, problem: Problem, undone: list[Event]
+def _compare_claims(
+    connection: sa.Connection, problem: Problem, excluding: list[Event]
 ) -> Iterator[str]:
-    """Claims stand where the feedback does that made them, as long as it counts."""
-    omissions, withdrawn = Omissions(undone), _withdrawn(undone)
-    rows = _streamed(connection, _of_problem(schema.claims, problem.id))
-    for event, claims in _side_by_side(
-        ((event.seq, event) for event in _events(connection, problem.id, "feedback", "corrected")),
-        ((seq, list(some)) for seq, some in groupby(rows, attrgetter("seq"))),
+    """Compare claims with the feedback that made them, unless it is excluded."""
+    exclusions, withdrawn = Exclusions(excluding), _withdrawal_seqs(excluding)
+    events = _read_events(connection, problem.id, "feedback", "corrected")
+    rows = _stream(connection, _rows_of_problem(schema.claims, problem.id))
+    for event, claims in _merge(
+        ((event.seq, event) for event in events),
+        ((seq, list(group)) for seq, group in groupby(rows, attrgetter("seq"))),
     ):
         found = {(row.id, row.part): row.sha for row in claims or ()}
         if event is None:
-            yield from _disputed({}, found, claims[0].seq if claims else 0)
+            yield from _compare_parts({}, found, claims[0].seq if claims else 0)
             continue
-        if event.redacted != (event.episode in withdrawn):
-            yield _misredacted(event)
-        made = _claims(event, omissions, problem.spec)
-        if made is not None and made != found:
-            yield from _disputed(made, found, event.seq)
+        if event.redacted and event.episode not in withdrawn:
+            yield f"Event {event.seq} is redacted, but its episode was not withdrawn."
+        elif event.episode in withdrawn and not event.redacted:
+            yield f"Event {event.seq} is of a withdrawn episode, but is not redacted."
+        expected = _expected_claims(event, exclusions, problem.spec)
+        if expected is not None and expected != found:
+            yield from _compare_parts(expected, found, event.seq)
 
 
-def _of_problem(table: sa.Table, problem: int) -> sa.Select[Any]:
-    """Rows that know an episode by its opening, with its id, in order of seq."""
+def _rows_of_problem(table: sa.Table, problem: int) -> sa.Select[Any]:
+    """Return a query for rows keyed by opening seq, with the id of the episode, by seq."""
     opening = schema.events.alias()
     rows = sa.select(table, opening.c.episode.label("id"))
     joined = rows.join_from(table, opening, opening.c.seq == table.c.episode)
     return joined.where(opening.c.problem == problem).order_by(table.c.seq)
 
 
-def _wrong_replaced(connection: sa.Connection, problem: int, undone: list[Event]) -> Iterator[str]:
-    """What a correction replaced is no more among the claims, but is still found."""
-    last = {event.episode: event.seq for event in undone if event.kind == "corrected"}
-    made = {
+def _compare_replaced(
+    connection: sa.Connection, problem: int, excluding: list[Event]
+) -> Iterator[str]:
+    """Compare the table of replaced events with the feedback before each last correction."""
+    last = {event.episode: event.seq for event in excluding if event.kind == "corrected"}
+    expected = {
         (event.episode, event.seq)
-        for event in _events(connection, problem, "feedback", "corrected")
+        for event in _read_events(connection, problem, "feedback", "corrected")
         if event.seq < last.get(event.episode, 0)
     }
-    rows = connection.execute(_of_problem(schema.replaced, problem))
+    rows = connection.execute(_rows_of_problem(schema.replaced, problem))
     found = {(row.id, row.seq) for row in rows}
-    for episode, seq in sorted(made - found, key=str):
-        yield f"Event {seq} of episode {episode} was corrected, but is not among the replaced."
-    for episode, seq in sorted(found - made, key=str):
-        yield f"Event {seq} of episode {episode} is among the replaced, but was not corrected."
+    for episode, seq in sorted(expected - found, key=str):
+        yield f"Event {seq} of episode {episode} was corrected, but is not in the table replaced."
+    for episode, seq in sorted(found - expected, key=str):
+        yield f"Event {seq} of episode {episode} is in the table replaced, but was not corrected."
 
 
-def _misredacted(event: Event) -> str:
-    if event.redacted:
-        return f"Event {event.seq} is redacted, but its episode was not withdrawn."
-    return f"Event {event.seq} is of an episode that was withdrawn, but is not redacted."
-
-
-Parts = dict[tuple[str | None, str], str]
-"""Digests by episode and part."""
-
-
-def _claims(event: Event, omissions: Omissions, spec: Spec) -> Parts | None:
-    """What feedback claims; None if that cannot be told, which the fold complains of."""
-    if event in omissions:
+def _expected_claims(event: Event, exclusions: Exclusions, spec: ProblemSpec) -> PartDigests | None:
+    """Return the claims of a feedback event; None if its content is invalid."""
+    if event in exclusions:
         return {}
     try:
-        _, parts = written(parse(event.body, spec))
+        _, digests = encode_parts(parse_content(event.body, spec))
     except ContentError:
         return None
-    return {(event.episode, part): sha for part, sha in parts.items()}
+    return {(event.episode, part): sha for part, sha in digests.items()}
 
 
-def _disputed(made: Parts, found: Parts, seq: int) -> Iterator[str]:
-    for episode, part in sorted(made.keys() | found.keys(), key=str):
-        what = f"Part {part!r} of episode {episode}"
+def _compare_parts(expected: PartDigests, found: PartDigests, seq: int) -> Iterator[str]:
+    for episode, part in sorted(expected.keys() | found.keys(), key=str):
+        name = f"Part {part!r} of episode {episode}"
         if (episode, part) not in found:
-            yield f"{what} came at {seq}, but is not among the claims."
-        elif (episode, part) not in made:
-            yield f"{what} is among the claims at {seq}, but nothing that counts came there."
-        elif made[episode, part] != found[episode, part]:
-            yield f"{what} came at {seq} with other content than the claims say."
+            yield f"{name} arrived at {seq}, but is not in the table of claims."
+        elif (episode, part) not in expected:
+            yield f"{name} is in the table of claims at {seq}, but did not arrive there."
+        elif expected[episode, part] != found[episode, part]:
+            yield f"{name} arrived at {seq} with different content than in the table of claims."
 
 
-def _strays(connection: sa.Connection) -> Iterator[str]:
+def _find_orphans(connection: sa.Connection) -> Iterator[str]:
     events, problems, episodes = schema.events.c, schema.problems.c, schema.episodes.c
     names = {row.id: row.name for row in connection.execute(sa.select(schema.problems))}
-    defined = {
-        row.seq: _name_in(row.body)
-        for row in connection.execute(
-            sa.select(events.seq, events.body).where(events.kind == "defined", sa.text(schema.RARE))
-        )
-    }
+    query = sa.select(events.seq, events.body)
+    query = query.where(events.kind == "defined", sa.text(schema.RARE))
+    defined = {row.seq: _read_name(row.body) for row in connection.execute(query)}
     for id, name in defined.items():
         if name is not None and names.get(id) != name:
-            yield _misnamed(id, names.get(id), name)
+            yield _wrong_name(id, names.get(id), name)
     for id in sorted(names.keys() - defined.keys()):
         yield f"Problem {names[id]!r} is in the table of problems, but no event {id} defined it."
     lost = sa.select(episodes.id).where(episodes.problem.not_in(sa.select(problems.id)))
-    for id in _streamed(connection, lost):
-        yield f"Episode {id[0]} is of no problem in the table of problems."
+    for row in _stream(connection, lost):
+        yield f"Episode {row.id} belongs to no problem in the table of problems."
     for table in (schema.claims, schema.replaced):
         opened = sa.select(events.seq).where(events.seq == table.c.episode, events.kind == "opened")
-        for row in _streamed(connection, sa.select(table).where(~opened.exists())):
+        for row in _stream(connection, sa.select(table).where(~opened.exists())):
             yield (
-                f"Event {row.seq} is among the {table.name} as of an episode opened at "
-                f"{row.episode}, where none was."
+                f"Event {row.seq} in the table {table.name} belongs to an episode opened at "
+                f"{row.episode}, but none was opened there."
             )
 
 
-def _name_in(text: str | None) -> str | None:
-    """The name in a definition; None if that has been changed beyond reading."""
+def _read_name(text: str | None) -> str | None:
+    """Return the name in the text of a definition; None if it cannot be read."""
     try:
         return str(json.loads(text or "")["name"])
     except (ValueError, KeyError, TypeError):

@@ -1,15 +1,17 @@
-"""Canonical JSON: one text for one meaning, and its digest."""
+"""Canonical JSON, in which equal values have equal text, and SHA-256 digests of text."""
 
 import hashlib
 import json
 from typing import Any, Final
 
 SALT_BYTES: Final = 16
+"""Length of the random salt of a digest whose text could be guessed."""
+
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def canonical(value: Any) -> str:
-    """`value` as JSON in ASCII, with keys in order and no blanks.
+    """Return `value` as ASCII JSON with sorted keys and without spaces.
 
     >>> canonical({"b": 1.0, "a": ["é", None]})
     '{"a":["\\\\u00e9",null],"b":1.0}'
@@ -18,7 +20,7 @@ def canonical(value: Any) -> str:
 
 
 def digest(text: str, salt: bytes = b"") -> str:
-    """The SHA-256 of a text; salted, it tells nothing of a text that could be guessed.
+    """Return the SHA-256 of `salt` followed by `text`, in hexadecimal.
 
     >>> digest("null")[:8]
     '74234e98'
@@ -26,8 +28,8 @@ def digest(text: str, salt: bytes = b"") -> str:
     return hashlib.sha256(salt + text.encode()).hexdigest()
 
 
-def legible(value: Any) -> str:
-    """Any value as JSON, for the record only: what JSON cannot hold is described."""
+def to_json(value: Any) -> str:
+    """Return `value` as JSON; objects that JSON cannot hold are replaced by their `repr`."""
     try:
         return json.dumps(value, sort_keys=True, default=repr)
     except (TypeError, ValueError, RecursionError):

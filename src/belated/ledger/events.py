@@ -1,114 +1,137 @@
-"""What can happen: the kinds of events, as they are handed to a ledger and as they are read.
+"""Events: their types as they are passed to a ledger, and the stored form in which they are read.
 
-Times are microseconds since 1970, UTC. `event_time` is when it happened, if the caller knows; when
-it was recorded, the ledger adds.
+Times are microseconds since 1970 (UTC). `event_time` is the time at which something happened, if
+the caller knows it; the ledger adds the time of recording.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from belated.episode import Policy
-from belated.ledger.problems import Spec
+from belated.ledger.problems import ProblemSpec
 from belated.ledger.validation import check_episode_id, check_seq, check_text, check_time
 
 Kind = Literal[
     "defined", "opened", "feedback", "corrected", "withdrawn", "tick", "published", "control"
 ]
 Action = Literal["freeze", "unfreeze", "roll_back", "shadow_on", "shadow_off"]
-ACTIONS: Final = ("freeze", "unfreeze", "roll_back", "shadow_on", "shadow_off")
+ACTIONS: Final = get_args(Action)
 
 
 class Event(NamedTuple):
-    """One event, as it stands in the ledger."""
+    """Event as stored in the ledger."""
 
     seq: int
+    """Sequence number, from 1."""
     problem: int
+    """Id of the problem."""
     episode: str | None
+    """Id of the episode, if the event belongs to one."""
     kind: Kind
     at: int
+    """Time of recording."""
     event_time: int | None
     text: str | None
-    """The body in canonical JSON; None once it is redacted."""
+    """Body as canonical JSON; None if the event is redacted."""
     salt: bytes | None
+    """Random bytes before the text in its digest, for events that can be redacted."""
     sha: str
-    """The digest of salt and text; it outlives them."""
+    """Digest of salt and text; kept when the event is redacted."""
     redacted: bool
 
     @property
     def body(self) -> Any:
-        """The body, parsed anew each time; None once it is redacted."""
+        """The parsed body (parsed at each access); None if the event is redacted."""
         return None if self.text is None else json.loads(self.text)
 
 
-@dataclass(frozen=True)
-class Defined:
-    """A problem."""
+def _check_episode(name: str, value: object) -> None:
+    # only a text: an id with an invalid format is not found rather than malformed
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, not {value!r}.")
 
-    spec: Spec
+
+CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
+    "problem": check_seq,
+    "version": check_seq,
+    "upto": check_seq,
+    "tick": check_seq,
+    "subject": check_text,
+    "by": check_text,
+    "id": check_episode_id,
+    "episode": _check_episode,
+    "event_time": check_time,
+}
+"""Check of a field by its name."""
+
+
+class _Checked:
+    """Base class of new events, which checks their fields."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if name in CHECKS and (value is not None or not hasattr(type(self), name)):
+                CHECKS[name](name, value)
+
+
+@dataclass(frozen=True)
+class Defined(_Checked):
+    """Definition of a problem."""
+
+    spec: ProblemSpec
     event_time: int | None = None
     kind: ClassVar[Kind] = "defined"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.spec, Spec):
-            raise TypeError(f"spec is {self.spec!r}; it must be a Spec.")
-        check_time("event_time", self.event_time)
+        if not isinstance(self.spec, ProblemSpec):
+            raise TypeError(f"spec is {self.spec!r}; it must be a ProblemSpec.")
+        super().__post_init__()
 
 
 @dataclass(frozen=True)
-class Opened:
-    """An episode of `problem`, to be played with a version of its policy.
-
-    The ledger draws an id; a caller that may have to try again gives one, from
-    secrets.token_urlsafe(16). By `subject` its data can be withdrawn.
-    """
+class Opened(_Checked):
+    """Opening of an episode with a version of the problem's policy."""
 
     problem: int
     version: int
     subject: str | None = None
+    """Pseudonym by which the data can be withdrawn."""
     id: str | None = None
+    """Id of the episode, such as secrets.token_urlsafe(16), so that the caller can safely retry;
+    None to let the ledger draw one."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "opened"
-
-    def __post_init__(self) -> None:
-        check_seq("problem", self.problem)
-        check_seq("version", self.version)
-        if self.subject is not None:
-            check_text("subject", self.subject)
-        if self.id is not None:
-            check_episode_id("id", self.id)
-        check_time("event_time", self.event_time)
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """What came back of an episode; `belated.ledger.recording.content` tells what `content` may be.
-
-    With `problem`, an episode of another one is unknown.
-    """
+    """Feedback of an episode, or of a part of it."""
 
     episode: str
     content: Any
+    """See `belated.ledger.recording.content` for the format."""
     event_time: int | None = None
     problem: int | None = None
+    """Problem to which the episode must belong; None for any."""
     kind: ClassVar[Kind] = "feedback"
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.episode, str):
-            raise TypeError(f"episode must be a text, not {self.episode!r}.")
+    def __post_init__(self) -> None:  # explicit, since most events are feedback
+        _check_episode("episode", self.episode)
         check_time("event_time", self.event_time)
 
 
 @dataclass(frozen=True)
 class Corrected(Feedback):
-    """A whole episode, instead of all that came back of it before."""
+    """Correction: a whole episode that replaces all earlier feedback of the episode."""
 
     kind: ClassVar[Kind] = "corrected"
 
 
 @dataclass(frozen=True)
-class Withdrawn:
-    """The data of one episode, or of all that a subject played in a problem."""
+class Withdrawn(_Checked):
+    """Withdrawal of the data of one episode, or of all episodes of a subject in a problem."""
 
     episode: str | None = None
     problem: int | None = None
@@ -120,81 +143,63 @@ class Withdrawn:
         given = tuple(x is not None for x in (self.episode, self.problem, self.subject))
         if given not in ((True, False, False), (False, True, True)):
             raise ValueError("Withdrawn takes an episode, or a problem and a subject.")
-        if self.problem is not None:
-            check_seq("problem", self.problem)
-        if self.subject is not None:
-            check_text("subject", self.subject)
-        if not isinstance(self.episode, str | None):
-            raise TypeError(f"episode must be a text, not {self.episode!r}.")
-        check_time("event_time", self.event_time)
+        super().__post_init__()
 
 
 @dataclass(frozen=True)
-class Tick:
-    """The end of a batch: the learner takes what came up to and including seq `upto` at once.
-
-    Without `upto`, whatever the ledger holds when the tick is recorded.
-    """
+class Tick(_Checked):
+    """End of a batch: the learner takes all earlier feedback at once."""
 
     problem: int
     upto: int | None = None
+    """Seq of the last event of the batch; None for the last event of the ledger."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "tick"
 
-    def __post_init__(self) -> None:
-        check_seq("problem", self.problem)
-        if self.upto is not None:
-            check_seq("upto", self.upto)
-        check_time("event_time", self.event_time)
-
 
 @dataclass(frozen=True, eq=False)
-class Published:
-    """A version of the policy, 1, 2, ...; `tick` is the seq of the tick that it came from."""
+class Published(_Checked):
+    """Publication of a version of the policy."""
 
     problem: int
     version: int
+    """1, 2, ... within the problem."""
     policy: Policy
     tick: int | None = None
+    """Seq of the tick after which the policy was computed; None before the first tick."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "published"
 
     def __post_init__(self) -> None:
-        check_seq("problem", self.problem)
-        check_seq("version", self.version)
+        super().__post_init__()
         if not isinstance(self.policy, Policy):
             raise TypeError(f"policy is {self.policy!r}; it must be a Policy.")
-        if self.tick is not None:
-            check_seq("tick", self.tick)
-        check_time("event_time", self.event_time)
 
 
 @dataclass(frozen=True)
-class Control:
-    """What a person decided: freeze, unfreeze, roll back to a version, shadow on or off."""
+class Control(_Checked):
+    """Decision of an operator about the served version."""
 
     problem: int
     action: Action
     version: int | None = None
+    """Version to serve; for "roll_back" only."""
     by: str | None = None
+    """Name of the operator."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "control"
 
     def __post_init__(self) -> None:
-        check_seq("problem", self.problem)
+        super().__post_init__()
         if self.action not in ACTIONS:
             raise ValueError(f"action is {self.action!r}; allowed are {', '.join(ACTIONS)}.")
         if (self.action == "roll_back") is (self.version is None):
             raise ValueError(
                 f"version is {self.version}; roll_back needs one, and the others take none."
             )
-        if self.version is not None:
-            check_seq("version", self.version)
-        if self.by is not None:
-            check_text("by", self.by)
-        check_time("event_time", self.event_time)
 
 
-Happening: TypeAlias = (
+NewEvent: TypeAlias = (
     Defined | Opened | Feedback | Corrected | Withdrawn | Tick | Published | Control
 )
+"""Event to be recorded."""

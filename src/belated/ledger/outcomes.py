@@ -1,58 +1,70 @@
-"""What became of an event that was handed to a ledger."""
+"""Outcomes of recording an event in a ledger."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from belated.ledger.episodes import EpisodeRecord
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """It is in the ledger at `seq`, and stays there if the power fails now."""
+    """The event was recorded durably."""
 
+    name: ClassVar[str] = "recorded"
     seq: int
+    """Sequence number of the event."""
     episode: EpisodeRecord | None = None
-    """What was opened, if that is what it was."""
+    """The new episode, if the event opened one."""
 
 
 @dataclass(frozen=True)
 class AlreadyRecorded:
-    """All that it says had been recorded by `seq`; nothing was added."""
+    """The event repeats what is recorded already; nothing was added."""
 
+    name: ClassVar[str] = "alreadyrecorded"
     seq: int
+    """Sequence number of the last event that was repeated."""
     episode: EpisodeRecord | None = None
+    """The existing episode, if the event opens one."""
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """It contradicts what was recorded at `seq`."""
+    """The event contradicts a recorded event."""
 
+    name: ClassVar[str] = "conflict"
     reason: str
     seq: int
+    """Sequence number of the recorded event."""
 
 
 @dataclass(frozen=True)
-class Unknown:
-    """It speaks of an episode, problem or subject that was never recorded."""
+class NotFound:
+    """The event names an episode, problem or subject that does not exist."""
 
+    name: ClassVar[str] = "unknown"
     reason: str
 
 
 @dataclass(frozen=True)
-class Gone:
-    """It speaks of an episode whose data has been withdrawn."""
+class DataWithdrawn:
+    """The event names an episode whose data has been withdrawn."""
 
+    name: ClassVar[str] = "gone"
     reason: str
     seq: int
+    """Sequence number of the withdrawal."""
 
 
 @dataclass(frozen=True)
-class Refused:
-    """It is malformed, or out of turn."""
+class Invalid:
+    """The event is malformed, or not allowed in the current state."""
 
+    name: ClassVar[str] = "refused"
     reason: str
     field: str | None = None
-    """Where: `rewards[3]`, `steps[0].state`."""
+    """Invalid field, such as `rewards[3]` or `steps[0].state`, if it is known."""
 
 
-Outcome: TypeAlias = Recorded | AlreadyRecorded | Conflict | Unknown | Gone | Refused
+Outcome: TypeAlias = Recorded | AlreadyRecorded | Conflict | NotFound | DataWithdrawn | Invalid
+"""`name` is the outcome's word in the quarantine and in metrics."""

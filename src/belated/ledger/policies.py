@@ -1,4 +1,4 @@
-"""Policies: the versions that were published."""
+"""Stored policy versions, and the encoding of a policy as bytes."""
 
 import struct
 from dataclasses import dataclass
@@ -10,60 +10,67 @@ import sqlalchemy as sa
 
 from belated.episode import Policy
 from belated.ledger import schema
-from belated.ledger.problems import Problems, Spec
+from belated.ledger.problems import ProblemCache, ProblemSpec
 from belated.ledger.store import Store
 
 
-class Packed(NamedTuple):
-    """A policy as bytes, and their digest."""
+class EncodedPolicy(NamedTuple):
+    """Policy as bytes, with their digest; the fields are columns of the table of policies."""
 
     actions: bytes
+    """Action of each (step, state) as little-endian int32."""
     explore: bytes | None
+    """Explored (step, state, action) as packed bits; None if there are none."""
     epsilon: float
+    """Probability of a uniformly random action."""
     sha: str
+    """SHA-256 of the other fields."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a policy, but for what it plays."""
+    """Published version of a policy, without the policy itself."""
 
     version: int
+    """1, 2, ... within the problem."""
     seq: int
+    """Sequence number of the publication."""
     tick: int | None
-    """The seq of the tick that it came from; None for one that came from no data."""
+    """Seq of the tick after which the policy was computed; None before the first tick."""
     sha: str
+    """Digest of the policy."""
 
 
-def pack(policy: Policy) -> Packed:
-    """The same bytes for the same policy, on any machine."""
+def encode_policy(policy: Policy) -> EncodedPolicy:
+    """Return `policy` as bytes, which are the same on every machine."""
     actions = np.ascontiguousarray(policy.actions, "<i4").tobytes()
-    marked = policy.explore is not None and bool(policy.explore.any())
-    explore = np.packbits(policy.explore).tobytes() if marked else None  # type: ignore[arg-type]
-    epsilon = float(policy.epsilon)
-    return Packed(actions, explore, epsilon, _sha(actions, explore, epsilon))
-
-
-def unpack(packed: Packed, spec: Spec) -> Policy:
-    """The policy, bit for bit."""
-    H, S, A = spec.horizon, len(spec.states), len(spec.actions)
-    actions = np.frombuffer(packed.actions, "<i4").astype(np.int32).reshape(H, S)
     explore = None
-    if packed.explore is not None:
-        bits = np.unpackbits(np.frombuffer(packed.explore, np.uint8), count=H * S * A)
+    if policy.explore is not None and policy.explore.any():
+        explore = np.packbits(policy.explore).tobytes()
+    epsilon = float(policy.epsilon)
+    return EncodedPolicy(actions, explore, epsilon, _digest(actions, explore, epsilon))
+
+
+def decode_policy(encoded: EncodedPolicy, spec: ProblemSpec) -> Policy:
+    """Return the policy that was encoded as `encoded` for the problem `spec`."""
+    H, S, A = spec.shape.table
+    actions = np.frombuffer(encoded.actions, "<i4").astype(np.int32).reshape(H, S)
+    explore = None
+    if encoded.explore is not None:
+        bits = np.unpackbits(np.frombuffer(encoded.explore, np.uint8), count=H * S * A)
         explore = bits.astype(np.bool_).reshape(H, S, A)
-    elif packed.epsilon > 0:
+    elif encoded.epsilon > 0:
         explore = np.zeros((H, S, A), np.bool_)
-    return Policy(actions, explore, packed.epsilon)
+    return Policy(actions, explore, encoded.epsilon)
 
 
-def _sha(actions: bytes, explore: bytes | None, epsilon: float) -> str:
-    parts = (struct.pack("<d", epsilon), actions, explore or b"")
-    return sha256(b"".join(parts)).hexdigest()
+def _digest(actions: bytes, explore: bytes | None, epsilon: float) -> str:
+    return sha256(struct.pack("<d", epsilon) + actions + (explore or b"")).hexdigest()
 
 
-def check_fits(policy: Policy, spec: Spec) -> None:
-    """Refuse a policy that is not one of this problem."""
-    H, S, A = spec.horizon, len(spec.states), len(spec.actions)
+def check_policy(policy: Policy, spec: ProblemSpec) -> None:
+    """Raise ValueError if `policy` does not have the shape of the problem `spec`."""
+    H, S, A = spec.shape.table
     if policy.actions.shape != (H, S):
         raise ValueError(
             f"policy has actions of shape {policy.actions.shape}; it must be {(H, S)}."
@@ -77,42 +84,45 @@ def check_fits(policy: Policy, spec: Spec) -> None:
 
 
 class Policies:
-    """What was published, to be read."""
+    """Published policies of a ledger, read-only."""
 
-    def __init__(self, store: Store, problems: Problems) -> None:
+    def __init__(self, store: Store, problems: ProblemCache) -> None:
         self._store = store
         self._problems = problems
 
     def versions(self, problem: int) -> list[Version]:
-        """Every version, oldest first."""
-        of = schema.policies.c
-        query = sa.select(of.version, of.seq, of.tick, of.sha).where(of.problem == problem)
+        """Return all versions of `problem`, oldest first."""
+        query = self._query(problem).order_by(schema.policies.c.version)
         with self._store.reading() as connection:
-            return [Version(*row) for row in connection.execute(query.order_by(of.version))]
+            return [Version(*row) for row in connection.execute(query)]
 
     def newest(self, problem: int) -> Version | None:
-        """The last version, if there is one."""
-        of = schema.policies.c
-        query = sa.select(of.version, of.seq, of.tick, of.sha).where(of.problem == problem)
+        """Return the newest version of `problem`, or None."""
+        query = self._query(problem).order_by(schema.policies.c.version.desc()).limit(1)
         with self._store.reading() as connection:
-            row = connection.execute(query.order_by(of.version.desc()).limit(1)).first()
+            row = connection.execute(query).first()
         return None if row is None else Version(*row)
 
+    @staticmethod
+    def _query(problem: int) -> sa.Select[Any]:
+        columns = schema.policies.c
+        query = sa.select(columns.version, columns.seq, columns.tick, columns.sha)
+        return query.where(columns.problem == problem)
+
     def get(self, problem: int, version: int) -> Policy | None:
-        """What a version plays, just as it was published; None if there is no such version."""
-        of = schema.policies.c
-        query = sa.select(of.actions, of.explore, of.epsilon, of.sha)
+        """Return the policy that was published as `version` of `problem`, or None.
+
+        Raises ValueError if the stored policy does not match its digest.
+        """
+        columns = schema.policies.c
+        query = sa.select(columns.actions, columns.explore, columns.epsilon, columns.sha)
+        query = query.where(columns.problem == problem, columns.version == version)
         with self._store.reading() as connection:
             known = self._problems.get(connection, problem)
-            row: Any = connection.execute(
-                query.where(of.problem == problem, of.version == version)
-            ).first()
+            row: Any = connection.execute(query).first()
         if row is None or known is None:
             return None
-        packed = Packed(*row)
-        if _sha(*packed[:3]) != packed.sha:
-            raise ValueError(
-                f"Version {version} of problem {known.name!r} has been changed where it is stored: "
-                "its digest is another."
-            )
-        return unpack(packed, known.spec)
+        encoded = EncodedPolicy(*row)
+        if _digest(*encoded[:3]) != encoded.sha:
+            raise ValueError(f"Version {version} of problem {known.name!r} has a digest mismatch.")
+        return decode_policy(encoded, known.spec)

@@ -1,8 +1,8 @@
-"""The tables of a ledger.
+"""Tables of a ledger.
 
-`events` is what happened. Nothing in it ever changes, but for the bodies that are redacted when
-data is withdrawn; the database itself refuses anything else. The other tables are derived from it,
-or make it faster, but for `tokens` and `quarantine`.
+`events` is append-only: triggers in the database reject every change except the redaction of bodies
+when data is withdrawn. `tokens` and `quarantine` are independent of it; all other tables are
+derived from `events`.
 """
 
 from typing import Final
@@ -11,11 +11,12 @@ import sqlalchemy as sa
 
 metadata: Final = sa.MetaData()
 
-# SQLite counts rows by an INTEGER alone; its integers have 64 bits anyway.
+# A primary key is SQLite's rowid only if it is INTEGER, which has 64 bits there.
 Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 Sha: Final = sa.String(64)
 
 RARE: Final = "kind NOT IN ('opened', 'feedback')"
+"""Condition of the partial index of rare events; a query must contain it to use the index."""
 
 events: Final = sa.Table(
     "events",
@@ -62,8 +63,8 @@ episodes: Final = sa.Table(
     sa.Index("episodes_of_subject", "subject"),
 )
 
-# an episode goes by the seq of its opening here: what arrives about when it was opened lies
-# together then, and ids are random
+# Keyed by the seq at which the episode was opened, not by its random id, so that claims of
+# episodes that were opened at about the same time lie close together.
 claims: Final = sa.Table(
     "claims",
     metadata,
@@ -74,7 +75,7 @@ claims: Final = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# what a correction took from the claims
+# Events whose claims were deleted by a correction.
 replaced: Final = sa.Table(
     "replaced",
     metadata,

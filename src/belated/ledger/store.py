@@ -1,4 +1,4 @@
-"""Store: the database under a ledger, SQLite or PostgreSQL, and how it is read and written."""
+"""Database of a ledger, SQLite or PostgreSQL: its URL, connections and transactions."""
 
 import os
 import sqlite3
@@ -16,39 +16,42 @@ from sqlalchemy.util import asbool
 
 Clock: TypeAlias = Callable[[], int]
 
-LOCK: Final = int.from_bytes(b"belated", "big")
-"""The advisory lock that a writer holds on PostgreSQL."""
+WRITER_LOCK_ID: Final = int.from_bytes(b"belated", "big")
+"""Id of the advisory lock that a writer holds on PostgreSQL."""
 
-PATIENCE: Final = 60_000
-"""How long to wait for another process that writes to the same SQLite file, in milliseconds."""
+LOCK_TIMEOUT_MS: Final = 60_000
+"""Maximum time to wait for another process that writes to the same SQLite file."""
 
-SCRUB_PATIENCE: Final = 500
-"""How long to wait for those who read, in milliseconds: nobody can write meanwhile."""
+SCRUB_TIMEOUT_MS: Final = 500
+"""Maximum time to wait for readers before scrubbing, during which nothing can be written."""
 
-KEPT: Final = 14
-"""How many connections to keep: as many as the service has threads that ask."""
+POOL_SIZE: Final = 14
+"""Number of connections to keep open: the number of threads in which the service reads."""
+
+PAGE_SIZE: Final = 1000
+"""Maximum number of rows to read in one transaction."""
 
 OUTAGES: Final = (
     sa.exc.OperationalError,
     sa.exc.InterfaceError,
-    sa.exc.InternalError,  # it is read-only, as a standby is before it takes over
+    sa.exc.InternalError,  # the database is read-only, such as a standby before it takes over
     sa.exc.TimeoutError,
 )
-"""What a database raises when it is the one that fails."""
+"""Exceptions that mean that the database is unavailable."""
 
 _WRITES: Final = {"belated_writes": True}
 
 
 def now() -> int:
-    """Microseconds since 1970, UTC."""
+    """Return the current time in microseconds since 1970 (UTC)."""
     return time.time_ns() // 1000
 
 
 class Store:
-    """An open database.
+    """Open database.
 
-    One writer at a time, whatever the database: what is written in one transaction is numbered
-    without gaps, and nobody sees a number before all smaller ones.
+    Writers are serialised on either database, so that sequence numbers have no gaps and no reader
+    sees a number before all smaller ones. Several threads may share a store.
     """
 
     def __init__(self, engine: sa.Engine, writer: sa.Engine, *, shared: bool, clock: Clock) -> None:
@@ -56,29 +59,45 @@ class Store:
         self.writer = writer
         self.now = clock
         self._write = threading.RLock()
-        # in memory there is one connection, so that reading must wait for writing
+        # a database in memory has a single connection, so that readers must wait for writers
         self._read = self._write if shared else None
         self._open = True
-        # whether something redacted may be left in a file, be it by one that was killed
-        self._traces = True
+        # whether the log may hold redacted data, such as after a process was killed
+        self._needs_scrub = True
 
     @classmethod
     def open(cls, url: str, clock: Clock = now) -> "Store":
-        """The database at `url`: sqlite:///path, sqlite:// in memory, or postgresql://..."""
+        """Open a database.
+
+        Parameters
+        ----------
+        url : str
+            sqlite:///path/to/file, sqlite:// for one in memory, or postgresql://...
+        clock : callable
+            Returns the current time in microseconds since 1970 (UTC).
+
+        Returns
+        -------
+        Store
+            The open database.
+
+        Raises
+        ------
+        ValueError
+            If the URL is not valid.
+        OSError
+            If the database cannot be opened.
+        """
         parsed = parse_url(url)
-        in_memory = parsed.get_backend_name() == "sqlite" and parsed.database in (
-            None,
-            "",
-            ":memory:",
-        )
+        in_memory = parsed.get_backend_name() == "sqlite" and is_in_memory(parsed)
         if parsed.get_backend_name() == "postgresql":
-            engine = writer = _postgres(parsed)
+            engine = writer = _create_postgres(parsed)
         elif in_memory:
-            engine = writer = _sqlite(parsed, poolclass=StaticPool)
+            engine = writer = _create_sqlite(parsed, poolclass=StaticPool)
         else:
-            engine = _sqlite(parsed, pool_size=KEPT)
-            # what a connection has read is of no use to it once another has written
-            writer = _sqlite(parsed, pool_size=1, max_overflow=0)
+            engine = _create_sqlite(parsed, pool_size=POOL_SIZE)
+            # SQLite drops the page cache of a connection when another connection has written
+            writer = _create_sqlite(parsed, pool_size=1, max_overflow=0)
         try:
             with engine.connect():
                 pass
@@ -90,19 +109,19 @@ class Store:
 
     @property
     def on_postgres(self) -> bool:
-        """Whether this is PostgreSQL."""
+        """Whether the database is PostgreSQL."""
         return self.engine.dialect.name == "postgresql"
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A transaction that sees what was committed."""
+        """Return a context with a read transaction in which each statement sees all commits."""
         self._check_open()
         with self._read or nullcontext(), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def steady(self) -> Iterator[sa.Connection]:
-        """A transaction that sees what was committed when it began, and nothing later."""
+    def consistent_reading(self) -> Iterator[sa.Connection]:
+        """Return a context with a read transaction that sees the database as of its beginning."""
         self._check_open()
         level = {"isolation_level": "REPEATABLE READ"} if self.on_postgres else {}
         with (
@@ -114,7 +133,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction that no other writer disturbs; it is on disk when this ends."""
+        """Return a context with an exclusive write transaction, which is on disk when it ends."""
         with self._write:
             self._check_open()
             with (
@@ -122,37 +141,45 @@ class Store:
                 connection.begin(),
             ):
                 if self.on_postgres:
-                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITER_LOCK_ID)))
                 yield connection
 
-    def scrub(self, *, patient: bool) -> bool:
-        """Leave nothing of what was overwritten in files beside the database.
+    def scrub(self, *, wait: bool) -> bool:
+        """Remove redacted data from the write-ahead log of SQLite.
 
-        Returns whether that is so: one who still reads what was there before prevents it. Who has
-        just redacted something is patient; later calls try again, but wait for nobody.
+        Parameters
+        ----------
+        wait : bool
+            Whether data has just been redacted: wait for readers for a limited time. Otherwise
+            scrub only if an earlier attempt failed, without waiting.
+
+        Returns
+        -------
+        bool
+            Whether the log holds no redacted data; a reader of the old data prevents scrubbing.
         """
-        if self.on_postgres or not (patient or self._traces):
+        if self.on_postgres or not (wait or self._needs_scrub):
             return True
         with self._write:
-            self._traces = not self._checkpoint(SCRUB_PATIENCE if patient else 0)
-            return not self._traces
+            self._needs_scrub = not self._truncate_log(SCRUB_TIMEOUT_MS if wait else 0)
+            return not self._needs_scrub
 
-    def _checkpoint(self, patience: int) -> bool:
-        """Whether all of the log could be written to the database, and nothing is left in it."""
+    def _truncate_log(self, timeout_ms: int) -> bool:
+        """Move the log to the database file and truncate it; return whether that succeeded."""
         try:
             with self.writer.connect() as connection:
                 driver: Any = connection.connection.dbapi_connection
-                driver.execute(f"PRAGMA busy_timeout = {patience}")
+                driver.execute(f"PRAGMA busy_timeout = {timeout_ms}")
                 try:
                     prevented, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                 finally:
-                    driver.execute(f"PRAGMA busy_timeout = {PATIENCE}")
-        except (sqlite3.Error, sa.exc.SQLAlchemyError):  # a full disk, say: what was written stays
+                    driver.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
+        except (sqlite3.Error, sa.exc.SQLAlchemyError):  # such as a full disk
             return False
         return not prevented
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self._open = False
         self.engine.dispose()
         self.writer.dispose()
@@ -163,7 +190,7 @@ class Store:
 
 
 def parse_url(url: str) -> sa.URL:
-    """An address of a kind that is known here."""
+    """Return the parsed `url` of a SQLite or PostgreSQL database."""
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError):
@@ -181,18 +208,23 @@ def parse_url(url: str) -> sa.URL:
 
 
 def is_uri(url: sa.URL) -> bool:
-    """Whether SQLite itself reads the name of the database, which then may be no file."""
+    """Return whether `url` contains a SQLite URI instead of the name of a file."""
     return asbool(url.query.get("uri", False))
 
 
-def _postgres(url: sa.URL) -> sa.Engine:
+def is_in_memory(url: sa.URL) -> bool:
+    """Return whether the SQLite `url` is of a database in memory."""
+    return url.database in (None, "", ":memory:")
+
+
+def _create_postgres(url: sa.URL) -> sa.Engine:
     try:
-        # each statement must see what was committed before it, above all while waiting to write
+        # a writer that waited for the lock must see what the previous writer committed
         engine = sa.create_engine(
             url,
             isolation_level="READ COMMITTED",
             pool_pre_ping=True,
-            pool_size=KEPT,
+            pool_size=POOL_SIZE,
             hide_parameters=True,
         )
     except ImportError:
@@ -211,24 +243,24 @@ def _postgres(url: sa.URL) -> sa.Engine:
     return engine
 
 
-def _sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
+def _create_sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
     if pool.get("poolclass") is not StaticPool and not is_uri(url):
-        _create_privately(Path(str(url.database)))
+        _create_private_file(Path(str(url.database)))
     engine = sa.create_engine(
         url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
     )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:
-        connection.isolation_level = None  # transactions begin below, and DDL is part of them
-        connection.execute(f"PRAGMA busy_timeout = {PATIENCE}")
-        _write_ahead(connection)
+        connection.isolation_level = None  # so that BEGIN is sent below, also for DDL
+        connection.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
+        _use_write_ahead_log(connection)
         for setting in (
             "synchronous = FULL",  # a commit is on disk when it returns
-            "fullfsync = ON",  # and not in the disk's memory, where that differs
+            "fullfsync = ON",  # not only in the cache of the disk (macOS)
             "foreign_keys = ON",
-            "secure_delete = ON",  # what is redacted is overwritten
-            "wal_autocheckpoint = 8000",  # pages: most are written often, and copied once
+            "secure_delete = ON",  # redacted data is overwritten
+            "wal_autocheckpoint = 8000",  # pages; a page that is written often is copied once
             "cache_size = -16000",  # kilobytes
         ):
             connection.execute(f"PRAGMA {setting}")
@@ -241,17 +273,17 @@ def _sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
     return engine
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Keep a log beside the file, so that who reads and who writes need not wait for each other.
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Use a write-ahead log, so that readers and the writer do not wait for each other.
 
-    SQLite does not wait by itself where two would turn a new file over at once.
+    SQLite's busy timeout does not apply when two processes switch a new file at the same time.
     """
-    deadline = time.monotonic() + PATIENCE / 1000
+    deadline = time.monotonic() + LOCK_TIMEOUT_MS / 1000
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            kind = error.sqlite_errorcode & 0xFF  # the rest says why
+            kind = error.sqlite_errorcode & 0xFF  # the primary result code
             if kind != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
@@ -259,8 +291,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             return
 
 
-def _create_privately(path: Path) -> None:
-    """Make the file, for its owner alone: it holds people's data."""
+def _create_private_file(path: Path) -> None:
+    """Create the file with access for its owner only, since it holds personal data."""
     if not path.parent.is_dir():
         raise FileNotFoundError(f"store is in {path.parent}, and there is no such folder.")
     try:
@@ -269,10 +301,7 @@ def _create_privately(path: Path) -> None:
         raise type(error)(f"store {path} cannot be opened: {error.strerror}.") from None
 
 
-PAGE: Final = 1000
-
-
-def paged(
+def read_pages(
     store: Store,
     query: sa.Select[Any],
     key: sa.ColumnElement[int],
@@ -281,13 +310,31 @@ def paged(
     limit: int | None = None,
     order: sa.ColumnElement[int] | None = None,
 ) -> Iterator[sa.Row[Any]]:
-    """The rows of a query whose first column is `key`, in its order, after one of its values.
+    """Yield the rows of a query in order of a key, page by page, holding no lock in between.
 
-    `order` is the same order, written in another way.
+    Parameters
+    ----------
+    store : Store
+        Database to read from.
+    query : sa.Select
+        Query whose first column is `key`.
+    key : sa.ColumnElement
+        Unique integer column.
+    after : int
+        Yield only rows with a larger key.
+    limit : int, optional
+        Maximum number of rows.
+    order : sa.ColumnElement, optional
+        Equivalent of `key` for ORDER BY, to steer the query planner.
+
+    Yields
+    ------
+    sa.Row
+        The rows.
     """
     order, left = key if order is None else order, limit
     while left is None or left > 0:
-        size = PAGE if left is None else min(PAGE, left)
+        size = PAGE_SIZE if left is None else min(PAGE_SIZE, left)
         page = query.where(key > after).order_by(order).limit(size)
         with store.reading() as connection:
             rows = connection.execute(page).all()

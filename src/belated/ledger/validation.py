@@ -1,28 +1,31 @@
-"""Checks of single values, each with a sentence."""
+"""Validation of single values: texts, names, ids, sequence numbers and times.
+
+The first parameter of each `check_` function is the name of the value in error messages.
+"""
 
 import re
 from typing import Final
 
 from belated.episode import check_integer
 
-LONGEST: Final = 200
+MAX_TEXT_CHARS: Final = 200
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22,64}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def check_text(name: str, value: object) -> str:
-    """`value` as a text that any database can hold."""
+    """Return `value` if it is a printable text of 1 to 200 characters; `name` is for errors."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a text, not {value!r}.")
-    if not 1 <= len(value) <= LONGEST:
-        raise ValueError(f"{name} has {len(value)} characters; allowed are 1 .. {LONGEST}.")
+    if not 1 <= len(value) <= MAX_TEXT_CHARS:
+        raise ValueError(f"{name} has {len(value)} characters; allowed are 1 .. {MAX_TEXT_CHARS}.")
     if not value.isprintable():
         raise ValueError(f"{name} is {value!r}; it must consist of printable characters.")
     return value
 
 
 def check_name(name: str, value: object) -> str:
-    """`value` as a name that can stand in an address."""
+    """Return `value` if it is a valid problem or token name; `name` is for errors."""
     if not is_name(check_text(name, value)):
         raise ValueError(
             f"{name} is {value!r}; it must be 1 .. 100 of the letters a-z and A-Z, digits, "
@@ -32,17 +35,17 @@ def check_name(name: str, value: object) -> str:
 
 
 def is_id(value: object) -> bool:
-    """Whether this could be the id of an episode: 128 bits, fit for an address."""
+    """Return whether `value` has the format of an episode id: 22 to 64 URL-safe characters."""
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
 def is_name(value: object) -> bool:
-    """Whether this could be the name of a problem or a token."""
+    """Return whether `value` has the format of a problem or token name."""
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
 def check_episode_id(name: str, value: object) -> str:
-    """`value` as the id of an episode to be opened."""
+    """Return `value` if it has the format of an episode id; `name` is for errors."""
     if not is_id(value):
         raise ValueError(
             f"{name} is {value!r}; it must be 22 .. 64 of the letters a-z and A-Z, digits, "
@@ -52,7 +55,10 @@ def check_episode_id(name: str, value: object) -> str:
 
 
 def check_seq(name: str, value: object, least: int = 1) -> int:
-    """`value` as a number that a BIGINT can hold."""
+    """Return `value` if it is an integer of at least `least` that fits a BIGINT.
+
+    `name` is for errors.
+    """
     number = check_integer(name, value, least)
     if number >= 2**63:
         raise ValueError(f"{name} is {number}; it must be below 2**63.")
@@ -60,5 +66,8 @@ def check_seq(name: str, value: object, least: int = 1) -> int:
 
 
 def check_time(name: str, value: object) -> int | None:
-    """`value` as microseconds since 1970, UTC, or None."""
+    """Return `value` if it is None or an integer number of microseconds since 1970 (UTC).
+
+    `name` is for errors.
+    """
     return None if value is None else check_seq(name, value, -(2**62))

@@ -1,1 +1,1 @@
-"""The learner for real: it follows a ledger, and publishes what it comes to."""
+"""Real episodes: learners that follow a ledger, and the policies they publish."""

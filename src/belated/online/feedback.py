@@ -1,8 +1,7 @@
-"""Parcels: the content of feedback, as a learner takes it in.
+"""Conversion of recorded content to feedback as a learner takes it.
 
-Content is what `belated.ledger.recording.content` says, as it stands in the ledger: checked, and
-every part
-of an episode once.
+Content has the form that `belated.ledger.recording.content` describes. It is taken from events of
+the ledger, so that it is valid and contains each part of an episode once.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,98 +11,119 @@ import numpy as np
 
 from belated.episode import Floats, Ints
 from belated.learner.feedback import Parcel
-from belated.online.in_flight import Flight, path_parcel
+from belated.learner.learner import Learner
+from belated.online.in_flight import InFlight
 
 Content = dict[str, Any]
 
 
-def parcels_of(feedback: Iterable[tuple[Flight, Content]]) -> list[Parcel]:
-    """What came back of these flights, in this order; the flights take note of it.
+def build_feedback(pieces: Iterable[tuple[InFlight, Content]], learner: Learner) -> list[Parcel]:
+    """Return the feedback in `pieces` of recorded content, for `learner` to take at once.
 
-    Whole episodes are most of what there is, and become parts of two or three arrays all at once.
+    Rewards that arrive before the path of their episode are kept in its `early_rewards`.
     """
-    made: list[Parcel | None] = []
-    wholes: list[tuple[int, Flight, Content]] = []
-    for flight, content in feedback:
+    feedback: list[Parcel | None] = []
+    whole: list[tuple[int, InFlight, Content]] = []
+    paths: dict[int, Parcel] = {}
+    for episode, content in pieces:
         if "states" in content:
-            wholes.append((len(made), flight, content))
-            flight.came = len(content["actions"])
-            made.append(None)
+            whole.append((len(feedback), episode, content))
+            feedback.append(None)
         elif "steps" in content:
-            made.append(_steps(flight, content["steps"]))
+            feedback.append(_build_steps(episode.number, content["steps"]))
         else:
-            made += _path_and_rewards(flight, content)
-    for place, parcel in _wholes(wholes):
-        made[place] = parcel
-    return [parcel for parcel in made if parcel is not None]
+            feedback += _build_path_and_rewards(episode, content, learner, paths)
+    # most content is of whole episodes, which are converted as a few large arrays
+    for place, parcel in _build_whole(whole):
+        feedback[place] = parcel
+    return [parcel for parcel in feedback if parcel is not None]
 
 
-def earned_by(parcels: list[Parcel], known: Floats | None) -> Iterator[tuple[int, float]]:
-    """The number of each episode that brings rewards, and what they add to its return.
+def sum_rewards(feedback: list[Parcel], known: Floats | None) -> Iterator[tuple[int, float]]:
+    """Yield the learner's episode id and the sum of rewards for each piece with rewards.
 
-    As a learner sees it: where rewards are `known`, (S, A) or (H, S, A), what is sent counts for
-    nothing. All at once, since one by one takes as long as the learner does.
+    All sums are computed at once, since one by one takes as long as the learner does.
+
+    Parameters
+    ----------
+    feedback : list of Parcel
+        Feedback that the learner takes.
+    known : array or None
+        Known mean rewards, (S, A) or (H, S, A), which count instead of the rewards in `feedback`.
+
+    Yields
+    ------
+    tuple[int, float]
+        Episode id and sum of rewards.
     """
-    paid = [parcel for parcel in parcels if parcel.late]
-    if not paid:
+    rewarded = [parcel for parcel in feedback if parcel.late]
+    if not rewarded:
         return
     if known is None:
-        each = np.concatenate([parcel.rewards for parcel in paid if parcel.rewards is not None])
+        each = np.concatenate([parcel.rewards for parcel in rewarded if parcel.rewards is not None])
     else:
-        states = np.concatenate([parcel.states for parcel in paid])
-        actions = np.concatenate([parcel.actions for parcel in paid])
-        steps = np.concatenate([parcel.steps for parcel in paid])
+        states = np.concatenate([parcel.states for parcel in rewarded])
+        actions = np.concatenate([parcel.actions for parcel in rewarded])
+        steps = np.concatenate([parcel.steps for parcel in rewarded])
         each = known[states, actions] if known.ndim == 2 else known[steps, states, actions]
-    sizes = [parcel.steps.size for parcel in paid]
+    sizes = [parcel.steps.size for parcel in rewarded]
     sums = np.add.reduceat(each, np.cumsum([0, *sizes[:-1]]))
-    yield from zip((parcel.id for parcel in paid), sums.tolist(), strict=True)
+    yield from zip((parcel.id for parcel in rewarded), sums.tolist(), strict=True)
 
 
-def _wholes(wholes: list[tuple[int, Flight, Content]]) -> Iterator[tuple[int, Parcel]]:
-    if not wholes:
+def _build_whole(whole: list[tuple[int, InFlight, Content]]) -> Iterator[tuple[int, Parcel]]:
+    if not whole:
         return
-    all_states = np.array([content["states"] for _, _, content in wholes], np.int64)
-    all_actions = np.array([content["actions"] for _, _, content in wholes], np.int64)
-    nothing = [0.0] * all_actions.shape[1]
-    all_rewards = np.array([content["rewards"] or nothing for _, _, content in wholes])
+    all_states = np.array([content["states"] for _, _, content in whole], np.int64)
+    all_actions = np.array([content["actions"] for _, _, content in whole], np.int64)
+    zeros = [0.0] * all_actions.shape[1]
+    all_rewards = np.array([content["rewards"] or zeros for _, _, content in whole])
     steps = np.arange(all_actions.shape[1])
-    for (place, flight, content), states, actions, rewards in zip(
-        wholes, all_states, all_actions, all_rewards, strict=True
+    for (place, episode, content), states, actions, rewards in zip(
+        whole, all_states, all_actions, all_rewards, strict=True
     ):
-        earned = rewards if content["rewards"] else None
-        yield place, Parcel(flight.number, steps, states[:-1], actions, states[1:], earned)
+        brought = rewards if content["rewards"] else None
+        yield place, Parcel(episode.number, steps, states[:-1], actions, states[1:], brought)
 
 
-def _steps(flight: Flight, steps: list[Content]) -> Parcel:
+def _build_steps(number: int, steps: list[Content]) -> Parcel:
     def column(name: str) -> Ints:
         return np.array([step[name] for step in steps], np.int64)
 
-    flight.came += len(steps)
     rewards = [step["reward"] for step in steps]
     return Parcel(
-        flight.number,
+        number,
         steps=column("step"),
         states=column("state"),
         actions=column("action"),
         successors=column("next_state"),
-        # one is left out only where they are known beforehand
+        # a reward is omitted only if the problem's rewards are known
         rewards=None if None in rewards else np.array(rewards, np.float64),
     )
 
 
-def _path_and_rewards(flight: Flight, content: Content) -> Iterator[Parcel]:
-    """Rewards wait for the path, whichever comes first."""
+def _build_path_and_rewards(
+    episode: InFlight, content: Content, learner: Learner, paths: dict[int, Parcel]
+) -> Iterator[Parcel]:
+    """Yield the path, and rewards once the path is known; `paths` holds those of this batch."""
+    number = episode.number
     if "path" in content:
-        flight.path = path_parcel(flight.number, **content["path"])
-        yield flight.path
-    flight.early |= {int(step): reward for step, reward in content.get("rewards", {}).items()}
-    if flight.path is not None and flight.early:
-        yield _paid(flight.path, flight.early)
-        flight.came += len(flight.early)
-        flight.early = {}
+        states = np.array(content["path"]["states"], np.int64)
+        actions = np.array(content["path"]["actions"], np.int64)
+        steps = np.arange(actions.size)
+        paths[number] = Parcel(number, steps, states[:-1], actions, states[1:], None, late=False)
+        yield paths[number]
+    rewards = {int(step): reward for step, reward in content.get("rewards", {}).items()}
+    episode.early_rewards |= rewards
+    path, pending = paths.get(number), learner.pending(number)
+    if path is None and pending is not None:
+        path = pending.path
+    if path is not None and episode.early_rewards:
+        yield _build_rewards(path, episode.early_rewards)
+        episode.early_rewards = {}
 
 
-def _paid(path: Parcel, rewards: dict[int, float]) -> Parcel:
+def _build_rewards(path: Parcel, rewards: dict[int, float]) -> Parcel:
     steps = np.array(sorted(rewards), np.int64)
     return Parcel(
         path.id,

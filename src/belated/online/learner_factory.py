@@ -1,10 +1,10 @@
-"""Parts: the learner that a spec asks for.
+"""Construction of the learner that a problem's specification describes.
 
->>> from belated.ledger.problems import Part, Spec
->>> spec = Spec(name="clinic", states=("ill", "well"), actions=("wait", "treat"), horizon=1,
-...             rewards=[[0, 0], [0, 1]], base=Part("ucrl2"), updater=Part("lazy", {"alpha": 10}),
-...             episodes=1000)
->>> learner_of(spec).policy.actions.tolist()
+>>> from belated.ledger.problems import Part
+>>> spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait", "treat"), horizon=1,
+...                    rewards=[[0, 0], [0, 1]], base=Part("ucrl2"),
+...                    updater=Part("lazy", {"alpha": 10}), episodes=1000)
+>>> build_learner(spec).policy.actions.tolist()
 [[0, 1]]
 """
 
@@ -13,30 +13,34 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar, cast
 
-from belated.episode import Shape
 from belated.learner.bases import BASES, PSRL, Fixed, Optimal
 from belated.learner.bases.base import Base
 from belated.learner.learner import Learner
 from belated.learner.updaters import UPDATERS, MultiInstance
 from belated.learner.updaters.updater import Updater
-from belated.ledger.problems import Part, Spec
+from belated.ledger.problems import Part, ProblemSpec
 
 T = TypeVar("T")
 
-LEARNING: Final = {name: kind for name, kind in BASES.items() if kind not in (Fixed, Optimal)}
-"""The bases that a problem can be learnt with."""
+ONLINE_BASES: Final = {name: kind for name, kind in BASES.items() if kind not in (Fixed, Optimal)}
+"""Bases by name that can be used for real episodes."""
 
-WAITING: Final = {name: kind for name, kind in UPDATERS.items() if kind is not MultiInstance}
-"""The updaters it can be learnt with. With MultiInstance, each episode would need a copy of the
-base of its own, chosen when it is opened and not when it is folded."""
+ONLINE_UPDATERS: Final = {
+    name: kind for name, kind in UPDATERS.items() if kind is not MultiInstance
+}
+"""Updaters by name that can be used for real episodes. MultiInstance would have to choose an
+instance when an episode is opened, not when the opening is folded."""
 
 
-def learner_of(spec: Spec) -> Learner:
-    """A fresh learner of this problem, or a sentence about what is wrong with the spec."""
+def build_learner(spec: ProblemSpec) -> Learner:
+    """Return a new learner for the problem `spec`.
+
+    Raises ValueError or TypeError if the specification is not valid for a learner.
+    """
     return Learner(
-        shape_of(spec),
-        base=base_of(spec),
-        updater=updater_of(spec),
+        spec.shape,
+        base=build_base(spec),
+        updater=build_updater(spec),
         rewards=spec.rewards,
         episodes=spec.episodes,
         stages=spec.stages,  # type: ignore[arg-type]
@@ -46,42 +50,37 @@ def learner_of(spec: Spec) -> Learner:
     )
 
 
-def shape_of(spec: Spec) -> Shape:
-    """States, actions and steps."""
-    return Shape(len(spec.states), len(spec.actions), spec.horizon)
-
-
-def base_of(spec: Spec) -> Base:
-    """How to plan."""
+def build_base(spec: ProblemSpec) -> Base:
+    """Return the base of the problem `spec`."""
     part = spec.base
     if part.name == PSRL.name:
-        # versions are immutable, so that a draw for each episode would be a version for each
+        # a draw for each episode would need a published version for each episode
         given = part.options.get("resample", "update")
         if given != "update":
             raise ValueError(
-                f"resample is {reprlib.repr(given)}; a version of a policy serves many episodes, "
-                "so that online only 'update' is offered."
+                f"resample is {reprlib.repr(given)}; online it must be 'update', since a version "
+                "of a policy serves many episodes."
             )
         part = Part(part.name, {**part.options, "resample": "update"})
-    return _made("base", part, LEARNING)
+    return _build_part("base", part, ONLINE_BASES)
 
 
-def updater_of(spec: Spec) -> Updater:
-    """When to plan."""
-    return _made("updater", spec.updater, WAITING)
+def build_updater(spec: ProblemSpec) -> Updater:
+    """Return the updater of the problem `spec`."""
+    return _build_part("updater", spec.updater, ONLINE_UPDATERS)
 
 
-def _made(what: str, part: Part, known: Mapping[str, type[T]]) -> T:
+def _build_part(role: str, part: Part, known: Mapping[str, type[T]]) -> T:
     kind = known.get(part.name)
     if kind is None:
-        raise ValueError(f"{what} is {part.name!r}; it must be one of {', '.join(known)}.")
+        raise ValueError(f"{role} is {part.name!r}; it must be one of {', '.join(known)}.")
     options = [field for field in fields(cast(Any, kind)) if field.init]
     names = [field.name for field in options]
     for name in part.options:
         if name not in names:
             has = f"it has {', '.join(names)}" if names else "it has none"
-            raise ValueError(f"{what} {part.name!r} has no option {name!r}; {has}.")
+            raise ValueError(f"{role} {part.name!r} has no option {name!r}; {has}.")
     for field in options:
         if field.default is MISSING and field.name not in part.options:
-            raise ValueError(f"{what} {part.name!r} needs the option {field.name!r}.")
+            raise ValueError(f"{role} {part.name!r} needs the option {field.name!r}.")
     return kind(**part.options)

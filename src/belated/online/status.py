@@ -1,47 +1,47 @@
-"""Standing: where a problem stands, as far as its events have been folded."""
+"""Status of a problem: episodes in flight and their opening times, plans, and history."""
 
 from dataclasses import dataclass, field
 
 from belated.learner.status import Status
 from belated.online.fold import Fold
-from belated.online.history import Past
+from belated.online.history import HistoryView
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """What is missing now, and what has been made of the rest."""
+class ProblemStatus:
+    """Status of a problem as of the last event that was folded."""
 
     seq: int
-    """Of the last event that was folded."""
+    """Sequence number of the last event that was folded."""
     tick: int | None
-    """Of the last tick."""
+    """Sequence number of the last tick."""
     waiting: int
-    """Pieces of feedback that have come since, and wait for the next one."""
-    opened: tuple[int, ...] = field(repr=False)
-    """When the episodes were opened that are not back, oldest first."""
-    status: Status
-    """As the learner sees it."""
+    """Number of pieces of feedback that wait for the next tick."""
+    opened_at: tuple[int, ...] = field(repr=False)
+    """Opening times of the episodes in flight, oldest first, in microseconds since 1970 (UTC)."""
+    learner: Status
+    """Status of the learner."""
     updates: int
-    """Plans made after the first one."""
+    """Number of plans after the first one."""
     epochs: int
-    """Plans made, the first one included."""
+    """Number of plans, including the first one."""
     alpha: float
-    """Of the current epoch under Lazy; inf otherwise."""
-    past: Past = field(repr=False)
-    """What was opened and came back, by time and by version."""
+    """The alpha of the current epoch under Lazy; inf otherwise."""
+    history: HistoryView = field(repr=False)
+    """Episodes opened and returned, by time and by version."""
 
     @classmethod
-    def of(cls, fold: Fold) -> "Standing":
-        """Of a fold, as it is."""
+    def of(cls, fold: Fold) -> "ProblemStatus":
+        """Return the present status of `fold`."""
         learner = fold.learner
         return cls(
             seq=fold.seq,
             tick=fold.tick,
             waiting=fold.waiting,
-            opened=tuple(fold.opened),
-            status=learner.status,
+            opened_at=tuple(fold.opened_at),
+            learner=learner.status,
             updates=learner.updates,
             epochs=learner.epochs,
             alpha=learner.alpha,
-            past=fold.history.past(),
+            history=fold.history.view(),
         )

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fastapi import Request
 
-from belated.ledger.events import Happening
+from belated.ledger.events import NewEvent
 from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
@@ -86,7 +86,7 @@ class State:
         self.slow.close()
         self.keeping.close()
 
-    async def record(self, *events: Happening) -> list[Outcome]:
+    async def record(self, *events: NewEvent) -> list[Outcome]:
         """Record events together with those of others."""
         try:
             return await self.commit.submit(events)

@@ -1,8 +1,8 @@
-"""How a database is brought up to date: one module in `versions` for each change of the tables.
+"""Migrations of the database: one module in `versions` for each change of the tables.
 
-A version is never edited once it is released. The next one goes into a module of its own that names
-the one before as its `down_revision`, and changes `belated.ledger.schema` alike. A version that
-rebuilds `events` must put its triggers back.
+A version is never edited after its release. A new version is a new module that names the previous
+one as its `down_revision`; `belated.ledger.schema` is changed with it. A version that rebuilds
+`events` must create its triggers again.
 """
 
 from pathlib import Path
@@ -17,31 +17,46 @@ from alembic.util import CommandError
 
 FOLDER: Final = Path(__file__).parent
 TABLE: Final = "belated_version"
-"""Where the database keeps its version; another than alembic's own, for its neighbours' sake."""
+"""Table of the database version; not alembic's default, which other applications may use."""
 
 
 def upgrade(connection: sa.Connection, to: str = "head", *, folder: Path = FOLDER) -> None:
-    """Bring the tables up to a version, within the connection's transaction."""
+    """Migrate the tables to a version.
+
+    Parameters
+    ----------
+    connection : sa.Connection
+        Connection in whose transaction to migrate.
+    to : str
+        Version; "head" for the newest.
+    folder : Path
+        Folder of the migrations.
+
+    Raises
+    ------
+    ValueError
+        If the database has a version that this release does not know.
+    """
     config = _config(folder)
     config.attributes["connection"] = connection
     try:
         command.upgrade(config, to)
     except CommandError as error:
         raise ValueError(
-            f"The database has version {current(connection)}, which this belated does not know; "
-            f"a newer one has written it ({error})."
+            f"The database has version {current(connection)}, which this release does not know; "
+            f"use the newer release of belated that wrote it ({error})."
         ) from None
 
 
 def current(connection: sa.Connection) -> str | None:
-    """The version of the database; None if it is empty."""
+    """Return the version of the database of `connection`; None if it is empty."""
     return MigrationContext.configure(
         connection, opts={"version_table": TABLE}
     ).get_current_revision()
 
 
 def newest(folder: Path = FOLDER) -> str | None:
-    """The version that databases are brought up to."""
+    """Return the newest version in `folder`."""
     return ScriptDirectory.from_config(_config(folder)).get_current_head()
 
 

@@ -1,4 +1,4 @@
-"""What alembic runs around the versions; it does so under a name of its own."""
+"""Environment script, which alembic executes under the module name env_py."""
 
 from alembic import context
 
@@ -7,7 +7,7 @@ from belated.ledger.schema import metadata
 
 
 def run() -> None:
-    """Run the versions on the connection that was handed over."""
+    """Run the migrations on the connection in the attributes of the configuration."""
     context.configure(
         connection=context.config.attributes["connection"],
         target_metadata=metadata,

@@ -1,40 +1,21 @@
-"""How each kind of event is recorded: what it is held against, and what it becomes."""
+"""Recording of events: validation of each kind, detection of repeats, and the rows to write."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from belated.ledger.events import (
-    Control,
-    Corrected,
-    Defined,
-    Feedback,
-    Opened,
-    Published,
-    Tick,
-    Withdrawn,
-)
+from belated.ledger import events
 from belated.ledger.outcomes import Outcome
-from belated.ledger.recording.episodes import (
-    record_correction,
-    record_feedback,
-    record_opening,
-    record_withdrawal,
-)
-from belated.ledger.recording.problems import (
-    record_control,
-    record_definition,
-    record_publication,
-    record_tick,
-)
-from belated.ledger.recording.transaction import Batch
+from belated.ledger.recording import episodes, problems
+from belated.ledger.recording.transaction import Transaction
 
-RECORDERS: Final[dict[type, Callable[[Batch, Any], Outcome]]] = {
-    Defined: record_definition,
-    Opened: record_opening,
-    Feedback: record_feedback,
-    Corrected: record_correction,
-    Withdrawn: record_withdrawal,
-    Tick: record_tick,
-    Published: record_publication,
-    Control: record_control,
+RECORDERS: Final[dict[type, Callable[[Transaction, Any], Outcome]]] = {
+    events.Defined: problems.record_definition,
+    events.Opened: episodes.record_opening,
+    events.Feedback: episodes.record_feedback,
+    events.Corrected: episodes.record_correction,
+    events.Withdrawn: episodes.record_withdrawal,
+    events.Tick: problems.record_tick,
+    events.Published: problems.record_publication,
+    events.Control: problems.record_control,
 }
+"""Function that records an event, by type of event."""

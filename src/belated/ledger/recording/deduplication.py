@@ -1,103 +1,141 @@
-"""Claims: which parts of an episode have come, and what of new feedback is new."""
+"""Deduplication of feedback: recognises parts that are repeated, new or in conflict.
+
+A claim records that a part of an episode has arrived, with the digest of its content.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from belated.ledger.canonical import canonical, digest
 from belated.ledger.outcomes import AlreadyRecorded, Conflict
-from belated.ledger.recording.content import PATH, WHOLE, Parts, as_path, as_steps, body_of
+from belated.ledger.recording.content import (
+    PATH,
+    WHOLE,
+    Parts,
+    join_parts,
+    split_into_path,
+    split_into_steps,
+)
 
 Form = Literal["whole", "steps", "path"]
 
-SPLIT: Final[dict[Form, Callable[[Parts], Parts]]] = {"steps": as_steps, "path": as_path}
+SPLITTERS: Final[dict[Form, Callable[[Parts], Parts]]] = {
+    "steps": split_into_steps,
+    "path": split_into_path,
+}
+"""Function that converts a whole episode to another form."""
 
 
 class Claim(NamedTuple):
-    """A part of an episode that has come: its digest, and where it stands."""
+    """Record that a part of an episode has arrived."""
 
     sha: str
+    """Digest of the part's content."""
     seq: int
+    """Sequence number of the event that brought it."""
 
 
 Claims: TypeAlias = dict[str, Claim]
+"""Claims of an episode by part."""
 
 
-def shas(parts: Parts) -> dict[str, str]:
-    """The digest of each part."""
+def digest_parts(parts: Parts) -> dict[str, str]:
+    """Return the digest of each of `parts`."""
     return {part: digest(canonical(value)) for part, value in parts.items()}
 
 
-def written(parts: Parts) -> tuple[str, dict[str, str]]:
-    """Feedback with these parts in canonical JSON, and the digest of each part."""
-    text = canonical(body_of(parts))
-    # a whole episode is its own only part
-    return text, {WHOLE: digest(text)} if WHOLE in parts else shas(parts)
+def encode_parts(parts: Parts) -> tuple[str, dict[str, str]]:
+    """Return feedback with these `parts` as canonical JSON, and the digest of each part."""
+    text = canonical(join_parts(parts))
+    # the text of a whole episode is also that of its only part
+    return text, {WHOLE: digest(text)} if WHOLE in parts else digest_parts(parts)
 
 
-def form_of(parts: Iterable[str]) -> Form:
-    """How an episode comes: as a whole, by steps, or as a path with rewards."""
+def _form(parts: Iterable[str]) -> Form:
+    """Return the form in which an episode with these parts arrives."""
     part = next(iter(parts))
     if part == WHOLE:
         return "whole"
     return "path" if part == PATH or part.startswith("reward:") else "steps"
 
 
-def judge(
+def find_new_parts(
     parts: Parts, known: Mapping[str, Claim], load: Callable[[int], Parts]
 ) -> Parts | AlreadyRecorded | Conflict:
-    """What of these parts is new; or that nothing is, or that one contradicts what is known.
+    """Compare the parts of feedback with the claims of its episode.
 
-    `load` gives the parts of the event at a seq. An episode keeps the form in which it first came:
-    a whole one after steps of it becomes the steps that are missing.
+    An episode keeps the form in which it first arrived: a whole episode that arrives after some of
+    its steps is recorded as the steps that are missing.
+
+    Parameters
+    ----------
+    parts : Parts
+        Parts of the feedback.
+    known : mapping
+        Claims of the episode by part.
+    load : callable
+        Returns the parts of the event with a given seq.
+
+    Returns
+    -------
+    Parts, AlreadyRecorded or Conflict
+        The new parts; or the outcome, if there are none or one contradicts a claim.
     """
     if not known:
         return parts
-    form, was = form_of(parts), form_of(known)
-    if form != was:
-        if was == "whole":
+    form, known_form = _form(parts), _form(known)
+    if form != known_form:
+        if known_form == "whole":
             seq = known[WHOLE].seq
-            split = shas(SPLIT[form](load(seq)))
-            known = {part: Claim(sha, seq) for part, sha in split.items()}
+            digests = digest_parts(SPLITTERS[form](load(seq)))
+            known = {part: Claim(sha, seq) for part, sha in digests.items()}
         elif form == "whole":
-            parts = SPLIT[was](parts)
+            parts = SPLITTERS[known_form](parts)
         else:
             seq = min(claim.seq for claim in known.values())
-            return Conflict(f"The episode has come by {_NAMES[was]}, not by {_NAMES[form]}.", seq)
+            names: dict[Form, str] = {"steps": "steps", "path": "path and rewards"}
+            return Conflict(
+                f"The episode has arrived by {names[known_form]}, not by {names[form]}.", seq
+            )
     new, seq = {}, 0
-    for part, sha in shas(parts).items():
+    for part, sha in digest_parts(parts).items():
         claim = known.get(part)
         if claim is None:
             new[part] = parts[part]
         elif claim.sha != sha:
-            return Conflict(f"{_called(part)} has come already, with other content.", claim.seq)
+            return Conflict(
+                f"{_describe(part)} has already arrived with different content.", claim.seq
+            )
         else:
             seq = max(seq, claim.seq)
     return new or AlreadyRecorded(seq)
 
 
-def superseded(parts: Parts, history: Iterable[tuple[int, Parts]]) -> int | None:
-    """The seq by which all of these parts had come, among feedback that counts no more."""
+def find_superseded(parts: Parts, earlier: Iterable[tuple[int, Parts]]) -> int | None:
+    """Return the seq by which all of `parts` had arrived in `earlier` feedback, or None.
+
+    `earlier` holds the seq and parts of events that were corrected later.
+    """
     old = {
         claim: seq
-        for seq, earlier in history
-        for form in _forms(earlier)
-        for claim in shas(form).items()
+        for seq, earlier_parts in earlier
+        for form in _all_forms(earlier_parts)
+        for claim in digest_parts(form).items()
     }
-    for form in _forms(parts):
-        found = [old.get(claim) for claim in shas(form).items()]
+    for form in _all_forms(parts):
+        found = [old.get(claim) for claim in digest_parts(form).items()]
         if None not in found:
             return max(seq for seq in found if seq is not None)
     return None
 
 
-def _forms(parts: Parts) -> list[Parts]:
-    return [parts, as_steps(parts), as_path(parts)] if WHOLE in parts else [parts]
+def _all_forms(parts: Parts) -> list[Parts]:
+    if WHOLE not in parts:
+        return [parts]
+    return [parts, split_into_steps(parts), split_into_path(parts)]
 
 
-_NAMES: Final[dict[Form, str]] = {"steps": "steps", "path": "path and rewards"}
-
-
-def _called(part: str) -> str:
+def _describe(part: str) -> str:
     name, _, step = part.partition(":")
     if name == WHOLE:
         return "The episode"

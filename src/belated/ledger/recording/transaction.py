@@ -1,7 +1,7 @@
-"""Batch: what one call appends, decided in memory and written together."""
+"""Write transaction of a ledger: looks up what recording needs, and inserts rows in bulk."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -9,17 +9,18 @@ import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import SALT_BYTES, digest
-from belated.ledger.episodes import EpisodeRecord
-from belated.ledger.events import Feedback, Happening, Kind, Opened, Withdrawn
-from belated.ledger.problems import Problem, Problems
+from belated.ledger.episodes import EpisodeRecord, chunk_ids, opening_seqs
+from belated.ledger.events import Feedback, Kind, NewEvent, Opened, Published, Withdrawn
+from belated.ledger.policies import EncodedPolicy
+from belated.ledger.problems import Problem, ProblemCache
 from belated.ledger.recording.deduplication import Claim, Claims
 from belated.ledger.validation import is_id
 
-AT_ONCE: Final = 500
-"""How many ids to ask for in one query."""
+MAX_PARAMETERS_PER_INSERT: Final = 10_000
+"""Maximum number of values in one statement; both databases allow three times as many."""
 
-# what is referred to comes first
-ORDER: Final = (
+# tables in the order of their foreign keys
+INSERT_ORDER: Final = (
     schema.problems,
     schema.episodes,
     schema.events,
@@ -29,7 +30,7 @@ ORDER: Final = (
 )
 
 
-def _known(claims: sa.FromClause, related: sa.ColumnElement[bool]) -> sa.Select[Any]:
+def _episode_query(claims: sa.FromClause, related: sa.ColumnElement[bool]) -> sa.Select[Any]:
     return (
         sa.select(claims.c.part, claims.c.sha, claims.c.seq, schema.episodes)
         .select_from(schema.episodes.outerjoin(claims, related))
@@ -38,46 +39,63 @@ def _known(claims: sa.FromClause, related: sa.ColumnElement[bool]) -> sa.Select[
 
 
 _RELATED: Final = schema.claims.c.episode == schema.episodes.c.seq
-KNOWN: Final = {
-    "sqlite": _known(schema.claims, _RELATED),
-    # one after another: until it has counted its rows, it would rather read all claims there are
-    "postgresql": _known(
+EPISODE_QUERIES: Final = {
+    "sqlite": _episode_query(schema.claims, _RELATED),
+    # a lateral join, since PostgreSQL scans the whole table of claims until it has statistics
+    "postgresql": _episode_query(
         sa.select(schema.claims).where(_RELATED).offset(0).lateral("claims"), sa.true()
     ),
 }
-"""Episodes, in the order of an EpisodeRecord, with the parts of each that have come."""
+"""Query for the claims and the EpisodeRecord fields of episodes, by dialect."""
 
 
-class Batch:
-    """A transaction of a ledger, with what is known meanwhile.
+class Transaction:
+    """Open write transaction of a ledger.
 
-    Rows wait until `flush`, so that what one event says is seen by the next at no cost.
+    Rows are kept in memory until `flush`; lookups see them, so that each event of a batch is
+    compared with those before it.
+
+    Parameters
+    ----------
+    connection : sa.Connection
+        Connection with the database transaction.
+    problems : ProblemCache
+        Problems of the ledger.
+    at : int
+        Time of recording, in microseconds since 1970 (UTC).
     """
 
-    def __init__(self, connection: sa.Connection, problems: Problems, at: int) -> None:
+    def __init__(self, connection: sa.Connection, problems: ProblemCache, at: int) -> None:
         self.at = at
         self.seq: int = connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
-        self.redacts = False
+        """Sequence number of the last event, including those not written yet."""
+        self.redacted = False
+        """Whether data has been redacted."""
         self.connection = connection
         self._problems = problems
-        self._fresh: dict[int, Problem] = {}
-        self._rows: dict[sa.Table, list[dict[str, Any]]] = {table: [] for table in ORDER}
+        self._new_problems: dict[int, Problem] = {}
+        self._rows: dict[sa.Table, list[dict[str, Any]]] = {table: [] for table in INSERT_ORDER}
         self._episodes: dict[str, EpisodeRecord | None] = {}
         self._claims: dict[str, Claims] = {}
-        self._most: dict[tuple[sa.Column[Any], int], int] = {}
+        self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
 
-    def expect(self, given: Iterable[Happening]) -> None:
-        """Look up every episode that these speak of, all at once."""
+    def load_episodes(self, events: Iterable[NewEvent]) -> None:
+        """Load all episodes named by `events`, with their claims, in few queries."""
         ids = set()
-        for one in given:
-            id = one.id if isinstance(one, Opened) else None
-            id = one.episode if isinstance(one, Feedback | Withdrawn) else id
+        for event in events:
+            id = event.id if isinstance(event, Opened) else None
+            id = event.episode if isinstance(event, Feedback | Withdrawn) else id
             if is_id(id) and id not in self._episodes:
                 ids.add(str(id))
+        self.reload_episodes(sorted(ids))
+
+    def reload_episodes(self, ids: Sequence[str]) -> None:
+        """Load the episodes `ids` with their claims from the database."""
         self._episodes |= dict.fromkeys(ids)
         self._claims |= {id: {} for id in ids}
-        for some in pieces(sorted(ids)):
-            rows: Iterable[Any] = self.run(KNOWN[self.connection.dialect.name], ids=some)
+        for chunk in chunk_ids(ids):
+            query = EPISODE_QUERIES[self.connection.dialect.name]
+            rows: Iterable[Any] = self.execute(query, ids=chunk)
             for part, sha, seq, id, *rest in rows:
                 if self._episodes[id] is None:
                     self._episodes[id] = EpisodeRecord(id, *rest)
@@ -85,30 +103,30 @@ class Batch:
                     self._claims[id][part] = Claim(sha, seq)
 
     def episode(self, id: str) -> EpisodeRecord | None:
-        """The episode of this id, if there is one; `expect` must have heard of it."""
+        """Return the loaded episode `id`, or None."""
         return self._episodes.get(id)
 
     def claims(self, episode: str) -> Claims:
-        """Which parts of an episode have come."""
+        """Return the claims of the loaded `episode` by part."""
         return self._claims[episode]
 
     def problem(self, id: int) -> Problem | None:
-        """The problem of this id, if there is one."""
-        return self._fresh.get(id) or self._problems.get(self.connection, id)
+        """Return the problem `id`, or None."""
+        return self._new_problems.get(id) or self._problems.get(self.connection, id)
 
-    def named(self, name: str) -> Problem | None:
-        """The problem of this name, if there is one."""
-        fresh = [problem for problem in self._fresh.values() if problem.name == name]
-        return fresh[0] if fresh else self._problems.named(self.connection, name)
+    def find_problem(self, name: str) -> Problem | None:
+        """Return the problem called `name`, or None."""
+        new = [problem for problem in self._new_problems.values() if problem.name == name]
+        return new[0] if new else self._problems.find(self.connection, name)
 
-    def most(self, column: sa.Column[Any], problem: int) -> int:
-        """The largest number in a column, of one problem; 0 if there is none."""
-        if (column, problem) not in self._most:
+    def max_value(self, column: sa.Column[Any], problem: int) -> int:
+        """Return the maximum of `column` over the rows of `problem`; 0 if there are none."""
+        if (column, problem) not in self._max_values:
             query = sa.select(sa.func.max(column)).where(column.table.c.problem == problem)
-            self._most[column, problem] = self.run(query).scalar() or 0
-        return self._most[column, problem]
+            self._max_values[column, problem] = self.execute(query).scalar() or 0
+        return self._max_values[column, problem]
 
-    def event(
+    def add_event(
         self,
         kind: Kind,
         text: str,
@@ -117,9 +135,28 @@ class Batch:
         episode: str | None = None,
         event_time: int | None = None,
     ) -> int:
-        """Append an event; a problem is known by the event that defined it."""
+        """Append an event.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the event.
+        text : str
+            Body as canonical JSON.
+        problem : int, optional
+            Id of the problem; None if the event defines it, whose seq becomes the id.
+        episode : str, optional
+            Id of the episode.
+        event_time : int, optional
+            Time at which the event happened, in microseconds since 1970 (UTC).
+
+        Returns
+        -------
+        int
+            Sequence number of the event.
+        """
         self.seq += 1
-        # what may have to be redacted must not be guessed from its digest
+        # a salt keeps redacted content from being guessed from its digest
         salt = os.urandom(SALT_BYTES) if kind in ("feedback", "corrected") else None
         self._rows[schema.events].append(
             {
@@ -137,120 +174,103 @@ class Batch:
         )
         return self.seq
 
-    def define(self, problem: Problem) -> None:
-        """Add a problem, whose event has been appended."""
-        self._fresh[problem.id] = problem
-        self.add(schema.problems, id=problem.id, name=problem.name)
+    def add_problem(self, problem: Problem) -> None:
+        """Add `problem` to the table of problems, after its event."""
+        self._new_problems[problem.id] = problem
+        self._add_row(schema.problems, id=problem.id, name=problem.name)
 
-    def open(self, episode: EpisodeRecord) -> None:
-        """Add an episode, whose event has been appended."""
+    def add_episode(self, episode: EpisodeRecord) -> None:
+        """Add `episode` to the table of episodes, after its event."""
         self._episodes[episode.id] = episode
         self._claims[episode.id] = {}
-        self._most[schema.episodes.c.number, episode.problem] = episode.number
-        self.add(schema.episodes, **vars(episode))
+        self._max_values[schema.episodes.c.number, episode.problem] = episode.number
+        self._add_row(schema.episodes, **vars(episode))
 
-    def publish(self, problem: int, version: int, **row: Any) -> None:
-        """Add a version of a policy, whose event has been appended."""
-        self._most[schema.policies.c.version, problem] = version
-        self.add(schema.policies, problem=problem, version=version, seq=self.seq, **row)
+    def add_policy(self, event: Published, encoded: EncodedPolicy) -> None:
+        """Add the `encoded` policy of the last event, `event`, to the table of policies."""
+        problem, version = event.problem, event.version
+        self._max_values[schema.policies.c.version, problem] = version
+        row = {"problem": problem, "version": version, "seq": self.seq, "tick": event.tick}
+        self._add_row(schema.policies, **row, **encoded._asdict())
 
-    def claim(self, episode: str, parts: dict[str, str]) -> None:
-        """Note that these parts of an episode, by their digests, came with the last event."""
-        opened = self._opening(episode)
-        for part, sha in parts.items():
+    def add_claims(self, episode: str, digests: Mapping[str, str]) -> None:
+        """Add claims of `episode` by the last event, with the digest of each part."""
+        opened = self._opening_seq(episode)
+        for part, sha in digests.items():
             self._claims[episode][part] = Claim(sha, self.seq)
-            self.add(schema.claims, episode=opened, part=part, sha=sha, seq=self.seq)
+            self._add_row(schema.claims, episode=opened, part=part, sha=sha, seq=self.seq)
 
     def replace_claims(self, episode: str) -> None:
-        """What has come of an episode counts no more, but stays known as what was replaced."""
-        opened = self._opening(episode)
+        """Delete the claims of `episode`, and add their events to the table of replaced events."""
+        opened = self._opening_seq(episode)
         for seq in sorted({claim.seq for claim in self._claims[episode].values()}):
-            self.add(schema.replaced, episode=opened, seq=seq)
-        self.forget_claims([episode])
+            self._add_row(schema.replaced, episode=opened, seq=seq)
+        self.delete_claims([episode])
 
-    def forget_claims(self, episodes: Sequence[str]) -> None:
-        """What has come of these episodes counts no more."""
-        for some in pieces(episodes):
-            self.run(sa.delete(schema.claims).where(schema.claims.c.episode.in_(openings(some))))
+    def delete_claims(self, episodes: Sequence[str]) -> None:
+        """Delete all claims of `episodes`."""
+        claims = schema.claims
+        for chunk in chunk_ids(episodes):
+            self.execute(sa.delete(claims).where(claims.c.episode.in_(opening_seqs(chunk))))
         self._claims |= {id: {} for id in episodes}
 
-    def _opening(self, episode: str) -> int:
+    def _opening_seq(self, episode: str) -> int:
         known = self._episodes[episode]
         assert known is not None
         return known.seq
 
-    def forget_snapshots(self, problem: int, since: int) -> None:
-        """What was made of events from `since` on holds no more."""
-        of = schema.snapshots.c
-        self.run(sa.delete(schema.snapshots).where(of.problem == problem, of.seq >= since))
+    def delete_snapshots(self, problem: int, *, since: int) -> None:
+        """Delete the snapshots of `problem` that include the event `since`."""
+        snapshots = schema.snapshots
+        mine = (snapshots.c.problem == problem, snapshots.c.seq >= since)
+        self.execute(sa.delete(snapshots).where(*mine))
 
-    def add(self, table: sa.Table, **row: Any) -> None:
-        """Let a row wait."""
+    def _add_row(self, table: sa.Table, **row: Any) -> None:
         self._rows[table].append(row)
 
-    def run(self, statement: sa.Executable, **given: Any) -> sa.CursorResult[Any]:
-        """Write what waits, then do this."""
+    def execute(self, statement: sa.Executable, **parameters: Any) -> sa.CursorResult[Any]:
+        """Write all pending rows, execute `statement` with `parameters`, and return its result."""
         self.flush()
-        return self.connection.execute(statement, given or None)
+        return self.connection.execute(statement, parameters or None)
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write all pending rows."""
         for table, rows in self._rows.items():
             if rows:
-                insert(self.connection, table, rows)
+                insert_rows(self.connection, table, rows)
                 self._rows[table] = []
 
-    def refresh(self, ids: Sequence[str]) -> None:
-        """Look these episodes up anew."""
-        for id in ids:
-            self._episodes.pop(id, None)
-        self.expect(Feedback(id, None) for id in ids)
 
+def insert_rows(
+    connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Insert many rows in few statements.
 
-def openings(ids: Sequence[str]) -> sa.Select[tuple[int]]:
-    """The seqs at which these episodes were opened, by which claims know them."""
-    of = schema.episodes.c
-    return sa.select(of.seq).where(of.id.in_(ids))
+    The driver releases the interpreter lock at each statement, so that inserting row by row lets
+    other threads interrupt as often as there are rows.
 
-
-def answers(ids: Sequence[str]) -> sa.CompoundSelect[tuple[int]]:
-    """The seqs of all that came back of these episodes, also of what counts no more."""
-    return sa.union(
-        *(
-            sa.select(table.c.seq).where(table.c.episode.in_(openings(ids)))
-            for table in (schema.claims, schema.replaced)
-        )
-    )
-
-
-def pieces(ids: Sequence[str]) -> Iterable[Sequence[str]]:
-    """As many at once as a query may ask for."""
-    for first in range(0, len(ids), AT_ONCE):
-        yield ids[first : first + AT_ONCE]
-
-
-MARKS: Final = 10_000
-"""The most values in one statement; both databases take three times as many."""
-
-
-def insert(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that have a value for each column, of a kind that the driver takes as it is."""
+    Parameters
+    ----------
+    connection : sa.Connection
+        Connection with the transaction.
+    table : sa.Table
+        Table to insert into.
+    rows : sequence of mappings
+        Rows with a value for each column, of types that the driver accepts.
+    """
     names = [column.name for column in table.columns]
-    for some in _pieces(rows, MARKS // len(names)):
-        statement = _statement(table, len(some), connection.dialect.paramstyle)
-        values = tuple(row[name] for row in some for name in names)
+    size = MAX_PARAMETERS_PER_INSERT // len(names)
+    for first in range(0, len(rows), size):
+        chunk = rows[first : first + size]
+        statement = _insert_statement(table, len(chunk), connection.dialect.paramstyle)
+        values = tuple(row[name] for row in chunk for name in names)
         connection.exec_driver_sql(statement, values)
 
 
-def _pieces(rows: Sequence[Mapping[str, Any]], most: int) -> Iterator[Sequence[Mapping[str, Any]]]:
-    for first in range(0, len(rows), most):
-        yield rows[first : first + most]
-
-
 @lru_cache(maxsize=256)
-def _statement(table: sa.Table, rows: int, style: str) -> str:
+def _insert_statement(table: sa.Table, rows: int, style: str) -> str:
     mark = "?" if style == "qmark" else "%s"
     columns = [column.name for column in table.columns]
     row = f"({', '.join([mark] * len(columns))})"
-    # the names are ours, and are none that a database keeps for itself
+    # the names need no quotes: they are ours, and none is a reserved word
     return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"

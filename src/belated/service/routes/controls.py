@@ -63,4 +63,4 @@ async def _control(
     event = Control(known.id, action, version, by=request.state.caller)
     check((await state.record(event))[0])
     state.board.forget(known.id)
-    return choice_of((await served(state, known)).choice)
+    return choice_of((await served(state, known)).state)

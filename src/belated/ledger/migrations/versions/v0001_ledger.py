@@ -1,4 +1,4 @@
-"""The ledger."""
+"""Create the tables of the ledger."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ RARE = sa.text("kind NOT IN ('opened', 'feedback')")
 
 
 def upgrade() -> None:
-    """Make every table, and let nothing but redaction change an event."""
+    """Create all tables, and triggers that reject every change of an event but redaction."""
     op.create_table(
         "events",
         sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),

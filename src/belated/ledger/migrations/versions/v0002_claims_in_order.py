@@ -1,8 +1,9 @@
-"""Claims by the seq of the opening, so that what arrives about when it was opened lies together.
+"""Key claims by the seq at which their episode was opened instead of its random id.
 
-Ids are random, and each piece of feedback touched a page of its own in two indexes. The one of
-events by episode goes: what came of an episode stands in its claims, and, since corrections take
-claims away, in `replaced`.
+Claims of episodes that were opened at about the same time then lie close together, where each piece
+of feedback touched a page of its own in two indexes before. The index of events by episode is
+dropped: the feedback of an episode is found by its claims, and by the new table `replaced` if a
+correction has deleted them.
 """
 
 import sqlalchemy as sa
@@ -15,7 +16,7 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Move the claims, and note what corrections have replaced."""
+    """Rebuild the table of claims, and fill the table of replaced events."""
     op.create_table(
         "claims_in_order",
         sa.Column("episode", NUMBER, primary_key=True, autoincrement=False),
