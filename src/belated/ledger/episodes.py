@@ -37,7 +37,8 @@ class EpisodeRecord:
 class Exclusions:
     """Events that a fold must skip: withdrawn episodes, and feedback that was corrected later.
 
-    A withdrawn episode is skipped entirely, as if it had never been opened.
+    A withdrawn episode is skipped entirely, as if it had never been opened. `events` are the known
+    corrections and withdrawals in order of seq; others are ignored.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:

@@ -84,7 +84,7 @@ def check_policy(policy: Policy, spec: ProblemSpec) -> None:
 
 
 class Policies:
-    """Published policies of a ledger, read-only."""
+    """Published policies of the ledger in `store`, read-only; `problems` caches its problems."""
 
     def __init__(self, store: Store, problems: ProblemCache) -> None:
         self._store = store

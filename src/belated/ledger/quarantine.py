@@ -80,7 +80,7 @@ def quarantine_request(connection: sa.Connection, request: RejectedRequest, *, a
 
 
 class Quarantine:
-    """Quarantine of a ledger."""
+    """Quarantine of the ledger in `store`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -28,7 +28,7 @@ class Snapshot:
 
 
 class Snapshots:
-    """Snapshots of a ledger.
+    """Snapshots of the ledger in `store`.
 
     A correction or withdrawal deletes the snapshots that depend on the changed events in the same
     transaction.

@@ -52,6 +52,17 @@ class Store:
 
     Writers are serialised on either database, so that sequence numbers have no gaps and no reader
     sees a number before all smaller ones. Several threads may share a store.
+
+    Parameters
+    ----------
+    engine : sa.Engine
+        Engine for reading.
+    writer : sa.Engine
+        Engine for writing; may be the same.
+    shared : bool
+        Whether there is a single connection for both, so that readers must wait for writers.
+    clock : callable
+        Returns the current time in microseconds since 1970 (UTC).
     """
 
     def __init__(self, engine: sa.Engine, writer: sa.Engine, *, shared: bool, clock: Clock) -> None:
@@ -59,7 +70,6 @@ class Store:
         self.writer = writer
         self.now = clock
         self._write = threading.RLock()
-        # a database in memory has a single connection, so that readers must wait for writers
         self._read = self._write if shared else None
         self._open = True
         # whether the log may hold redacted data, such as after a process was killed

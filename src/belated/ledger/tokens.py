@@ -29,7 +29,7 @@ class Token:
 
 
 class Tokens:
-    """Table of the tokens of a ledger."""
+    """Tokens of the ledger in `store`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

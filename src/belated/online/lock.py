@@ -34,10 +34,11 @@ class NoLock:
     """Lock of a ledger in memory, which no other process can share."""
 
     def acquire(self) -> bool:
+        """Return True."""
         return True
 
     def release(self) -> None:
-        pass
+        """Do nothing."""
 
 
 class FileLock:
@@ -54,6 +55,7 @@ class FileLock:
         self._lock = filelock.FileLock(path, mode=0o600, thread_local=False)
 
     def acquire(self) -> bool:
+        """Acquire the lock if it is free; return whether it is held."""
         if not self._lock.is_locked:
             try:
                 self._lock.acquire(blocking=False)
@@ -62,6 +64,7 @@ class FileLock:
         return True
 
     def release(self) -> None:
+        """Release the lock if it is held."""
         self._lock.release()
 
 
@@ -79,6 +82,7 @@ class DatabaseLock:
         self._connection: sa.Connection | None = None
 
     def acquire(self) -> bool:
+        """Acquire the lock if it is free; return whether it is held."""
         if self._connection is not None and self._is_alive(self._connection):
             return True
         self.release()
@@ -91,6 +95,7 @@ class DatabaseLock:
         return False
 
     def release(self) -> None:
+        """Release the lock if it is held."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

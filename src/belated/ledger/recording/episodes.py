@@ -156,7 +156,7 @@ def record_correction(
 ) -> Outcome:
     """Record a correction, which replaces all earlier feedback, unless it repeats that.
 
-    The parameters and the result are those of `record_feedback`.
+    `transaction`, `event`, `episode`, `spec` and the returned outcome are as in `record_feedback`.
     """
     try:
         parts = parse_correction(event.content, spec)

@@ -194,7 +194,7 @@ class Transaction:
         self._add_row(schema.policies, **row, **encoded._asdict())
 
     def add_claims(self, episode: str, digests: Mapping[str, str]) -> None:
-        """Add claims of `episode` by the last event, with the digest of each part."""
+        """Add a claim of `episode` by the last event for each part in `digests`."""
         opened = self._opening_seq(episode)
         for part, sha in digests.items():
             self._claims[episode][part] = Claim(sha, self.seq)
