@@ -14,7 +14,7 @@ import uvicorn
 
 import belated as bl
 from belated.cli.serve import open_listener
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.host import Failure, Host
 from belated.service import Settings, create_app
 from belated.service.auth import mint
@@ -291,7 +291,7 @@ def test_a_problem_that_cannot_be_folded_says_why_and_shows_no_numbers(
     tab: Tab, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failure = Failure("clinic", "event 7 cannot be read", 7)
-    monkeypatch.setattr(Host, "standing_soon", lambda self, problem: failure)
+    monkeypatch.setattr(Host, "status_nowait", lambda self, problem: failure)
     shown(tab, url)
     assert "Nothing new is learned of this problem: event 7 cannot be read." in tab.text("#failure")
     assert {tab.text(f"#{id}") for id in ("begun", "missing", "updates", "alpha")} == {"–"}

@@ -4,24 +4,24 @@ import numpy as np
 
 import belated as bl
 from belated.demo.clinic import ACTIONS, PROBLEM, STATES, VISITS, best_value, treat, world
-from belated.online import Spec
-from belated.online.parts import base_of, learner_of, updater_of
+from belated.ledger import ProblemSpec
+from belated.online.learner_factory import build_base, build_learner, build_updater
 from demo.plans import plan_of
 
 
 def test_the_service_is_told_what_is_true_of_the_clinic() -> None:
-    spec = Spec.of(PROBLEM)
+    spec = ProblemSpec.of(PROBLEM)
     assert (len(spec.states), len(spec.actions), spec.horizon) == (5, 3, 6)
     assert spec.rewards is not None
     assert np.array_equal(np.broadcast_to(spec.rewards, (6, 5, 3)), world().reward_table())
 
 
 def test_it_is_learnt_in_about_a_minute_of_ten_patients_a_second() -> None:
-    spec = Spec.of(PROBLEM)
+    spec = ProblemSpec.of(PROBLEM)
     run = bl.simulate(
         world(),
-        base=base_of(spec),
-        updater=updater_of(spec),
+        base=build_base(spec),
+        updater=build_updater(spec),
         delay=bl.delays.never(0.03, otherwise=bl.delays.geometric(60)),
         episodes=1500,
         every=100,
@@ -49,5 +49,5 @@ def test_patients_differ_and_so_do_seeds() -> None:
 
 
 def test_the_first_plan_leaves_much_to_learn() -> None:
-    first = learner_of(Spec.of(PROBLEM)).policy
+    first = build_learner(ProblemSpec.of(PROBLEM)).policy
     assert bl.policy_value(world(), first) < best_value() - 1

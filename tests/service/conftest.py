@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from service.site import Site
 
 

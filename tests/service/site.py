@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 import httpx
 from fastapi import FastAPI
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.host import Host
 from belated.service import Settings, create_app
 from belated.service.auth import mint

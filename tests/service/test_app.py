@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from service.site import CLINIC, PLAYED, Site, wait_until
 
 

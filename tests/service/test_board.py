@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from belated.checks.ledger import samples
-from belated.online import Ledger
-from belated.online.serving import Choice, Served
+import ledger_samples as samples
+from belated.ledger import Ledger
+from belated.online.serving import ServedPolicy, ServingState
 from belated.service.board import Board
 
 
-def version(number: int) -> Served:
-    return Served(number, cast(Any, None), Choice())
+def version(number: int) -> ServedPolicy:
+    return ServedPolicy(number, cast(Any, None), ServingState())
 
 
 class Database:
@@ -21,7 +21,7 @@ class Database:
         self.asked = 0
         self.go = asyncio.Semaphore(0)
 
-    async def __call__(self, do: Callable[..., Any], problem: int) -> Served:
+    async def __call__(self, do: Callable[..., Any], problem: int) -> ServedPolicy:
         self.asked += 1
         mine = version(self.asked)
         await self.go.acquire()

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from belated.cli.serve import serve
 from belated.cli.support.stores import hide_password
 from belated.cli.token import token
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.service.auth import find
 from histories import make_spec
 from service.site import CLINIC, wait_until

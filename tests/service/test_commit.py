@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from belated.online.events import Tick
-from belated.online.outcomes import Recorded
+from belated.ledger.events import Tick
+from belated.ledger.outcomes import Recorded
 from belated.service.commit import BusyError, GroupCommit
 
 

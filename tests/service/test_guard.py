@@ -8,11 +8,12 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.routing import Route
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.service.auth import SCOPES
 from belated.service.directory import Directory
 from belated.service.guard import Guarded, scope
 from belated.service.routes import routes
+from ledger_samples import counts
 from service.site import CLINIC, PLAYED, Site
 
 PUBLIC = {"/", "/healthz", "/readyz", "/openapi.json"}
@@ -108,7 +109,7 @@ def test_every_route_of_a_problem_admits_its_own_token(
 
 def test_a_token_of_a_problem_cannot_send_feedback_of_another_one_in_bulk(town: Any) -> None:
     site, episode, _, other, _ = town
-    before = site.ledger.counts().events.get("feedback", 0)
+    before = counts(site.ledger).events.get("feedback", 0)
     answer = site.ask(
         "POST",
         "/v1/problems/shop/feedback",
@@ -117,7 +118,7 @@ def test_a_token_of_a_problem_cannot_send_feedback_of_another_one_in_bulk(town: 
         headers={"content-type": "application/x-ndjson"},
     )
     assert json.loads(answer.text)["status"] == 404
-    assert site.ledger.counts().events.get("feedback", 0) == before
+    assert counts(site.ledger).events.get("feedback", 0) == before
 
 
 def test_a_token_of_a_problem_gets_nowhere_with_an_episode_that_is_opened_meanwhile(

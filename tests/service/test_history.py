@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from belated.online import Ledger
-from belated.online.history import SECOND
+from belated.ledger import Ledger
+from belated.online.history import MICROSECONDS_PER_SECOND
 from belated.online.history import History as Counted
 from belated.service.history import versions_of
 from belated.service.models import History
 from service.site import PLAYED, Site
 
 URL = "/v1/problems/clinic/history"
-START = 1_794_750_602 * SECOND
+START = 1_794_750_602 * MICROSECONDS_PER_SECOND
 
 
 class Clock:
@@ -23,7 +23,7 @@ class Clock:
     seconds = 0.0
 
     def __call__(self) -> int:
-        return START + round(self.seconds * SECOND)
+        return START + round(self.seconds * MICROSECONDS_PER_SECOND)
 
 
 @pytest.fixture
@@ -133,8 +133,8 @@ def test_the_bins_of_a_long_time_are_wider(site: Site, clock: Clock) -> None:
 def test_the_last_bin_of_versions_ends_with_the_newest() -> None:
     counted = Counted()
     for version in range(1, 258):
-        counted.open(START, version)
-    past = counted.past()
+        counted.add_opening(START, version)
+    past = counted.view()
     said = versions_of(past.versions, past.newest)
     assert said["width"] == 2
     ends = [(one["first"], one["last"]) for one in said["bins"]]

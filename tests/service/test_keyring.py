@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from belated.online.tokens import Token
+from belated.ledger.tokens import Token
 from belated.service.auth import Keyring
 
 

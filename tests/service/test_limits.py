@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from belated.online import Ledger
+from belated.ledger import Ledger
+from ledger_samples import counts
 from service.site import PLAYED, Site, wait_until
 
 JSON = {"content-type": "application/json"}
@@ -58,7 +59,7 @@ def test_what_is_too_much_at_once_is_told_to_come_again(
         assert refused.headers["retry-after"] == "1"
         go.set()
         assert [wait().status_code for wait in (first, *waiting)] == [201] * 3
-        assert ledger.counts().events["feedback"] == 3
+        assert counts(ledger).events["feedback"] == 3
 
 
 def test_answers_tell_browsers_to_do_nothing_clever(site: Site) -> None:

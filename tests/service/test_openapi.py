@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.service.guard import Guarded
 from belated.service.routes import routes
 from service.site import Site

@@ -5,9 +5,10 @@ import pytest
 import sqlalchemy as sa
 
 from belated.episode import Policy
-from belated.online import schema
+from belated.ledger import schema
 from belated.service.plans import diff, plan_of
 from histories import make_spec
+from ledger_samples import counts
 from service.site import PLAYED, Site
 
 BASE = "/v1/problems/clinic"
@@ -178,7 +179,7 @@ def test_a_policy_that_was_changed_where_it_is_stored_is_not_served(site: Site) 
         assert answer.status_code == 500
         assert answer.json()["error"] == "internal"
     assert site.post(f"{BASE}/episodes").status_code == 500
-    assert site.ledger.counts().episodes == 0
+    assert counts(site.ledger).episodes == 0
 
 
 def test_while_a_problem_is_first_folded_only_who_asks_for_it_waits(
@@ -189,7 +190,7 @@ def test_while_a_problem_is_first_folded_only_who_asks_for_it_waits(
     problem = site.ledger.problem("clinic")
     assert problem is not None
     monkeypatch.setattr("belated.service.routes.common.LOOKS", 1000)
-    with site.host._follower(problem).busy:
+    with site.host._state(problem).lock:
         waiting = [site.start(site.asking("GET", f"{BASE}/status")) for _ in range(12)]
         assert site.get("/v1/problems/other/status").status_code == 200
         assert "belated_" in site.get("/metrics").text

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from service.site import CLINIC, Site
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.online.content import ContentError, parse
+from belated.ledger.recording.content import ContentError, parse_content
 from belated.service.wire import microseconds, read
 from histories import make_spec
 
@@ -23,7 +23,7 @@ def test_whatever_comes_is_read_and_the_ledger_refuses_what_has_a_complaint(
     incoming = read(content)
     if incoming.complaint is not None:
         with pytest.raises(ContentError):
-            parse(incoming.content, SPEC)
+            parse_content(incoming.content, SPEC)
 
 
 def test_the_time_at_which_it_happened_goes_beside_it() -> None:

@@ -1,5 +1,6 @@
 """Withdrawals over HTTP."""
 
+from ledger_samples import counts
 from service.site import PLAYED, Site
 
 
@@ -47,7 +48,7 @@ def test_a_subject_may_be_withdrawn_again_and_one_that_never_was(site: Site) -> 
         assert first.json() == {"result": "recorded", "seq": site.ledger.last}
         assert again.json() == {"result": "nothing kept", "seq": None}
         assert site.delete(f"{path}-never").json() == again.json()
-    assert site.ledger.counts().events["withdrawn"] == 2
+    assert counts(site.ledger).events["withdrawn"] == 2
     assert site.delete("/v1/problems/nowhere/subjects/me").status_code == 404
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from belated.client import Client
     from belated.demo.lateness import Lateness
-    from belated.online.ledger import Ledger
+    from belated.ledger.ledger import Ledger
 
 CHECK_INTERVAL_S: Final = 0.5
 """Seconds between two checks of the service for new feedback."""

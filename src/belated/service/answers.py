@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from belated.online.outcomes import AlreadyRecorded, Conflict, Gone, Outcome, Recorded, Unknown
+from belated.ledger.outcomes import (
+    AlreadyRecorded,
+    Conflict,
+    DataWithdrawn,
+    NotFound,
+    Outcome,
+    Recorded,
+)
 from belated.service.errors import RefusalError, body_of
 from belated.service.wire import Complaint
 
@@ -20,9 +27,9 @@ def answer(outcome: Outcome, complaint: Complaint | None = None) -> tuple[int, d
             return 200, {"result": "already recorded", "seq": seq}
         case Conflict(reason):
             return 409, body_of(409, reason)
-        case Unknown(reason):
+        case NotFound(reason):
             return 404, body_of(404, reason)
-        case Gone(reason):
+        case DataWithdrawn(reason):
             return 410, body_of(410, reason)
         case _:
             reason, field = outcome.reason, outcome.field

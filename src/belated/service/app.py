@@ -8,8 +8,8 @@ from typing import Any, Final
 from fastapi import FastAPI
 
 import belated
+from belated.ledger.ledger import Ledger
 from belated.online.host import Host
-from belated.online.ledger import Ledger
 from belated.service import errors
 from belated.service.auth import SCOPES
 from belated.service.headers import Headers

@@ -14,7 +14,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from belated.online.tokens import Token
+from belated.ledger.tokens import Token
 
 SCOPES: Final = {
     "read": "see problems, policies and where they stand",

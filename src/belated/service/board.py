@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from belated.episode import Policy
-from belated.online.ledger import Ledger
-from belated.online.problems import Problem
-from belated.online.serving import Served, Serving
+from belated.ledger.ledger import Ledger
+from belated.ledger.problems import Problem
+from belated.online.serving import ServedPolicy, Serving
 from belated.service.plans import Page
 
 KEPT: Final = 32
@@ -34,12 +34,12 @@ class Board:
         self._aside = aside
         self._patience = patience
         self._clock = clock
-        self._served: dict[int, tuple[float, Served]] = {}
-        self._asking: dict[int, asyncio.Task[Served | None]] = {}
+        self._served: dict[int, tuple[float, ServedPolicy]] = {}
+        self._asking: dict[int, asyncio.Task[ServedPolicy | None]] = {}
         self._pages: OrderedDict[tuple[int, int], Page] = OrderedDict()
         self._writing: dict[tuple[int, int], asyncio.Task[Page | None]] = {}
 
-    async def served(self, problem: int) -> Served | None:
+    async def served(self, problem: int) -> ServedPolicy | None:
         """What is served now; None while nothing has been published."""
         at, served = self._served.get(problem, (0.0, None))
         if served is not None and self._clock() - at < self._patience:
@@ -51,10 +51,10 @@ class Board:
             return served  # while one asks, the others make do with what is known
         return await asyncio.shield(asking)  # which another request may wait for as well
 
-    async def _ask(self, problem: int) -> Served | None:
+    async def _ask(self, problem: int) -> ServedPolicy | None:
         now, me = self._clock(), asyncio.current_task()
         try:
-            found: Served | None = await self._aside(self._serving, problem)
+            found: ServedPolicy | None = await self._aside(self._serving.served, problem)
             if found is not None and self._asking.get(problem) is me:
                 self._served[problem] = (now, found)
             return found

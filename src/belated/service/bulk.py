@@ -6,11 +6,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from starlette.exceptions import HTTPException
 
-from belated.online.checking import is_id
-from belated.online.events import Feedback
-from belated.online.outcomes import Refused
-from belated.online.problems import Problem
-from belated.online.quarantine import Rejection
+from belated.ledger.events import Feedback
+from belated.ledger.outcomes import Invalid
+from belated.ledger.problems import Problem
+from belated.ledger.quarantine import RejectedRequest
+from belated.ledger.validation import is_id
 from belated.service.answers import answer
 from belated.service.errors import RefusalError, body_of, refusal_of
 from belated.service.refusals import put
@@ -61,7 +61,7 @@ class Bulk:
         status, message, line = refusal.status, refusal.message, self._done + 1
         if status == 413:  # with `seen` it is the body that is too long, and its line was not read
             line = self._count if seen is None else self._count + 1
-            await put(self._state, [Rejection(message, seen, problem=self._problem.id)])
+            await put(self._state, [RejectedRequest(message, seen, problem=self._problem.id)])
         self._tell(line, None, status, body_of(status, message))
 
     async def _read(self, stream: AsyncIterator[bytes]) -> None:
@@ -92,13 +92,13 @@ class Bulk:
         """Record what waits, in one go."""
         lines, self._lines = self._lines, []
         events, sent = [], []
-        refused: list[Rejection] = []
+        refused: list[RejectedRequest] = []
         answers: dict[int, Answer] = {}
         for one in lines:
             if one.complaint is not None:
                 field, reason = one.complaint
-                answers[one.number] = answer(Refused(reason, field))
-                refused.append(Rejection(reason, one.content, problem=self._problem.id))
+                answers[one.number] = answer(Invalid(reason, field))
+                refused.append(RejectedRequest(reason, one.content, problem=self._problem.id))
                 continue
             content, event_time, complaint = read(one.content)
             assert one.episode is not None

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
-from belated.online.events import Happening
-from belated.online.host import OUTAGES
-from belated.online.outcomes import Outcome
+from belated.ledger.events import NewEvent
+from belated.ledger.outcomes import Outcome
+from belated.ledger.store import OUTAGES
 
-Append: TypeAlias = Callable[[list[Happening]], list[Outcome]]
+Append: TypeAlias = Callable[[list[NewEvent]], list[Outcome]]
 Watch: TypeAlias = Callable[[Sequence[Outcome]], None]
 
 
@@ -28,7 +28,7 @@ class BusyError(Exception):
 class Job(NamedTuple):
     """Events of one request, and where it waits for the answer."""
 
-    events: Sequence[Happening]
+    events: Sequence[NewEvent]
     answer: asyncio.Future[list[Outcome]]
 
 
@@ -87,7 +87,7 @@ class GroupCommit:
             self._thread.join()
             self._thread = None
 
-    async def submit(self, events: Sequence[Happening]) -> list[Outcome]:
+    async def submit(self, events: Sequence[NewEvent]) -> list[Outcome]:
         """Record events in this order, next to each other; returns what became of each."""
         job = Job(events, asyncio.get_running_loop().create_future())
         with self._news:

@@ -4,9 +4,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from belated.online.ledger import Ledger
-from belated.online.outcomes import EpisodeRecord
-from belated.online.problems import Problem
+from belated.ledger.episodes import EpisodeRecord
+from belated.ledger.ledger import Ledger
+from belated.ledger.problems import Problem
 from belated.service.gather import Gather
 
 KEPT: Final = 20_000

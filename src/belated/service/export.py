@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import BinaryIO, Final
 
-from belated.online.events import Event
-from belated.online.ledger import Ledger
+from belated.ledger.events import Event
+from belated.ledger.ledger import Ledger
 
 PIECE: Final = 500
 """How many events to write at a time."""

@@ -21,8 +21,8 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from belated.online.host import OUTAGES
-from belated.online.tokens import Token
+from belated.ledger.store import OUTAGES
+from belated.ledger.tokens import Token
 from belated.service.auth import SCOPES, allows, find, is_loopback
 from belated.service.errors import (
     REFUSALS,

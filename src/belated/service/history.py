@@ -4,18 +4,17 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-from belated.online.bins import View
-from belated.online.history import SECOND, History
+from belated.online.history import MICROSECONDS_PER_SECOND, HistogramView, History
 from belated.online.host import Failure
-from belated.online.standing import Standing
+from belated.online.status import ProblemStatus
 
 
-def history_of(problem: str, standing: Standing | Failure) -> dict[str, Any]:
+def history_of(problem: str, standing: ProblemStatus | Failure) -> dict[str, Any]:
     """All that is known of it; nothing where it cannot be folded."""
     seq: int | None = None
-    past = History().past()
-    if isinstance(standing, Standing):
-        seq, past = standing.seq, standing.past
+    past = History().view()
+    if isinstance(standing, ProblemStatus):
+        seq, past = standing.seq, standing.history
     return {
         "problem": problem,
         "seq": seq,
@@ -24,7 +23,7 @@ def history_of(problem: str, standing: Standing | Failure) -> dict[str, Any]:
     }
 
 
-def times_of(view: View) -> dict[str, Any]:
+def times_of(view: HistogramView) -> dict[str, Any]:
     """What was opened, and what returned how late, by time."""
     bins = []
     for start, row in rows(view):
@@ -39,10 +38,10 @@ def times_of(view: View) -> dict[str, Any]:
                 "episodes": row["episodes"] / count if count else None,
             }
         )
-    return {"width": view.width / SECOND, "bins": bins}
+    return {"width": view.width / MICROSECONDS_PER_SECOND, "bins": bins}
 
 
-def versions_of(view: View, newest: int) -> dict[str, Any]:
+def versions_of(view: HistogramView, newest: int) -> dict[str, Any]:
     """What the episodes opened with each version earned; they reach up to the newest."""
     bins = []
     for first, row in rows(view):
@@ -60,7 +59,7 @@ def versions_of(view: View, newest: int) -> dict[str, Any]:
     return {"width": view.width, "bins": bins}
 
 
-def rows(view: View) -> list[tuple[int, dict[str, float]]]:
+def rows(view: HistogramView) -> list[tuple[int, dict[str, float]]]:
     """Where each bin begins, and its numbers."""
     columns = {name: column.tolist() for name, column in view.columns.items()}
     numbers = zip(*columns.values(), strict=True)
@@ -87,4 +86,4 @@ def utc(at: int) -> str:
     >>> utc(1_794_750_602_000_000)
     '2026-11-15T13:50:02Z'
     """
-    return f"{datetime.fromtimestamp(at // SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{datetime.fromtimestamp(at // MICROSECONDS_PER_SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -11,8 +11,8 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from belated.online.outcomes import Outcome
-from belated.online.standing import Standing
+from belated.ledger.outcomes import Outcome
+from belated.online.status import ProblemStatus
 
 LOG: Final = logging.getLogger("belated.service")
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -91,21 +91,21 @@ class Metrics:
         """A batch was recorded."""
         self._batches.observe(len(outcomes))
         for outcome in outcomes:
-            self._outcomes.labels(type(outcome).__name__.lower()).inc()
+            self._outcomes.labels(outcome.name).inc()
 
     def watch_queue(self, waiting: Callable[[], float]) -> None:
         """Ask how much waits whenever the metrics are read."""
         self._queue.set_function(waiting)
 
-    def page(self, plans: bool, standings: Iterable[tuple[str, Standing | None]]) -> bytes:
+    def page(self, plans: bool, standings: Iterable[tuple[str, ProblemStatus | None]]) -> bytes:
         """All of it as Prometheus reads it; a problem without a standing has failed."""
         self._plans.set(plans)
         for problem, standing in standings:
             self._failed.labels(problem).set(standing is None)
             if standing is not None:
-                self._missing.labels(problem).set(standing.status.missing)
-                self._psi.labels(problem).set(standing.status.psi)
-                self._delay.labels(problem).set(standing.status.mean_delay)
+                self._missing.labels(problem).set(standing.learner.missing)
+                self._psi.labels(problem).set(standing.learner.psi)
+                self._delay.labels(problem).set(standing.learner.mean_delay)
         return generate_latest(self.registry)
 
 

@@ -4,8 +4,8 @@ import json
 from typing import Any, NamedTuple
 
 from belated.episode import Policy
-from belated.online.policies import pack
-from belated.online.spec import Spec
+from belated.ledger.policies import encode_policy
+from belated.ledger.problems import ProblemSpec
 
 
 class Page(NamedTuple):
@@ -15,14 +15,14 @@ class Page(NamedTuple):
     etag: str
 
     @classmethod
-    def of(cls, spec: Spec, version: int, policy: Policy) -> "Page":
+    def of(cls, spec: ProblemSpec, version: int, policy: Policy) -> "Page":
         """Of a policy."""
-        sha = pack(policy).sha
+        sha = encode_policy(policy).sha
         text = json.dumps(plan_of(spec, version, policy) | {"sha": sha}, separators=(",", ":"))
         return cls(text.encode(), f'"{version}-{sha[:16]}"')
 
 
-def plan_of(spec: Spec, version: int, policy: Policy) -> dict[str, Any]:
+def plan_of(spec: ProblemSpec, version: int, policy: Policy) -> dict[str, Any]:
     """What to play in each state at each step, and where to draw.
 
     `explore` holds only the states in which one of several actions is to be drawn.
@@ -42,21 +42,21 @@ def plan_of(spec: Spec, version: int, policy: Policy) -> dict[str, Any]:
     }
 
 
-def _drawn(spec: Spec, policy: Policy, step: int) -> dict[str, list[str]]:
+def _drawn(spec: ProblemSpec, policy: Policy, step: int) -> dict[str, list[str]]:
     if policy.explore is None:
         return {}
     marked = policy.explore[step].any(axis=1).nonzero()[0].tolist()
     return {spec.states[s]: [spec.actions[a] for a in policy.marked(step, s)] for s in marked}
 
 
-def played(spec: Spec, policy: Policy, step: int, state: int) -> list[str]:
+def played(spec: ProblemSpec, policy: Policy, step: int, state: int) -> list[str]:
     """The actions of which one is played here, but for `epsilon`."""
     marked = policy.marked(step, state)
     chosen = marked.tolist() if marked.size else [int(policy.actions[step, state])]
     return [spec.actions[a] for a in chosen]
 
 
-def diff(spec: Spec, old: Policy, new: Policy) -> list[dict[str, Any]]:
+def diff(spec: ProblemSpec, old: Policy, new: Policy) -> list[dict[str, Any]]:
     """Where two policies differ, by step and state."""
     changed = old.actions != new.actions
     for policy in (old, new):

@@ -12,7 +12,7 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from belated.online.quarantine import LONGEST, Rejection
+from belated.ledger.quarantine import MAX_BODY_CHARS, RejectedRequest
 from belated.service.errors import LOG, refusal_of
 from belated.service.limits import TooLargeError
 from belated.service.state import State, state_of
@@ -43,7 +43,7 @@ async def keep(request: Request, error: Exception, fields: Sequence[str] | None 
         name = request.path_params.get("problem")
         known = None if name is None else await state.directory.problem(name)
         given = None if refusal.status == 413 else await _sent(request)
-        rejection = Rejection(
+        rejection = RejectedRequest(
             refusal.message,
             error.seen if isinstance(error, TooLargeError) else _kept(given, outcome, fields),
             problem=None if known is None else known.id,
@@ -56,7 +56,7 @@ async def keep(request: Request, error: Exception, fields: Sequence[str] | None 
         await put(state, [rejection])
 
 
-async def put(state: State, rejections: Sequence[Rejection]) -> None:
+async def put(state: State, rejections: Sequence[RejectedRequest]) -> None:
     """Keep refusals. That they cannot be kept makes no failure of them."""
     try:
         await state.keeping(state.ledger.quarantine.add_all, rejections)
@@ -71,7 +71,7 @@ async def _sent(request: Request) -> Any:
         async with aclosing(request.stream()) as chunks:
             async for chunk in chunks:
                 raw += chunk
-                if len(raw) > LONGEST:
+                if len(raw) > MAX_BODY_CHARS:
                     break
     except (RuntimeError, HTTPException, ClientDisconnect):
         return None  # it was taken in pieces, or broke off

@@ -8,10 +8,11 @@ from typing import TypeVar
 
 from fastapi import Request
 
-from belated.online.events import Happening
-from belated.online.host import OUTAGES, Host
-from belated.online.ledger import Ledger
-from belated.online.outcomes import Outcome
+from belated.ledger.events import NewEvent
+from belated.ledger.ledger import Ledger
+from belated.ledger.outcomes import Outcome
+from belated.ledger.store import OUTAGES
+from belated.online.host import Host
 from belated.service.auth import Keyring
 from belated.service.board import Board
 from belated.service.commit import BusyError, GroupCommit
@@ -85,7 +86,7 @@ class State:
         self.slow.close()
         self.keeping.close()
 
-    async def record(self, *events: Happening) -> list[Outcome]:
+    async def record(self, *events: NewEvent) -> list[Outcome]:
         """Record events together with those of others."""
         try:
             return await self.commit.submit(events)

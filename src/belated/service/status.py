@@ -6,22 +6,22 @@ from statistics import median
 from typing import Any, Final
 
 from belated.online.host import Failure
-from belated.online.serving import Choice
-from belated.online.standing import Standing
+from belated.online.serving import ServingState
+from belated.online.status import ProblemStatus
 
 AGES: Final = (60, 600, 3600, 6 * 3600, 86400, 3 * 86400, 7 * 86400, 14 * 86400, 30 * 86400)
 """Seconds up to which missing episodes are counted."""
 
 
 def status_of(
-    problem: str, choice: Choice, standing: Standing | Failure, *, now: int
+    problem: str, choice: ServingState, standing: ProblemStatus | Failure, *, now: int
 ) -> dict[str, Any]:
     """Everything there is to say."""
     said: dict[str, Any] = {"problem": problem, "serving": choice_of(choice)}
     names = "seq waiting begun observed missing mean_delay psi ages in_flight updates epochs alpha"
     if isinstance(standing, Failure):
         return said | dict.fromkeys(names.split()) | {"failure": standing.reason}
-    status = standing.status
+    status = standing.learner
     flying = status.in_flight
     return said | {
         "failure": None,
@@ -32,7 +32,7 @@ def status_of(
         "missing": status.missing,
         "mean_delay": number(status.mean_delay),
         "psi": number(status.psi),
-        "ages": ages_of(standing.opened, now=now),
+        "ages": ages_of(standing.opened_at, now=now),
         "in_flight": {
             "most": float(flying.max()),
             "mean": float(flying.mean()),
@@ -44,7 +44,7 @@ def status_of(
     }
 
 
-def choice_of(choice: Choice) -> dict[str, Any]:
+def choice_of(choice: ServingState) -> dict[str, Any]:
     """Which version is served, and why."""
     return {
         "version": choice.version,

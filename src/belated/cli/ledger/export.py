@@ -6,8 +6,8 @@ from pathlib import Path
 
 from belated.cli.ledger.existing_ledger import ExistingLedger
 from belated.cli.support.output_files import new_file
-from belated.online import schema
-from belated.online.events import Event
+from belated.ledger import schema
+from belated.ledger.events import Event
 from belated.progress import Progress
 from belated.service.export import COLUMNS, line, write_parquet
 

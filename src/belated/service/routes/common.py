@@ -7,10 +7,10 @@ from fastapi import Request
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from belated.ledger.problems import Problem
 from belated.online.host import Failure
-from belated.online.problems import Problem
-from belated.online.serving import Served
-from belated.online.standing import Standing
+from belated.online.serving import ServedPolicy
+from belated.online.status import ProblemStatus
 from belated.service.errors import RefusalError, unavailable
 from belated.service.models import example_of
 from belated.service.state import State, state_of
@@ -29,7 +29,7 @@ async def problem_of(request: Request, name: str) -> Problem:
     return known
 
 
-async def served(state: State, problem: Problem) -> Served:
+async def served(state: State, problem: Problem) -> ServedPolicy:
     """What is served, or an answer that it will be soon."""
     found = await state.board.served(problem.id)
     if found is None:
@@ -37,10 +37,10 @@ async def served(state: State, problem: Problem) -> Served:
     return found
 
 
-async def standing_of(state: State, problem: Problem) -> Standing | Failure:
+async def standing_of(state: State, problem: Problem) -> ProblemStatus | Failure:
     """Where a problem stands; while it is first folded this waits, but keeps no thread waiting."""
     for _ in range(LOOKS):
-        found = await state.slow(state.host.standing_soon, problem)
+        found = await state.slow(state.host.status_nowait, problem)
         if found is not None:
             return found
         await asyncio.sleep(PAUSE)

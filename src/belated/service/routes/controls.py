@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from belated.online.events import Action, Control
+from belated.ledger.events import Action, Control
 from belated.service import models
 from belated.service.answers import check
 from belated.service.errors import documented
@@ -63,4 +63,4 @@ async def _control(
     event = Control(known.id, action, version, by=request.state.caller)
     check((await state.record(event))[0])
     state.board.forget(known.id)
-    return choice_of((await served(state, known)).choice)
+    return choice_of((await served(state, known)).state)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from belated.online.content import ContentError, number_of
-from belated.online.events import Opened
-from belated.online.outcomes import Recorded
+from belated.ledger.events import Opened
+from belated.ledger.outcomes import Recorded
+from belated.ledger.recording.content import ContentError, parse_index
 from belated.service import models
 from belated.service.answers import check
 from belated.service.errors import RefusalError, documented, unavailable
@@ -79,7 +79,7 @@ async def decide(
     """What to do in a state at a step, for those who do not keep a policy."""
     state, known = state_of(request), await problem_of(request, problem)
     try:
-        index = number_of("state", given.state, known.spec.state_numbers)
+        index = parse_index("state", given.state, known.spec.state_numbers)
     except ContentError as error:
         raise RefusalError(422, str(error), field=error.field) from None
     if given.step >= known.spec.horizon:

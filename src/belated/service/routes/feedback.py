@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 
-from belated.online.events import Corrected, Feedback
+from belated.ledger.events import Corrected, Feedback
 from belated.service import models
 from belated.service.answers import answer
 from belated.service.bulk import Bulk

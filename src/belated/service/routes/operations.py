@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from belated.online.host import Failure
-from belated.online.standing import Standing
+from belated.online.status import ProblemStatus
 from belated.service import models
 from belated.service.guard import Guarded, scope
 from belated.service.state import State, state_of
@@ -36,7 +36,7 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     except Exception:
         store = False
     host = state.host
-    ready = store and host.ready and host.trouble is None
+    ready = store and host.ready and host.last_error is None
     response.status_code = 200 if ready else 503
     return {
         "ready": ready,
@@ -77,8 +77,8 @@ router.routes.append(
 
 
 def _page(state: State) -> bytes:
-    standings: list[tuple[str, Standing | None]] = []
+    standings: list[tuple[str, ProblemStatus | None]] = []
     for problem in state.ledger.problems():
-        standing = state.host.standing_soon(problem)
+        standing = state.host.status_nowait(problem)
         standings.append((problem.name, None if isinstance(standing, Failure) else standing))
     return state.metrics.page(state.host.plans, standings)

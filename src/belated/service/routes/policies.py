@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
-from belated.online.problems import Problem
+from belated.ledger.problems import Problem
 from belated.service import models
 from belated.service.errors import RefusalError, documented
 from belated.service.guard import Guarded, scope
@@ -98,7 +98,7 @@ async def list_versions(problem: models.ProblemName, request: Request) -> dict[s
 async def read_status(problem: models.ProblemName, request: Request) -> dict[str, Any]:
     """What is missing now and how old it is, beside psi, and what has been made of the rest."""
     state, known = state_of(request), await problem_of(request, problem)
-    choice = (await served(state, known)).choice
+    choice = (await served(state, known)).state
     standing = await standing_of(state, known)
     return status_of(known.name, choice, standing, now=state.ledger.store.now())
 

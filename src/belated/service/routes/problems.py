@@ -5,11 +5,10 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from belated.episode import Policy
-from belated.online.events import Defined, Published
-from belated.online.outcomes import Recorded
-from belated.online.parts import learner_of
-from belated.online.problems import Problem
-from belated.online.spec import Spec
+from belated.ledger.events import Defined, Published
+from belated.ledger.outcomes import Recorded
+from belated.ledger.problems import Problem, ProblemSpec
+from belated.online.learner_factory import build_learner
 from belated.service import models
 from belated.service.answers import check
 from belated.service.errors import RefusalError, documented
@@ -66,11 +65,11 @@ async def read_problem(problem: models.ProblemName, request: Request) -> dict[st
     return (await problem_of(request, problem)).spec.body
 
 
-def _made(body: dict[str, Any]) -> tuple[Spec, Policy]:
+def _made(body: dict[str, Any]) -> tuple[ProblemSpec, Policy]:
     """The spec, and the policy of no data; whatever a learner objects to is the caller's."""
     try:
-        spec = Spec.of(body)
-        return spec, learner_of(spec).policy
+        spec = ProblemSpec.of(body)
+        return spec, build_learner(spec).policy
     except (ValueError, TypeError) as error:
         raise RefusalError(422, str(error)) from None
     except Exception as error:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
-from belated.online.quarantine import Refusal
+from belated.ledger.quarantine import QuarantinedRequest
 from belated.service import models
 from belated.service.errors import documented
 from belated.service.guard import Guarded, scope
@@ -67,7 +67,7 @@ async def read_whole_quarantine(
     return streamed(state, state.ledger.quarantine.read(after=after, limit=limit))
 
 
-def streamed(state: State, refusals: Iterator[Refusal]) -> StreamingResponse:
+def streamed(state: State, refusals: Iterator[QuarantinedRequest]) -> StreamingResponse:
     """A line for each, some at a time."""
 
     @cache
@@ -82,12 +82,14 @@ def streamed(state: State, refusals: Iterator[Refusal]) -> StreamingResponse:
     return StreamingResponse(lines(), media_type=NDJSON)
 
 
-def piece(refusals: Iterator[Refusal], name: Callable[[int | None], str | None]) -> bytes:
+def piece(
+    refusals: Iterator[QuarantinedRequest], name: Callable[[int | None], str | None]
+) -> bytes:
     """The next lines; none at the end."""
     return "".join(line(one, name(one.problem)) for one in islice(refusals, PIECE)).encode()
 
 
-def line(refusal: Refusal, problem: str | None) -> str:
+def line(refusal: QuarantinedRequest, problem: str | None) -> str:
     """One refusal; its body is JSON already, or becomes a text."""
     said = {**vars(refusal), "problem": problem}
     body = said.pop("text") or "null"

@@ -5,8 +5,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from belated.online.events import Withdrawn
-from belated.online.outcomes import Outcome, Unknown
+from belated.ledger.events import Withdrawn
+from belated.ledger.outcomes import NotFound, Outcome
 from belated.service import models
 from belated.service.answers import answer, check
 from belated.service.errors import RefusalError, documented
@@ -63,7 +63,7 @@ async def withdraw_subject_everywhere(subject: models.Subject, request: Request)
 
 def _told(state: State, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """What became of a subject's data; of an unknown one, nothing is kept."""
-    done = [check(outcome) for outcome in outcomes if not isinstance(outcome, Unknown)]
+    done = [check(outcome) for outcome in outcomes if not isinstance(outcome, NotFound)]
     if not done:
         return {"result": "nothing kept", "seq": None}
     state.host.wake()
