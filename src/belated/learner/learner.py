@@ -149,10 +149,6 @@ class Learner:
         """Number of episodes whose feedback is outstanding, all or part of it."""
         return len(self._pending)
 
-    def pending(self, id: int) -> Pending | None:
-        """Return the record of episode `id` while it is in flight, or None."""
-        return self._open.get(id)
-
     @property
     def mean_delay(self) -> float:
         """Mean delay of the episodes started, in episodes; those in flight with their delay so far.
