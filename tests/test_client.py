@@ -1,5 +1,6 @@
 """The client, against a service that listens on a socket and is not always there."""
 
+import re
 import subprocess
 import sys
 import threading
@@ -16,14 +17,14 @@ import numpy as np
 import pytest
 import uvicorn
 
-from belated.client import Client, OpenEpisode, Plan, ServiceError
-from belated.client.client import BYTES, TOGETHER
-from belated.client.transport import LONGEST
+from belated.client import Client, NamedPolicy, OpenEpisode, ServiceError
+from belated.client.client import MAX_BULK_BYTES, MAX_BULK_LINES
+from belated.client.transport import MAX_RETRY_AFTER_S
 from belated.online import Ledger
 from belated.online.host import Host
 from belated.service import Settings, create_app
-from belated.service.auth import mint
-from belated.service.routes.episodes import drawn
+from belated.service.routes.episodes import step_uniform
+from belated.service.tokens import create_token
 from service.site import CLINIC, ID, PLAYED, wait_until
 
 ALL = PLAYED["states"], PLAYED["actions"], PLAYED["rewards"]
@@ -46,7 +47,7 @@ class Service:
         self.port = listener.getsockname()[1]
         self.ledger = Ledger.open(self.store)
         self.host = Host(self.ledger)
-        settings = Settings(open=True, patience=0.0, token_patience=0.0)
+        settings = Settings(open=True, served_version_ttl_s=0.0, token_ttl_s=0.0)
         app = create_app(self.ledger, self.host, settings, plan=False)
         config = uvicorn.Config(app, log_config=None, ws="none", access_log=False, http=self.http)
         self.server = uvicorn.Server(config)
@@ -117,7 +118,7 @@ def test_an_episode_is_opened_played_and_answered(client: Client, service: Servi
     known = service.ledger.episode(episode.id)
     assert known is not None
     assert (known.subject, known.version) == ("patient-17", episode.version)
-    assert episode.plan == client.policy("clinic")
+    assert episode.policy == client.policy("clinic")
     for step in range(3):
         acted = episode.act(step, "ill")
         assert acted == client.decide("clinic", "ill", step=step, episode=episode)
@@ -230,9 +231,9 @@ def test_each_line_of_a_bulk_has_an_answer(client: Client) -> None:
     episodes = [client.open_episode("clinic") for _ in range(4)]
     lines: list[dict[str, Any]] = [{"episode": one, **PLAYED} for one in episodes]
     lines[1:1] = [{"episode": ID, **PLAYED}, {"episode": episodes[0].id, **PLAYED}]
-    lines.insert(5, {"episode": ID, "states": ["x" * 2 * BYTES]})
+    lines.insert(5, {"episode": ID, "states": ["x" * 2 * MAX_BULK_BYTES]})
     lines[4] = {"episode": episodes[2], **PLAYED, "states": ["ill", "wel", "well", "well"]}
-    lines += lines[:1] * TOGETHER
+    lines += lines[:1] * MAX_BULK_LINES
     told = client.bulk("clinic", iter(lines))
     assert [one.line for one in told] == list(range(1, len(lines) + 1))
     assert [one.status for one in told[:8]] == [201, 404, 200, 201, 422, 413, 201, 200]
@@ -266,7 +267,7 @@ def test_errors_say_what_the_service_says(client: Client, service: Service) -> N
 
 
 def test_a_token_is_shown_and_a_wrong_one_is_refused(client: Client, service: Service) -> None:
-    made = mint()
+    made = create_token()
     service.ledger.tokens.add(made.id, made.hash, scopes=("read",), problem=None)
     assert Client(service.url, made.text + "\n", sleep=never).problems()
     for token, status in ((None, 401), (made.text + "x", 401), (made.text, 403)):
@@ -354,7 +355,7 @@ def test_what_the_service_asks_to_wait_is_waited() -> None:
         with pytest.raises(ServiceError, match="503") as refused:
             Client(url, retries=2, sleep=waited.append).problems()
         assert refused.value.status == 503
-        left[:] = [(503, str(int(LONGEST) + 1))]
+        left[:] = [(503, str(int(MAX_RETRY_AFTER_S) + 1))]
         with pytest.raises(ServiceError, match="503"):
             Client(url, sleep=never).problems()
 
@@ -393,7 +394,9 @@ def test_a_token_goes_to_no_other_address() -> None:
 
 
 def test_an_address_that_is_none_of_the_service_is_said() -> None:
-    with pytest.raises(ValueError, match=r"url is 'file:///etc/passwd'"):
+    with pytest.raises(
+        ValueError, match=r"url must begin with http:// or https://, got 'file:///etc/passwd'"
+    ):
         Client("file:///etc/passwd")
     with (
         stand_in(lambda handler, body: say(handler, 200, b"<p>Hello")) as url,
@@ -405,7 +408,7 @@ def test_an_address_that_is_none_of_the_service_is_said() -> None:
     assert refused.value.status is None
 
 
-PLAN = Plan(
+POLICY = NamedPolicy(
     "clinic",
     3,
     2,
@@ -430,29 +433,29 @@ PLAN = Plan(
     ],
 )
 def test_a_plan_draws_where_it_explores(step: int, state: Any, u: float, action: str) -> None:
-    assert PLAN.act(step, state, u) == action
+    assert POLICY.act(step, state, u) == action
 
 
 def test_an_episode_draws_as_the_service_would() -> None:
     for number in range(50):
-        episode = OpenEpisode(f"{ID}-{number}", 3, PLAN)
-        assert episode.act(1, "ill") == PLAN.act(1, "ill", drawn(episode.id, 1))
-    assert {PLAN.act(1, "ill") for _ in range(200)} == {"wait", "ask"}
+        episode = OpenEpisode(f"{ID}-{number}", 3, POLICY)
+        assert episode.act(1, "ill") == POLICY.act(1, "ill", step_uniform(episode.id, 1))
+    assert {POLICY.act(1, "ill") for _ in range(200)} == {"wait", "ask"}
 
 
 @pytest.mark.parametrize(
     ("step", "state", "u", "words"),
     [
-        (2, "ill", 0.5, "step is 2; allowed are 0 .. 1."),
-        (-1, "ill", 0.5, "step is -1"),
-        (0, "wel", 0.5, "state is 'wel'; allowed are ill, well, or 0 .. 1."),
-        (0, 2, 0.5, "state is 2"),
-        (0, "ill", 1.0, "u is 1.0"),
+        (2, "ill", 0.5, "step must be in 0 .. 1, got 2."),
+        (-1, "ill", 0.5, "got -1"),
+        (0, "wel", 0.5, "state must be ill, well, or 0 .. 1; got 'wel'."),
+        (0, 2, 0.5, "got 2"),
+        (0, "ill", 1.0, "u must be in [0, 1), got 1.0"),
     ],
 )
 def test_a_plan_says_what_it_does_not_know(step: int, state: Any, u: float, words: str) -> None:
-    with pytest.raises(ValueError, match=words.replace(".", r"\.")):
-        PLAN.act(step, state, u)
+    with pytest.raises(ValueError, match=re.escape(words)):
+        POLICY.act(step, state, u)
 
 
 def test_a_device_needs_nothing_but_the_standard_library() -> None:

@@ -17,8 +17,8 @@ from belated.cli.serve import listening
 from belated.online import Ledger
 from belated.online.host import Failure, Host
 from belated.service import Settings, create_app
-from belated.service.auth import mint
-from belated.service.models import CLINIC
+from belated.service.models.problems import CLINIC
+from belated.service.tokens import create_token
 from browser.chromium import CHROMIUM, Tab, chromium
 from service.site import wait_until
 
@@ -42,7 +42,7 @@ EXPLORING = {
 @contextmanager
 def serving(ledger: Ledger, port: int = 0) -> Iterator[str]:
     """A service around a ledger, at the address that comes back."""
-    settings = Settings(open=True, token_patience=0.0)
+    settings = Settings(open=True, token_ttl_s=0.0)
     app = create_app(ledger, Host(ledger, interval=0.05), settings)
     config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
@@ -111,7 +111,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dic
             ("admin", ["admin"], None),
             ("clinic", ["admin"], clinic.id),
         ):
-            made = mint()
+            made = create_token()
             ledger.tokens.add(made.id, made.hash, scopes=scopes, problem=problem)
             tokens[name] = made.text
         yield address, tokens

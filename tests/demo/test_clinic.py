@@ -6,7 +6,7 @@ import belated as bl
 from belated.demo.clinic import ACTIONS, PROBLEM, STATES, VISITS, best_value, treat, world
 from belated.online import Spec
 from belated.online.parts import base_of, learner_of, updater_of
-from demo.plans import plan_of
+from demo.policies import constant_policy
 
 
 def test_the_service_is_told_what_is_true_of_the_clinic() -> None:
@@ -34,15 +34,15 @@ def test_it_is_learnt_in_about_a_minute_of_ten_patients_a_second() -> None:
 
 def test_a_patient_is_treated_by_the_plan_and_fares_accordingly() -> None:
     for action in ACTIONS:
-        outcome = treat(plan_of(action), patient=3, seed=7)
+        outcome = treat(constant_policy(action), patient=3, seed=7)
         assert outcome.actions == (action,) * VISITS
-        assert outcome == treat(plan_of(action), patient=3, seed=7)
+        assert outcome == treat(constant_policy(action), patient=3, seed=7)
         fared = [world().rewards[0, STATES.index(s), ACTIONS.index(action)] for s in outcome.states]
         assert np.isclose(outcome.total, sum(fared[:VISITS]))
 
 
 def test_patients_differ_and_so_do_seeds() -> None:
-    plan = plan_of("medicate")
+    plan = constant_policy("medicate")
     one, other = ([treat(plan, patient=k, seed=seed) for k in range(20)] for seed in (1, 2))
     assert len(set(one)) > 10
     assert one != other

@@ -12,8 +12,9 @@ from fastapi import FastAPI
 from belated.online import Ledger
 from belated.online.host import Host
 from belated.service import Settings, create_app
-from belated.service.auth import mint
-from belated.service.models import CLINIC, ID
+from belated.service.models.common import EXAMPLE_ID as ID
+from belated.service.models.problems import CLINIC
+from belated.service.tokens import create_token
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ class Site:
     """A service on a ledger; its event loop runs in a thread, so that tests need not wait."""
 
     def __init__(self, ledger: Ledger, *, plan: bool = False, **settings: Any) -> None:
-        given = {"open": True, "patience": 0.0, "token_patience": 0.0} | settings
+        given = {"open": True, "served_version_ttl_s": 0.0, "token_ttl_s": 0.0} | settings
         self.ledger = ledger
         self.host = Host(ledger, interval=0.05)
         self.app: FastAPI = create_app(ledger, self.host, Settings(**given), plan=plan)
@@ -119,7 +120,7 @@ class Site:
 
     def token(self, *scopes: str, problem: str | None = None) -> str:
         """A token."""
-        made = mint()
+        made = create_token()
         found = None if problem is None else self.ledger.problem(problem)
         id = None if found is None else found.id
         self.ledger.tokens.add(made.id, made.hash, scopes=scopes, problem=id)

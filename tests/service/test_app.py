@@ -52,7 +52,7 @@ def test_a_service_that_stopped_takes_in_nothing(ledger: Ledger) -> None:
     with Site(ledger) as site:
         site.define()
         id = site.open()
-        site.app.state.belated.commit.stop()
+        site.app.state.belated.group_commit.stop()
         answer = site.post(f"/v1/episodes/{id}/feedback", PLAYED)
         assert answer.status_code == 503
         assert "stopping" in answer.json()["message"]
@@ -67,7 +67,7 @@ def test_a_store_that_cannot_be_reached_is_said(
     def lost(*given: Any, **options: Any) -> Any:
         raise sa.exc.OperationalError("SELECT secret", {}, Exception())
 
-    monkeypatch.setattr(site.app.state.belated.commit, "_append", lost)
+    monkeypatch.setattr(site.app.state.belated.group_commit, "_append", lost)
     monkeypatch.setattr(Ledger, "problems", lost)
     monkeypatch.setattr(Ledger, "last", property(lost))
     for answer in (
@@ -102,7 +102,7 @@ def test_what_is_no_address_is_said(site: Site) -> None:
     answer = site.ask("PUT", "/v1/problems", json=CLINIC)
     assert answer.status_code == 405
     assert "allow" in answer.headers
-    assert answer.json()["message"] == "PUT is not for this address."
+    assert answer.json()["message"] == "Method PUT not allowed."
 
 
 def test_an_address_with_a_slash_too_many_leads_nowhere(site: Site) -> None:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from belated.cli.serve import hidden, serve
 from belated.cli.token import token
 from belated.online import Ledger
-from belated.service.auth import find
+from belated.service.tokens import find_token
 from histories import make_spec
 from service.site import CLINIC, wait_until
 
@@ -44,7 +44,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(store: str, tmp_path: P
     text = created(store, "--scope", "decide, feedback")
     with Ledger.open(store) as ledger:
         [kept] = ledger.tokens.all()
-        assert find({kept.id: kept}, text) == kept
+        assert find_token({kept.id: kept}, text) == kept
     assert kept.scopes == ("decide", "feedback")
     secret = text.split("_", 2)[2]
     listed = belated("token", "list", "--store", store).stdout
@@ -67,8 +67,8 @@ def test_a_token_can_be_for_one_problem_and_be_revoked(store: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--scope", "reed"], "scope is 'reed'"),
-        (["--scope", ","], "scope is empty"),
+        (["--scope", "reed"], "scope must be one of"),
+        (["--scope", ","], "scope must be one of"),
         (["--scope", "read", "--problem", "nowhere"], "There is no problem"),
     ],
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from belated.service.routes.episodes import drawn
+from belated.service.routes.episodes import step_uniform
 from service.site import PLAYED, Site
 
 MIXED = {"base": {"name": "epsilon-greedy", "options": {"epsilon": 1.0}}}
@@ -89,7 +89,7 @@ def test_the_same_question_about_an_episode_gets_the_same_answer(site: Site) -> 
 
 
 def test_what_is_drawn_lies_in_the_unit_interval() -> None:
-    values = [drawn("episode", step) for step in range(2000)]
+    values = [step_uniform("episode", step) for step in range(2000)]
     assert 0 <= min(values) < 0.01 < 0.99 < max(values) < 1
 
 

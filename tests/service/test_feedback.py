@@ -176,7 +176,7 @@ def test_many_requests_at_once_share_a_write(site: Site, monkeypatch: pytest.Mon
         sizes.append(len(events))
         return append(events)
 
-    monkeypatch.setattr(site.app.state.belated.commit, "_append", counted)
+    monkeypatch.setattr(site.app.state.belated.group_commit, "_append", counted)
     # each of them twice, as a client does that did not hear
     answers = site.ask_together(
         [site.asking("POST", f"/v1/episodes/{id}/feedback", json=PLAYED) for id in ids * 2]

@@ -9,8 +9,8 @@ import pytest
 from belated.online import Ledger
 from belated.online.history import SECOND
 from belated.online.history import History as Counted
-from belated.service.history import versions_of
-from belated.service.models import History
+from belated.service.models.history import History
+from belated.service.status import versions_json
 from service.site import PLAYED, Site
 
 URL = "/v1/problems/clinic/history"
@@ -135,7 +135,7 @@ def test_the_last_bin_of_versions_ends_with_the_newest() -> None:
     for version in range(1, 258):
         counted.open(START, version)
     past = counted.past()
-    said = versions_of(past.versions, past.newest)
+    said = versions_json(past.versions, past.newest)
     assert said["width"] == 2
     ends = [(one["first"], one["last"]) for one in said["bins"]]
     assert ends[-2:] == [(255, 256), (257, 257)]

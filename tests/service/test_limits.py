@@ -13,7 +13,7 @@ JSON = {"content-type": "application/json"}
 
 @pytest.mark.parametrize("told", [True, False])
 def test_a_body_that_is_too_large_is_refused(ledger: Ledger, told: bool) -> None:
-    with Site(ledger, body=2000) as site:
+    with Site(ledger, max_body_bytes=2000) as site:
         site.define()
         id = site.open()
 
@@ -25,7 +25,7 @@ def test_a_body_that_is_too_large_is_refused(ledger: Ledger, told: bool) -> None
         for path in (f"/v1/episodes/{id}/feedback", "/v1/problems/clinic/decide", "/v1/problems"):
             answer = site.post(path, content=body if told else pieces(), headers=JSON)
             assert answer.status_code == 413, answer.text
-            assert answer.json()["message"] == "The body has more than 2000 bytes."
+            assert answer.json()["message"] == "Body too large: at most 2000 bytes are allowed."
 
 
 def test_a_length_that_is_no_number_is_refused(site: Site) -> None:
@@ -37,7 +37,7 @@ def test_a_length_that_is_no_number_is_refused(site: Site) -> None:
 def test_what_is_too_much_at_once_is_told_to_come_again(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Site(ledger, queue=2) as site:
+    with Site(ledger, max_queued_events=2) as site:
         site.define()
         ids = [site.open() for _ in range(6)]
         entered, go, append = threading.Event(), threading.Event(), ledger.append
@@ -47,12 +47,12 @@ def test_what_is_too_much_at_once_is_told_to_come_again(
             assert go.wait(30)
             return append(events)
 
-        monkeypatch.setattr(site.app.state.belated.commit, "_append", held)
+        monkeypatch.setattr(site.app.state.belated.group_commit, "_append", held)
         paths = [f"/v1/episodes/{id}/feedback" for id in ids]
         first = site.start(site.asking("POST", paths[0], json=PLAYED))
         assert entered.wait(30)
         waiting = [site.start(site.asking("POST", path, json=PLAYED)) for path in paths[1:3]]
-        wait_until(lambda: site.app.state.belated.commit.waiting == 2)
+        wait_until(lambda: site.app.state.belated.group_commit.queued_events == 2)
         refused = site.post(paths[3], PLAYED)
         assert refused.status_code == 503
         assert refused.headers["retry-after"] == "1"

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from belated.online import Ledger
-from belated.service.guard import Guarded
+from belated.service.auth import AuthorizedRoute
 from belated.service.routes import routes
 from service.site import Site
 
@@ -88,9 +88,9 @@ def test_only_the_page_for_people_is_not_described() -> None:
 def test_the_scope_of_every_route_is_described(site: Site) -> None:
     said = {name: op["security"] for name, op in operations(site) if "security" in op}
     for route in routes():
-        if isinstance(route, Guarded):
+        if isinstance(route, AuthorizedRoute):
             [method] = route.methods
-            assert said[f"{method} {route.path_format}"] == [{"token": [route.needs.scope]}]
+            assert said[f"{method} {route.path_format}"] == [{"token": [route.requirements.scope]}]
 
 
 @pytest.mark.parametrize(

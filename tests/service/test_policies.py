@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from belated.episode import Policy
 from belated.online import schema
-from belated.service.plans import diff, plan_of
+from belated.service.policies import policy_changes, policy_json
 from histories import make_spec
 from service.site import PLAYED, Site
 
@@ -68,10 +68,10 @@ def test_a_policy_that_explores_tells_between_which_actions() -> None:
     plain = Policy(np.zeros((3, 4), np.int32), explore.copy(), 0.25)
     explore[1, 2] = True
     mixed = Policy(np.zeros((3, 4), np.int32), explore, 0.0)
-    said = plan_of(spec, 7, mixed)
+    said = policy_json(spec, 7, mixed)
     assert said["explore"] == [{}, {"state 2": ["action 0", "action 1"]}, {}]
-    assert plan_of(spec, 7, plain)["epsilon"] == 0.25
-    [change] = diff(spec, plain, mixed)
+    assert policy_json(spec, 7, plain)["epsilon"] == 0.25
+    [change] = policy_changes(spec, plain, mixed)
     assert change == {
         "step": 1,
         "state": "state 2",
@@ -188,13 +188,13 @@ def test_while_a_problem_is_first_folded_only_who_asks_for_it_waits(
     site.define("other")
     problem = site.ledger.problem("clinic")
     assert problem is not None
-    monkeypatch.setattr("belated.service.routes.common.LOOKS", 1000)
+    monkeypatch.setattr("belated.service.routes.common.FOLD_CHECKS", 1000)
     with site.host._follower(problem).busy:
         waiting = [site.start(site.asking("GET", f"{BASE}/status")) for _ in range(12)]
         assert site.get("/v1/problems/other/status").status_code == 200
         assert "belated_" in site.get("/metrics").text
         with monkeypatch.context() as patched:
-            patched.setattr("belated.service.routes.common.LOOKS", 1)
+            patched.setattr("belated.service.routes.common.FOLD_CHECKS", 1)
             told = site.get(f"{BASE}/history")
         assert (told.status_code, told.json()["message"]) == (
             503,

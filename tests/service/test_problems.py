@@ -41,7 +41,7 @@ def test_a_problem_may_have_known_rewards(site: Site) -> None:
     ("change", "field", "message"),
     [
         ({"horizon": 0}, "horizon", "greater than or equal to 1"),
-        ({"horizon": 10**9}, "horizon", "must be at most 2000000"),
+        ({"horizon": 10**9}, "horizon", "must be at most 2000000, got"),
         ({"states": []}, "states", "at least 1"),
         ({"name": "a/b"}, "name", "pattern"),
         ({"rewards": [[2, 0], [0, 0]]}, None, ""),
@@ -94,7 +94,7 @@ def test_a_body_that_is_no_json_is_refused(site: Site) -> None:
 def test_a_problem_that_is_not_there_is_unknown(site: Site) -> None:
     answer = site.get("/v1/problems/nowhere")
     assert answer.status_code == 404
-    assert answer.json()["message"] == "There is no problem 'nowhere'."
+    assert answer.json()["message"] == "Problem 'nowhere' not found."
 
 
 def test_a_problem_that_another_process_defined_is_known(site: Site, ledger: Ledger) -> None:

@@ -149,7 +149,7 @@ def test_of_what_is_too_large_its_size_is_kept(ledger: Ledger, told: bool) -> No
         for _ in range(30):
             yield b"x" * 100
 
-    with Site(ledger, body=2000, bulk=2000) as site:
+    with Site(ledger, max_body_bytes=2000, max_bulk_bytes=2000) as site:
         site.define()
         for path, headers in (
             (f"/v1/episodes/{site.open()}/feedback", JSON),
@@ -161,20 +161,20 @@ def test_of_what_is_too_large_its_size_is_kept(ledger: Ledger, told: bool) -> No
             refused(site, path, status=413, content=content, headers=headers)
             kept = list(ledger.quarantine)[-1]
             assert body(kept) == ({"declared": 3000} if told else {"read": 2100})
-            assert kept.reason == "The body has more than 2000 bytes."
+            assert kept.reason == "Body too large: at most 2000 bytes are allowed."
         assert sum(kept.times for kept in ledger.quarantine) == 4
 
 
 def test_a_bulk_that_breaks_off_is_kept(ledger: Ledger) -> None:
-    with Site(ledger, lines=2, body=1000) as site:
+    with Site(ledger, max_bulk_lines=2, max_body_bytes=1000) as site:
         site.define()
         good = json.dumps({"episode": site.open(), **PLAYED}).encode()
         for content in (b"\n".join([good] * 3), good + b"\n" + b"x" * 1001, b"x" * 1001):
             site.post("/v1/problems/clinic/feedback", content=content, headers=NDJSON)
         assert [(kept.reason, kept.text) for kept in ledger.quarantine] == [
-            ("There are more than 2 lines.", None),
-            ("Line 2 has more than 1000 bytes.", None),
-            ("Line 1 has more than 1000 bytes.", None),
+            ("Too many lines: at most 2 are allowed.", None),
+            ("Line 2 too large: at most 1000 bytes are allowed.", None),
+            ("Line 1 too large: at most 1000 bytes are allowed.", None),
         ]
 
 
@@ -268,7 +268,7 @@ def test_a_refusal_that_cannot_be_kept_is_still_a_refusal(
     refused(site, "/v1/problems", CLINIC | {"horizon": 4}, 409)
     answer = site.post("/v1/problems/clinic/feedback", content=b"{", headers=NDJSON)
     assert json.loads(answer.text)["status"] == 422
-    assert caplog.text.count("A refusal cannot be kept: OSError.") == 2
+    assert caplog.text.count("Writing to the quarantine failed: OSError.") == 2
     assert "secrets" not in caplog.text
 
 

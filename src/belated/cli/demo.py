@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import socket
 
     from belated.client import Client
-    from belated.demo.lateness import Lateness
+    from belated.demo.schedule import FeedbackSchedule
     from belated.online.ledger import Ledger
 
 INTERVAL: Final = 0.5
@@ -67,24 +67,24 @@ def demo(
     HTTP, as a device would: out of order, one in five in pieces, one in ten twice, and three in a
     hundred never. Watch it learn in the browser, and send requests of your own meanwhile.
     """
-    from belated.demo.lateness import Lateness
+    from belated.demo.schedule import FeedbackSchedule
 
     typer.echo("Starting; the first time it compiles for some seconds ...")
     with sentence():
-        lateness = Lateness(mean=mean_delay, never=never, seed=seed)
+        schedule = FeedbackSchedule(mean_delay=mean_delay, never=never, seed=seed)
     with storing(store) as url, open_ledger(url) as ledger:
         check_open(ledger, url)
         with somewhere(port) as listener, stopping() as stop:
             address = address_of(HOST, listener.getsockname()[1])
             with serving(ledger, listener):
-                play(address, lateness, rate=rate, episodes=episodes, stop=stop)
+                play(address, schedule, rate=rate, episodes=episodes, stop=stop)
     if store is not None:
         typer.echo(f"All of it is kept in {hidden(store)}.")
 
 
 def play(
     address: str,
-    lateness: "Lateness",
+    schedule: "FeedbackSchedule",
     *,
     rate: float,
     episodes: int | None,
@@ -93,30 +93,30 @@ def play(
     """Play the clinic at a service, and say how it goes and how it went."""
     from belated.client import Client, ServiceError
     from belated.demo.clinic import PROBLEM
-    from belated.demo.live import Live
-    from belated.demo.reception import NAME, Reception
-    from belated.demo.tally import HEADER
+    from belated.demo.simulation import NAME, ClinicSimulation
+    from belated.demo.statistics import HEADER
+    from belated.demo.status_line import StatusLine
 
     client = Client(address)
     try:
         client.define(PROBLEM)
         before = client.status(NAME)
-        reception = Reception(client, lateness, first=(before["begun"] or 0) + 1)
-        tally = reception.tally
-        tell(address, lateness, rate=rate, best=tally.best)
-        live = Live(HEADER, lambda seconds: tally.line(seconds, client.status(NAME)))
-        reception.run(rate=rate, episodes=episodes, stop=stop, look=live.look)
-        live.close()
+        clinic = ClinicSimulation(client, schedule, first=(before["begun"] or 0) + 1)
+        statistics = clinic.statistics
+        tell(address, schedule, rate=rate, best=statistics.best)
+        line = StatusLine(HEADER, lambda seconds: statistics.line(seconds, client.status(NAME)))
+        clinic.run(rate=rate, episodes=episodes, stop=stop, after_each=line.update)
+        line.close()
         status = settled(client)
     except ServiceError as error:
         typer.echo(f"The demo cannot go on: {error}", err=True)
         raise typer.Exit(1) from None
-    typer.echo(tally.summary((status["missing"] or 0) - (before["missing"] or 0)))
+    typer.echo(statistics.summary((status["missing"] or 0) - (before["missing"] or 0)))
 
 
 def settled(client: "Client") -> dict[str, Any]:
     """Where the clinic stands once all that was sent is taken in and its policy published."""
-    from belated.demo.reception import NAME
+    from belated.demo.simulation import NAME
 
     deadline = time.monotonic() + PATIENCE
     while (status := client.status(NAME))["waiting"] and time.monotonic() < deadline:
@@ -124,12 +124,12 @@ def settled(client: "Client") -> dict[str, Any]:
     return status
 
 
-def tell(address: str, lateness: "Lateness", *, rate: float, best: float) -> None:
+def tell(address: str, schedule: "FeedbackSchedule", *, rate: float, best: float) -> None:
     """Say what happens, where to look, and what to try."""
     clinic = f"{address}/v1/problems/clinic"
     typer.echo(
-        f"A simulated clinic: {rate:g} patients a second, outcomes {lateness.mean:g} patients late "
-        f"on average, {lateness.never:.0%} never.\n"
+        f"A simulated clinic: {rate:g} patients a second, outcomes {schedule.mean_delay:g} "
+        f"patients late on average, {schedule.never:.0%} never.\n"
         f"Dashboard: {address}/#clinic ; stop it with Ctrl-C.\n"
         "\n"
         "What to look at there:\n"

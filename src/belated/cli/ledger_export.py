@@ -9,7 +9,7 @@ from belated.cli.fresh import fresh
 from belated.cli.watched import Watched
 from belated.online import schema
 from belated.online.events import Event
-from belated.service.export import COLUMNS, line, write_parquet
+from belated.service.export import COLUMNS, event_line, write_parquet
 
 
 def export(ledger: Watched, path: Path, *, problem: int | None, parquet: bool) -> int:
@@ -31,7 +31,7 @@ def write_lines(path: Path, events: Iterable[Event], names: Mapping[int, str]) -
     with open(path, "wb", opener=private) as out:
         for event in events:
             # a name holds nothing that JSON would escape
-            text = f'{{"problem": "{names[event.problem]}", {line(event)[1:]}'.encode()
+            text = f'{{"problem": "{names[event.problem]}", {event_line(event)[1:]}'.encode()
             longest = max(longest, len(text))
             out.write(text)
     return longest

@@ -35,7 +35,7 @@ def create(
     store: Store = DEFAULT,
 ) -> None:
     """Make a token. It is shown once; what is kept cannot be turned back into it."""
-    from belated.service.auth import check_scopes, mint
+    from belated.service.tokens import check_scopes, create_token
 
     with sentence("--scope"):
         scopes = check_scopes(scope)
@@ -44,7 +44,7 @@ def create(
             found = None if problem is None else ledger.problem(problem)
             if problem is not None and found is None:
                 raise ValueError(f"There is no problem {problem!r}.")
-        made = mint()
+        made = create_token()
         ledger.tokens.add(
             made.id, made.hash, scopes=scopes, problem=None if found is None else found.id
         )

@@ -9,10 +9,10 @@ from fastapi.routing import APIRoute
 from starlette.routing import Route
 
 from belated.online import Ledger
-from belated.service.auth import SCOPES
-from belated.service.directory import Directory
-from belated.service.guard import Guarded, scope
+from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.ledger_cache import LedgerCache
 from belated.service.routes import routes
+from belated.service.tokens import SCOPES
 from service.site import CLINIC, PLAYED, Site
 
 PUBLIC = {"/", "/healthz", "/readyz", "/openapi.json"}
@@ -33,7 +33,7 @@ def test_the_application_has_these_routes_and_no_others(site: Site) -> None:
     paths = {route.path for route in site.app.routes if isinstance(route, Route)}
     assert paths == {route.path for _, route in TABLE} | {"/openapi.json"}
     for route in site.app.routes:
-        assert isinstance(route, Guarded) == (route.path not in PUBLIC)  # type: ignore[attr-defined]
+        assert isinstance(route, AuthorizedRoute) == (route.path not in PUBLIC)  # type: ignore[attr-defined]
 
 
 def test_public_routes_answer_without_a_token(site: Site) -> None:
@@ -51,7 +51,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Two problems, with an episode of the first, and a token for each scope and problem."""
     with (
         Ledger.open(f"sqlite:///{tmp_path_factory.mktemp('town') / 'ledger.db'}") as ledger,
-        Site(ledger, token_patience=0.0) as site,
+        Site(ledger, token_ttl_s=0.0) as site,
     ):
         site.define()
         site.define("shop")
@@ -63,7 +63,9 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
-def test_every_route_refuses_who_has_no_good_token(town: Any, method: str, route: Guarded) -> None:
+def test_every_route_refuses_who_has_no_good_token(
+    town: Any, method: str, route: AuthorizedRoute
+) -> None:
     site, episode, tokens, *_ = town
     path = address(route, episode=episode)
     for token in (None, "", "x", "belated__", tokens["admin"] + "x", tokens["admin"].upper()):
@@ -75,17 +77,19 @@ def test_every_route_refuses_who_has_no_good_token(town: Any, method: str, route
 
 
 @pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
-def test_every_route_refuses_every_other_scope(town: Any, method: str, route: Guarded) -> None:
+def test_every_route_refuses_every_other_scope(
+    town: Any, method: str, route: AuthorizedRoute
+) -> None:
     site, episode, tokens, *_ = town
     path = address(route, episode=episode)
     for name, token in tokens.items():
-        if name not in (route.needs.scope, "admin"):
+        if name not in (route.requirements.scope, "admin"):
             assert site.ask(method, path, token, content=b"{").status_code == 403, name
 
 
 @pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
-def test_every_route_refuses_a_token_of_another_problem(
-    town: Any, method: str, route: Guarded
+def test_every_route_rejects_a_token_of_another_problem(
+    town: Any, method: str, route: AuthorizedRoute
 ) -> None:
     site, episode, _, other, _ = town
     path = address(route, episode=episode)
@@ -96,7 +100,7 @@ def test_every_route_refuses_a_token_of_another_problem(
 
 @pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
 def test_every_route_of_a_problem_admits_its_own_token(
-    town: Any, method: str, route: Guarded
+    town: Any, method: str, route: AuthorizedRoute
 ) -> None:
     site, _, tokens, _, own = town
     path = address(route)  # an episode that is not there, so that nothing changes
@@ -125,10 +129,10 @@ def test_a_token_of_a_problem_gets_nowhere_with_an_episode_that_is_opened_meanwh
 ) -> None:
     site, _, tokens, other, _ = town
     id = "m" * 22
-    place = Directory.place
+    look_up = LedgerCache.episode
 
-    async def slow(self: Directory, episode: str) -> Any:
-        found = await place(self, episode)
+    async def slow(self: LedgerCache, episode: str) -> Any:
+        found = await look_up(self, episode)
         opened = await site.asking(
             "POST", "/v1/problems/clinic/episodes", tokens["decide"], json={"id": id}
         )
@@ -136,7 +140,7 @@ def test_a_token_of_a_problem_gets_nowhere_with_an_episode_that_is_opened_meanwh
         return found
 
     site.host.step()
-    monkeypatch.setattr(Directory, "place", slow)
+    monkeypatch.setattr(LedgerCache, "episode", slow)
     answer = site.ask("POST", f"/v1/episodes/{id}/feedback", other, json=PLAYED)
     assert answer.status_code == 404
     assert id not in {event.episode for event in site.ledger.events(kinds=["feedback"])}
@@ -153,12 +157,12 @@ def test_a_route_that_declares_no_scope_cannot_be_made() -> None:
     async def forgotten() -> None: ...
 
     with pytest.raises(TypeError, match="/v1/new declares no scope"):
-        Guarded("/v1/new", forgotten)
+        AuthorizedRoute("/v1/new", forgotten)
 
 
 def test_a_scope_that_is_none_cannot_be_declared() -> None:
-    with pytest.raises(ValueError, match="scope is 'reed'; allowed are read, "):
-        scope("reed")
+    with pytest.raises(ValueError, match=r"scope must be one of read, .*; got 'reed'"):
+        require_scope("reed")
 
 
 def test_a_revoked_token_is_good_for_nothing(site: Site) -> None:

@@ -1,25 +1,29 @@
-"""What is sent of whom, and when."""
+"""The schedule of feedback."""
 
 import math
 
 import pytest
 
 from belated.demo.clinic import VISITS
-from belated.demo.lateness import IN_PIECES, TWICE, Lateness
+from belated.demo.schedule import REPEAT_PROBABILITY, SPLIT_PROBABILITY, FeedbackSchedule
 
 PATIENTS = range(1, 3001)
 
 
 @pytest.fixture(scope="module")
 def plan() -> list[list[tuple[int, range, bool]]]:
-    late = Lateness(mean=60, never=0.03, seed=7)
-    return [[(s.delay, s.visits, s.again) for s in late.sendings(k)] for k in PATIENTS]
+    schedule = FeedbackSchedule(mean_delay=60, never=0.03, seed=7)
+    return [[(s.delay, s.visits, s.repeated) for s in schedule.deliveries(k)] for k in PATIENTS]
 
 
 def test_the_same_seed_sends_the_same_and_another_does_not() -> None:
-    one, same, other = (Lateness(mean=60, never=0.03, seed=seed) for seed in (7, 7, 8))
-    assert [one.sendings(k) for k in range(1, 100)] == [same.sendings(k) for k in range(1, 100)]
-    assert [one.sendings(k) for k in range(1, 100)] != [other.sendings(k) for k in range(1, 100)]
+    one, same, other = (
+        FeedbackSchedule(mean_delay=60, never=0.03, seed=seed) for seed in (7, 7, 8)
+    )
+    assert [one.deliveries(k) for k in range(1, 100)] == [same.deliveries(k) for k in range(1, 100)]
+    assert [one.deliveries(k) for k in range(1, 100)] != [
+        other.deliveries(k) for k in range(1, 100)
+    ]
 
 
 def test_every_visit_is_told_of_once_or_the_patient_never(
@@ -47,25 +51,27 @@ def test_as_many_as_were_asked_for_are_late_twice_in_pieces_or_never(
         return abs(count - share * of) < 4 * math.sqrt(share * (1 - share) * of)
 
     assert near(len(plan) - len(back), 0.03, len(plan))
-    assert near(sum(any(again for *_, again in one) for one in back), TWICE, len(back))
-    assert near(sum(len(one[0][1]) < VISITS for one in back), IN_PIECES, len(back))
+    assert near(sum(any(again for *_, again in one) for one in back), REPEAT_PROBABILITY, len(back))
+    assert near(sum(len(one[0][1]) < VISITS for one in back), SPLIT_PROBABILITY, len(back))
     mean = sum(one[0][0] for one in back) / len(back)
     assert abs(mean - 60) < 4 * 60 / math.sqrt(len(back))
 
 
 def test_none_comes_where_all_are_lost_and_all_come_where_none_is() -> None:
-    assert not any(Lateness(mean=5, never=1, seed=1).sendings(k) for k in range(1, 50))
-    assert all(Lateness(mean=5, never=0, seed=1).sendings(k) for k in range(1, 50))
+    assert not any(
+        FeedbackSchedule(mean_delay=5, never=1, seed=1).deliveries(k) for k in range(1, 50)
+    )
+    assert all(FeedbackSchedule(mean_delay=5, never=0, seed=1).deliveries(k) for k in range(1, 50))
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"mean": -1.0, "never": 0.0, "seed": 0}, "mean of a geometric delay is -1"),
-        ({"mean": 1.0, "never": 1.5, "seed": 0}, "probability is 1.5"),
-        ({"mean": 1.0, "never": 0.0, "seed": -1}, "seed is -1"),
+        ({"mean_delay": -1.0, "never": 0.0, "seed": 0}, "mean of a geometric delay is -1"),
+        ({"mean_delay": 1.0, "never": 1.5, "seed": 0}, "probability is 1.5"),
+        ({"mean_delay": 1.0, "never": 0.0, "seed": -1}, "seed is -1"),
     ],
 )
 def test_what_cannot_be_is_refused(given: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Lateness(**given)  # type: ignore[arg-type]
+        FeedbackSchedule(**given)  # type: ignore[arg-type]

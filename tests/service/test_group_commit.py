@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from belated.online.events import Tick
 from belated.online.outcomes import Recorded
-from belated.service.commit import BusyError, GroupCommit
+from belated.service.group_commit import BusyError, GroupCommit
 
 
 class Slow:
@@ -40,7 +40,7 @@ def slow() -> Slow:
 
 @pytest.fixture
 def commit(slow: Slow) -> Iterator[GroupCommit]:
-    made = GroupCommit(slow, most=5, room=8)
+    made = GroupCommit(slow, max_batch_events=5, max_queued_events=8)
     made.start()
     yield made
     for _ in range(100):
@@ -77,7 +77,7 @@ def test_what_comes_while_one_is_recorded_is_recorded_together(
 
 
 def test_where_several_came_together_a_batch_waits_for_as_many_again(slow: Slow) -> None:
-    commit = GroupCommit(slow, most=5, room=8, linger=30)
+    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
     commit.start()
     for _ in range(9):
         slow.go.release()
@@ -102,7 +102,7 @@ def test_where_several_came_together_a_batch_waits_for_as_many_again(slow: Slow)
 
 
 def test_what_waits_for_others_is_recorded_at_the_end(slow: Slow) -> None:
-    commit = GroupCommit(slow, most=5, room=8, linger=30)
+    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
     commit.start()
 
     async def go() -> None:
@@ -142,13 +142,13 @@ def test_more_than_there_is_room_for_is_told_to_come_again(commit: GroupCommit, 
         tasks = [await hold(commit, slow)]
         for number in range(2, 10):
             tasks.append(await begin(commit, number))
-        assert commit.waiting == 8
+        assert commit.queued_events == 8
         with pytest.raises(BusyError, match="8 events wait"):
             await commit.submit([Tick(10)])
         for _ in range(3):
             slow.go.release()
         await asyncio.gather(*tasks)
-        assert commit.waiting == 0
+        assert commit.queued_events == 0
 
     asyncio.run(go())
     assert [number for batch in slow.batches for number in batch] == [*range(1, 10)]
@@ -215,5 +215,5 @@ def test_one_who_does_not_wait_any_more_disturbs_nobody(commit: GroupCommit, slo
 
 
 def test_it_cannot_be_started_twice(commit: GroupCommit) -> None:
-    with pytest.raises(RuntimeError, match="started already"):
+    with pytest.raises(RuntimeError, match="already been started"):
         commit.start()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.online.content import ContentError, parse
-from belated.service.wire import microseconds, read
+from belated.service.parsing import parse_feedback, parse_time
 from histories import make_spec
 
 SPEC = make_spec()
@@ -20,15 +20,15 @@ FIELDS = st.sampled_from(["states", "actions", "rewards", "steps", "path", "even
 def test_whatever_comes_is_read_and_the_ledger_refuses_what_has_a_complaint(
     content: object,
 ) -> None:
-    incoming = read(content)
-    if incoming.complaint is not None:
+    feedback = parse_feedback(content)
+    if feedback.error is not None:
         with pytest.raises(ContentError):
-            parse(incoming.content, SPEC)
+            parse(feedback.content, SPEC)
 
 
 def test_the_time_at_which_it_happened_goes_beside_it() -> None:
     given = {"states": [0], "event_time": "1970-01-01T00:00:01Z"}
-    assert read(given) == ({"states": [0]}, 1_000_000, None)
+    assert parse_feedback(given) == ({"states": [0]}, 1_000_000, None)
     assert "event_time" in given
 
 
@@ -44,4 +44,4 @@ def test_the_time_at_which_it_happened_goes_beside_it() -> None:
     ],
 )
 def test_a_time_needs_its_zone(text: object, time: int | None) -> None:
-    assert microseconds(text) == time
+    assert parse_time(text) == time

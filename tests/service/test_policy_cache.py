@@ -7,7 +7,7 @@ from typing import Any, cast
 from belated.checks.ledger import samples
 from belated.online import Ledger
 from belated.online.serving import Choice, Served
-from belated.service.board import Board
+from belated.service.policies import PolicyCache
 
 
 def version(number: int) -> Served:
@@ -28,14 +28,14 @@ class Database:
         return mine
 
 
-def board(database: Database, clock: Callable[[], float], memory: Ledger) -> Board:
-    return Board(memory, database, patience=2.0, clock=clock)
+def policy_cache(database: Database, clock: Callable[[], float], memory: Ledger) -> PolicyCache:
+    return PolicyCache(memory, database, ttl_s=2.0, clock=clock)
 
 
 def test_with_patience_it_asks_only_now_and_then(ledger: Ledger) -> None:
     async def go() -> None:
         now, database = 0.0, Database()
-        served = board(database, lambda: now, ledger).served
+        served = policy_cache(database, lambda: now, ledger).served
         for _ in range(3):
             database.go.release()
         assert await served(7) == version(1)
@@ -50,7 +50,7 @@ def test_with_patience_it_asks_only_now_and_then(ledger: Ledger) -> None:
 def test_while_one_asks_the_others_make_do_with_what_is_known(ledger: Ledger) -> None:
     async def go() -> None:
         now, database = 0.0, Database()
-        served = board(database, lambda: now, ledger).served
+        served = policy_cache(database, lambda: now, ledger).served
         database.go.release()
         await served(7)
         now = 5.0
@@ -68,7 +68,7 @@ def test_while_one_asks_the_others_make_do_with_what_is_known(ledger: Ledger) ->
 def test_while_nothing_is_known_all_wait_for_one_answer(ledger: Ledger) -> None:
     async def go() -> None:
         database = Database()
-        served = board(database, lambda: 0.0, ledger).served
+        served = policy_cache(database, lambda: 0.0, ledger).served
         waiting = [asyncio.create_task(served(7)) for _ in range(5)]
         while database.asked < 1:
             await asyncio.sleep(0)
@@ -85,7 +85,7 @@ def test_while_nothing_is_known_all_wait_for_one_answer(ledger: Ledger) -> None:
 def test_one_that_goes_away_leaves_the_others_their_answer(ledger: Ledger) -> None:
     async def go() -> None:
         database = Database()
-        served = board(database, lambda: 0.0, ledger).served
+        served = policy_cache(database, lambda: 0.0, ledger).served
         first, second = (asyncio.create_task(served(7)) for _ in range(2))
         while database.asked < 1:
             await asyncio.sleep(0)
@@ -101,18 +101,18 @@ def test_a_version_is_written_out_once_for_all_who_wait(ledger: Ledger) -> None:
     assert problem is not None
     done: list[str] = []
 
-    async def aside(do: Callable[..., Any], *given: Any) -> Any:
+    async def run_in_thread(do: Callable[..., Any], *given: Any) -> Any:
         done.append(do.__name__)
         await asyncio.sleep(0)
         return do(*given)
 
     async def go() -> None:
-        page = Board(ledger, aside, patience=2.0).page
-        pages = await asyncio.gather(*(page(problem, 1) for _ in range(5)))
-        assert len(set(pages)) == 1
-        assert pages[0] is not None
-        assert await page(problem, 2) is None
-        assert await page(problem, 1) == pages[0]
+        document = PolicyCache(ledger, run_in_thread, ttl_s=2.0).document
+        documents = await asyncio.gather(*(document(problem, 1) for _ in range(5)))
+        assert len(set(documents)) == 1
+        assert documents[0] is not None
+        assert await document(problem, 2) is None
+        assert await document(problem, 1) == documents[0]
         assert done == ["policy", "of", "policy"]
 
     asyncio.run(go())
@@ -121,11 +121,11 @@ def test_a_version_is_written_out_once_for_all_who_wait(ledger: Ledger) -> None:
 def test_what_was_asked_before_a_decision_is_not_kept(ledger: Ledger) -> None:
     async def go() -> None:
         database = Database()
-        made = board(database, lambda: 0.0, ledger)
+        made = policy_cache(database, lambda: 0.0, ledger)
         before = asyncio.create_task(made.served(7))
         while database.asked < 1:
             await asyncio.sleep(0)
-        made.forget(7)
+        made.invalidate(7)
         database.go.release()
         assert await before == version(1)
         database.go.release()

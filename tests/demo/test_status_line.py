@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from belated.demo.live import ELSEWHERE, IN_PLACE, Live
+from belated.demo.status_line import OTHER_INTERVAL_S, TERMINAL_INTERVAL_S, StatusLine
 
 
 class Clock:
@@ -16,14 +16,14 @@ class Clock:
 
 def shown(seconds: list[float]) -> None:
     clock = Clock()
-    live = Live("HEADER", lambda passed: f"after {passed:g}", clock=clock)
+    line = StatusLine("HEADER", lambda passed: f"after {passed:g}", clock=clock)
     for clock.now in seconds:
-        live.look()
-    live.close()
+        line.update()
+    line.close()
 
 
 def test_elsewhere_it_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
-    shown([0, ELSEWHERE, ELSEWHERE + 1, 2 * ELSEWHERE])
+    shown([0, OTHER_INTERVAL_S, OTHER_INTERVAL_S + 1, 2 * OTHER_INTERVAL_S])
     assert capsys.readouterr().out == "HEADER\nafter 10\nafter 20\n"
 
 
@@ -31,7 +31,7 @@ def test_on_a_terminal_it_is_written_in_place(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    shown([IN_PLACE, 2 * IN_PLACE])
+    shown([TERMINAL_INTERVAL_S, 2 * TERMINAL_INTERVAL_S])
     out = capsys.readouterr().out
     assert out == "HEADER\n\r\x1b[2Kafter 0.5\r\x1b[2Kafter 1\n"
 
