@@ -250,7 +250,7 @@ def test_errors_say_what_the_service_says(client: Client, service: Service) -> N
         (lambda: client.define(CLINIC | {"horizon": 4}), 409, None, "clinic"),
         (lambda: client.feedback(ID, *ALL), 404, None, ID),
         (lambda: client.status("no/where?"), 404, None, "."),
-        (lambda: client.policy("nowhere"), 404, None, "There is no problem 'nowhere'."),
+        (lambda: client.policy("nowhere"), 404, None, "Problem 'nowhere' not found."),
         (
             lambda: client.correct(episode, ["ill", "wel", "ill", "ill"], ALL[1], ALL[2]),
             422,
@@ -298,7 +298,7 @@ def test_a_service_that_comes_back_is_waited_for(
     assert 0 < waited[0] < waited[2]
     said = [one.getMessage() for one in caplog.records if one.name == "belated.client"]
     assert len(said) == 3  # once for each outage
-    assert all(" cannot be reached: " in one and one.endswith(" Trying again.") for one in said)
+    assert all(" cannot be reached: " in one and one.endswith(" Retrying.") for one in said)
     counts = service.ledger.counts()
     assert (counts.episodes, counts.answered, counts.events["feedback"]) == (1, 1, 1)
 
