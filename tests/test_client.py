@@ -257,7 +257,7 @@ def test_errors_say_what_the_service_says(client: Client, service: Service) -> N
             "states[1]",
             "states[1] is 'wel'; allowed are ill, well, or 0 .. 1.",
         ),
-        (lambda: client.decide("clinic", "ill", step=3), 422, "step", "step is 3"),
+        (lambda: client.decide("clinic", "ill", step=3), 422, "step", "step must be in 0 .. 2"),
     ]
     for call, status, field, words in cases:
         with pytest.raises(ServiceError) as refused:

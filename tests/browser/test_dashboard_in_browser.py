@@ -165,7 +165,7 @@ def test_the_panels_show_what_the_service_says(tab: Tab, url: str) -> None:
     for id in ("updates", "epochs"):
         assert tab.text(f"#{id}") == number(status[id])
     assert tab.text("#pending-words") == (
-        f"9 missing; with this mean delay up to {int(status['psi'])} are to be expected."
+        f"9 missing; up to {int(status['psi'])} are expected with this mean delay."
     )
     bars = tab.evaluate("[...document.querySelectorAll('.age-count')].map(one => +one.textContent)")
     assert list(accumulate(bars)) == sorted(status["ages"]["counts"].values())
@@ -228,7 +228,7 @@ def test_the_map_marks_where_actions_are_drawn(tab: Tab, url: str) -> None:
     assert plan.explore[0]["ill"] == ["wait", "treat"]
     assert plan.epsilon > 0
     shown(tab, url, "trial")
-    assert cells(tab)[0] == "ill, step 0: wait or treat, drawn with equal chances"
+    assert cells(tab)[0] == "ill, step 0: wait or treat, drawn with equal probabilities"
     drawn = tab.evaluate("document.querySelectorAll('.map-cell.drawn').length")
     assert drawn == sum(len(actions) > 1 for step in plan.explore for actions in step.values())
     assert "drawn at random" in tab.text("#legend")
@@ -293,9 +293,9 @@ def test_a_problem_that_cannot_be_folded_says_why_and_shows_no_numbers(
     failure = Failure("clinic", "event 7 cannot be read", 7)
     monkeypatch.setattr(Host, "standing_soon", lambda self, problem: failure)
     shown(tab, url)
-    assert "Nothing new is learned of this problem: event 7 cannot be read." in tab.text("#failure")
+    assert "Learning has stopped: event 7 cannot be read." in tab.text("#failure")
     assert {tab.text(f"#{id}") for id in ("begun", "missing", "updates", "alpha")} == {"–"}
-    assert tab.text("#pending-words") == "How many are missing is not known."
+    assert tab.text("#pending-words") == "The number of missing episodes is unknown."
     assert tab.evaluate("document.querySelector('#times').hidden")
     monkeypatch.undo()
     tab.wait_for("document.querySelector('#failure').hidden")
@@ -381,7 +381,7 @@ def test_without_a_token_it_asks_for_one_and_keeps_it_for_the_tab(
     assert tab.evaluate("document.querySelector('#panels').hidden")
     tab.type("#token", "belated_no_good")
     tab.click("#token-form .main")
-    tab.wait_for("/not good/.test(document.querySelector('#token-why').textContent)")
+    tab.wait_for("/Invalid token/.test(document.querySelector('#token-why').textContent)")
     tab.type("#token", tokens["admin"])
     tab.click("#token-form .main")
     tab.wait_for("document.querySelector('#title').textContent === 'clinic'")
@@ -401,14 +401,14 @@ def test_what_cannot_be_a_token_is_told_and_not_kept(
     asked = "performance.getEntriesByType('resource').length"
     for text in ("größer", "belated no good", tokens["read"] + "\N{RIGHT DOUBLE QUOTATION MARK}"):
         tab.goto(address)
-        tab.wait_for("/Paste one/.test(document.querySelector('#token-why').textContent)")
+        tab.wait_for("/Paste a token/.test(document.querySelector('#token-why').textContent)")
         tab.type("#token", text)
         tab.click("#token-form .main")
-        tab.wait_for("/is no token/.test(document.querySelector('#token-why').textContent)")
+        tab.wait_for("/Not a token/.test(document.querySelector('#token-why').textContent)")
         assert tab.evaluate("sessionStorage.length") == 0
     tab.wait_for(f"{asked} > {tab.evaluate(asked)} + 3")
-    assert "is no token" in tab.text("#token-why")  # still, though the service was asked again
-    assert tab.text("#state-text") == "A token is needed"
+    assert "Not a token" in tab.text("#token-why")  # still, though the service was asked again
+    assert tab.text("#state-text") == "Token required"
     tab.type("#token", tokens["read"])
     tab.click("#token-form .main")
     tab.wait_for("document.querySelector('#title').textContent === 'clinic'")
@@ -422,8 +422,8 @@ def test_a_refusal_is_told_in_the_words_of_the_service(
     tab.evaluate(f"sessionStorage.setItem('belated-token', {json.dumps(tokens['read'])})")
     shown(tab, address)
     confirm(tab, "#freeze")
-    tab.wait_for("!document.querySelector('#confirm-refusal').hidden")
-    assert tab.text("#confirm-refusal") == "This token lacks the scope 'admin'."
+    tab.wait_for("!document.querySelector('#confirm-error').hidden")
+    assert tab.text("#confirm-error") == "This token lacks the scope 'admin'."
     assert tab.evaluate("document.querySelector('#frozen').hidden")
 
 
@@ -446,8 +446,8 @@ def test_it_says_when_the_service_is_away_and_when_it_is_back(tab: Tab, tmp_path
         with serving(ledger) as address:
             bl.Client(address).define(CLINIC)
             shown(tab, address)
-        tab.wait_for("document.querySelector('#state-text').textContent === 'Away'")
-        assert "does not answer. Trying again." in tab.text("#note")
+        tab.wait_for("document.querySelector('#state-text').textContent === 'Unreachable'")
+        assert "does not respond. Retrying." in tab.text("#note")
         assert tab.text("#title") == "clinic"
         with serving(ledger, int(address.rpartition(":")[2])):
             tab.wait_for("document.querySelector('#state-text').textContent === 'Live'")

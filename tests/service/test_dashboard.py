@@ -70,5 +70,5 @@ def test_every_script_beside_it_is_in_it() -> None:
 
 def test_every_element_that_a_script_asks_for_is_there() -> None:
     page = dashboard.build_page().html
-    asked = set(re.findall(r"\bat\('([\w-]+)'\)", page))
-    assert asked <= set(re.findall(r'\bid="([\w-]+)"', page))
+    asked = set(re.findall(r"\bbyId\('([\w-]+)'\)", page))
+    assert set() < asked <= set(re.findall(r'\bid="([\w-]+)"', page))

@@ -1,49 +1,51 @@
-// Gates: a token where the service asks for one, a name where it does not list its problems.
+// Forms for a token, and for the name of a problem if the token may not list problems.
 
-const MADE = 'Paste one with the scope ‘read’; ‘belated token create --scope read’ makes it.';
-const ODD = 'That is no token: it has a character that none has. Was all of it copied, and nothing else?';
+const TOKEN_HINT = 'Paste a token with the scope ‘read’. Create one with ‘belated token create --scope read’.';
+const TOKEN_MALFORMED = 'Not a token: it contains invalid characters. '
+  + 'Copy the whole token and nothing else.';
 
-class Gate {
-  constructor(passed) {
-    at('token-form').addEventListener('submit', event => {
+class AccessForms {
+  constructor(onReady) {
+    byId('token-form').addEventListener('submit', event => {
       event.preventDefault();
-      this.odd = !keepToken(at('token').value.trim());
-      at('token').value = '';
-      if (this.odd) {
-        say(at('token-why'), ODD);
+      this.malformed = !storeToken(byId('token').value.trim());
+      byId('token').value = '';
+      if (this.malformed) {
+        setText(byId('token-why'), TOKEN_MALFORMED);
         return;
       }
-      this.asked = false;
-      passed();
+      this.changing = false;
+      onReady();
     });
-    at('name-form').addEventListener('submit', event => {
+    byId('name-form').addEventListener('submit', event => {
       event.preventDefault();
-      location.hash = encodeURIComponent(at('name').value.trim());
+      location.hash = encodeURIComponent(byId('name').value.trim());
     });
-    at('token-change').addEventListener('click', () => {
-      this.asked = true;
-      this.odd = false;
+    byId('token-change').addEventListener('click', () => {
+      this.changing = true;
+      this.malformed = false;
       this.show('token-form');
-      say(at('token-why'), 'In place of the one that is used now.');
-      at('token').focus();
+      setText(byId('token-why'), 'Replaces the current token.');
+      byId('token').focus();
     });
-    at('token-keep').addEventListener('click', () => {
-      this.asked = false;
-      this.odd = false;
-      passed();
+    byId('token-keep').addEventListener('click', () => {
+      this.changing = false;
+      this.malformed = false;
+      onReady();
     });
   }
 
-  // One of 'token-form', 'name-form', 'panels', or nothing.
-  show(what) {
-    for (const id of ['token-form', 'name-form', 'panels']) show(at(id), id === what);
-    show(at('token-change'), what !== 'token-form' && token() !== null);
-    show(at('token-keep'), Boolean(this.asked));
+  // Shows one of 'token-form', 'name-form' and 'panels', or none of them.
+  show(visible) {
+    for (const id of ['token-form', 'name-form', 'panels']) setVisible(byId(id), id === visible);
+    setVisible(byId('token-change'), visible !== 'token-form' && getToken() !== null);
+    setVisible(byId('token-keep'), Boolean(this.changing));
   }
 
   askForToken() {
-    this.asked = false;
+    this.changing = false;
     this.show('token-form');
-    say(at('token-why'), this.odd ? ODD : token() ? `This token is not good. ${MADE}` : MADE);
+    const hint = getToken() ? `Invalid token. ${TOKEN_HINT}` : TOKEN_HINT;
+    setText(byId('token-why'), this.malformed ? TOKEN_MALFORMED : hint);
   }
 }
