@@ -1,4 +1,4 @@
-"""The client, against a service that listens on a socket and is not always there."""
+"""The client, with a service on a socket that is not always available."""
 
 import re
 import subprocess
@@ -31,7 +31,7 @@ ALL = PLAYED["states"], PLAYED["actions"], PLAYED["rewards"]
 
 
 class Service:
-    """A server in a thread, which can be stopped and started again where it was."""
+    """Server in a thread that can be stopped and restarted at the same address."""
 
     def __init__(self, folder: Path, *, http: str = "auto") -> None:
         self.store = f"sqlite:///{folder / 'ledger.db'}"
@@ -84,7 +84,7 @@ def never(seconds: float) -> None:
 
 @contextmanager
 def stand_in(answer: Callable[[BaseHTTPRequestHandler, bytes], None]) -> Iterator[str]:
-    """The address of a server that answers as it is told."""
+    """Run a server that answers with `answer`; yield its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -113,7 +113,7 @@ def say(to: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) ->
     to.wfile.write(body)
 
 
-def test_an_episode_is_opened_played_and_answered(client: Client, service: Service) -> None:
+def test_an_episode_is_opened_played_and_reported(client: Client, service: Service) -> None:
     episode = client.open_episode("clinic", "patient-17")
     known = service.ledger.episode(episode.id)
     assert known is not None
@@ -132,7 +132,7 @@ def test_an_episode_is_opened_played_and_answered(client: Client, service: Servi
     assert client.problem("clinic") == client.problems()[0] == client.define(CLINIC)
 
 
-def test_what_comes_in_pieces_makes_a_whole(client: Client, service: Service) -> None:
+def test_parts_of_feedback_complete_an_episode(client: Client, service: Service) -> None:
     episode = client.open_episode("clinic")
     report = {"state": 0, "action": np.int64(1), "next_state": 0, "reward": np.float64(0.5)}
     assert client.steps(episode, [{"step": np.int32(0)} | report]) == "recorded"
@@ -150,7 +150,7 @@ def test_what_comes_in_pieces_makes_a_whole(client: Client, service: Service) ->
     assert client.status("late")["observed"] == client.status("clinic")["observed"] == 1
 
 
-def test_what_came_back_is_corrected_and_withdrawn(client: Client, service: Service) -> None:
+def test_feedback_is_corrected_and_withdrawn(client: Client, service: Service) -> None:
     one, two, three = (client.open_episode("clinic", "patient-17") for _ in range(3))
     client.feedback(one, *ALL)
     assert client.correct(one, ALL[0], ALL[1], [0, 0, 0]) == "recorded"
@@ -212,7 +212,7 @@ def test_any_subject_can_be_withdrawn(
         service.stop()
 
 
-def test_a_person_decides_what_is_served(client: Client, service: Service) -> None:
+def test_the_served_version_is_controlled(client: Client, service: Service) -> None:
     first = client.policy("clinic")
     assert client.freeze("clinic")["frozen"]
     for _ in range(30):
@@ -227,7 +227,7 @@ def test_a_person_decides_what_is_served(client: Client, service: Service) -> No
     assert not client.shadow("clinic", on=False)["shadow"]
 
 
-def test_each_line_of_a_bulk_has_an_answer(client: Client) -> None:
+def test_each_line_of_a_bulk_request_has_a_result(client: Client) -> None:
     episodes = [client.open_episode("clinic") for _ in range(4)]
     lines: list[dict[str, Any]] = [{"episode": one, **PLAYED} for one in episodes]
     lines[1:1] = [{"episode": ID, **PLAYED}, {"episode": episodes[0].id, **PLAYED}]
@@ -242,7 +242,7 @@ def test_each_line_of_a_bulk_has_an_answer(client: Client) -> None:
     assert client.bulk("clinic", []) == []
 
 
-def test_errors_say_what_the_service_says(client: Client, service: Service) -> None:
+def test_errors_have_the_message_of_the_service(client: Client, service: Service) -> None:
     episode = client.open_episode("clinic")
     client.feedback(episode, *ALL)
     cases: list[tuple[Callable[[], object], int, str | None, str]] = [
@@ -266,7 +266,7 @@ def test_errors_say_what_the_service_says(client: Client, service: Service) -> N
         assert words in str(refused.value)
 
 
-def test_a_token_is_shown_and_a_wrong_one_is_refused(client: Client, service: Service) -> None:
+def test_a_token_is_sent_and_an_invalid_one_is_rejected(client: Client, service: Service) -> None:
     made = create_token()
     service.ledger.tokens.add(made.id, made.hash, scopes=("read",), problem=None)
     assert Client(service.url, made.text + "\n", sleep=never).problems()
@@ -277,7 +277,7 @@ def test_a_token_is_shown_and_a_wrong_one_is_refused(client: Client, service: Se
         assert made.text not in repr(refused.value)
 
 
-def test_a_service_that_comes_back_is_waited_for(
+def test_requests_are_retried_until_the_service_is_back(
     client: Client, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     waited: list[float] = []
@@ -303,11 +303,11 @@ def test_a_service_that_comes_back_is_waited_for(
     assert (counts.episodes, counts.answered, counts.events["feedback"]) == (1, 1, 1)
 
 
-def test_an_answer_that_is_lost_counts_nothing_twice(client: Client, service: Service) -> None:
+def test_a_lost_response_does_not_duplicate_data(client: Client, service: Service) -> None:
     seen: set[tuple[str, bytes]] = set()
 
     def forward(handler: BaseHTTPRequestHandler, body: bytes) -> None:
-        """Pass it on; the first answer to each question never comes back."""
+        """Forward a request; drop the first response to each."""
         headers = {"Content-Type": handler.headers["Content-Type"] or ""}
         request = Request(service.url + handler.path, body or None, headers, method=handler.command)
         try:
@@ -328,7 +328,7 @@ def test_an_answer_that_is_lost_counts_nothing_twice(client: Client, service: Se
         assert far.bulk("clinic", [{"episode": two, **PLAYED}])[0].result == "already recorded"
         assert far.correct(two, ALL[0], ALL[1], [0, 0, 0]) == "already recorded"
         assert far.withdraw(one) == "already recorded"
-        # the service keeps no trace by which to know a repeat
+        # the service does not remember withdrawn subjects
         assert far.withdraw(subject="x") == "nothing kept"
     assert len(waited) == 7
     counts = service.ledger.counts()
@@ -336,7 +336,7 @@ def test_an_answer_that_is_lost_counts_nothing_twice(client: Client, service: Se
     assert (counts.events["feedback"], counts.events["corrected"]) == (2, 1)
 
 
-def test_what_the_service_asks_to_wait_is_waited() -> None:
+def test_retry_after_is_respected() -> None:
     left = [(503, "2"), (429, "7"), (500, ""), (502, "Sun, 15 Nov 2026 08:00:00 GMT")]
 
     def busy(handler: BaseHTTPRequestHandler, body: bytes) -> None:
@@ -360,7 +360,7 @@ def test_what_the_service_asks_to_wait_is_waited() -> None:
             Client(url, sleep=never).problems()
 
 
-def test_a_bulk_that_breaks_off_is_sent_again() -> None:
+def test_an_interrupted_bulk_request_is_repeated() -> None:
     said = [
         b'{"line": 1, "episode": "a", "status": 201}\n'
         b'{"line": 2, "episode": null, "status": 503, "message": "Later."}\n',
@@ -393,7 +393,7 @@ def test_a_token_goes_to_no_other_address() -> None:
     assert asked == ["Bearer secret"]
 
 
-def test_an_address_that_is_none_of_the_service_is_said() -> None:
+def test_an_invalid_address_is_reported() -> None:
     with pytest.raises(
         ValueError, match=r"url must begin with http:// or https://, got 'file:///etc/passwd'"
     ):
@@ -432,7 +432,7 @@ POLICY = NamedPolicy(
         (1, np.int64(1), 0.9, "wait"),
     ],
 )
-def test_a_plan_draws_where_it_explores(step: int, state: Any, u: float, action: str) -> None:
+def test_a_policy_draws_where_it_explores(step: int, state: Any, u: float, action: str) -> None:
     assert POLICY.act(step, state, u) == action
 
 
@@ -453,12 +453,12 @@ def test_an_episode_draws_as_the_service_would() -> None:
         (0, "ill", 1.0, "u must be in [0, 1), got 1.0"),
     ],
 )
-def test_a_plan_says_what_it_does_not_know(step: int, state: Any, u: float, words: str) -> None:
+def test_a_policy_rejects_invalid_arguments(step: int, state: Any, u: float, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
         POLICY.act(step, state, u)
 
 
-def test_a_device_needs_nothing_but_the_standard_library() -> None:
+def test_the_client_needs_only_the_standard_library() -> None:
     code = (
         "import sys; import belated.client; "
         "assert not {'numpy', 'numba', 'pydantic', 'httpx', 'fastapi'} & set(sys.modules)"

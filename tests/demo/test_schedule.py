@@ -16,7 +16,7 @@ def plan() -> list[list[tuple[int, range, bool]]]:
     return [[(s.delay, s.visits, s.repeated) for s in schedule.deliveries(k)] for k in PATIENTS]
 
 
-def test_the_same_seed_sends_the_same_and_another_does_not() -> None:
+def test_the_schedule_depends_on_the_seed() -> None:
     one, same, other = (
         FeedbackSchedule(mean_delay=60, never=0.03, seed=seed) for seed in (7, 7, 8)
     )
@@ -26,7 +26,7 @@ def test_the_same_seed_sends_the_same_and_another_does_not() -> None:
     ]
 
 
-def test_every_visit_is_told_of_once_or_the_patient_never(
+def test_every_visit_is_reported_exactly_once_or_none_is(
     plan: list[list[tuple[int, range, bool]]],
 ) -> None:
     for sendings in plan:
@@ -34,7 +34,9 @@ def test_every_visit_is_told_of_once_or_the_patient_never(
         assert told in ([], list(range(VISITS)))
 
 
-def test_what_is_sent_again_was_sent_before(plan: list[list[tuple[int, range, bool]]]) -> None:
+def test_a_repetition_is_later_than_the_first_delivery(
+    plan: list[list[tuple[int, range, bool]]],
+) -> None:
     for sendings in plan:
         for delay, visits, again in sendings:
             if again:
@@ -42,7 +44,7 @@ def test_what_is_sent_again_was_sent_before(plan: list[list[tuple[int, range, bo
                 assert before < delay
 
 
-def test_as_many_as_were_asked_for_are_late_twice_in_pieces_or_never(
+def test_delays_repetitions_splits_and_losses_have_their_probabilities(
     plan: list[list[tuple[int, range, bool]]],
 ) -> None:
     back = [sendings for sendings in plan if sendings]
@@ -57,7 +59,7 @@ def test_as_many_as_were_asked_for_are_late_twice_in_pieces_or_never(
     assert abs(mean - 60) < 4 * 60 / math.sqrt(len(back))
 
 
-def test_none_comes_where_all_are_lost_and_all_come_where_none_is() -> None:
+def test_no_feedback_is_sent_if_all_is_lost_and_all_if_none_is() -> None:
     assert not any(
         FeedbackSchedule(mean_delay=5, never=1, seed=1).deliveries(k) for k in range(1, 50)
     )
@@ -72,6 +74,6 @@ def test_none_comes_where_all_are_lost_and_all_come_where_none_is() -> None:
         ({"mean_delay": 1.0, "never": 0.0, "seed": -1}, "seed is -1"),
     ],
 )
-def test_what_cannot_be_is_refused(given: dict[str, float], message: str) -> None:
+def test_invalid_parameters_are_rejected(given: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         FeedbackSchedule(**given)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Patients come, and are heard of later."""
+"""The simulation of the clinic, and its statistics."""
 
 import threading
 from collections import Counter
@@ -18,7 +18,7 @@ SCHEDULE = FeedbackSchedule(mean_delay=10, never=0.1, seed=3)
 
 
 class Service(Client):
-    """Says what a service would, and keeps what it was sent."""
+    """Client without a service that keeps the feedback it is given."""
 
     def __init__(self, refuses: dict[str, int] | None = None) -> None:
         super().__init__("http://nowhere")
@@ -60,7 +60,7 @@ def played(
     return clinic.statistics
 
 
-def test_each_outcome_is_sent_once_twice_or_never_as_drawn() -> None:
+def test_feedback_is_sent_as_scheduled() -> None:
     service = Service()
     statistics = played(service, 300)
     drawn = {k: SCHEDULE.deliveries(k) for k in range(1, 301)}
@@ -78,7 +78,7 @@ def test_each_outcome_is_sent_once_twice_or_never_as_drawn() -> None:
     )
 
 
-def test_outcomes_come_late_and_out_of_order() -> None:
+def test_feedback_is_late_and_out_of_order() -> None:
     service = Service()
     clinic = ClinicSimulation(service, SCHEDULE)
     before: list[int] = []
@@ -93,21 +93,21 @@ def test_outcomes_come_late_and_out_of_order() -> None:
     assert order != sorted(order)
 
 
-def test_it_ends_when_it_is_told_to() -> None:
+def test_it_ends_when_stop_is_set() -> None:
     stop = threading.Event()
     clinic = ClinicSimulation(Service(), SCHEDULE)
     clinic.run(rate=1e9, episodes=None, stop=stop, after_each=stop.set)
     assert clinic.statistics.opened == 1
 
 
-def test_it_goes_on_with_the_next_patient_where_there_were_some_before() -> None:
+def test_numbering_continues_after_earlier_patients() -> None:
     service = Service()
     played(service, 3, first=11)
     assert service.opened == ["patient-11", "patient-12", "patient-13"]
 
 
 @pytest.mark.parametrize("status", [409, 410])
-def test_what_somebody_withdrew_or_corrected_is_let_be(status: int) -> None:
+def test_withdrawn_or_corrected_episodes_are_skipped(status: int) -> None:
     [patient, *_] = [k for k in range(1, 50) if SCHEDULE.deliveries(k)]
     service = Service({f"patient-{patient}": status})
     statistics = played(service, 50)
@@ -116,13 +116,13 @@ def test_what_somebody_withdrew_or_corrected_is_let_be(status: int) -> None:
     assert statistics.pending == 0
 
 
-def test_any_other_error_is_not_swallowed() -> None:
+def test_any_other_error_is_raised() -> None:
     [patient, *_] = [k for k in range(1, 50) if SCHEDULE.deliveries(k)]
     with pytest.raises(ServiceError, match="Not that one"):
         played(Service({f"patient-{patient}": 422}), 50)
 
 
-def test_the_summary_tells_of_all_patients() -> None:
+def test_the_summary_covers_all_patients() -> None:
     statistics = DemoStatistics(
         5.0, [1.0] * 10 + [2.0] * 80 + [4.5] * 10, back=90, twice=9, repeats=9, never=4
     )
@@ -134,7 +134,7 @@ def test_the_summary_tells_of_all_patients() -> None:
     assert DemoStatistics(5.0).summary(0) == "No patients."
 
 
-def test_the_line_stands_in_the_columns_of_its_header() -> None:
+def test_the_line_is_aligned_with_its_header() -> None:
     statistics = DemoStatistics(5.0, [1.0] * 100 + [4.0] * 200, back=250, twice=25, never=9)
     line = statistics.line(61, {"missing": 50, "serving": {"version": 12}})
     assert line.split() == ["1:01", "300", "250", "50", "25", "9", "12", "4.00", "of", "5.00"]

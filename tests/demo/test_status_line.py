@@ -1,4 +1,4 @@
-"""One line that says how things stand."""
+"""The status line."""
 
 import sys
 
@@ -22,12 +22,14 @@ def shown(seconds: list[float]) -> None:
     line.close()
 
 
-def test_elsewhere_it_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_lines_are_printed_at_intervals(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     shown([0, OTHER_INTERVAL_S, OTHER_INTERVAL_S + 1, 2 * OTHER_INTERVAL_S])
     assert capsys.readouterr().out == "HEADER\nafter 10\nafter 20\n"
 
 
-def test_on_a_terminal_it_is_written_in_place(
+def test_on_a_terminal_the_line_is_rewritten(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -36,6 +38,6 @@ def test_on_a_terminal_it_is_written_in_place(
     assert out == "HEADER\n\r\x1b[2Kafter 0.5\r\x1b[2Kafter 1\n"
 
 
-def test_nothing_is_shown_of_what_ended_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_printed_before_the_first_interval(capsys: pytest.CaptureFixture[str]) -> None:
     shown([0])
     assert capsys.readouterr().out == ""

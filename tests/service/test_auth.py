@@ -1,4 +1,4 @@
-"""Nobody gets anywhere without a token that is good for just that."""
+"""Authorization by tokens, scopes and problems."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from belated.service.tokens import SCOPES
 from service.site import CLINIC, PLAYED, Site
 
 PUBLIC = {"/", "/healthz", "/readyz", "/openapi.json"}
-"""What anybody may ask."""
+"""Routes that need no token."""
 
 TABLE = [(method, route) for route in routes() for method in sorted(route.methods)]
 GUARDED = [(method, route) for method, route in TABLE if route.path not in PUBLIC]
@@ -63,7 +63,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
-def test_every_route_refuses_who_has_no_good_token(
+def test_every_route_rejects_an_invalid_token(
     town: Any, method: str, route: AuthorizedRoute
 ) -> None:
     site, episode, tokens, *_ = town
@@ -77,7 +77,7 @@ def test_every_route_refuses_who_has_no_good_token(
 
 
 @pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
-def test_every_route_refuses_every_other_scope(
+def test_every_route_rejects_every_other_scope(
     town: Any, method: str, route: AuthorizedRoute
 ) -> None:
     site, episode, tokens, *_ = town
@@ -103,7 +103,7 @@ def test_every_route_of_a_problem_admits_its_own_token(
     town: Any, method: str, route: AuthorizedRoute
 ) -> None:
     site, _, tokens, _, own = town
-    path = address(route)  # an episode that is not there, so that nothing changes
+    path = address(route)  # of an unknown episode, so that nothing changes
     of_one = "{problem}" in route.path or "{episode}" in route.path
     answer = site.ask(method, path, own, content=b"{")
     assert (answer.status_code in (401, 403)) is not of_one, answer.text
@@ -124,7 +124,7 @@ def test_a_token_of_a_problem_cannot_send_feedback_of_another_one_in_bulk(town: 
     assert site.ledger.counts().events.get("feedback", 0) == before
 
 
-def test_a_token_of_a_problem_gets_nowhere_with_an_episode_that_is_opened_meanwhile(
+def test_a_token_of_a_problem_cannot_use_an_episode_that_is_opened_meanwhile(
     town: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site, _, tokens, other, _ = town
@@ -153,26 +153,26 @@ def test_a_token_of_a_problem_cannot_ask_about_an_episode_of_another(town: Any) 
     assert answer.status_code == 404
 
 
-def test_a_route_that_declares_no_scope_cannot_be_made() -> None:
+def test_a_route_without_a_scope_cannot_be_created() -> None:
     async def forgotten() -> None: ...
 
     with pytest.raises(TypeError, match="/v1/new declares no scope"):
         AuthorizedRoute("/v1/new", forgotten)
 
 
-def test_a_scope_that_is_none_cannot_be_declared() -> None:
+def test_an_unknown_scope_cannot_be_declared() -> None:
     with pytest.raises(ValueError, match=r"scope must be one of read, .*; got 'reed'"):
         require_scope("reed")
 
 
-def test_a_revoked_token_is_good_for_nothing(site: Site) -> None:
+def test_a_revoked_token_is_rejected(site: Site) -> None:
     token = site.token("admin")
     assert site.ask("GET", "/v1/problems", token).status_code == 200
     site.ledger.tokens.revoke(token.split("_")[1])
     assert site.ask("GET", "/v1/problems", token).status_code == 401
 
 
-def test_no_token_at_all_means_open_only_until_the_first_is_made(site: Site) -> None:
+def test_no_token_is_needed_until_the_first_is_created(site: Site) -> None:
     assert site.get("/v1/problems").status_code == 200
     token = site.token("admin")
     assert site.get("/v1/problems").status_code == 401
@@ -180,7 +180,7 @@ def test_no_token_at_all_means_open_only_until_the_first_is_made(site: Site) -> 
     assert site.get("/v1/problems").status_code == 401
 
 
-def test_a_service_that_others_can_reach_is_never_open(ledger: Ledger) -> None:
+def test_a_service_that_is_not_open_always_needs_a_token(ledger: Ledger) -> None:
     with Site(ledger, open=False) as site:
         assert site.get("/v1/problems").status_code == 401
         assert site.post("/v1/problems", CLINIC).status_code == 401
@@ -196,10 +196,10 @@ def test_a_service_that_others_can_reach_is_never_open(ledger: Ledger) -> None:
         {"host": "["},
     ],
 )
-def test_an_open_service_answers_no_other_site(site: Site, headers: dict[str, str]) -> None:
+def test_an_open_service_rejects_other_sites(site: Site, headers: dict[str, str]) -> None:
     assert site.get("/v1/problems", headers=headers).status_code == 403
 
 
-def test_an_open_service_answers_pages_of_its_own(site: Site) -> None:
+def test_an_open_service_accepts_its_own_pages(site: Site) -> None:
     headers = {"host": "localhost:8000", "origin": "http://localhost:8000"}
     assert site.get("/v1/problems", headers=headers).status_code == 200

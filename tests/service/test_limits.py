@@ -1,4 +1,4 @@
-"""Nothing is taken in without end."""
+"""Limits on bodies and on the queue."""
 
 import threading
 from typing import Any
@@ -12,7 +12,7 @@ JSON = {"content-type": "application/json"}
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_body_that_is_too_large_is_refused(ledger: Ledger, told: bool) -> None:
+def test_a_body_that_is_too_large_is_rejected(ledger: Ledger, told: bool) -> None:
     with Site(ledger, max_body_bytes=2000) as site:
         site.define()
         id = site.open()
@@ -28,15 +28,13 @@ def test_a_body_that_is_too_large_is_refused(ledger: Ledger, told: bool) -> None
             assert answer.json()["message"] == "Body too large: at most 2000 bytes are allowed."
 
 
-def test_a_length_that_is_no_number_is_refused(site: Site) -> None:
+def test_an_invalid_content_length_is_rejected(site: Site) -> None:
     for said in ("-1", "x", "1" * 30):
         headers = {**JSON, "content-length": said}
         assert site.post("/v1/problems", content=b"{}", headers=headers).status_code in (413, 422)
 
 
-def test_what_is_too_much_at_once_is_told_to_come_again(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_queue_gives_503(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     with Site(ledger, max_queued_events=2) as site:
         site.define()
         ids = [site.open() for _ in range(6)]
@@ -61,7 +59,7 @@ def test_what_is_too_much_at_once_is_told_to_come_again(
         assert ledger.counts().events["feedback"] == 3
 
 
-def test_answers_tell_browsers_to_do_nothing_clever(site: Site) -> None:
+def test_responses_have_security_headers(site: Site) -> None:
     for path in ("/healthz", "/v1/problems", "/nowhere"):
         headers = site.get(path).headers
         assert headers["x-content-type-options"] == "nosniff"

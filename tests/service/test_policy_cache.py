@@ -1,4 +1,4 @@
-"""What is served is looked up now and then, by one at a time, and anew after a decision."""
+"""The cache of served versions and policy documents."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +15,7 @@ def version(number: int) -> Served:
 
 
 class Database:
-    """Answers 1, 2, ..., each once it is let go."""
+    """Database that answers 1, 2, ..., each once it is released."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -32,7 +32,7 @@ def policy_cache(database: Database, clock: Callable[[], float], memory: Ledger)
     return PolicyCache(memory, database, ttl_s=2.0, clock=clock)
 
 
-def test_with_patience_it_asks_only_now_and_then(ledger: Ledger) -> None:
+def test_the_served_version_is_cached_for_its_time_to_live(ledger: Ledger) -> None:
     async def go() -> None:
         now, database = 0.0, Database()
         served = policy_cache(database, lambda: now, ledger).served
@@ -47,7 +47,7 @@ def test_with_patience_it_asks_only_now_and_then(ledger: Ledger) -> None:
     asyncio.run(go())
 
 
-def test_while_one_asks_the_others_make_do_with_what_is_known(ledger: Ledger) -> None:
+def test_concurrent_callers_get_the_cached_version(ledger: Ledger) -> None:
     async def go() -> None:
         now, database = 0.0, Database()
         served = policy_cache(database, lambda: now, ledger).served
@@ -65,7 +65,7 @@ def test_while_one_asks_the_others_make_do_with_what_is_known(ledger: Ledger) ->
     asyncio.run(go())
 
 
-def test_while_nothing_is_known_all_wait_for_one_answer(ledger: Ledger) -> None:
+def test_without_a_cached_version_callers_share_one_lookup(ledger: Ledger) -> None:
     async def go() -> None:
         database = Database()
         served = policy_cache(database, lambda: 0.0, ledger).served
@@ -82,7 +82,7 @@ def test_while_nothing_is_known_all_wait_for_one_answer(ledger: Ledger) -> None:
     asyncio.run(go())
 
 
-def test_one_that_goes_away_leaves_the_others_their_answer(ledger: Ledger) -> None:
+def test_a_cancelled_caller_does_not_affect_others(ledger: Ledger) -> None:
     async def go() -> None:
         database = Database()
         served = policy_cache(database, lambda: 0.0, ledger).served
@@ -96,7 +96,7 @@ def test_one_that_goes_away_leaves_the_others_their_answer(ledger: Ledger) -> No
     asyncio.run(go())
 
 
-def test_a_version_is_written_out_once_for_all_who_wait(ledger: Ledger) -> None:
+def test_a_version_is_serialized_once(ledger: Ledger) -> None:
     problem = ledger.problem(samples.defined(ledger))
     assert problem is not None
     done: list[str] = []
@@ -118,7 +118,7 @@ def test_a_version_is_written_out_once_for_all_who_wait(ledger: Ledger) -> None:
     asyncio.run(go())
 
 
-def test_what_was_asked_before_a_decision_is_not_kept(ledger: Ledger) -> None:
+def test_a_lookup_from_before_a_control_is_not_cached(ledger: Ledger) -> None:
     async def go() -> None:
         database = Database()
         made = policy_cache(database, lambda: 0.0, ledger)

@@ -198,7 +198,7 @@ class Database:
         return {key: len(key) for key in keys if key != "nobody"}
 
 
-def test_what_is_asked_while_another_waits_goes_together_and_once() -> None:
+def test_keys_requested_during_a_query_share_the_next() -> None:
     async def go() -> None:
         database = Database()
         lookup = BatchedLookup(database.look_up)
@@ -216,7 +216,7 @@ def test_what_is_asked_while_another_waits_goes_together_and_once() -> None:
     asyncio.run(go())
 
 
-def test_a_question_that_fails_fails_for_those_who_asked_it_and_no_other() -> None:
+def test_a_failed_query_affects_only_its_own_callers() -> None:
     async def go() -> None:
         database = Database()
         lookup = BatchedLookup(database.look_up)
@@ -229,7 +229,7 @@ def test_a_question_that_fails_fails_for_those_who_asked_it_and_no_other() -> No
     asyncio.run(go())
 
 
-def test_who_gives_up_takes_the_answer_from_nobody_else() -> None:
+def test_a_cancelled_caller_of_a_batched_lookup_does_not_affect_others() -> None:
     async def go() -> None:
         database = Database()
         lookup = BatchedLookup(database.look_up)

@@ -3,18 +3,14 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import BinaryIO, Final
 
 from belated.online.events import Event
 from belated.online.ledger import Ledger
-
-CHUNK_EVENTS: Final = 500
-"""Number of events that are written at a time."""
 
 DUCKDB_MAX_LINE_BYTES: Final = 1 << 24
 """DuckDB's default for the maximum length of a line of JSON."""
@@ -43,11 +39,6 @@ def event_line(event: Event) -> str:
     }
     tail = {"sha": event.sha, "redacted": bool(event.redacted)}
     return f'{json.dumps(head)[:-1]}, "body": {event.text or "null"}, {json.dumps(tail)[1:]}\n'
-
-
-def next_lines(events: Iterator[Event]) -> bytes:
-    """Return the lines of the next `CHUNK_EVENTS` of `events`; empty at the end."""
-    return "".join(event_line(event) for event in islice(events, CHUNK_EVENTS)).encode()
 
 
 def build_parquet(ledger: Ledger, problem: int) -> BinaryIO:

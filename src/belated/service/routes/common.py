@@ -1,7 +1,8 @@
 """Helpers that several routes use."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice
 from typing import Any, Final
 
 from fastapi import Request
@@ -18,6 +19,8 @@ from belated.service.models.common import example_of
 from belated.service.state import AppState, get_state
 
 NDJSON: Final = "application/x-ndjson"
+CHUNK_LINES: Final = 100
+"""Number of lines that are sent at a time; a line may have 64 KiB."""
 FOLD_CHECKS: Final = 100
 """Number of times that the status of a problem is requested before giving up."""
 FOLD_CHECK_INTERVAL_S: Final = 0.1
@@ -53,14 +56,14 @@ async def get_standing(state: AppState, problem: Problem) -> Standing | Failure:
     raise unavailable("The problem is still being folded.")
 
 
-def stream_lines(state: AppState, next_lines: Callable[[], bytes]) -> StreamingResponse:
-    """Return a response that streams NDJSON.
+def stream_lines(state: AppState, lines: Iterator[str]) -> StreamingResponse:
+    """Return a response that streams NDJSON. A thread of `state` computes the `lines`."""
 
-    `next_lines` is called in a thread of `state` until it returns nothing.
-    """
+    def next_chunk() -> bytes:
+        return "".join(islice(lines, CHUNK_LINES)).encode()
 
-    async def chunks() -> Any:
-        while chunk := await state.slow_threads.run(next_lines):
+    async def chunks() -> AsyncIterator[bytes]:
+        while chunk := await state.slow_threads.run(next_chunk):
             yield chunk
 
     return StreamingResponse(chunks(), media_type=NDJSON)

@@ -2,9 +2,8 @@
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
-from functools import cache, partial
-from itertools import islice
+from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from typing import Annotated, BinaryIO, Final
 
 from fastapi import APIRouter, Query, Request
@@ -14,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from belated.online.quarantine import Refusal
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import error_responses
-from belated.service.export import build_parquet, next_lines
+from belated.service.export import build_parquet, event_line
 from belated.service.models.common import MAX_INT32, ProblemName
 from belated.service.models.exports import LedgerEvent, RejectedRequest
 from belated.service.routes.common import get_problem, ndjson_response, stream_lines
@@ -25,8 +24,6 @@ router = APIRouter(route_class=AuthorizedRoute, tags=["exports"])
 PARQUET: Final = "application/vnd.apache.parquet"
 FILE_CHUNK_BYTES: Final = 1 << 18
 """Number of bytes of a file that are sent at a time."""
-QUARANTINE_CHUNK: Final = 100
-"""Number of rejected requests that are written at a time."""
 
 After = Annotated[int, Query(ge=0, lt=2**63, examples=[0])]
 Limit = Annotated[int | None, Query(ge=1, le=MAX_INT32, examples=[1000])]
@@ -51,7 +48,7 @@ async def export_events(
     """Export the events of a problem. To continue later, request those after the last seq."""
     state, known = get_state(request), await get_problem(request, problem)
     events = state.ledger.events(known.id, after=after, limit=limit)
-    return stream_lines(state, partial(next_lines, events))
+    return stream_lines(state, map(event_line, events))
 
 
 @router.get(
@@ -133,17 +130,9 @@ def _stream(state: AppState, rejected: Iterator[Refusal]) -> StreamingResponse:
         problem = None if id is None else state.ledger.problem(id)
         return None if problem is None else problem.name
 
-    return stream_lines(state, partial(_next_rejected, rejected, problem_name))
-
-
-def _next_rejected(
-    rejected: Iterator[Refusal], problem_name: Callable[[int | None], str | None]
-) -> bytes:
-    lines = (
-        rejected_line(item, problem_name(item.problem))
-        for item in islice(rejected, QUARANTINE_CHUNK)
+    return stream_lines(
+        state, (rejected_line(item, problem_name(item.problem)) for item in rejected)
     )
-    return "".join(lines).encode()
 
 
 def rejected_line(rejected: Refusal, problem: str | None) -> str:
