@@ -51,7 +51,7 @@ def test_the_security_policy_allows_only_its_own_style_and_script(site: Site) ->
         r"https?://",  # another origin
         r"\sstyle=",  # blocked by the security policy
         r"\son[a-z]+=",
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(",  # names must not be parsed as markup
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(",  # parsing of names
         r"localStorage|document\.cookie",  # a token is kept for one tab
     ],
 )

@@ -270,9 +270,7 @@ class Client:
             for a subject without data, also if a lost response belongs to its withdrawal.
         """
         if (episode is None) == (subject is None) or (episode is not None and problem is not None):
-            raise TypeError(
-                "withdraw takes an episode, or a subject and optionally a problem."
-            )
+            raise TypeError("withdraw takes an episode, or a subject and optionally a problem.")
         within = () if problem is None else ("problems", problem)
         target = ("subjects", str(subject)) if episode is None else ("episodes", _id(episode))
         return str(self._transport.json("DELETE", *within, *target)["result"])

@@ -77,7 +77,7 @@ def create_app(
     FastAPI
         ASGI application.
     """
-    state = AppState.create(ledger, host or Host(ledger), settings or Settings())
+    state = AppState(ledger, host or Host(ledger), settings or Settings())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

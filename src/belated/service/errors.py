@@ -2,6 +2,7 @@
 
 import logging
 import traceback
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from fastapi import FastAPI, Request
@@ -49,34 +50,18 @@ NOT_AN_OBJECT: Final = ("model_attributes_type", "model_type", "dict_type")
 """Pydantic's error types for a body that is no object, or was not parsed as JSON."""
 
 
+@dataclass(eq=False)
 class ApiError(Exception):
-    """Response other than the requested one.
+    """Response other than the requested one."""
 
-    Parameters
-    ----------
-    status : int
-        HTTP status.
-    message : str
-        Explanation for the caller.
-    field : str | None
-        Field of the body that is wrong, such as "rewards[3]".
-    headers : dict[str, str] | None
-        Headers of the response.
-    """
-
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        field: str | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.field = field
-        self.headers = headers
+    status: int
+    """HTTP status."""
+    message: str
+    """Explanation for the caller."""
+    field: str | None = None
+    """Field of the body that is wrong, such as "rewards[3]"."""
+    headers: dict[str, str] | None = None
+    """Headers of the response."""
 
 
 REJECTIONS: Final = (ApiError, RequestValidationError, HTTPException)

@@ -6,13 +6,15 @@ Neither contains tokens, bodies, subjects or ids: a request is labelled by the p
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from belated.online.outcomes import Outcome
 from belated.online.standing import Standing
+
+M = TypeVar("M", Counter, Gauge, Histogram)
 
 LOG: Final = logging.getLogger("belated.service")
 LATENCY_BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -26,38 +28,25 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         # Resolving labels takes longer than counting, so resolved ones are kept.
         self._by_labels: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._requests = Counter(
-            "belated_requests",
-            "Requests answered.",
-            ["method", "route", "status"],
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "belated_request_seconds",
-            "Time to answer a request.",
-            ["method", "route"],
-            buckets=LATENCY_BUCKETS_S,
-            registry=registry,
-        )
-        self._outcomes = Counter(
-            "belated_outcomes", "Events by outcome.", ["outcome"], registry=registry
-        )
-        self._batches = Histogram(
-            "belated_batch_events",
-            "Events per transaction.",
-            buckets=BATCH_BUCKETS_EVENTS,
-            registry=registry,
-        )
 
-        def gauge(name: str, description: str, *labels: str) -> Gauge:
-            return Gauge(f"belated_{name}", description, labels, registry=registry)
+        def create(kind: type[M], name: str, description: str, *labels: str, **options: Any) -> M:
+            return kind(f"belated_{name}", description, labels, registry=registry, **options)
 
-        self._queue = gauge("queue_events", "Events that wait to be recorded.")
-        self._missing = gauge("missing_episodes", "Episodes in flight.", "problem")
-        self._psi = gauge("psi_episodes", "Bound on the missing episodes (Lemma 1).", "problem")
-        self._delay = gauge("mean_delay_episodes", "Observed mean delay.", "problem")
-        self._failed = gauge("failed", "1 if the problem cannot be folded.", "problem")
-        self._plans = gauge("plans", "1 if this process plans.")
+        self._requests = create(
+            Counter, "requests", "Requests answered.", "method", "route", "status"
+        )
+        seconds = ("request_seconds", "Time to answer a request.", "method", "route")
+        self._seconds = create(Histogram, *seconds, buckets=LATENCY_BUCKETS_S)
+        self._outcomes = create(Counter, "outcomes", "Events by outcome.", "outcome")
+        self._batches = create(
+            Histogram, "batch_events", "Events per transaction.", buckets=BATCH_BUCKETS_EVENTS
+        )
+        self._queue = create(Gauge, "queue_events", "Events that wait to be recorded.")
+        self._missing = create(Gauge, "missing_episodes", "Episodes in flight.", "problem")
+        self._psi = create(Gauge, "psi_episodes", "Bound on `missing` (Lemma 1).", "problem")
+        self._delay = create(Gauge, "mean_delay_episodes", "Observed mean delay.", "problem")
+        self._failed = create(Gauge, "failed", "1 if the problem cannot be folded.", "problem")
+        self._plans = create(Gauge, "plans", "1 if this process plans.")
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count and log a request that was answered.

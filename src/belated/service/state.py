@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeVar
 
 from fastapi import Request
@@ -38,64 +37,39 @@ class WorkerThreads:
         self._executor.shutdown()
 
 
-@dataclass(frozen=True)
 class AppState:
-    """Objects that all requests to an application share."""
+    """Objects that all requests to an application share.
 
-    ledger: Ledger
-    host: Host
-    settings: Settings
-    metrics: Metrics
-    group_commit: GroupCommit
-    tokens: TokenCache
-    ledger_cache: LedgerCache
-    policies: PolicyCache
-    query_threads: WorkerThreads
-    """For short queries."""
-    slow_threads: WorkerThreads
-    """For calls that may take seconds."""
-    quarantine_threads: WorkerThreads
-    """For writing to the quarantine, which must not delay other requests."""
+    The group commit has to be started and stopped.
 
-    @classmethod
-    def create(cls, ledger: Ledger, host: Host, settings: Settings) -> "AppState":
-        """Create the state of an application.
+    Parameters
+    ----------
+    ledger : Ledger
+        Ledger to serve.
+    host : Host
+        Host that folds this ledger.
+    settings : Settings
+        Limits and cache times.
+    """
 
-        Parameters
-        ----------
-        ledger : Ledger
-            Ledger to serve.
-        host : Host
-            Host that folds this ledger.
-        settings : Settings
-            Limits and cache times.
-
-        Returns
-        -------
-        AppState
-            State with its threads; the group commit has not been started.
-        """
-        metrics, queries = Metrics(), WorkerThreads(8)
-        group_commit = GroupCommit(
+    def __init__(self, ledger: Ledger, host: Host, settings: Settings) -> None:
+        self.ledger = ledger
+        self.host = host
+        self.settings = settings
+        self.query_threads = queries = WorkerThreads(8)
+        self.slow_threads = WorkerThreads(4)  # for calls that may take seconds
+        self.quarantine_threads = WorkerThreads(1)  # so that writing delays no other request
+        self.metrics = Metrics()
+        self.group_commit = GroupCommit(
             ledger.append,
             max_batch_events=settings.max_batch_events,
             max_queued_events=settings.max_queued_events,
-            on_batch=metrics.count_batch,
+            on_batch=self.metrics.count_batch,
         )
-        metrics.watch_queue(lambda: group_commit.queued_events)
-        return cls(
-            ledger=ledger,
-            host=host,
-            settings=settings,
-            metrics=metrics,
-            group_commit=group_commit,
-            tokens=TokenCache(lambda: queries.run(ledger.tokens.all), ttl_s=settings.token_ttl_s),
-            ledger_cache=LedgerCache(ledger, queries.run),
-            policies=PolicyCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s),
-            query_threads=queries,
-            slow_threads=WorkerThreads(4),
-            quarantine_threads=WorkerThreads(1),
-        )
+        self.metrics.watch_queue(lambda: self.group_commit.queued_events)
+        self.tokens = TokenCache(lambda: queries.run(ledger.tokens.all), ttl_s=settings.token_ttl_s)
+        self.ledger_cache = LedgerCache(ledger, queries.run)
+        self.policies = PolicyCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)
 
     def close(self) -> None:
         """End the threads."""

@@ -21,8 +21,7 @@ class NewEpisode(RequestModel):
     """Episode to be opened. Every field may be omitted."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22,64}$")] | None = Field(
-        default=None,
-        description="At least 128 random bits; makes it safe to repeat the request.",
+        default=None, description="At least 128 random bits; makes it safe to repeat the request."
     )
     subject: Text | None = Field(
         default=None, description="Pseudonym by which the data can be withdrawn."

@@ -15,17 +15,7 @@ from belated.service.routes import (
 )
 
 # Routes are matched in this order, so the hot ones come first.
-MODULES = (
-    feedback,
-    bulk,
-    policies,
-    episodes,
-    problems,
-    withdrawals,
-    controls,
-    exports,
-    operations,
-)
+MODULES = (feedback, bulk, policies, episodes, problems, withdrawals, controls, exports, operations)
 
 
 def routes() -> list[APIRoute]:

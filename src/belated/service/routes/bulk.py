@@ -52,10 +52,7 @@ EXAMPLE_LINE: Final = {"episode": EXAMPLE_ID, "states": [0, 1], "actions": ["tre
         "requestBody": {
             "required": True,
             "content": {
-                NDJSON: {
-                    "schema": {"type": "string"},
-                    "example": json.dumps(EXAMPLE_LINE) + "\n",
-                }
+                NDJSON: {"schema": {"type": "string"}, "example": json.dumps(EXAMPLE_LINE) + "\n"}
             },
         }
     },

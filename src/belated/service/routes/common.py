@@ -95,10 +95,7 @@ def json_body(*models: type[BaseModel]) -> dict[str, Any]:
     For routes that parse the body themselves.
     """
     examples = {
-        model.__name__: {
-            "summary": (model.__doc__ or "").split(":")[0],
-            "value": example_of(model),
-        }
+        model.__name__: {"summary": (model.__doc__ or "").split(":")[0], "value": example_of(model)}
         for model in models
     }
     content = {"schema": inline_schema(*models), "examples": examples}

@@ -13,8 +13,9 @@ from belated.service.dashboard import build_page
 from belated.service.models.status import Health, Readiness
 from belated.service.state import AppState, get_state
 
-# Apart from /metrics these routes need no token: they say nothing about problems.
+# Routes that need no token: they say nothing about problems.
 router = APIRouter(tags=["operations"])
+authorized = APIRouter(route_class=AuthorizedRoute, tags=["operations"])
 
 
 @router.get("/healthz", response_model=Health)
@@ -48,6 +49,22 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     }
 
 
+@authorized.get(
+    "/metrics",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "Metrics in Prometheus' text format.",
+            "content": {
+                "text/plain": {
+                    "schema": {"type": "string"},
+                    "example": "belated_queue_events 0.0\n",
+                }
+            },
+        }
+    },
+)
+@require_scope("metrics")
 async def metrics(request: Request) -> Response:
     """Return the metrics for Prometheus."""
     state = get_state(request)
@@ -55,26 +72,7 @@ async def metrics(request: Request) -> Response:
     return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-router.routes.append(
-    AuthorizedRoute(
-        "/metrics",
-        require_scope("metrics")(metrics),
-        methods=["GET"],
-        tags=["operations"],
-        response_class=Response,
-        responses={
-            200: {
-                "description": "Metrics in Prometheus' text format.",
-                "content": {
-                    "text/plain": {
-                        "schema": {"type": "string"},
-                        "example": "belated_queue_events 0.0\n",
-                    }
-                },
-            }
-        },
-    )
-)
+router.routes.extend(authorized.routes)
 
 
 def _metrics_text(state: AppState) -> bytes:
