@@ -112,7 +112,7 @@ class AuthorizedRoute(APIRoute):
             settings = state.settings
             max_bytes = settings.max_bulk_bytes if requirements.bulk else settings.max_body_bytes
             try:
-                request.state.caller = await authorize(request, requirements.scope)
+                request.state.caller = await authorize(request, state, requirements.scope)
                 request = limit_body(request, max_bytes)
                 return await call(request)
             except REJECTIONS as error:
@@ -138,9 +138,23 @@ class AuthorizedRoute(APIRoute):
         await response(scope, receive, send)
 
 
-async def authorize(request: Request, scope: str) -> str:
-    """Return the id of the token of `request`; raise ApiError if it does not allow `scope`."""
-    state = get_state(request)
+async def authorize(request: Request, state: AppState, scope: str) -> str:
+    """Return the id of the caller's token, or `LOCAL_CALLER`.
+
+    Parameters
+    ----------
+    request : Request
+        Request with the token in its Authorization header.
+    state : AppState
+        State of the application.
+    scope : str
+        Scope that the token needs.
+
+    Raises
+    ------
+    ApiError
+        401 if the token is missing or invalid, 403 if it does not allow the request.
+    """
     tokens = await state.tokens.tokens()
     if not tokens and state.settings.open:
         check_local(request)

@@ -1,6 +1,6 @@
 """Cache of problems by name and of episodes by id. Neither changes once recorded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple
 
 from belated.online.ledger import Ledger
@@ -31,11 +31,9 @@ class LedgerCache:
         self._episodes: BoundedDict[str, EpisodeOrigin] = BoundedDict(MAX_CACHED_EPISODES)
         self._lookup = BatchedLookup(self._read_episodes)
 
-    async def problem(self, name: str) -> Problem | None:
+    def problem(self, name: str) -> Coroutine[Any, Any, Problem | None]:
         """Return the problem called `name`, or None if there is none."""
-        return await self._problems.get(
-            name, lambda: self._run_in_thread(self._ledger.problem, name)
-        )
+        return self._problems.get(name, lambda: self._run_in_thread(self._ledger.problem, name))
 
     def add_problem(self, problem: Problem) -> None:
         """Cache `problem`, which was just recorded."""

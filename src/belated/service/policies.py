@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -78,12 +78,12 @@ class PolicyCache:
             max_size=MAX_CACHED_DOCUMENTS
         )
 
-    async def served(self, problem: int) -> Served | None:
+    def served(self, problem: int) -> Coroutine[Any, Any, Served | None]:
         """Return the served version of the problem with id `problem`.
 
         None means that no version has been published.
         """
-        return await self._served.get(problem, lambda: self._run_in_thread(self._serving, problem))
+        return self._served.get(problem, lambda: self._run_in_thread(self._serving, problem))
 
     def invalidate(self, problem: int) -> None:
         """Query the served version of the problem with id `problem` again at the next call."""
@@ -94,19 +94,21 @@ class PolicyCache:
         policy: Policy | None = await self._run_in_thread(self._serving.policy, problem, version)
         return policy
 
-    async def document(self, problem: Problem, version: int) -> PolicyDocument | None:
+    def document(
+        self, problem: Problem, version: int
+    ) -> Coroutine[Any, Any, PolicyDocument | None]:
         """Return a `version` of the policy of `problem` as a document, or None."""
+        key = (problem.id, version)
+        return self._documents.get(key, lambda: self._serialize(problem, version))
 
-        async def serialize() -> PolicyDocument | None:
-            policy = await self.policy(problem.id, version)
-            if policy is None:
-                return None
-            document: PolicyDocument = await self._run_in_thread(
-                PolicyDocument.of, problem.spec, version, policy
-            )
-            return document
-
-        return await self._documents.get((problem.id, version), serialize)
+    async def _serialize(self, problem: Problem, version: int) -> PolicyDocument | None:
+        policy = await self.policy(problem.id, version)
+        if policy is None:
+            return None
+        document: PolicyDocument = await self._run_in_thread(
+            PolicyDocument.of, problem.spec, version, policy
+        )
+        return document
 
 
 def policy_json(spec: Spec, version: int, policy: Policy) -> dict[str, Any]:

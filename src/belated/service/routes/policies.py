@@ -13,12 +13,12 @@ from belated.service.models.policies import Diff, Policy, Versions
 from belated.service.models.status import Status
 from belated.service.policies import policy_changes
 from belated.service.routes.common import get_problem, get_served, get_standing
-from belated.service.state import get_state
+from belated.service.state import AppState, get_state
 from belated.service.status import history_json, status_json
 
 router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute, tags=["policies"])
 
-# Both routes read this header themselves, so OpenAPI is told of it here.
+# FastAPI does not see that both routes read this header.
 POLICY_OPTIONS: Final[dict[str, Any]] = {
     "response_model": Policy,
     "responses": {304: {"description": "Not modified."}, **error_responses(404)},
@@ -40,9 +40,9 @@ POLICY_OPTIONS: Final[dict[str, Any]] = {
 @require_scope("read", bypass_validation=True)
 async def read_policy(problem: ProblemName, request: Request) -> Response:
     """Return the policy that is served."""
-    known = await get_problem(request, problem)
-    served = await get_served(get_state(request), known)
-    return await _policy_response(request, known, served.version)
+    state, known = get_state(request), await get_problem(request, problem)
+    served = await get_served(state, known)
+    return await _policy_response(request, state, known, served.version)
 
 
 @router.get("/policy/diff", response_model=Diff, responses=error_responses(404))
@@ -67,7 +67,8 @@ async def compare_policies(
 @require_scope("read")
 async def read_version(problem: ProblemName, version: Version, request: Request) -> Response:
     """Return a version of the policy. It never changes."""
-    return await _policy_response(request, await get_problem(request, problem), version)
+    state, known = get_state(request), await get_problem(request, problem)
+    return await _policy_response(request, state, known, version)
 
 
 @router.get("/versions", response_model=Versions, responses=error_responses(404))
@@ -97,9 +98,11 @@ async def read_history(problem: ProblemName, request: Request) -> dict[str, Any]
     return history_json(known.name, await get_standing(get_state(request), known))
 
 
-async def _policy_response(request: Request, problem: Problem, version: int) -> Response:
+async def _policy_response(
+    request: Request, state: AppState, problem: Problem, version: int
+) -> Response:
     """Return a version of a policy, or 304 if the client has it."""
-    document = await get_state(request).policies.document(problem, version)
+    document = await state.policies.document(problem, version)
     if document is None:
         raise version_not_found(version)
     headers = {"ETag": document.etag, "Cache-Control": "private, no-cache"}
