@@ -1,15 +1,15 @@
-"""Tokens are read anew now and then, by one at a time."""
+"""The cache of tokens."""
 
 import asyncio
 
 import pytest
 
 from belated.ledger.tokens import Token
-from belated.service.auth import Keyring
+from belated.service.tokens import TokenCache
 
 
 class Tokens:
-    """One token, named 1, 2, ..., each time that it is let go."""
+    """Source of one token, named 1, 2, ..., once it is released."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -22,16 +22,16 @@ class Tokens:
         return [made]
 
     async def begun(self, count: int) -> None:
-        """Wait until so many have asked."""
+        """Wait until `count` lookups have started."""
         while self.asked < count:
             await asyncio.sleep(0)
 
 
-def test_those_who_come_first_wait_for_one_answer() -> None:
+def test_the_first_callers_share_one_lookup() -> None:
     async def go() -> None:
         tokens = Tokens()
-        keyring = Keyring(tokens, patience=1.0, clock=lambda: 0.0)
-        waiting = [asyncio.create_task(keyring.tokens()) for _ in range(5)]
+        cache = TokenCache(tokens, ttl_s=1.0, clock=lambda: 0.0)
+        waiting = [asyncio.create_task(cache.tokens()) for _ in range(5)]
         await tokens.begun(1)
         tokens.go.release()
         assert [list(found) for found in await asyncio.gather(*waiting)] == [["1"]] * 5
@@ -40,34 +40,34 @@ def test_those_who_come_first_wait_for_one_answer() -> None:
     asyncio.run(asyncio.wait_for(go(), 30))
 
 
-def test_no_two_ask_at_once_so_that_no_older_answer_comes_last() -> None:
+def test_lookups_never_overlap() -> None:
     async def go() -> None:
         now, tokens = 0.0, Tokens()
-        keyring = Keyring(tokens, patience=1.0, clock=lambda: now)
+        cache = TokenCache(tokens, ttl_s=1.0, clock=lambda: now)
         tokens.go.release()
-        await keyring.tokens()
+        await cache.tokens()
         now = 1.0
-        late = asyncio.create_task(keyring.tokens())
+        late = asyncio.create_task(cache.tokens())
         await tokens.begun(2)
         now = 5.0
-        assert list(await keyring.tokens()) == ["1"]  # while one asks, what is known
+        assert list(await cache.tokens()) == ["1"]  # the cached value
         assert tokens.asked == 2
         tokens.go.release()
         assert list(await late) == ["2"]
         tokens.go.release()
-        assert list(await keyring.tokens()) == ["3"]  # that was asked long ago
+        assert list(await cache.tokens()) == ["3"]  # the value of the slow lookup is stale
 
     asyncio.run(asyncio.wait_for(go(), 30))
 
 
-def test_after_a_failure_the_next_one_asks_again() -> None:
+def test_after_a_failure_the_next_caller_looks_up_again() -> None:
     async def go() -> None:
         async def fail() -> list[Token]:
             raise OSError("away")
 
-        keyring = Keyring(fail, patience=1.0, clock=lambda: 0.0)
+        cache = TokenCache(fail, ttl_s=1.0, clock=lambda: 0.0)
         for _ in range(2):
             with pytest.raises(OSError, match="away"):
-                await keyring.tokens()
+                await cache.tokens()
 
     asyncio.run(asyncio.wait_for(go(), 30))

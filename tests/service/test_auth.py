@@ -1,4 +1,4 @@
-"""Nobody gets anywhere without a token that is good for just that."""
+"""Authorization by tokens, scopes and problems."""
 
 import json
 import re
@@ -9,15 +9,14 @@ from fastapi.routing import APIRoute
 from starlette.routing import Route
 
 from belated.ledger import Ledger
-from belated.service.auth import SCOPES
-from belated.service.directory import Directory
-from belated.service.guard import Guarded, scope
+from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.ledger_cache import LedgerCache
 from belated.service.routes import routes
-from ledger_samples import counts
+from belated.service.tokens import SCOPES
 from service.site import CLINIC, PLAYED, Site
 
 PUBLIC = {"/", "/healthz", "/readyz", "/openapi.json"}
-"""What anybody may ask."""
+"""Routes that need no token."""
 
 TABLE = [(method, route) for route in routes() for method in sorted(route.methods)]
 GUARDED = [(method, route) for method, route in TABLE if route.path not in PUBLIC]
@@ -34,7 +33,7 @@ def test_the_application_has_these_routes_and_no_others(site: Site) -> None:
     paths = {route.path for route in site.app.routes if isinstance(route, Route)}
     assert paths == {route.path for _, route in TABLE} | {"/openapi.json"}
     for route in site.app.routes:
-        assert isinstance(route, Guarded) == (route.path not in PUBLIC)  # type: ignore[attr-defined]
+        assert isinstance(route, AuthorizedRoute) == (route.path not in PUBLIC)  # type: ignore[attr-defined]
 
 
 def test_public_routes_answer_without_a_token(site: Site) -> None:
@@ -52,7 +51,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Two problems, with an episode of the first, and a token for each scope and problem."""
     with (
         Ledger.open(f"sqlite:///{tmp_path_factory.mktemp('town') / 'ledger.db'}") as ledger,
-        Site(ledger, token_patience=0.0) as site,
+        Site(ledger, token_ttl_s=0.0) as site,
     ):
         site.define()
         site.define("shop")
@@ -64,7 +63,9 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
-def test_every_route_refuses_who_has_no_good_token(town: Any, method: str, route: Guarded) -> None:
+def test_every_route_rejects_an_invalid_token(
+    town: Any, method: str, route: AuthorizedRoute
+) -> None:
     site, episode, tokens, *_ = town
     path = address(route, episode=episode)
     for token in (None, "", "x", "belated__", tokens["admin"] + "x", tokens["admin"].upper()):
@@ -76,17 +77,19 @@ def test_every_route_refuses_who_has_no_good_token(town: Any, method: str, route
 
 
 @pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
-def test_every_route_refuses_every_other_scope(town: Any, method: str, route: Guarded) -> None:
+def test_every_route_rejects_every_other_scope(
+    town: Any, method: str, route: AuthorizedRoute
+) -> None:
     site, episode, tokens, *_ = town
     path = address(route, episode=episode)
     for name, token in tokens.items():
-        if name not in (route.needs.scope, "admin"):
+        if name not in (route.requirements.scope, "admin"):
             assert site.ask(method, path, token, content=b"{").status_code == 403, name
 
 
 @pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
-def test_every_route_refuses_a_token_of_another_problem(
-    town: Any, method: str, route: Guarded
+def test_every_route_rejects_a_token_of_another_problem(
+    town: Any, method: str, route: AuthorizedRoute
 ) -> None:
     site, episode, _, other, _ = town
     path = address(route, episode=episode)
@@ -97,10 +100,10 @@ def test_every_route_refuses_a_token_of_another_problem(
 
 @pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
 def test_every_route_of_a_problem_admits_its_own_token(
-    town: Any, method: str, route: Guarded
+    town: Any, method: str, route: AuthorizedRoute
 ) -> None:
     site, _, tokens, _, own = town
-    path = address(route)  # an episode that is not there, so that nothing changes
+    path = address(route)  # of an unknown episode, so that nothing changes
     of_one = "{problem}" in route.path or "{episode}" in route.path
     answer = site.ask(method, path, own, content=b"{")
     assert (answer.status_code in (401, 403)) is not of_one, answer.text
@@ -109,7 +112,7 @@ def test_every_route_of_a_problem_admits_its_own_token(
 
 def test_a_token_of_a_problem_cannot_send_feedback_of_another_one_in_bulk(town: Any) -> None:
     site, episode, _, other, _ = town
-    before = counts(site.ledger).events.get("feedback", 0)
+    before = site.ledger.counts().events.get("feedback", 0)
     answer = site.ask(
         "POST",
         "/v1/problems/shop/feedback",
@@ -118,18 +121,18 @@ def test_a_token_of_a_problem_cannot_send_feedback_of_another_one_in_bulk(town: 
         headers={"content-type": "application/x-ndjson"},
     )
     assert json.loads(answer.text)["status"] == 404
-    assert counts(site.ledger).events.get("feedback", 0) == before
+    assert site.ledger.counts().events.get("feedback", 0) == before
 
 
-def test_a_token_of_a_problem_gets_nowhere_with_an_episode_that_is_opened_meanwhile(
+def test_a_token_of_a_problem_cannot_use_an_episode_that_is_opened_meanwhile(
     town: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site, _, tokens, other, _ = town
     id = "m" * 22
-    place = Directory.place
+    look_up = LedgerCache.episode
 
-    async def slow(self: Directory, episode: str) -> Any:
-        found = await place(self, episode)
+    async def slow(self: LedgerCache, episode: str) -> Any:
+        found = await look_up(self, episode)
         opened = await site.asking(
             "POST", "/v1/problems/clinic/episodes", tokens["decide"], json={"id": id}
         )
@@ -137,7 +140,7 @@ def test_a_token_of_a_problem_gets_nowhere_with_an_episode_that_is_opened_meanwh
         return found
 
     site.host.step()
-    monkeypatch.setattr(Directory, "place", slow)
+    monkeypatch.setattr(LedgerCache, "episode", slow)
     answer = site.ask("POST", f"/v1/episodes/{id}/feedback", other, json=PLAYED)
     assert answer.status_code == 404
     assert id not in {event.episode for event in site.ledger.events(kinds=["feedback"])}
@@ -150,26 +153,26 @@ def test_a_token_of_a_problem_cannot_ask_about_an_episode_of_another(town: Any) 
     assert answer.status_code == 404
 
 
-def test_a_route_that_declares_no_scope_cannot_be_made() -> None:
+def test_a_route_without_a_scope_cannot_be_created() -> None:
     async def forgotten() -> None: ...
 
     with pytest.raises(TypeError, match="/v1/new declares no scope"):
-        Guarded("/v1/new", forgotten)
+        AuthorizedRoute("/v1/new", forgotten)
 
 
-def test_a_scope_that_is_none_cannot_be_declared() -> None:
-    with pytest.raises(ValueError, match="scope is 'reed'; allowed are read, "):
-        scope("reed")
+def test_an_unknown_scope_cannot_be_declared() -> None:
+    with pytest.raises(ValueError, match=r"scope must be one of read, .*; got 'reed'"):
+        require_scope("reed")
 
 
-def test_a_revoked_token_is_good_for_nothing(site: Site) -> None:
+def test_a_revoked_token_is_rejected(site: Site) -> None:
     token = site.token("admin")
     assert site.ask("GET", "/v1/problems", token).status_code == 200
     site.ledger.tokens.revoke(token.split("_")[1])
     assert site.ask("GET", "/v1/problems", token).status_code == 401
 
 
-def test_no_token_at_all_means_open_only_until_the_first_is_made(site: Site) -> None:
+def test_no_token_is_needed_until_the_first_is_created(site: Site) -> None:
     assert site.get("/v1/problems").status_code == 200
     token = site.token("admin")
     assert site.get("/v1/problems").status_code == 401
@@ -177,7 +180,7 @@ def test_no_token_at_all_means_open_only_until_the_first_is_made(site: Site) -> 
     assert site.get("/v1/problems").status_code == 401
 
 
-def test_a_service_that_others_can_reach_is_never_open(ledger: Ledger) -> None:
+def test_a_service_that_is_not_open_always_needs_a_token(ledger: Ledger) -> None:
     with Site(ledger, open=False) as site:
         assert site.get("/v1/problems").status_code == 401
         assert site.post("/v1/problems", CLINIC).status_code == 401
@@ -193,10 +196,10 @@ def test_a_service_that_others_can_reach_is_never_open(ledger: Ledger) -> None:
         {"host": "["},
     ],
 )
-def test_an_open_service_answers_no_other_site(site: Site, headers: dict[str, str]) -> None:
+def test_an_open_service_rejects_other_sites(site: Site, headers: dict[str, str]) -> None:
     assert site.get("/v1/problems", headers=headers).status_code == 403
 
 
-def test_an_open_service_answers_pages_of_its_own(site: Site) -> None:
+def test_an_open_service_accepts_its_own_pages(site: Site) -> None:
     headers = {"host": "localhost:8000", "origin": "http://localhost:8000"}
     assert site.get("/v1/problems", headers=headers).status_code == 200

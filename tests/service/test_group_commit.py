@@ -1,4 +1,4 @@
-"""What comes together is recorded together, and nothing that was taken in is lost."""
+"""Group commit: concurrent events share transactions, and none is lost."""
 
 import asyncio
 import threading
@@ -10,11 +10,11 @@ import sqlalchemy as sa
 
 from belated.ledger.events import Tick
 from belated.ledger.outcomes import Recorded
-from belated.service.commit import BusyError, GroupCommit
+from belated.service.group_commit import BusyError, GroupCommit
 
 
 class Slow:
-    """An `append` that waits until it is let go, and keeps what it was given."""
+    """An `append` that blocks until released, and keeps its arguments."""
 
     def __init__(self) -> None:
         self.batches: list[list[Any]] = []
@@ -40,7 +40,7 @@ def slow() -> Slow:
 
 @pytest.fixture
 def commit(slow: Slow) -> Iterator[GroupCommit]:
-    made = GroupCommit(slow, most=5, room=8)
+    made = GroupCommit(slow, max_batch_events=5, max_queued_events=8)
     made.start()
     yield made
     for _ in range(100):
@@ -61,7 +61,7 @@ async def hold(commit: GroupCommit, slow: Slow) -> "asyncio.Task[list[Any]]":
     return task
 
 
-def test_what_comes_while_one_is_recorded_is_recorded_together(
+def test_events_submitted_during_a_transaction_share_the_next(
     commit: GroupCommit, slow: Slow
 ) -> None:
     async def go() -> None:
@@ -76,8 +76,8 @@ def test_what_comes_while_one_is_recorded_is_recorded_together(
     assert slow.batches == [[1], [2, 3, 4]]
 
 
-def test_where_several_came_together_a_batch_waits_for_as_many_again(slow: Slow) -> None:
-    commit = GroupCommit(slow, most=5, room=8, linger=30)
+def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow) -> None:
+    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
     commit.start()
     for _ in range(9):
         slow.go.release()
@@ -86,7 +86,7 @@ def test_where_several_came_together_a_batch_waits_for_as_many_again(slow: Slow)
         return await asyncio.to_thread(slow.entered.acquire, timeout=timeout)
 
     async def go() -> None:
-        await begin(commit, *range(1, 6))  # as much as is recorded together
+        await begin(commit, *range(1, 6))  # a full batch
         rest = [await begin(commit, number) for number in (6, 7, 8)]
         assert await entered(30)
         await asyncio.gather(*rest)
@@ -101,8 +101,8 @@ def test_where_several_came_together_a_batch_waits_for_as_many_again(slow: Slow)
     assert slow.batches == [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]]
 
 
-def test_what_waits_for_others_is_recorded_at_the_end(slow: Slow) -> None:
-    commit = GroupCommit(slow, most=5, room=8, linger=30)
+def test_a_waiting_batch_is_recorded_when_stopping(slow: Slow) -> None:
+    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
     commit.start()
 
     async def go() -> None:
@@ -119,9 +119,7 @@ def test_what_waits_for_others_is_recorded_at_the_end(slow: Slow) -> None:
     asyncio.run(go())
 
 
-def test_a_batch_has_no_more_than_it_may_but_a_request_is_never_split(
-    commit: GroupCommit, slow: Slow
-) -> None:
+def test_a_batch_is_limited_but_a_request_is_never_split(commit: GroupCommit, slow: Slow) -> None:
     async def go() -> None:
         tasks = [await hold(commit, slow)]
         for numbers in ((2, 3, 4), (5, 6), (7,)):
@@ -137,24 +135,24 @@ def test_a_batch_has_no_more_than_it_may_but_a_request_is_never_split(
     assert slow.batches == [[1], [2, 3, 4, 5, 6], [7], [*range(20, 29)]]
 
 
-def test_more_than_there_is_room_for_is_told_to_come_again(commit: GroupCommit, slow: Slow) -> None:
+def test_submitting_to_a_full_queue_raises(commit: GroupCommit, slow: Slow) -> None:
     async def go() -> None:
         tasks = [await hold(commit, slow)]
         for number in range(2, 10):
             tasks.append(await begin(commit, number))
-        assert commit.waiting == 8
+        assert commit.queued_events == 8
         with pytest.raises(BusyError, match="8 events wait"):
             await commit.submit([Tick(10)])
         for _ in range(3):
             slow.go.release()
         await asyncio.gather(*tasks)
-        assert commit.waiting == 0
+        assert commit.queued_events == 0
 
     asyncio.run(go())
     assert [number for batch in slow.batches for number in batch] == [*range(1, 10)]
 
 
-def test_one_that_fails_does_not_take_the_others_with_it(commit: GroupCommit, slow: Slow) -> None:
+def test_an_error_affects_only_the_request_that_causes_it(commit: GroupCommit, slow: Slow) -> None:
     async def go() -> None:
         first = await hold(commit, slow)
         good, bad, other = [await begin(commit, number) for number in (2, 13, 3)]
@@ -169,7 +167,7 @@ def test_one_that_fails_does_not_take_the_others_with_it(commit: GroupCommit, sl
     assert slow.batches == [[1], [2, 13, 3], [2], [13], [3]]
 
 
-def test_when_the_store_is_lost_all_are_told_at_once(commit: GroupCommit, slow: Slow) -> None:
+def test_an_outage_fails_all_requests_of_the_batch(commit: GroupCommit, slow: Slow) -> None:
     async def go() -> None:
         first = await hold(commit, slow)
         tasks = [await begin(commit, number) for number in (2, 14)]
@@ -184,9 +182,7 @@ def test_when_the_store_is_lost_all_are_told_at_once(commit: GroupCommit, slow: 
     assert slow.batches == [[1], [2, 14]]
 
 
-def test_stopping_records_what_waits_and_takes_in_nothing_more(
-    commit: GroupCommit, slow: Slow
-) -> None:
+def test_stopping_records_the_queue_and_rejects_new_events(commit: GroupCommit, slow: Slow) -> None:
     async def go() -> None:
         tasks = [await hold(commit, slow), await begin(commit, 2)]
         stopping = asyncio.ensure_future(asyncio.to_thread(commit.stop))
@@ -200,7 +196,7 @@ def test_stopping_records_what_waits_and_takes_in_nothing_more(
     asyncio.run(go())
 
 
-def test_one_who_does_not_wait_any_more_disturbs_nobody(commit: GroupCommit, slow: Slow) -> None:
+def test_a_cancelled_request_does_not_affect_others(commit: GroupCommit, slow: Slow) -> None:
     async def go() -> None:
         first = await hold(commit, slow)
         gone, stays = [await begin(commit, number) for number in (2, 3)]
@@ -215,5 +211,5 @@ def test_one_who_does_not_wait_any_more_disturbs_nobody(commit: GroupCommit, slo
 
 
 def test_it_cannot_be_started_twice(commit: GroupCommit) -> None:
-    with pytest.raises(RuntimeError, match="started already"):
+    with pytest.raises(RuntimeError, match="already been started"):
         commit.start()

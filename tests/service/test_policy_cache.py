@@ -1,21 +1,22 @@
-"""What is served is looked up now and then, by one at a time, and anew after a decision."""
+"""The cache of served versions and policy documents."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-import ledger_samples as samples
+from belated.checks.ledger import samples
+
 from belated.ledger import Ledger
-from belated.online.serving import ServedPolicy, ServingState
-from belated.service.board import Board
+from belated.online.serving import Choice, ServedPolicy
+from belated.service.policies import PolicyCache
 
 
 def version(number: int) -> ServedPolicy:
-    return ServedPolicy(number, cast(Any, None), ServingState())
+    return ServedPolicy(number, cast(Any, None), Choice())
 
 
 class Database:
-    """Answers 1, 2, ..., each once it is let go."""
+    """Database that answers 1, 2, ..., each once it is released."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -28,14 +29,14 @@ class Database:
         return mine
 
 
-def board(database: Database, clock: Callable[[], float], memory: Ledger) -> Board:
-    return Board(memory, database, patience=2.0, clock=clock)
+def policy_cache(database: Database, clock: Callable[[], float], memory: Ledger) -> PolicyCache:
+    return PolicyCache(memory, database, ttl_s=2.0, clock=clock)
 
 
-def test_with_patience_it_asks_only_now_and_then(ledger: Ledger) -> None:
+def test_the_served_version_is_cached_for_its_time_to_live(ledger: Ledger) -> None:
     async def go() -> None:
         now, database = 0.0, Database()
-        served = board(database, lambda: now, ledger).served
+        served = policy_cache(database, lambda: now, ledger).served
         for _ in range(3):
             database.go.release()
         assert await served(7) == version(1)
@@ -47,10 +48,10 @@ def test_with_patience_it_asks_only_now_and_then(ledger: Ledger) -> None:
     asyncio.run(go())
 
 
-def test_while_one_asks_the_others_make_do_with_what_is_known(ledger: Ledger) -> None:
+def test_concurrent_callers_get_the_cached_version(ledger: Ledger) -> None:
     async def go() -> None:
         now, database = 0.0, Database()
-        served = board(database, lambda: now, ledger).served
+        served = policy_cache(database, lambda: now, ledger).served
         database.go.release()
         await served(7)
         now = 5.0
@@ -65,10 +66,10 @@ def test_while_one_asks_the_others_make_do_with_what_is_known(ledger: Ledger) ->
     asyncio.run(go())
 
 
-def test_while_nothing_is_known_all_wait_for_one_answer(ledger: Ledger) -> None:
+def test_without_a_cached_version_callers_share_one_lookup(ledger: Ledger) -> None:
     async def go() -> None:
         database = Database()
-        served = board(database, lambda: 0.0, ledger).served
+        served = policy_cache(database, lambda: 0.0, ledger).served
         waiting = [asyncio.create_task(served(7)) for _ in range(5)]
         while database.asked < 1:
             await asyncio.sleep(0)
@@ -82,10 +83,10 @@ def test_while_nothing_is_known_all_wait_for_one_answer(ledger: Ledger) -> None:
     asyncio.run(go())
 
 
-def test_one_that_goes_away_leaves_the_others_their_answer(ledger: Ledger) -> None:
+def test_a_cancelled_caller_does_not_affect_others(ledger: Ledger) -> None:
     async def go() -> None:
         database = Database()
-        served = board(database, lambda: 0.0, ledger).served
+        served = policy_cache(database, lambda: 0.0, ledger).served
         first, second = (asyncio.create_task(served(7)) for _ in range(2))
         while database.asked < 1:
             await asyncio.sleep(0)
@@ -96,36 +97,36 @@ def test_one_that_goes_away_leaves_the_others_their_answer(ledger: Ledger) -> No
     asyncio.run(go())
 
 
-def test_a_version_is_written_out_once_for_all_who_wait(ledger: Ledger) -> None:
+def test_a_version_is_serialized_once(ledger: Ledger) -> None:
     problem = ledger.problem(samples.defined(ledger))
     assert problem is not None
     done: list[str] = []
 
-    async def aside(do: Callable[..., Any], *given: Any) -> Any:
+    async def run_in_thread(do: Callable[..., Any], *given: Any) -> Any:
         done.append(do.__name__)
         await asyncio.sleep(0)
         return do(*given)
 
     async def go() -> None:
-        page = Board(ledger, aside, patience=2.0).page
-        pages = await asyncio.gather(*(page(problem, 1) for _ in range(5)))
-        assert len(set(pages)) == 1
-        assert pages[0] is not None
-        assert await page(problem, 2) is None
-        assert await page(problem, 1) == pages[0]
+        document = PolicyCache(ledger, run_in_thread, ttl_s=2.0).document
+        documents = await asyncio.gather(*(document(problem, 1) for _ in range(5)))
+        assert len(set(documents)) == 1
+        assert documents[0] is not None
+        assert await document(problem, 2) is None
+        assert await document(problem, 1) == documents[0]
         assert done == ["policy", "of", "policy"]
 
     asyncio.run(go())
 
 
-def test_what_was_asked_before_a_decision_is_not_kept(ledger: Ledger) -> None:
+def test_a_lookup_from_before_a_control_is_not_cached(ledger: Ledger) -> None:
     async def go() -> None:
         database = Database()
-        made = board(database, lambda: 0.0, ledger)
+        made = policy_cache(database, lambda: 0.0, ledger)
         before = asyncio.create_task(made.served(7))
         while database.asked < 1:
             await asyncio.sleep(0)
-        made.forget(7)
+        made.invalidate(7)
         database.go.release()
         assert await before == version(1)
         database.go.release()

@@ -1,11 +1,11 @@
-"""Feedback as it comes."""
+"""Parsing of feedback and times."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.ledger.recording.content import ContentError, parse_content
-from belated.service.wire import microseconds, read
+from belated.ledger.recording.content import ContentError, parse
+from belated.service.parsing import parse_feedback, parse_time
 from histories import make_spec
 
 SPEC = make_spec()
@@ -17,18 +17,18 @@ FIELDS = st.sampled_from(["states", "actions", "rewards", "steps", "path", "even
 
 
 @given(st.dictionaries(FIELDS, ANYTHING) | ANYTHING)
-def test_whatever_comes_is_read_and_the_ledger_refuses_what_has_a_complaint(
+def test_any_value_is_parsed_and_the_ledger_rejects_those_with_an_error(
     content: object,
 ) -> None:
-    incoming = read(content)
-    if incoming.complaint is not None:
+    feedback = parse_feedback(content)
+    if feedback.error is not None:
         with pytest.raises(ContentError):
-            parse_content(incoming.content, SPEC)
+            parse(feedback.content, SPEC)
 
 
-def test_the_time_at_which_it_happened_goes_beside_it() -> None:
+def test_the_event_time_is_separated_from_the_content() -> None:
     given = {"states": [0], "event_time": "1970-01-01T00:00:01Z"}
-    assert read(given) == ({"states": [0]}, 1_000_000, None)
+    assert parse_feedback(given) == ({"states": [0]}, 1_000_000, None)
     assert "event_time" in given
 
 
@@ -43,5 +43,5 @@ def test_the_time_at_which_it_happened_goes_beside_it() -> None:
         (None, None),
     ],
 )
-def test_a_time_needs_its_zone(text: object, time: int | None) -> None:
-    assert microseconds(text) == time
+def test_a_time_needs_a_time_zone(text: object, time: int | None) -> None:
+    assert parse_time(text) == time
