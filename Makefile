@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup reproduce test lint types layers unit plain test-browser bench bench-service tables forget clean
+.PHONY: help setup reproduce test lint types layers unit plain test-browser bench bench-service tables clean
 
 help:
 	@echo "make reproduce   the paper in minutes: 16 figures, report.html and claims, in out/"
@@ -58,10 +58,6 @@ bench-service: .venv/.dev
 
 tables: .venv/.dev
 	$(BIN)/python docs/tables.py
-
-# Numba's cache does not notice changes in the functions that a cached one calls.
-forget:
-	find src tests benchmarks examples -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf .venv out results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
