@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 import belated.compiled
-from belated.compiled import JIT
+from belated.compiled import JIT, CacheFile
 
 SOURCES = {
     "tiny/__init__.py": "",
@@ -125,6 +125,37 @@ def test_only_code_made_from_the_edited_file_is_compiled_again(project: Project)
     assert project.run() == Outcome(3, 1, 20, 1)
     project.edit("elsewhere/user.py", "10 *", "20 *")
     assert project.run() == Outcome(3, 1, 40, 0)
+
+
+@needs_compiler
+def test_outdated_files_are_removed_when_code_is_compiled_again(project: Project) -> None:
+    def cached() -> list[Path]:
+        return sorted((project.root / "tiny" / "__pycache__").glob("*.nbc"))
+
+    project.run()
+    before = cached()
+    project.edit("tiny/callee.py", "x + UNIT", "x + 2 * UNIT")
+    project.run()
+    assert len(cached()) == len(before)
+    assert not set(cached()) & set(before)
+
+
+def test_an_index_never_refers_to_code_that_is_not_written_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = CacheFile(str(tmp_path), "module.function-1", "digest of the sources")
+    written: list[str] = []
+    open_file = cache._open_for_write
+    monkeypatch.setattr(
+        cache, "_open_for_write", lambda path: (written.append(path), open_file(path))[1]
+    )
+    for key in ("signature", "another signature"):
+        cache.save(key, f"code of {key}")
+        assert [Path(path).suffix for path in written] == [".nbc", ".nbi"]
+        assert cache.load(key) == f"code of {key}"
+        written.clear()
+    assert len(list(tmp_path.glob("*.nbc"))) == 2
+    assert CacheFile(str(tmp_path), "module.function-1", "other digest").load("signature") is None
 
 
 def test_every_import_in_the_package_is_absolute() -> None:

@@ -9,6 +9,7 @@ when the file of the cached function changes, although callees are compiled into
 Functions compiled here also depend on the modules of this package that their file imports.
 """
 
+import glob
 import os
 import re
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
+import numba.core.caching
 import numba.core.ccallback
 import numba.core.cgutils
 from numba import njit
@@ -25,6 +27,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
 # numba is typed in part; these parts are not, or not as they are used here
+IndexDataCacheFile: Any = numba.core.caching.IndexDataCacheFile
 CFunc: Any = numba.core.ccallback.CFunc
 cgutils: Any = numba.core.cgutils
 types: Any = numba.types
@@ -100,13 +103,33 @@ def stamp_cache(function: Any) -> None:
     These are its own file, the module of its global names, and the modules of this package that
     these import, see `digest_sources`. A function without a disk cache is left unchanged.
     """
-    cache_file = getattr(getattr(function, "_cache", None), "_cache_file", None)
-    if cache_file is None:
+    known = getattr(function, "_cache", None)
+    if not isinstance(known, numba.core.caching.Cache):
         return
     source = function.__wrapped__
     files = {source.__code__.co_filename, source.__globals__.get("__file__", "")}
-    # numba compares this stamp with the one in the cache's index
-    cache_file._source_stamp = (cache_file._source_stamp, digest_sources(frozenset(files)))
+    digest = digest_sources(frozenset(files))
+    known._cache_file = CacheFile(known.cache_path, known._impl.filename_base, digest)
+
+
+class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
+    """Cached code of one function: an index, and one data file for each signature.
+
+    Several processes may write at the same time. Numba numbers the data files and writes the index
+    first, so that another process could load outdated code, or that of another signature. Here a
+    data file is named after its key and the sources, and written before the index refers to it.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write `data`, the compiled code of the signature in `key`, and remove outdated files."""
+        name = sha256(repr((key, self._source_stamp)).encode()).hexdigest()[:16]
+        base = self._index_name.removesuffix("nbi")
+        self._save_data(f"{base}{name}.nbc", data)
+        overloads = {**self._load_index(), key: f"{base}{name}.nbc"}
+        self._save_index(overloads)
+        for path in Path(self._cache_path).glob(f"{glob.escape(base)}*.nbc"):
+            if path.name not in overloads.values():
+                path.unlink(missing_ok=True)  # if in use elsewhere, it is compiled again
 
 
 @cache
