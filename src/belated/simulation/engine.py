@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints
-from belated.exact.incremental import World, reevaluate
+from belated.exact.incremental import WorldArrays, reevaluate
 from belated.exact.values import evaluate
 from belated.learner.backup import Batch
 from belated.learner.counts import has_room
@@ -46,7 +46,7 @@ TALLY_SIZE: Final = 6
 class Truth(NamedTuple):
     """The world that is played, which the learner does not see."""
 
-    world: World
+    world: WorldArrays
     v_star: Floats  # (S) V*_1
 
 
@@ -112,7 +112,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
 
 @kernel
 def plan_and_evaluate(
-    batch: Batch, config: Config, world: World, run: RunState, refresh: bool
+    batch: Batch, config: Config, world: WorldArrays, run: RunState, refresh: bool
 ) -> None:
     """Plan, and compute the exact value of the new policy.
 
@@ -122,7 +122,7 @@ def plan_and_evaluate(
         Backup of the base for several rows.
     config : Config
         Configuration of the learner.
-    world : World
+    world : WorldArrays
         World that is played.
     run : RunState
         Changed in place.
