@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import load_million
-from belated.online import Ledger
+from belated.ledger import Ledger
 from load_client import Load, drive, request
 from load_clinic import NAME, define, generate_feedback, open_episodes
 from load_servers import Server, run_empty, run_postgres, run_service

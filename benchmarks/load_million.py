@@ -15,7 +15,7 @@ from statistics import median
 import numpy as np
 import sqlalchemy as sa
 
-from belated.online import Ledger, schema
+from belated.ledger import Ledger, schema
 from belated.online.follower import Follower
 from load_clinic import NAME, define, generate_feedback, open_episodes
 from load_servers import run_service

@@ -11,7 +11,7 @@ import belated as bl
 from belated.checks import base_checks, check_base
 from belated.checks.base import CHECKS
 from belated.learner.backup import cap, clipped, mean, rest, unseen
-from belated.learner.bases import BASES, EpsilonGreedy, Fixed, BackupRule, Optimal, UniformRandom
+from belated.learner.bases import BASES, BackupRule, EpsilonGreedy, Fixed, Optimal, UniformRandom
 from belated.learner.plan import Plan
 from belated.papers.howson2021.base import Published
 
