@@ -1,25 +1,35 @@
-"""Each base algorithm on the chain with S = H = 30, and runs on two threads."""
+"""Times of each base algorithm on the chain with S = H = 30, and of runs on two threads."""
 
 import os
 
 import belated as bl
-from measure import Turns, turn
-from table import Promise, Report, Section, number, times
+from measure import Timings, measurement
+from report import Report, Section, Target, format_number, format_ratio
 
 BASES = (bl.UBEV, bl.UCBVI_CH, bl.UCBVI_BF, bl.UCRL2, bl.UCRL2B, bl.KL_UCRL, bl.Chi2_UCRL)
 SCALE = 0.1
 SEEDS = range(8)
 
 
-def measure(report: Report, *, quick: bool, repeats: int) -> None:
-    """Add the time of each base, active and lazy, and how far it is from the floor."""
+def measure_bases(report: Report, *, quick: bool, repeats: int) -> None:
+    """Add the time of each base, active and lazy, and its ratio to the floor.
+
+    Parameters
+    ----------
+    report : Report
+        Receives the section.
+    quick : bool
+        Whether to play few episodes.
+    repeats : int
+        Number of turns of each measurement.
+    """
     world, episodes = bl.chain(30), 500 if quick else 5_000
     rows = []
     for kind, stages in (*((kind, "each") for kind in BASES), (bl.UCBVI_BF, "pooled")):
         base = kind(scale=SCALE)
 
-        def one(updater, planning="incremental", base=base, stages=stages):
-            return turn(
+        def simulation(updater, planning="incremental", base=base, stages=stages):
+            return measurement(
                 lambda: bl.simulate(
                     world,
                     base=base,
@@ -31,29 +41,29 @@ def measure(report: Report, *, quick: bool, repeats: int) -> None:
                 episodes,
             )
 
-        taken = Turns(
+        timings = Timings(
             {
-                "active": one(bl.Active()),
-                "lazy": one(bl.Lazy(alpha=10)),
-                "floor": one(bl.Active(), "none"),
+                "active": simulation(bl.Active()),
+                "lazy": simulation(bl.Lazy(alpha=10)),
+                "floor": simulation(bl.Active(), "none"),
             },
             repeats,
         )
         name = kind.__name__ + (", pooled counts" if stages == "pooled" else "")
-        cells = [number(taken[name]) for name in ("floor", "active", "lazy")]
-        ratios = [times(taken.ratio(name, "floor")) for name in ("active", "lazy")]
+        cells = [format_number(timings[name]) for name in ("floor", "active", "lazy")]
+        ratios = [format_ratio(timings.ratio(name, "floor")) for name in ("active", "lazy")]
         rows.append((name, *cells, *ratios))
     columns = ("base", "floor", "active", "lazy(10)", "active / floor", "lazy(10) / floor")
-    note = f"{episodes:,} episodes with `scale={SCALE}`, other options as they are, no delay."
+    note = f"{episodes:,} episodes with `scale={SCALE}`, other options at their defaults, no delay."
     report.sections.append(Section("Bases on chain 30, µs per episode", columns, rows, note))
 
 
 def measure_threads(report: Report, *, quick: bool, repeats: int) -> None:
-    """Add what a second thread brings."""
+    """Add the speed-up by a second thread; for the parameters see `measure_bases`."""
     world, episodes = bl.chain(30), 2_000 if quick else 20_000
-    taken = Turns(
+    timings = Timings(
         {
-            str(threads): turn(
+            str(threads): measurement(
                 lambda threads=threads: bl.simulate_many(
                     world,
                     base=bl.UCBVI_BF(preset="two_term"),
@@ -69,10 +79,11 @@ def measure_threads(report: Report, *, quick: bool, repeats: int) -> None:
         },
         repeats,
     )
-    ratio = taken.ratio("1", "2")
-    rows = [("1", number(taken["1"]), ""), ("2", number(taken["2"]), times(ratio))]
+    ratio = timings.ratio("1", "2")
+    one, two = format_number(timings["1"]), format_number(timings["2"])
+    rows = [("1", one, ""), ("2", two, format_ratio(ratio))]
     note = f"`simulate_many` with {len(SEEDS)} seeds of {episodes:,} episodes, chain 30, active."
     columns = ("threads", "µs per episode", "faster than one")
     report.sections.append(Section("Threads", columns, rows, note))
     text = f"two threads are at least 1.7 × as fast as one ({os.cpu_count()} cores)"
-    report.promises.append(Promise(text, times(ratio), ratio >= 1.7))
+    report.targets.append(Target(text, format_ratio(ratio), ratio >= 1.7))

@@ -1,11 +1,11 @@
-"""The usual way, compiled: dense counts, and backward induction over everything at every episode.
+"""Common implementation, compiled: dense counts, and full backward induction in every episode.
 
-The same learner as `bl.simulate` with `UCBVI_BF(preset="two_term")`, active and without delay, in
-the same random world: the regret must agree. Only planning is dense. The world is played, and the
-policy valued, along lists of successors, so that the comparison is about planning alone.
+The learner is that of `bl.simulate` with `UCBVI_BF(preset="two_term")`, active and without delay,
+and draws the same random numbers, so that the regret must agree. Only planning is dense: play and
+policy evaluation use lists of successors, so that the comparison covers planning only.
 
-The sums are over every state for every row, as is usual. `seen_only` skips them for rows never
-seen, with the same result.
+Sums run over all states for every row. `observed_only` skips rows without observations, with the
+same result.
 """
 
 import math
@@ -21,9 +21,28 @@ DELTA = bl.UCBVI_BF().delta
 
 
 def regret(
-    world: bl.MDP, *, episodes: int, scale: float = 1.0, seed: int = 0, seen_only: bool = False
+    world: bl.MDP, *, episodes: int, scale: float = 1.0, seed: int = 0, observed_only: bool = False
 ) -> float:
-    """The regret of a run in a homogeneous world whose first state is 0."""
+    """Return the regret of a run.
+
+    Parameters
+    ----------
+    world : bl.MDP
+        Homogeneous world with first state 0.
+    episodes : int
+        Number of episodes.
+    scale : float
+        Scale of the bonus.
+    seed : int
+        Seed of the run.
+    observed_only : bool
+        Whether to skip the sums of rows without observations.
+
+    Returns
+    -------
+    float
+        Cumulative regret after the last episode.
+    """
     H, S, A = world.shape.table
     log = math.log(5 * S * A * episodes * H / DELTA)
     values = np.zeros(episodes)
@@ -37,7 +56,7 @@ def regret(
         scale,
         2 * log,
         H * log,
-        seen_only,
+        observed_only,
         np.zeros((H, S, A)),
         np.zeros((H, S, A, S)),
         np.zeros((H + 1, S)),
@@ -57,9 +76,9 @@ def play(
     rewards,
     seed,
     scale,
-    spread,
-    lower,
-    seen_only,
+    variance_factor,
+    lower_order,
+    observed_only,
     n,
     m,
     v,
@@ -67,10 +86,28 @@ def play(
     v_pi,
     values,
 ):
-    """Play one episode for each of `values`, which become V^pi_1 of the policies played."""
+    """Play one episode for each entry of `values`, and store V^pi_1(s_1) of its policy there.
+
+    Parameters
+    ----------
+    ptr, succ, prob, cum
+        Transition arrays of a homogeneous MDP.
+    rewards
+        Mean rewards, (H, S, A).
+    seed
+        Seed of the run, uint64.
+    scale, variance_factor, lower_order, observed_only
+        See `plan`.
+    n, m
+        Visit counts (H, S, A) and transition counts (H, S, A, S), initially zero.
+    v, actions, v_pi
+        Working memory: (H + 1, S), (H, S) and (H + 1, S).
+    values
+        Receives the value of each policy, (K).
+    """
     H, _, A = n.shape
     for k in range(values.size):
-        plan(rewards, scale, spread, lower, seen_only, n, m, v, actions)
+        plan(rewards, scale, variance_factor, lower_order, observed_only, n, m, v, actions)
         evaluate(ptr, succ, prob, rewards, actions, v_pi)
         values[k] = v_pi[0, 0]
         s = 0
@@ -86,8 +123,22 @@ def play(
 
 
 @kernel
-def plan(rewards, scale, spread, lower, seen_only, n, m, v, actions):
-    """Backward induction with the bonus sqrt(2 L Var / N) + H L / N, or all that is left."""
+def plan(rewards, scale, variance_factor, lower_order, observed_only, n, m, v, actions):
+    """Compute values and greedy actions by backward induction, with bonus sqrt(2 L Var/N) + H L/N.
+
+    Parameters
+    ----------
+    rewards
+        Mean rewards, (H, S, A).
+    scale, variance_factor, lower_order
+        Scale of the bonus, 2 L and H L.
+    observed_only
+        Whether to skip the sums of rows without observations.
+    n, m
+        Visit and transition counts, (H, S, A) and (H, S, A, S).
+    v, actions
+        Receive the values (H + 1, S) and the actions (H, S).
+    """
     H, S, A = n.shape
     for h in range(H - 1, -1, -1):
         rest = float(H - h - 1)
@@ -97,7 +148,7 @@ def plan(rewards, scale, spread, lower, seen_only, n, m, v, actions):
                 visits = max(1.0, n[h, s, a])
                 mean = 0.0
                 squares = 0.0
-                if n[h, s, a] > 0 or not seen_only:
+                if n[h, s, a] > 0 or not observed_only:
                     for y in range(S):
                         mean += m[h, s, a, y] * v[h + 1, y]
                     mean /= visits
@@ -106,8 +157,8 @@ def plan(rewards, scale, spread, lower, seen_only, n, m, v, actions):
                         squares += m[h, s, a, y] * (gap * gap)
                 bonus = rest
                 if n[h, s, a] > 0:
-                    # Rounded as the library does, or actions that are all but tied part ways.
-                    bonus = scale * (math.sqrt(spread * squares) + lower) / visits
+                    # Same rounding as in the library, so that near ties have the same result.
+                    bonus = scale * (math.sqrt(variance_factor * squares) + lower_order) / visits
                 q = min(rest + 1.0, rewards[h, s, a] + mean + min(rest, bonus))
                 if q > top:
                     top = q
@@ -117,7 +168,10 @@ def plan(rewards, scale, spread, lower, seen_only, n, m, v, actions):
 
 @kernel
 def evaluate(ptr, succ, prob, rewards, actions, v):
-    """Fill v with the exact values of the policy."""
+    """Store the exact values of the policy `actions` in `v`, (H + 1, S).
+
+    `ptr`, `succ`, `prob` and `rewards` are as in `play`.
+    """
     H, S, A = rewards.shape
     for h in range(H - 1, -1, -1):
         for s in range(S):

@@ -1,84 +1,109 @@
-"""How time grows with the number of states and of episodes, and memory with what is outstanding."""
+"""Growth of time with the number of states and episodes, and memory of a long run."""
 
 import belated as bl
-from measure import Turns, alone, turn
-from table import Promise, Report, Section, number, times
+from measure import Timings, measurement, run_isolated
+from report import Report, Section, Target, format_number, format_ratio
 from worlds import random_world
 
 BASE = bl.UCBVI_BF(preset="two_term", scale=0.1)
-VISITS = 25
-"""Episodes for each state, so that worlds of any size are equally well known."""
+EPISODES_PER_STATE = 25
+"""Episodes for each state, so that worlds of any size are observed equally well."""
 
 
-def measure(report: Report, *, quick: bool, repeats: int) -> None:
-    """Add all three."""
-    states(report, (50, 100) if quick else (50, 100, 200, 400, 800), repeats)
-    episodes(report, (1_000, 2_000) if quick else (10_000, 20_000, 40_000, 80_000), repeats)
-    memory(report, 20_000 if quick else 1_000_000)
+def measure_growth(report: Report, *, quick: bool, repeats: int) -> None:
+    """Add the three sections.
+
+    Parameters
+    ----------
+    report : Report
+        Receives sections and targets.
+    quick : bool
+        Whether to measure small sizes only.
+    repeats : int
+        Number of turns of each measurement.
+    """
+    measure_states(report, (50, 100) if quick else (50, 100, 200, 400, 800), repeats)
+    lengths = (1_000, 2_000) if quick else (10_000, 20_000, 40_000, 80_000)
+    measure_episodes(report, lengths, repeats)
+    measure_memory(report, 20_000 if quick else 1_000_000)
 
 
-def states(report: Report, sizes: tuple[int, ...], repeats: int) -> None:
-    """Time per update against S, with as many successors each."""
-    rows, worst = [], {}
-    spreads = {"nearby": 4, "anywhere": None}
-    last: dict[str, float] = {}
+def measure_states(report: Report, sizes: tuple[int, ...], repeats: int) -> None:
+    """Add the time per update as a function of S.
+
+    Parameters
+    ----------
+    report : Report
+        Receives section and targets.
+    sizes : tuple[int, ...]
+        Numbers of states S, each twice the previous one.
+    repeats : int
+        Number of turns of each measurement.
+    """
+    rows, largest = [], {}
+    reaches = {"nearby": 4, "anywhere": None}
+    previous: dict[str, float] = {}
     for S in sizes:
-        K = VISITS * S
-        turns = {}
-        for name, reach in spreads.items():
-            world = random_world(S, 2, 10, successors=4, paying=0.05, reach=reach)
+        K = EPISODES_PER_STATE * S
+        measurements = {}
+        for name, reach in reaches.items():
+            world = random_world(S, 2, 10, successors=4, rewarding=0.05, reach=reach)
             for planning in ("incremental", "none"):
-                turns[f"{name} {planning}"] = turn(
+                measurements[f"{name} {planning}"] = measurement(
                     lambda world=world, planning=planning, K=K: run(world, K, planning), K
                 )
-        taken = Turns(turns, repeats)
+        timings = Timings(measurements, repeats)
         cells = []
-        for name in spreads:
+        for name in reaches:
             # Without delay there is an update for each episode but the first.
-            update = taken[f"{name} incremental"] - taken[f"{name} none"]
-            cells += [number(update), times(update / last[name]) if name in last else ""]
-            if name in last:
-                worst[name] = max(worst.get(name, 0), update / last[name])
-            last[name] = update
+            update = timings[f"{name} incremental"] - timings[f"{name} none"]
+            growth = update / previous[name] if name in previous else None
+            cells += [format_number(update), format_ratio(growth) if growth is not None else ""]
+            if growth is not None:
+                largest[name] = max(largest.get(name, 0), growth)
+            previous[name] = update
         rows.append((str(S), *cells))
     report.sections.append(
         Section(
             "Growth with S, µs per update",
-            ("S", *(cell for name in spreads for cell in (f"successors {name}", "to S / 2"))),
+            ("S", *(cell for name in reaches for cell in (f"successors {name}", "to S / 2"))),
             rows,
             "Random worlds, A = 2, H = 10, four successors of each (s, a), drawn from the nine "
             "states around s, or from all; uniform start; UCBVI-BF, two-term bonus, "
-            f"`scale={BASE.scale}`, active, no delay, {VISITS} S episodes; the floor is taken off.",
+            f"`scale={BASE.scale}`, active, no delay, {EPISODES_PER_STATE} S episodes; the floor "
+            "is subtracted.",
         )
     )
-    for name, ratio in worst.items():
+    for name, ratio in largest.items():
         text = f"an update takes less than 1.3 × as long for twice the S, successors {name}"
-        report.promises.append(Promise(text, f"{times(ratio)} at most", ratio < 1.3))
+        report.targets.append(Target(text, f"{format_ratio(ratio)} at most", ratio < 1.3))
 
 
 def run(world: bl.MDP, episodes: int, planning: str = "incremental") -> None:
+    """Play `episodes` in `world` with the given `planning`."""
     bl.simulate(world, base=BASE, updater=bl.Active(), episodes=episodes, planning=planning)
 
 
-def episodes(report: Report, lengths: tuple[int, ...], repeats: int) -> None:
-    """Time per episode against K."""
+def measure_episodes(report: Report, lengths: tuple[int, ...], repeats: int) -> None:
+    """Add to `report` the time per episode for each K in `lengths`, over `repeats` turns."""
     world = bl.chain(30)
-    turns = {str(K): turn(lambda K=K: run(world, K), K) for K in lengths}
-    taken = Turns(turns, repeats)
-    rows = [(f"{K:,}", number(taken[str(K)])) for K in lengths]
+    timings = Timings({str(K): measurement(lambda K=K: run(world, K), K) for K in lengths}, repeats)
+    rows = [(f"{K:,}", format_number(timings[str(K)])) for K in lengths]
     note = "Chain 30, the same learner."
     columns = ("K", "µs per episode")
     report.sections.append(Section("Growth with K", columns, rows, note))
 
 
-def memory(report: Report, K: int) -> None:
-    """Memory of a long run in which feedback is late."""
-    found = alone("long", K)
-    if "extra" not in found:
+def measure_memory(report: Report, episodes: int) -> None:
+    """Add to `report` the memory of a run of many `episodes` with delayed feedback."""
+    result = run_isolated("long", episodes)
+    if "extra" not in result:
         return
-    row = (f"{K:,}", number(found["seconds"]), number(found["before"]), number(found["extra"]))
-    columns = ("K", "seconds", "MB before", "MB more at the peak")
+    numbers = (format_number(result[name]) for name in ("seconds", "before", "extra"))
+    columns = ("K", "seconds", "MB before", "additional MB at the peak")
     note = "Chain 10, geometric delay with mean 100, active, in a process of its own."
-    report.sections.append(Section("Memory of a long run", columns, [row], note))
-    text = f"{K:,} episodes, late by 100 on average, take less than 100 MB"
-    report.promises.append(Promise(text, f"{number(found['extra'])} MB", found["extra"] < 100))
+    rows = [(f"{episodes:,}", *numbers)]
+    report.sections.append(Section("Memory of a long run", columns, rows, note))
+    text = f"{episodes:,} episodes with mean delay 100 take less than 100 MB"
+    extra = result["extra"]
+    report.targets.append(Target(text, f"{format_number(extra)} MB", extra < 100))

@@ -1,4 +1,7 @@
-"""`make bench-service`: the service under load beside an empty route; writes docs/service.md."""
+"""`make bench-service`: measure the service under load, and write docs/service.md.
+
+Rates are compared with those of an empty route of the same HTTP server.
+"""
 
 import argparse
 import itertools
@@ -13,124 +16,153 @@ import numpy as np
 import load_million
 from belated.ledger import Ledger
 from load_client import Load, drive, request
-from load_clinic import NAME, define, open_episodes, played
-from load_servers import Server, empty, postgres, service
-from run import machine
-from table import Promise, Report, Section, markdown, number, show, spread, write
+from load_clinic import NAME, define, generate_feedback, open_episodes
+from load_servers import Server, run_empty, run_postgres, run_service
+from report import (
+    Report,
+    Section,
+    Target,
+    format_markdown,
+    format_number,
+    format_ratios,
+    print_report,
+    write_page,
+)
+from run import describe_machine
 
 PAGE = Path(__file__).parent.parent / "docs" / "service.md"
 CONNECTIONS = 32
-NEAR = 1000
-"""Episodes whose feedback comes in any order."""
+SHUFFLED_EPISODES = 1000
+"""Number of consecutive episodes whose feedback arrives in random order."""
 
 
 def main() -> None:
-    """Measure; only a whole run changes the page."""
+    """Measure everything; write the page unless --quick is given."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small and rough; writes nothing")
+    parser.add_argument("--quick", action="store_true", help="small sizes; writes nothing")
     quick = parser.parse_args().quick
-    where = ("Quick and rough. " if quick else "") + machine()
+    heading = ("Quick and imprecise. " if quick else "") + describe_machine()
     report = Report()
     with tempfile.TemporaryDirectory(prefix="belated-load-") as folder:
         print("requests ...", file=sys.stderr)
-        measure(report, folder=Path(folder), turns=3 if quick else 7, seconds=1 if quick else 3)
+        measure_requests(
+            report, folder=Path(folder), turns=3 if quick else 7, seconds=1 if quick else 3
+        )
         print("a million rows ...", file=sys.stderr)
-        load_million.measure(report, folder=Path(folder), quick=quick)
-    show(report, where)
+        load_million.measure_bulk(report, folder=Path(folder), quick=quick)
+    print_report(report, heading)
     if not quick:
-        write(PAGE, markdown(report, where))
+        write_page(PAGE, format_markdown(report, heading))
 
 
-def measure(report: Report, *, folder: Path, turns: int, seconds: float) -> None:
-    """An empty route, policy reads, durable feedback and openings take turns."""
+def measure_requests(report: Report, *, folder: Path, turns: int, seconds: float) -> None:
+    """Add the rates of an empty route, policy reads, durable feedback and openings, in turn.
+
+    Parameters
+    ----------
+    report : Report
+        Receives section and targets.
+    folder : Path
+        Folder for the ledgers.
+    turns : int
+        Number of turns, after one that is not recorded.
+    seconds : float
+        Duration of the load in each turn.
+    """
     episodes = 1000 * round(6 * turns * seconds + 6)
     with (
-        empty() as nothing,
-        opened(f"sqlite:///{folder / 'load.db'}", episodes) as (server, ids),
-        postgres(folder / "postgres") as elsewhere,
-        opened(elsewhere, episodes) as (other, others),
+        run_empty() as empty,
+        run_on_new_ledger(f"sqlite:///{folder / 'load.db'}", episodes) as (sqlite, ids),
+        run_postgres(folder / "postgres") as address,
+        run_on_new_ledger(address, episodes) as (postgres, postgres_ids),
     ):
-        asked: dict[str, tuple[Server, Iterator[bytes]]] = {
-            "an empty route": (nothing, itertools.repeat(request("GET", "/"))),
-            "read the policy": (server, reads()),
-            "send feedback, durably": (server, feedback(ids)),
-            "open an episode, durably": (server, openings()),
-            "send feedback to PostgreSQL": (other, feedback(others)),
+        tasks: dict[str, tuple[Server, Iterator[bytes]]] = {
+            "an empty route": (empty, itertools.repeat(request("GET", "/"))),
+            "read the policy": (sqlite, policy_requests()),
+            "send feedback, durably": (sqlite, feedback_requests(ids)),
+            "open an episode, durably": (sqlite, open_requests()),
+            "send feedback to PostgreSQL": (postgres, feedback_requests(postgres_ids)),
         }
-        loads: dict[str, list[Load]] = {name: [] for name in asked}
+        loads: dict[str, list[Load]] = {name: [] for name in tasks}
         for turn in range(turns + 1):
-            for name, (to, requests) in asked.items():
-                load = drive(to.port, requests, connections=CONNECTIONS, seconds=seconds)
-                check(name, load)
-                if turn:  # the first one warms up
+            for name, (server, requests) in tasks.items():
+                load = drive(server.port, requests, connections=CONNECTIONS, seconds=seconds)
+                check_statuses(name, load)
+                if turn:  # the first turn is a warm-up
                     loads[name].append(load)
-    conclude(report, loads)
+    add_rates(report, loads)
 
 
 @contextmanager
-def opened(store: str, episodes: int) -> Iterator[tuple[Server, list[str]]]:
-    """The service on a new ledger, and the ids of so many episodes that are out."""
+def run_on_new_ledger(store: str, episodes: int) -> Iterator[tuple[Server, list[str]]]:
+    """Run the service on a new ledger at `store`; yield it and the ids of `episodes` in flight."""
     with Ledger.open(store) as ledger:
         problem = define(ledger, episodes=1_000_000)
-        with service(store) as server:
+        with run_service(store) as server:
             yield server, open_episodes(ledger, problem, episodes)
 
 
-def conclude(report: Report, loads: dict[str, list[Load]]) -> None:
-    """Rates, and their ratios to the empty route within each turn."""
+def add_rates(report: Report, loads: dict[str, list[Load]]) -> None:
+    """Add to `report` the rates of `loads` and their ratios to the empty route in each turn."""
     rows = []
-    nothing = loads["an empty route"]
+    empty = loads["an empty route"]
     ratios = {}
     for name, turns in loads.items():
-        ratios[name] = [one.rate / of.rate for one, of in zip(turns, nothing, strict=True)]
-        middle = sorted(turns, key=lambda load: load.rate)[len(turns) // 2]
+        ratios[name] = [load.rate / base.rate for load, base in zip(turns, empty, strict=True)]
+        median = sorted(turns, key=lambda load: load.rate)[len(turns) // 2]
         rows.append(
             (
                 name,
-                f"{middle.rate:,.0f}",
-                spread(ratios[name]),
-                number(1e3 * middle.median),
-                number(1e3 * middle.slow),
+                f"{median.rate:,.0f}",
+                format_ratios(ratios[name]),
+                format_number(1e3 * median.median_s),
+                format_number(1e3 * median.p99_s),
             )
         )
     report.sections.append(
         Section(
             f"Requests, {CONNECTIONS} connections",
-            ("", "a second", "of the empty route", "median, ms", "slowest in a hundred, ms"),
+            ("", "per second", "of the empty route", "median, ms", "99th percentile, ms"),
             rows,
-            "Server and client share the machine, and so does PostgreSQL. But for the last row the "
-            "ledger is a SQLite file. The host folds and plans meanwhile.",
+            "Server, client and PostgreSQL run on the same machine. Except in the last row the "
+            "ledger is a SQLite file. The host folds and plans at the same time.",
         )
     )
-    for name, least in (("read the policy", 0.6), ("send feedback, durably", 0.3)):
-        ratio = sorted(ratios[name])[len(nothing) // 2]
-        text = f"{name}: {least} × an empty route"
-        report.promises.append(Promise(text, f"{ratio:.2f} ×", ratio >= least))
+    for name, minimum in (("read the policy", 0.6), ("send feedback, durably", 0.3)):
+        ratio = sorted(ratios[name])[len(empty) // 2]
+        text = f"{name}: {minimum} × an empty route"
+        report.targets.append(Target(text, f"{ratio:.2f} ×", ratio >= minimum))
 
 
-def reads() -> Iterator[bytes]:
-    """The policy, time and again."""
+def policy_requests() -> Iterator[bytes]:
+    """Return endless requests for the policy."""
     return itertools.repeat(request("GET", f"/v1/problems/{NAME}/policy"))
 
 
-def feedback(ids: list[str]) -> Iterator[bytes]:
-    """What came back of each episode, once; those opened about the same time come in any order."""
+def feedback_requests(ids: list[str]) -> Iterator[bytes]:
+    """Return one feedback request for each of the episodes `ids`, shuffled in blocks."""
     rng = np.random.default_rng(0)
-    late = [ids[first + i] for first in range(0, len(ids), NEAR) for i in rng.permutation(NEAR)]
-    made = [request("POST", f"/v1/episodes/{id}/feedback", body) for id, body in played(late, 0)]
-    return iter(made)
+    size = SHUFFLED_EPISODES
+    shuffled = [ids[first + i] for first in range(0, len(ids), size) for i in rng.permutation(size)]
+    requests = [
+        request("POST", f"/v1/episodes/{id}/feedback", body)
+        for id, body in generate_feedback(shuffled, 0)
+    ]
+    return iter(requests)
 
 
-def openings() -> Iterator[bytes]:
-    """An episode, time and again."""
+def open_requests() -> Iterator[bytes]:
+    """Return endless requests to open an episode."""
     return itertools.repeat(request("POST", f"/v1/problems/{NAME}/episodes", b"{}"))
 
 
-def check(name: str, load: Load) -> None:
-    """Refuse to measure answers that are none."""
-    bad = {status: count for status, count in load.statuses.items() if status not in (200, 201)}
-    if bad or not load.statuses:
-        raise RuntimeError(f"To {name!r} the service answered {bad or 'nothing'}.")
+def check_statuses(name: str, load: Load) -> None:
+    """Raise RuntimeError if `load`, of the task `name`, has failed requests or no responses."""
+    failed = {status: count for status, count in load.statuses.items() if status not in (200, 201)}
+    if failed or not load.statuses:
+        raise RuntimeError(
+            f"{name!r} must be answered with status 200 or 201 only, got {failed or 'no response'}."
+        )
 
 
 if __name__ == "__main__":

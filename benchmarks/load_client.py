@@ -1,4 +1,4 @@
-"""A client that keeps so many connections busy, each with one request at a time."""
+"""HTTP client that keeps several connections busy, each with one request at a time."""
 
 import select
 import socket
@@ -9,56 +9,57 @@ from dataclasses import dataclass
 from statistics import quantiles
 from typing import Any
 
-CHUNK = 1 << 16
+CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class Load:
-    """What came of it."""
+    """Rate and latency of many requests."""
 
     rate: float
-    """Answers a second."""
-    median: float
-    """Seconds from the first byte sent to the last one read."""
-    slow: float
-    """The same, of the slowest in a hundred."""
+    """Responses per second."""
+    median_s: float
+    """Median of the latency: seconds from the first byte sent to the last one received."""
+    p99_s: float
+    """99th percentile of the latency in seconds."""
     statuses: Counter[int]
+    """Number of responses with each HTTP status."""
 
 
 class Connection:
-    """A connection that waits for one answer at a time."""
+    """HTTP connection to a local `port` with at most one request at a time."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._read = b""
-        self._needs = 0
-        self._began = 0.0
+        self._received = b""
+        self._expected = 0
+        self._sent_at = 0.0
 
     def send(self, request: bytes) -> None:
-        """Ask."""
-        self._read, self._needs = b"", 0
-        self._began = time.perf_counter()
+        """Send `request`, the bytes of a whole HTTP request."""
+        self._received, self._expected = b"", 0
+        self._sent_at = time.perf_counter()
         self.socket.sendall(request)
 
     def receive(self) -> tuple[int, float] | None:
-        """The status and how long it took, once the answer is whole."""
-        chunk = self.socket.recv(CHUNK)
+        """Read available bytes; return status and latency in seconds, or None if incomplete."""
+        chunk = self.socket.recv(CHUNK_BYTES)
         if not chunk:
             raise ConnectionError("The service closed a connection.")
-        self._read += chunk
-        if not self._needs:
-            head = self._read.find(b"\r\n\r\n")
+        self._received += chunk
+        if not self._expected:
+            head = self._received.find(b"\r\n\r\n")
             if head < 0:
                 return None
-            self._needs = head + 4 + body_length(self._read[:head])
-        if len(self._read) < self._needs:
+            self._expected = head + 4 + body_length(self._received[:head])
+        if len(self._received) < self._expected:
             return None
-        return int(self._read[9:12]), time.perf_counter() - self._began
+        return int(self._received[9:12]), time.perf_counter() - self._sent_at
 
 
 def body_length(head: bytes) -> int:
-    """What the head of an answer says of its body."""
+    """Return the Content-Length in the `head` of a response, or 0 if there is none."""
     for line in head.lower().split(b"\r\n"):
         if line.startswith(b"content-length:"):
             return int(line[15:])
@@ -66,41 +67,71 @@ def body_length(head: bytes) -> int:
 
 
 def drive(port: int, requests: Iterator[bytes], *, connections: int, seconds: float) -> Load:
-    """Send requests for so long, or until there are no more."""
-    lines = [Connection(port) for _ in range(connections)]
-    by_file = {line.socket.fileno(): line for line in lines}
+    """Send requests for some time, or until there are no more.
+
+    Parameters
+    ----------
+    port : int
+        Local port of the server.
+    requests : iterator of bytes
+        Requests, see `request`.
+    connections : int
+        Number of connections.
+    seconds : float
+        Duration.
+
+    Returns
+    -------
+    Load
+        Rate and latency of the requests.
+    """
+    pool = [Connection(port) for _ in range(connections)]
+    by_file = {connection.socket.fileno(): connection for connection in pool}
     poll: Any = select.epoll()
     statuses: Counter[int] = Counter()
-    taken: list[float] = []
-    began = time.perf_counter()
+    latencies: list[float] = []
+    start = time.perf_counter()
     busy = 0
-    for line, request in zip(lines, requests, strict=False):
-        line.send(request)
-        poll.register(line.socket, select.EPOLLIN)
+    for connection, request in zip(pool, requests, strict=False):
+        connection.send(request)
+        poll.register(connection.socket, select.EPOLLIN)
         busy += 1
     while busy:
         for file, _ in poll.poll(10):
-            done = by_file[file].receive()
-            if done is None:
+            response = by_file[file].receive()
+            if response is None:
                 continue
-            statuses[done[0]] += 1
-            taken.append(done[1])
-            request = next(requests, b"") if time.perf_counter() - began < seconds else b""
+            statuses[response[0]] += 1
+            latencies.append(response[1])
+            request = next(requests, b"") if time.perf_counter() - start < seconds else b""
             if request:
                 by_file[file].send(request)
             else:
                 busy -= 1
-    lasted = time.perf_counter() - began
+    duration = time.perf_counter() - start
     poll.close()
-    for line in lines:
-        line.socket.close()
-    cuts = quantiles(taken, n=100) if len(taken) > 1 else taken * 99
-    return Load(len(taken) / lasted, cuts[49], cuts[98], statuses)
+    for connection in pool:
+        connection.socket.close()
+    percentiles = quantiles(latencies, n=100) if len(latencies) > 1 else latencies * 99
+    return Load(len(latencies) / duration, percentiles[49], percentiles[98], statuses)
 
 
-def request(method: str, path: str, body: bytes = b"", *, kind: str = "application/json") -> bytes:
-    """A request as it goes over the wire."""
+def request(method: str, path: str, body: bytes = b"") -> bytes:
+    """Return the bytes of an HTTP request.
+
+    Parameters
+    ----------
+    method, path : str
+        Method and path.
+    body : bytes
+        JSON body, or nothing.
+
+    Returns
+    -------
+    bytes
+        Head and body.
+    """
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     if body:
-        head += f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     return head.encode() + b"\r\n" + body

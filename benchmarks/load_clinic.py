@@ -1,4 +1,4 @@
-"""A ledger to measure with: a chain of ten steps, and what comes back of its episodes."""
+"""Problem and feedback for the load test: a chain of five states and ten steps."""
 
 import json
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from belated.ledger import Ledger, Part, ProblemSpec, Recorded
 
 NAME = "clinic"
 STATES, ACTIONS, STEPS = 5, 2, 10
-OPENED = 1000
-"""Episodes that are opened in one transaction."""
+OPEN_BATCH_EPISODES = 1000
+"""Number of episodes opened in one transaction."""
 
 
 def define(ledger: Ledger, *, episodes: int) -> int:
-    """Record the problem; returns its id."""
+    """Define the problem, with `episodes` as its K, in `ledger` and return its id."""
     rewards = np.zeros((STATES, ACTIONS))
     rewards[-1, 1] = 1.0
     spec = ProblemSpec(
@@ -33,23 +33,38 @@ def define(ledger: Ledger, *, episodes: int) -> int:
 
 
 def open_episodes(ledger: Ledger, problem: int, count: int) -> list[str]:
-    """Open so many; returns their ids."""
+    """Open episodes and return their ids.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Ledger with the problem.
+    problem : int
+        Id of the problem.
+    count : int
+        Number of episodes, a multiple of OPEN_BATCH_EPISODES.
+
+    Returns
+    -------
+    list[str]
+        Ids of the episodes.
+    """
     ids = []
-    for _ in range(count // OPENED):
-        for outcome in ledger.open_episodes(problem, OPENED, version=1):
+    for _ in range(count // OPEN_BATCH_EPISODES):
+        for outcome in ledger.open_episodes(problem, OPEN_BATCH_EPISODES, version=1):
             assert isinstance(outcome, Recorded)
             assert outcome.episode is not None
             ids.append(outcome.episode.id)
     return ids
 
 
-def played(ids: list[str], seed: int) -> Iterator[tuple[str, bytes]]:
-    """Each id with what came back of it, as JSON."""
+def generate_feedback(ids: list[str], seed: int) -> Iterator[tuple[str, bytes]]:
+    """Yield each of `ids` with random feedback as JSON; `seed` makes it reproducible."""
     rng = np.random.default_rng(seed)
     actions = rng.integers(ACTIONS, size=(len(ids), STEPS))
     moves = np.where(actions == 1, rng.random(actions.shape) < 0.8, -1)
     states = np.zeros((len(ids), STEPS + 1), int)
     for h in range(STEPS):
         states[:, h + 1] = np.clip(states[:, h] + moves[:, h], 0, STATES - 1)
-    for id, walked, done in zip(ids, states.tolist(), actions.tolist(), strict=True):
-        yield id, json.dumps({"states": walked, "actions": done}).encode()
+    for id, path, played in zip(ids, states.tolist(), actions.tolist(), strict=True):
+        yield id, json.dumps({"states": path, "actions": played}).encode()

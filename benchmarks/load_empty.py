@@ -1,4 +1,4 @@
-"""A route that does nothing, served as `belated serve` serves its own."""
+"""FastAPI application with one empty route, run like `belated serve`."""
 
 import uvicorn
 from fastapi import FastAPI
@@ -10,7 +10,7 @@ app = FastAPI()
 
 @app.get("/")
 async def empty() -> dict[str, str]:
-    """Nothing."""
+    """Return an empty object."""
     return {}
 
 

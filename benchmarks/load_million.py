@@ -1,4 +1,7 @@
-"""A million rows: how fast they come in, what they cost in memory, and how fast they fold."""
+"""Bulk feedback of a million rows: rate, memory of the service, and time to fold them.
+
+Run as a script with the address of a ledger, it prints the seconds that a fold takes.
+"""
 
 import json
 import subprocess
@@ -14,27 +17,37 @@ import sqlalchemy as sa
 
 from belated.ledger import Ledger, schema
 from belated.online.follower import Follower
-from load_clinic import NAME, define, open_episodes, played
-from load_servers import service
-from table import Promise, Report, Section, number
+from load_clinic import NAME, define, generate_feedback, open_episodes
+from load_servers import run_service
+from report import Report, Section, Target, format_number
 
-CHUNK = 5000
-"""Episodes of one request."""
-ABOVE = 1.1
-"""How much more memory counts as flat, from half of the rows to all of them."""
+REQUEST_EPISODES = 5000
+"""Number of episodes in one bulk request."""
+MAX_MEMORY_GROWTH = 1.1
+"""Largest ratio of the memory after all rows to that after half of them."""
 
 
-def measure(report: Report, *, folder: Path, quick: bool) -> None:
-    """Fill a ledger through the service, then fold it with a snapshot and without."""
+def measure_bulk(report: Report, *, folder: Path, quick: bool) -> None:
+    """Fill a ledger through the service, then fold it with and without a snapshot.
+
+    Parameters
+    ----------
+    report : Report
+        Receives sections and targets.
+    folder : Path
+        Folder for the ledger.
+    quick : bool
+        Whether to use a tenth of the episodes.
+    """
     episodes = 50_000 if quick else 500_000
     store = f"sqlite:///{folder / 'million.db'}"
     rows: list[tuple[int, float, float]] = []
     with Ledger.open(store) as ledger:
         problem = define(ledger, episodes=episodes)
-        with service(store) as server:
+        with run_service(store) as server:
             for rate in fill(ledger, problem, server.port, episodes):
-                rows.append((ledger.last, rate, server.memory))
-        half = rows[len(rows) // 2 - 1][2]
+                rows.append((ledger.last, rate, server.memory_mb))
+        half_mb, end_mb = rows[len(rows) // 2 - 1][2], rows[-1][2]
         events = ledger.last
         with ledger.store.reading() as connection:
             pages, size = (
@@ -45,55 +58,69 @@ def measure(report: Report, *, folder: Path, quick: bool) -> None:
     report.sections.append(
         Section(
             "Bulk and memory",
-            ("rows", "new episodes a minute at that point", "memory of the service, MB"),
+            ("rows", "new episodes per minute at that point", "memory of the service, MB"),
             [(f"{n:,}", f"{60 * rate:,.0f}", f"{memory:.0f}") for n, rate, memory in shown],
-            "Episodes of 10 steps, 5,000 lines in a request, while the host folds and plans. In "
-            f"the end the database has {pages * size / episodes:.0f} bytes for each.",
+            "Episodes of 10 steps, 5,000 lines in a request, while the host folds and plans. At "
+            f"the end the database has {pages * size / episodes:.0f} bytes per episode.",
         )
     )
     rate = 60 * median(rate for _, rate, _ in rows)
-    report.promises += [
-        Promise(
-            "bulk NDJSON, 20,000 episodes of 10 steps a minute",
+    report.targets += [
+        Target(
+            "bulk NDJSON, 20,000 episodes of 10 steps per minute",
             f"{rate:,.0f}",
             rate >= 20_000,
         ),
-        Promise(
-            f"memory flat over {events:,} rows",
-            f"{half:.0f} MB at half of them, {rows[-1][2]:.0f} at the end",
-            rows[-1][2] <= ABOVE * half,
+        Target(
+            f"constant memory over {events:,} rows",
+            f"{half_mb:.0f} MB after half of them, {end_mb:.0f} at the end",
+            end_mb <= MAX_MEMORY_GROWTH * half_mb,
         ),
     ]
-    fold(report, store, events)
+    measure_fold(report, store, events)
 
 
 def fill(ledger: Ledger, problem: int, port: int, episodes: int) -> Iterator[float]:
-    """Open episodes and send what came back of them, late and shuffled.
+    """Open episodes and send their feedback late and in random order.
 
-    Yields how many a second were recorded, request by request.
+    Parameters
+    ----------
+    ledger : Ledger
+        Ledger in which episodes are opened.
+    problem : int
+        Id of the problem.
+    port : int
+        Port of the service.
+    episodes : int
+        Number of episodes.
+
+    Yields
+    ------
+    float
+        Episodes per second of each bulk request.
     """
     rng = np.random.default_rng(0)
-    waiting: list[str] = []
-    for done in range(0, episodes, CHUNK):
-        waiting += open_episodes(ledger, problem, CHUNK)
-        rng.shuffle(waiting)
-        late = CHUNK if done + CHUNK < episodes else 0
-        sent, waiting = waiting[late:], waiting[:late]
+    in_flight: list[str] = []
+    for opened in range(0, episodes, REQUEST_EPISODES):
+        in_flight += open_episodes(ledger, problem, REQUEST_EPISODES)
+        rng.shuffle(in_flight)
+        kept = REQUEST_EPISODES if opened + REQUEST_EPISODES < episodes else 0
+        sent, in_flight = in_flight[kept:], in_flight[:kept]
         if not sent:
             continue
-        lines = [line(id, body) for id, body in played(sent, seed=done)]
-        began = time.perf_counter()
-        send(port, b"".join(lines))
-        yield len(lines) / (time.perf_counter() - began)
+        lines = [bulk_line(id, body) for id, body in generate_feedback(sent, seed=opened)]
+        start = time.perf_counter()
+        send_bulk(port, b"".join(lines))
+        yield len(lines) / (time.perf_counter() - start)
 
 
-def line(id: str, body: bytes) -> bytes:
-    """A line of a bulk."""
+def bulk_line(id: str, body: bytes) -> bytes:
+    """Return the line of a bulk request for the episode `id` with the feedback `body`."""
     return b'{"episode": "' + id.encode() + b'", ' + body[1:] + b"\n"
 
 
-def send(port: int, lines: bytes) -> None:
-    """Send a bulk; every line must be recorded."""
+def send_bulk(port: int, lines: bytes) -> None:
+    """Send `lines` to the service at `port`; raise RuntimeError unless all are recorded."""
     connection = HTTPConnection("127.0.0.1", port, timeout=600)
     connection.request(
         "POST",
@@ -101,47 +128,62 @@ def send(port: int, lines: bytes) -> None:
         lines,
         {"Content-Type": "application/x-ndjson"},
     )
-    said = connection.getresponse().read().splitlines()
+    results = connection.getresponse().read().splitlines()
     connection.close()
-    bad = [one for one in said if json.loads(one)["status"] != 201]
-    if bad or len(said) != lines.count(b"\n"):
-        raise RuntimeError(f"The service answered {bad[:1]} in {len(said)} lines.")
+    failed = [result for result in results if json.loads(result)["status"] != 201]
+    if failed or len(results) != lines.count(b"\n"):
+        raise RuntimeError(
+            f"All lines must be recorded, got {len(results)} results and failures {failed[:1]}."
+        )
 
 
-def fold(report: Report, store: str, events: int) -> None:
-    """Fold all of it in fresh processes, and start the service on it."""
-    timed = {}
-    for name, limit in (("with a snapshot", 3), ("without one", 60)):
-        if limit == 60:
+def measure_fold(report: Report, store: str, events: int) -> None:
+    """Add the time to fold the ledger in a new process, and to start the service on it.
+
+    Parameters
+    ----------
+    report : Report
+        Receives section and targets.
+    store : str
+        Address of the ledger.
+    events : int
+        Number of its rows.
+    """
+    durations = {}
+    for name, limit_s in (("with a snapshot", 3), ("without one", 60)):
+        if name == "without one":
             with Ledger.open(store) as ledger, ledger.store.writing() as connection:
                 connection.execute(sa.delete(schema.snapshots))
         command = [sys.executable, __file__, store]
         seconds = float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-        with service(store) as server:
-            timed[name] = (seconds, server.began)
-        report.promises.append(
-            Promise(
-                f"fold of {events:,} rows {name} in {limit} s",
+        with run_service(store) as server:
+            durations[name] = (seconds, server.startup_s)
+        report.targets.append(
+            Target(
+                f"fold of {events:,} rows {name} in {limit_s} s",
                 f"{seconds:.2f} s",
-                seconds < limit,
+                seconds < limit_s,
             )
         )
     report.sections.append(
         Section(
             "Folding at start",
-            ("", "the fold, s", "`belated serve` from its start until it is ready, s"),
-            [(name, number(one), number(other)) for name, (one, other) in timed.items()],
+            ("", "fold, s", "`belated serve` from its start until it is ready, s"),
+            [
+                (name, format_number(fold_s), format_number(startup_s))
+                for name, (fold_s, startup_s) in durations.items()
+            ],
         )
     )
 
 
 def main(store: str) -> None:
-    """Print how long a fold takes."""
+    """Print the seconds that a fold of the ledger at `store` takes."""
     with Ledger.open(store) as ledger:
         [problem] = ledger.problems()
-        began = time.perf_counter()
+        start = time.perf_counter()
         Follower(ledger, problem).catch_up()
-        print(time.perf_counter() - began)
+        print(time.perf_counter() - start)
 
 
 if __name__ == "__main__":

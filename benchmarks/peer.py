@@ -1,7 +1,7 @@
-"""rlberry-scool's UCBVI, in a virtual environment and a process of its own.
+"""UCBVI of rlberry-scool (the peer), in a virtual environment and a process of its own.
 
-It takes turns with the other contestants of the same run: each request plays some episodes and
-is answered with the seconds they took, measured over there.
+It runs in turn with the other implementations. Each request plays some episodes; the response has
+their duration, measured in the other process.
 """
 
 import json
@@ -14,43 +14,44 @@ from typing import Any
 import belated as bl
 
 PACKAGE = "rlberry-scool==0.7.3"
-HOME = Path(__file__).parent / ".peer-venv"
+ENVIRONMENT = Path(__file__).parent / ".peer-venv"
 WORKER = Path(__file__).parent / "peer_worker.py"
-PATIENCE = 600
-"""Seconds that an installation may take."""
+INSTALL_TIMEOUT_S = 600
 
 
-class NoPeerError(Exception):
-    """Why there is none, in one sentence."""
+class PeerUnavailableError(Exception):
+    """The peer cannot be installed or run; the message says why."""
 
 
-def installed() -> Path:
-    """The Python that has the peer, after installing it if need be."""
-    python = HOME / "bin" / "python"
-    done = HOME / f".{PACKAGE}"
-    if done.exists():
+def install_peer() -> Path:
+    """Install the peer unless that has been done, and return its Python."""
+    python = ENVIRONMENT / "bin" / "python"
+    marker = ENVIRONMENT / f".{PACKAGE}"
+    if marker.exists():
         return python
     for step in (
-        [sys.executable, "-m", "venv", "--clear", str(HOME)],
+        [sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)],
         [str(python), "-m", "pip", "install", "--quiet", PACKAGE],
     ):
         try:
-            subprocess.run(step, capture_output=True, text=True, check=True, timeout=PATIENCE)
+            subprocess.run(
+                step, capture_output=True, text=True, check=True, timeout=INSTALL_TIMEOUT_S
+            )
         except subprocess.CalledProcessError as error:
             last = (error.stderr.strip() or "no message").splitlines()[-1]
-            raise NoPeerError(f"{PACKAGE} could not be installed ({last}).") from None
+            raise PeerUnavailableError(f"{PACKAGE} could not be installed ({last}).") from None
         except (subprocess.TimeoutExpired, OSError) as error:
-            raise NoPeerError(f"{PACKAGE} could not be installed ({error}).") from None
-    done.touch()
+            raise PeerUnavailableError(f"{PACKAGE} could not be installed ({error}).") from None
+    marker.touch()
     return python
 
 
 class Peer:
-    """A running peer; one agent at a time, in the world of the last `meet`."""
+    """Process of the peer, with one agent in the world of the last `start`."""
 
     def __init__(self) -> None:
-        python = installed()
-        self._folder = tempfile.TemporaryDirectory()  # it may leave files where it runs
+        python = install_peer()
+        self._folder = tempfile.TemporaryDirectory()  # the peer may write to its working directory
         self._process = subprocess.Popen(
             [str(python), str(WORKER)],
             stdin=subprocess.PIPE,
@@ -59,11 +60,11 @@ class Peer:
             text=True,
             cwd=self._folder.name,
         )
-        self.version: str = self._ask({"version": True})["version"]
+        self.version: str = self._request({"version": True})["version"]
 
-    def meet(self, world: bl.MDP) -> None:
-        """Begin anew in a homogeneous world, and play an episode that is not timed."""
-        self._ask(
+    def start(self, world: bl.MDP) -> None:
+        """Start a new agent in the homogeneous `world` and play one episode without measuring."""
+        self._request(
             {
                 "transitions": world.transition_table()[0].tolist(),
                 "rewards": world.reward_table()[0].tolist(),
@@ -72,21 +73,21 @@ class Peer:
         )
 
     def play(self, episodes: int) -> float:
-        """Play so many episodes more; returns microseconds per episode."""
-        return 1e6 * float(self._ask({"episodes": episodes})["seconds"]) / episodes
+        """Play further `episodes` and return the microseconds per episode."""
+        return 1e6 * float(self._request({"episodes": episodes})["seconds"]) / episodes
 
     def close(self) -> None:
         """End the process."""
         self._process.communicate()
         self._folder.cleanup()
 
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _request(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
-            answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+            response: dict[str, Any] = json.loads(self._process.stdout.readline())
         except (OSError, ValueError):
-            raise NoPeerError(f"{PACKAGE} is installed but does not run.") from None
-        return answer
+            raise PeerUnavailableError(f"{PACKAGE} is installed but does not run.") from None
+        return response

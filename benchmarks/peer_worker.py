@@ -1,12 +1,15 @@
-"""The other end of peer.py; runs where rlberry-scool is installed, and knows nothing of belated."""
+"""Worker process of peer.py: runs where rlberry-scool is installed, without belated.
+
+Reads one JSON request per line from stdin and writes one JSON response per line to stdout.
+"""
 
 import json
 import os
 import sys
 import time
 
-answers = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)  # what the packages below print must not mix with the answers
+responses = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # output of the packages below goes to stderr, not between the responses
 
 import numpy as np  # noqa: E402
 import rlberry_scool  # noqa: E402
@@ -14,31 +17,38 @@ from rlberry.envs.finite_mdp import FiniteMDP  # noqa: E402
 from rlberry_scool.agents.ucbvi import UCBVIAgent  # noqa: E402
 
 
-def agent_in(transitions, rewards, horizon):
-    """An agent that replans after every episode, with counts for each stage."""
+def start_agent(transitions, rewards, horizon):
+    """Return an agent that replans after every episode, with counts for each stage.
+
+    `transitions` (S, A, S), `rewards` (S, A) and `horizon` describe its world. One episode has been
+    played.
+    """
     world = FiniteMDP(np.array(rewards), np.array(transitions), initial_state_distribution=0)
     agent = UCBVIAgent(world, gamma=1.0, horizon=horizon, stage_dependent=True)
-    agent.set_writer(None)  # no logging: that is not what is measured
+    agent.set_writer(None)  # no logging, which is not to be measured
     agent._run_episode()
     return agent
 
 
-def seconds(agent, episodes):
-    """What `fit` does for so many episodes, without the plan it adds at its end."""
-    began = time.perf_counter()
+def play_seconds(agent, episodes):
+    """Return the seconds in which `agent` plays `episodes`.
+
+    This is `fit` without the plan that it computes at its end.
+    """
+    start = time.perf_counter()
     for _ in range(episodes):
         agent._run_episode()
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
 agent = None
 for line in sys.stdin:
     request = json.loads(line)
-    answer = {}
+    response = {}
     if "version" in request:
-        answer = {"version": rlberry_scool.__version__}
+        response = {"version": rlberry_scool.__version__}
     elif "episodes" in request:
-        answer = {"seconds": seconds(agent, request["episodes"])}
+        response = {"seconds": play_seconds(agent, request["episodes"])}
     else:
-        agent = agent_in(**request)
-    print(json.dumps(answer), file=answers, flush=True)
+        agent = start_agent(**request)
+    print(json.dumps(response), file=responses, flush=True)

@@ -1,4 +1,4 @@
-"""`make bench`: measure everything side by side, print one table, and put it into the docs."""
+"""`make bench`: measure all parts, print one table and write it to docs/performance.md."""
 
 import argparse
 import os
@@ -9,73 +9,73 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
-import bases
-import growth
-import large
-import rivals
-import startup
-from table import Report, markdown, show, write
+from bases import measure_bases, measure_threads
+from comparison import measure_implementations
+from growth import measure_growth
+from large import measure_large_world
+from report import Report, format_markdown, print_report, write_page
+from startup import measure_startup
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 PARTS = {
-    "a": ("rivals", rivals.measure),
-    "b": ("bases", bases.measure),
-    "c": ("threads", bases.measure_threads),
-    "d": ("growth", growth.measure),
-    "e": ("an ICU-size world", large.measure),
-    "f": ("start-up", startup.measure),
+    "a": ("implementations", measure_implementations),
+    "b": ("bases", measure_bases),
+    "c": ("threads", measure_threads),
+    "d": ("growth", measure_growth),
+    "e": ("an ICU-size world", measure_large_world),
+    "f": ("start-up", measure_startup),
 }
 
 
 def main() -> None:
-    """Measure what was asked for; only a whole run changes the page."""
-    asked = arguments()
-    where = ("Quick and rough. " if asked.quick else "") + machine()
+    """Measure the selected parts; write the page only if all are selected, without --quick."""
+    arguments = parse_arguments()
+    heading = ("Quick and imprecise. " if arguments.quick else "") + describe_machine()
     report = Report()
-    for letter in asked.only:
+    for letter in arguments.only:
         name, measure = PARTS[letter]
-        began = time.perf_counter()
+        start = time.perf_counter()
         print(f"{letter}. {name} ...", end=" ", file=sys.stderr, flush=True)
-        measure(report, quick=asked.quick, repeats=asked.repeats)
-        print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr)
-    show(report, where)
-    if asked.quick or set(asked.only) != set(PARTS):
-        print(f"{PAGE.name} is left as it is: only a whole run writes it.", file=sys.stderr)
+        measure(report, quick=arguments.quick, repeats=arguments.repeats)
+        print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
+    print_report(report, heading)
+    if arguments.quick or set(arguments.only) != set(PARTS):
+        print(f"{PAGE.name} is not changed: only a complete run writes it.", file=sys.stderr)
     else:
-        write(PAGE, markdown(report, where))
+        write_page(PAGE, format_markdown(report, heading))
 
 
-def arguments() -> argparse.Namespace:
-    """What was asked for."""
+def parse_arguments() -> argparse.Namespace:
+    """Return the checked arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     listed = "; ".join(f"{letter}: {name}" for letter, (name, _) in PARTS.items())
-    parser.add_argument("--quick", action="store_true", help="small, rough and without the peer")
+    parser.add_argument("--quick", action="store_true", help="small sizes, without the peer")
     parser.add_argument("--only", default=",".join(PARTS), help=f"such as a,c ({listed})")
-    parser.add_argument("--repeats", type=int, help="turns of each contestant; 5, or 3 if quick")
-    asked = parser.parse_args()
-    asked.only = asked.only.split(",")
-    if unknown := [letter for letter in asked.only if letter not in PARTS]:
-        parser.error(f"--only names {unknown[0]!r}; allowed are {', '.join(PARTS)}.")
-    if asked.repeats is None:
-        asked.repeats = 3 if asked.quick else 5
-    if asked.repeats < 1:
-        parser.error(f"--repeats is {asked.repeats}; it must be at least 1.")
-    return asked
+    parser.add_argument("--repeats", type=int, help="number of turns; 5, or 3 with --quick")
+    arguments = parser.parse_args()
+    arguments.only = arguments.only.split(",")
+    if unknown := [letter for letter in arguments.only if letter not in PARTS]:
+        parser.error(f"--only must be letters among {', '.join(PARTS)}, got {unknown[0]!r}.")
+    if arguments.repeats is None:
+        arguments.repeats = 3 if arguments.quick else 5
+    if arguments.repeats < 1:
+        parser.error(f"--repeats must be at least 1, got {arguments.repeats}.")
+    return arguments
 
 
-def machine() -> str:
-    """Where and when, and with what, in a sentence or two."""
+def describe_machine() -> str:
+    """Return the date, processor, load and versions of the packages in one sentence."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     packages = ", ".join(f"{name} {version(name)}" for name in ("belated", "numpy", "numba"))
     return (
-        f"{date.today():%d %B %Y}, {processor()}, {os.cpu_count()} cores, load {load} at the "
+        f"{date.today():%d %B %Y}, {processor_name()}, {os.cpu_count()} cores, load {load} at the "
         f"start; Python {platform.python_version()}, {packages}."
     )
 
 
-def processor() -> str:
-    """The processor's name, as well as it is known."""
+def processor_name() -> str:
+    """Return the name of the processor, or its architecture if the name is unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

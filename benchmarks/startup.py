@@ -1,4 +1,4 @@
-"""How long a process takes to begin, with compiled code on disk and without."""
+"""Duration of short processes, with and without compiled code on disk."""
 
 import os
 import subprocess
@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-from table import Promise, Report, Section, number
+from report import Report, Section, Target, format_number
 
-TINY = [
+SMALL_SIMULATION = [
     sys.executable,
     "-c",
     "import belated as bl; "
@@ -19,30 +19,42 @@ TINY = [
 HELP = [str(Path(sys.executable).parent / "belated"), "--help"]
 
 
-def measure(report: Report, *, quick: bool, repeats: int) -> None:
-    """Add the seconds of each."""
+def measure_startup(report: Report, *, quick: bool, repeats: int) -> None:
+    """Add the duration of each process.
+
+    Parameters
+    ----------
+    report : Report
+        Receives section and targets.
+    quick : bool
+        Whether to leave out the process that compiles everything.
+    repeats : int
+        Number of times each process is run.
+    """
     rows = []
 
-    def add(name: str, taken: float, most: float) -> None:
-        rows.append((name, number(taken)))
-        text = f"{name}, in less than {most:g} s"
-        report.promises.append(Promise(text, f"{number(taken)} s", taken < most))
+    def add(name: str, duration_s: float, limit_s: float) -> None:
+        rows.append((name, format_number(duration_s)))
+        text = f"{name}, in less than {limit_s:g} s"
+        measured = f"{format_number(duration_s)} s"
+        report.targets.append(Target(text, measured, duration_s < limit_s))
 
     if not quick:
         with tempfile.TemporaryDirectory() as folder:
-            add("first simulation, nothing compiled yet", seconds(TINY, NUMBA_CACHE_DIR=folder), 40)
-    for name, command, most in (
-        ("later process with a tiny simulation", TINY, 3),
+            duration = run_seconds(SMALL_SIMULATION, NUMBA_CACHE_DIR=folder)
+            add("first simulation, nothing compiled yet", duration, 40)
+    for name, command, limit_s in (
+        ("later process with a tiny simulation", SMALL_SIMULATION, 3),
         ("belated --help", HELP, 0.3),
     ):
-        seconds(command)
-        add(name, median(seconds(command) for _ in range(repeats)), most)
+        run_seconds(command)
+        add(name, median(run_seconds(command) for _ in range(repeats)), limit_s)
     note = "Whole processes, from start to end."
     report.sections.append(Section("Start-up", ("process", "seconds"), rows, note))
 
 
-def seconds(command: list[str], **environment: str) -> float:
-    """What a process takes from start to end."""
-    began = time.perf_counter()
+def run_seconds(command: list[str], **environment: str) -> float:
+    """Return the seconds that `command` runs, with additional `environment` variables."""
+    start = time.perf_counter()
     subprocess.run(command, env=os.environ | environment, capture_output=True, check=True)
-    return time.perf_counter() - began
+    return time.perf_counter() - start

@@ -11,14 +11,29 @@ def random_world(
     H: int,
     *,
     successors: int,
-    paying: float,
+    rewarding: float,
     reach: int | None = None,
     seed: int = 0,
 ) -> bl.MDP:
-    """A homogeneous world in which each (s, a) leads to so many states, drawn at random.
+    """Return a homogeneous world with random successors and a uniform first state.
 
-    They lie within `reach` of s, on a circle, or anywhere. A share `paying` of the states pays 1
-    for any action. The first state is uniform.
+    Parameters
+    ----------
+    S, A, H : int
+        Number of states, actions and steps.
+    successors : int
+        Number of successors of each (s, a).
+    rewarding : float
+        Share of the states with reward 1 for any action; the others have reward 0.
+    reach : int, optional
+        Largest distance of a successor from its state, on a circle; by default any.
+    seed : int
+        Seed of the world.
+
+    Returns
+    -------
+    bl.MDP
+        The world.
     """
     rng = np.random.default_rng(seed)
     rows = S * A
@@ -29,6 +44,6 @@ def random_world(
     y = (row // A + offset + y) % S
     p = rng.dirichlet(np.ones(successors), rows).ravel()
     rewards = np.zeros((S, A))
-    rewards[rng.choice(S, max(1, round(paying * S)), replace=False)] = 1.0
+    rewards[rng.choice(S, max(1, round(rewarding * S)), replace=False)] = 1.0
     shape = bl.Shape(S, A, H)
     return bl.MDP.sparse(shape, (row // A, row % A, y, p), rewards, start=np.full(S, 1 / S))

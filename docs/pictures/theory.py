@@ -1,4 +1,4 @@
-"""Draws theory.png, the picture of docs/theory.md: `python docs/pictures/theory.py`."""
+"""Draw theory.png, the picture in docs/theory.md: `python docs/pictures/theory.py`."""
 
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from belated.mdp.play import play
 from belated.theory import epoch_bound, missing, psi, visit_bound, visit_sums
 
 HERE = Path(__file__).parent
-GREY = "0.35"
 LAWS = [
     bl.delays.constant(100),
     bl.delays.uniform(100),
@@ -24,12 +23,12 @@ LAWS = [
 ]
 
 
-def missing_episodes(axes: Axes) -> None:
-    """Lemma 1: S_k of the four laws, and psi."""
+def draw_missing(axes: Axes) -> None:
+    """Draw Lemma 1 on `axes`: S_k under the four laws, and its bound psi."""
     K = 2000
     for law, colour in zip(LAWS, LAW_PALETTE, strict=False):
-        late = missing(law.draw(seed=0, episodes=K))
-        axes.plot(range(1, K + 1), late, color=colour, linewidth=1, label=law.name.split(":")[0])
+        S_k = missing(law.draw(seed=0, episodes=K))
+        axes.plot(range(1, K + 1), S_k, color=colour, linewidth=1, label=law.name.split(":")[0])
     for safe, dashes, name in ((False, "solid", "psi"), (True, "dotted", "psi, safe")):
         bound = psi(100, K, 0.05, safe=safe)
         axes.axhline(bound, color=PALETTE[1], linestyle=dashes, label=name)
@@ -38,30 +37,30 @@ def missing_episodes(axes: Axes) -> None:
     axes.set_xlabel("Episode")
 
 
-def epochs(axes: Axes) -> None:
-    """Lemma 4: the epochs of a single triple, alpha = 1."""
-    one = bl.Shape(states=1, actions=1, horizon=1)
+def draw_epochs(axes: Axes) -> None:
+    """Draw Lemma 4 on `axes`: the number of epochs with a single triple and alpha = 1."""
+    shape = bl.Shape(states=1, actions=1, horizon=1)
     world = bl.MDP.dense(np.ones((1, 1, 1, 1)), np.ones((1, 1, 1)))
-    places = np.unique(np.geomspace(1, 10_000, 60).astype(int))
+    lengths = np.unique(np.geomspace(1, 10_000, 60).astype(int))
     counted = [
         bl.simulate(world, base=bl.UCRL2(), updater=bl.Lazy(1), episodes=int(K)).epochs
-        for K in places
+        for K in lengths
     ]
-    corrected = [epoch_bound(one, int(K), 1) for K in places]
-    printed = [epoch_bound(one, int(K), 1, printed=True) for K in places]
-    axes.plot(places, corrected, color=PALETTE[0], label="corrected bound")
-    axes.step(places, counted, color="black", where="post", label="counted")
-    axes.plot(places, printed, color=PALETTE[1], linestyle=(0, (5, 1.5)), label="printed bound")
+    corrected = [epoch_bound(shape, int(K), 1) for K in lengths]
+    printed = [epoch_bound(shape, int(K), 1, printed=True) for K in lengths]
+    axes.plot(lengths, corrected, color=PALETTE[0], label="corrected bound")
+    axes.step(lengths, counted, color="black", where="post", label="counted")
+    axes.plot(lengths, printed, color=PALETTE[1], linestyle=(0, (5, 1.5)), label="printed bound")
     axes.set_xscale("log")
     axes.set_ylim(0)
     axes.set_title("Epochs, H = S = A = alpha = 1", loc="left")
     axes.set_xlabel("Episodes")
 
 
-def visits(axes: Axes) -> None:
-    """Lemma 3: what the roots add up to along a learner's own paths."""
+def draw_visits(axes: Axes) -> None:
+    """Draw Lemma 3 on `axes`: the sum of (1 v N')^(-1/2) along the paths of a learner."""
     world, K, base = bl.chain(5), 3000, bl.UCBVI_BF(preset="two_term", scale=0.1)
-    places = [100, 300, 600, 1000, 1500, 2000, 2500, 3000]
+    lengths = [100, 300, 600, 1000, 1500, 2000, 2500, 3000]
     for law, colour in ((bl.delays.constant(0), PALETTE[0]), (LAWS[3], PALETTE[2])):
         delays = law.draw(seed=0, episodes=K)
         run = bl.simulate(world, base=base, updater=bl.Active(), delay=law, episodes=K, trace=True)
@@ -72,15 +71,15 @@ def visits(axes: Axes) -> None:
         ]
         states = np.array([path.states for path in paths])
         actions = np.array([path.actions for path in paths])
-        found, bound = [], []
-        for k in places:
+        sums, bounds = [], []
+        for k in lengths:
             part = {"states": states[:k], "actions": actions[:k], "delays": delays[:k]}
-            late = int(missing(delays[:k]).max())
-            found.append(visit_sums(world.shape, **part).root)
-            bound.append(visit_bound(world.shape, k, missing=late, power=0.5))
+            max_missing = int(missing(delays[:k]).max())
+            sums.append(visit_sums(world.shape, **part).root)
+            bounds.append(visit_bound(world.shape, k, missing=max_missing, power=0.5))
         name = "no delay" if law.mean == 0 else "geometric, mean 100"
-        axes.plot(places, found, color=colour, label=f"{name}: paths")
-        axes.plot(places, bound, color=colour, linestyle=(0, (5, 1.5)), label=f"{name}: Lemma 3")
+        axes.plot(lengths, sums, color=colour, label=f"{name}: paths")
+        axes.plot(lengths, bounds, color=colour, linestyle=(0, (5, 1.5)), label=f"{name}: Lemma 3")
     axes.set_yscale("log")
     axes.set_ylim(20)
     axes.set_title("Sum of (1 v N')^(-1/2), chain of 5", loc="left")
@@ -88,11 +87,12 @@ def visits(axes: Axes) -> None:
 
 
 def main() -> None:
+    """Draw the three lemmas side by side."""
     with style.context(["default", RC_PARAMS, {"font.size": 8, "axes.titlesize": 9}]):
         figure = Figure(figsize=(10, 3.1), layout="constrained")
         FigureCanvasAgg(figure)
         panels = figure.subplots(1, 3)
-        for draw, axes in zip((missing_episodes, epochs, visits), panels, strict=True):
+        for draw, axes in zip((draw_missing, draw_epochs, draw_visits), panels, strict=True):
             draw(axes)
             axes.legend(loc="lower right", fontsize=7)
         panels[1].xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))

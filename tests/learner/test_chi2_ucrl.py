@@ -8,7 +8,7 @@ import pytest
 
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage, mean
-from belated.learner.bases.chi2_ucrl import Chi2_UCRL, bonus, budget, max_chi2
+from belated.learner.bases.chi2_ucrl import Chi2_UCRL, chi2_bonus, chi2_radius, max_over_chi2_ball
 from belated.learner.plan import plan
 from hard_rows import hard_rows
 from learner_rows import make
@@ -18,7 +18,7 @@ GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
 
 
 def eps_of(base: Chi2_UCRL, n: int, *, shape: Shape = SHAPE) -> float:
-    return budget(base.backup_rule(shape, 1000).constants, n)
+    return chi2_radius(base.backup_rule(shape, 1000).constants, n)
 
 
 def value(base: Chi2_UCRL, stage: Stage, row: Row) -> float:
@@ -87,11 +87,11 @@ class Solver:
 
 @pytest.mark.parametrize(("eps", "expected"), [(0.05, 1.5487707321), (2.0, 2.5452023015)])
 def test_the_maximum_matches_known_answers(eps: float, expected: float) -> None:
-    assert max_chi2(*GOLDEN, eps) == pytest.approx(expected, abs=1e-9)
+    assert max_over_chi2_ball(*GOLDEN, eps) == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_bonus_matches_a_known_answer() -> None:
-    assert bonus(*GOLDEN, 0.05) == pytest.approx(0.1987707321, abs=1e-9)
+    assert chi2_bonus(*GOLDEN, 0.05) == pytest.approx(0.1987707321, abs=1e-9)
 
 
 def test_the_radii_match_their_formulas() -> None:
@@ -111,8 +111,8 @@ def test_scale_multiplies_the_radius(radius: str) -> None:
 def test_an_unobserved_better_state_counts_though_the_observed_ones_are_worth_the_same() -> None:
     # Two states, P^ = (1, 0), P+ = (1, 1/8): moving r costs r^2 (1 + 8).
     stage, row = make([1.0, 3.0], [8, 0])
-    assert max_chi2(stage, row, 0.09) == pytest.approx(1 + 2 * 0.1, abs=1e-14)
-    assert bonus(stage, row, 0.09) == pytest.approx(2 * 0.1, abs=1e-14)
+    assert max_over_chi2_ball(stage, row, 0.09) == pytest.approx(1 + 2 * 0.1, abs=1e-14)
+    assert chi2_bonus(stage, row, 0.09) == pytest.approx(2 * 0.1, abs=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -122,19 +122,19 @@ def test_where_nothing_better_is_possible_the_maximum_is_the_mean(
     v: list[float], m: list[int]
 ) -> None:
     stage, row = make(v, m)
-    assert max_chi2(stage, row, 0.5) == mean(stage, row)
+    assert max_over_chi2_ball(stage, row, 0.5) == mean(stage, row)
 
 
 def test_no_budget_leaves_the_mean() -> None:
     for v, m in hard_rows(200, 1, sizes=(1, 2, 5, 12)):
         stage, row = make(v, m)
-        assert max_chi2(stage, row, 0.0) == mean(stage, row)
+        assert max_over_chi2_ball(stage, row, 0.0) == mean(stage, row)
 
 
 def test_a_huge_budget_reaches_the_best_state() -> None:
     for v, m in hard_rows(200, 2, sizes=(1, 2, 5, 12)):
         for eps in (2.0 * m.sum() + 2.0, 1e300):
-            assert max_chi2(*make(v, m), eps) == pytest.approx(v.max(), rel=0, abs=2e-14)
+            assert max_over_chi2_ball(*make(v, m), eps) == pytest.approx(v.max(), rel=0, abs=2e-14)
 
 
 def test_the_maximum_does_not_depend_on_how_states_are_numbered() -> None:
@@ -142,9 +142,9 @@ def test_the_maximum_does_not_depend_on_how_states_are_numbered() -> None:
     for v, m in hard_rows(300, 4, sizes=(4, 8)):
         eps = 10 ** random.uniform(-4, 1)
         mixed = random.permutation(v.size)
-        other = max_chi2(*make(v[mixed], m[mixed]), eps)
+        other = max_over_chi2_ball(*make(v[mixed], m[mixed]), eps)
         slack = 1e-12 * np.ptp(v) + 1e-14
-        assert max_chi2(*make(v, m), eps) == pytest.approx(other, rel=0, abs=slack)
+        assert max_over_chi2_ball(*make(v, m), eps) == pytest.approx(other, rel=0, abs=slack)
 
 
 def test_the_maximum_agrees_with_a_conic_solver() -> None:
@@ -155,7 +155,7 @@ def test_the_maximum_agrees_with_a_conic_solver() -> None:
         # The solver's tolerance is absolute, so it sees values of about one.
         unit = np.ptp(v) or 1.0
         expected = solvers[v.size]((v - v.min()) / unit, m, eps)
-        found = (max_chi2(*make(v, m), eps) - v.min()) / unit
+        found = (max_over_chi2_ball(*make(v, m), eps) - v.min()) / unit
         assert found == pytest.approx(expected, rel=0, abs=1e-6)
 
 
@@ -173,7 +173,7 @@ def test_the_maximum_agrees_with_weak_duality() -> None:
     for i, (values, seen) in enumerate(rows):
         # A value near 10 has no digits below 2e-15.
         slack = 1e-9 * np.ptp(values) + 1e-14
-        found = max_chi2(*make(values, seen), eps[i])
+        found = max_over_chi2_ball(*make(values, seen), eps[i])
         assert found == pytest.approx(upper[i], rel=0, abs=slack), i
 
 
@@ -182,8 +182,8 @@ def test_the_bonus_is_never_below_the_exact_gain() -> None:
     for v, m in hard_rows(3000, 10, sizes=(1, 2, 5, 12)):
         stage, row = make(v, m)
         eps = 10 ** random.uniform(-9, 1.5)
-        gain = max_chi2(stage, row, eps) - mean(stage, row)
-        assert 0 <= gain <= bonus(stage, row, eps) + 1e-9 * np.ptp(v) + 1e-14
+        gain = max_over_chi2_ball(stage, row, eps) - mean(stage, row)
+        assert 0 <= gain <= chi2_bonus(stage, row, eps) + 1e-9 * np.ptp(v) + 1e-14
 
 
 def test_an_unseen_row_may_lead_anywhere() -> None:
@@ -205,7 +205,7 @@ def test_a_row_is_worth_its_reward_and_the_maximum_over_the_ball(radius: str) ->
     stage, row = make([1, 2.5, 0, 3], [300000, 150000, 50000, 0], reward=0.25)
     exact, loose = Chi2_UCRL(radius=radius), Chi2_UCRL(radius=radius, form="bonus")  # type: ignore[arg-type]
     eps = eps_of(exact, 500000)
-    maximum, beta = max_chi2(stage, row, eps), bonus(stage, row, eps)
+    maximum, beta = max_over_chi2_ball(stage, row, eps), chi2_bonus(stage, row, eps)
     assert 1.35 < maximum < 3
     assert beta < 4
     assert value(exact, stage, row) == pytest.approx(0.25 + maximum, abs=1e-14)

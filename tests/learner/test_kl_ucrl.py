@@ -9,7 +9,13 @@ import pytest
 
 from belated.episode import Floats, Shape
 from belated.learner.backup import Row, Stage, mean
-from belated.learner.bases.kl_ucrl import KL_UCRL, bonus, budget, filippi, max_kl
+from belated.learner.bases.kl_ucrl import (
+    KL_UCRL,
+    filippi_constant,
+    kl_bonus,
+    kl_radius,
+    max_over_kl_ball,
+)
 from belated.learner.plan import plan
 from hard_rows import hard_rows
 from learner_rows import make
@@ -19,7 +25,7 @@ GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
 
 
 def eps_of(base: KL_UCRL, n: int, *, shape: Shape = SHAPE, episodes: int = 1000) -> float:
-    return budget(base.backup_rule(shape, episodes).constants, n)
+    return kl_radius(base.backup_rule(shape, episodes).constants, n)
 
 
 def value(base: KL_UCRL, stage: Stage, row: Row) -> float:
@@ -90,13 +96,15 @@ def test_the_uniform_radius_matches_its_formula() -> None:
 
 
 def test_the_constant_of_filippi_matches_its_formula() -> None:
-    assert filippi(4, 2, 5000, 0.05) == pytest.approx(51.4594508433, abs=1e-9)
+    assert filippi_constant(4, 2, 5000, 0.05) == pytest.approx(51.4594508433, abs=1e-9)
 
 
 def test_the_filippi_radius_counts_stages_as_actions_and_episodes_as_time() -> None:
     base = KL_UCRL(radius="filippi")
-    assert eps_of(base, 50) == pytest.approx(filippi(4, 10, 1000, 0.05) / 50, rel=1e-12)
-    assert eps_of(base, 7, episodes=1) == pytest.approx(filippi(4, 10, 3, 0.05) / 7, rel=1e-12)
+    assert eps_of(base, 50) == pytest.approx(filippi_constant(4, 10, 1000, 0.05) / 50, rel=1e-12)
+    assert eps_of(base, 7, episodes=1) == pytest.approx(
+        filippi_constant(4, 10, 3, 0.05) / 7, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("radius", ["uniform", "filippi"])
@@ -114,12 +122,12 @@ def test_scale_multiplies_the_radius(radius: str) -> None:
     ("eps", "value"), [(0.3659930120463993, 2.2607685336), (0.05, 1.6126498198)]
 )
 def test_the_maximum_matches_known_answers(eps: float, value: float) -> None:
-    assert max_kl(*GOLDEN, eps) == pytest.approx(value, abs=1e-9)
+    assert max_over_kl_ball(*GOLDEN, eps) == pytest.approx(value, abs=1e-9)
 
 
 def test_all_mass_on_one_state_gives_an_unobserved_better_one_what_is_left() -> None:
     stage, row = make([1.0, 3.0], [8, 0])
-    assert max_kl(stage, row, 0.7) == pytest.approx(3 - 2 * math.exp(-0.7), abs=1e-14)
+    assert max_over_kl_ball(stage, row, 0.7) == pytest.approx(3 - 2 * math.exp(-0.7), abs=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -129,19 +137,21 @@ def test_where_nothing_better_is_possible_the_maximum_is_the_mean(
     v: list[float], m: list[int]
 ) -> None:
     stage, row = make(v, m)
-    assert max_kl(stage, row, 0.5) == mean(stage, row)
+    assert max_over_kl_ball(stage, row, 0.5) == mean(stage, row)
 
 
 def test_no_budget_leaves_the_mean() -> None:
     for v, m in hard_rows(200, 1, sizes=(1, 2, 5, 12)):
         stage, row = make(v, m)
-        assert max_kl(stage, row, 0.0) == mean(stage, row)
+        assert max_over_kl_ball(stage, row, 0.0) == mean(stage, row)
 
 
 def test_a_huge_budget_reaches_the_best_state() -> None:
     for v, m in hard_rows(200, 2, sizes=(1, 2, 5, 12)):
         for eps in (60.0, 1e3, 1e300):
-            assert max_kl(*make(v, m), eps) == pytest.approx(v.max(), abs=1e-9 * np.ptp(v) + 1e-14)
+            assert max_over_kl_ball(*make(v, m), eps) == pytest.approx(
+                v.max(), abs=1e-9 * np.ptp(v) + 1e-14
+            )
 
 
 def test_the_maximum_reads_only_the_successors_and_the_best_value() -> None:
@@ -149,7 +159,7 @@ def test_the_maximum_reads_only_the_successors_and_the_best_value() -> None:
     for v, m in hard_rows(300, 4, sizes=(4, 8)):
         eps = 10 ** random.uniform(-4, 1)
         other = np.where((m > 0) | (v == v.max()), v, v.min() - random.random(v.size))
-        assert max_kl(*make(v, m), eps) == max_kl(*make(other, m), eps)
+        assert max_over_kl_ball(*make(v, m), eps) == max_over_kl_ball(*make(other, m), eps)
 
 
 def test_the_maximum_agrees_with_a_conic_solver() -> None:
@@ -162,7 +172,7 @@ def test_the_maximum_agrees_with_a_conic_solver() -> None:
         unit = np.ptp(v) or 1.0
         expected = solvers[v.size]((v - v.min()) / unit, m / m.sum(), eps)
         if not math.isnan(expected):
-            found = (max_kl(*make(v, m), eps) - v.min()) / unit
+            found = (max_over_kl_ball(*make(v, m), eps) - v.min()) / unit
             assert found == pytest.approx(expected, rel=0, abs=1e-6)
             solved += 1
     assert solved > 500
@@ -186,7 +196,9 @@ def test_the_maximum_agrees_with_weak_duality() -> None:
         span = np.ptp(values)
         # A value near 10 has no digits below 2e-15.
         slack = 1e-9 * span + 1e-14
-        assert max_kl(*make(values, m), eps[i]) == pytest.approx(upper[i], rel=0, abs=slack), i
+        assert max_over_kl_ball(*make(values, m), eps[i]) == pytest.approx(
+            upper[i], rel=0, abs=slack
+        ), i
 
 
 def test_the_bonus_is_never_below_the_exact_gain() -> None:
@@ -194,12 +206,12 @@ def test_the_bonus_is_never_below_the_exact_gain() -> None:
     for v, m in hard_rows(3000, 10, sizes=(1, 2, 5, 12)):
         stage, row = make(v, m)
         eps = 10 ** random.uniform(-11, 1.5)
-        gain = max_kl(stage, row, eps) - mean(stage, row)
-        assert 0 <= gain <= bonus(stage, row, eps) + 1e-9 * np.ptp(v) + 1e-14
+        gain = max_over_kl_ball(stage, row, eps) - mean(stage, row)
+        assert 0 <= gain <= kl_bonus(stage, row, eps) + 1e-9 * np.ptp(v) + 1e-14
 
 
 def test_the_bonus_adds_the_span_to_the_variance_term() -> None:
-    assert bonus(*GOLDEN, 0.05) == pytest.approx(math.sqrt(0.1 * 0.6525) + 0.05 * 4, abs=1e-12)
+    assert kl_bonus(*GOLDEN, 0.05) == pytest.approx(math.sqrt(0.1 * 0.6525) + 0.05 * 4, abs=1e-12)
 
 
 def test_an_unseen_row_may_lead_anywhere() -> None:
@@ -213,8 +225,10 @@ def test_a_row_is_worth_its_reward_and_the_maximum_over_the_ball(radius: str) ->
     stage, row = make([1, 2.5, 0, 3], [300, 150, 50, 0], reward=0.25)
     exact, loose = KL_UCRL(radius=radius), KL_UCRL(radius=radius, form="bonus")  # type: ignore[arg-type]
     eps = eps_of(exact, 500)
-    assert value(exact, stage, row) == pytest.approx(0.25 + max_kl(stage, row, eps), abs=1e-14)
-    beta = bonus(stage, row, eps)
+    assert value(exact, stage, row) == pytest.approx(
+        0.25 + max_over_kl_ball(stage, row, eps), abs=1e-14
+    )
+    beta = kl_bonus(stage, row, eps)
     assert beta < 4
     assert value(loose, stage, row) == pytest.approx(0.25 + mean(stage, row) + beta, abs=1e-14)
 

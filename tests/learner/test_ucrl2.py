@@ -10,7 +10,7 @@ from belated.compiled import interpreted
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage
 from belated.learner.bases.base import BackupRule
-from belated.learner.bases.ucrl2 import UCRL2, maximum
+from belated.learner.bases.ucrl2 import UCRL2, max_over_l1_ball
 from learner_rows import make
 
 SHAPE, EPISODES = Shape(4, 2, 5), 1000
@@ -66,8 +66,8 @@ def test_the_radius_and_both_forms_have_the_known_values() -> None:
     scale, c = UCRL2().backup_rule(SHAPE, EPISODES).constants
     eps = scale * math.sqrt(c / row.n)
     assert eps == pytest.approx(0.8090724499, abs=1e-9)
-    assert maximum(stage, row, eps) == pytest.approx(2.6636086748, abs=1e-9)
-    assert maximum(stage, row, 0.5) == pytest.approx(2.2, abs=1e-9)
+    assert max_over_l1_ball(stage, row, eps) == pytest.approx(2.6636086748, abs=1e-9)
+    assert max_over_l1_ball(stage, row, 0.5) == pytest.approx(2.2, abs=1e-9)
     exact = UCRL2(scale=0.5 / eps).backup_rule(SHAPE, EPISODES)
     bonus = UCRL2(scale=0.5 / eps, form="bonus").backup_rule(SHAPE, EPISODES)
     assert value(exact, stage, row) == pytest.approx(2.2, abs=1e-9)
@@ -78,7 +78,7 @@ def test_the_maximum_agrees_with_a_linear_program() -> None:
     kinds = set()
     for v, m, eps in cases(420):
         stage, row = make(v, m)
-        gap = abs(maximum(stage, row, eps) - linear_program(v, m / m.sum(), eps))
+        gap = abs(max_over_l1_ball(stage, row, eps) - linear_program(v, m / m.sum(), eps))
         assert gap <= 1e-8 * np.ptp(v) + 1e-14, (v, m, eps)
         kinds.add((m[np.argmax(v)] == 0, np.ptp(v[m > 0]) == 0, m.sum() == 1, eps == 0, eps >= 2))
     for i in range(len(next(iter(kinds)))):
@@ -98,15 +98,15 @@ def test_the_exact_form_never_exceeds_the_bonus_form_or_the_best_value() -> None
 
 def test_a_vacuous_ball_gives_exactly_the_best_value() -> None:
     stage, row = make([0.1, 0.7, 0.3], [1, 1, 1])
-    assert maximum(stage, row, 2 * (1 - 1 / 3) + 1e-9) == 0.7
-    assert maximum(stage, row, 2 * (1 - 1 / 3) - 1e-6) < 0.7
+    assert max_over_l1_ball(stage, row, 2 * (1 - 1 / 3) + 1e-9) == 0.7
+    assert max_over_l1_ball(stage, row, 2 * (1 - 1 / 3) - 1e-6) < 0.7
 
 
 def test_a_ball_that_just_reaches_the_best_value_does_not_pass_it() -> None:
     for v, m, _ in cases(600):
         stage, row = make(v, m)
         below = int(m[v < v.max()].sum())
-        assert v.max() - 1e-14 <= maximum(stage, row, 2 * below / row.n) <= v.max()
+        assert v.max() - 1e-14 <= max_over_l1_ball(stage, row, 2 * below / row.n) <= v.max()
 
 
 @pytest.mark.parametrize("form", ["exact", "bonus"])
@@ -177,7 +177,7 @@ def test_a_compiled_plan_is_the_backup_of_every_row(form: str) -> None:
 def test_compiled_and_interpreted_maxima_are_equal_to_the_bit() -> None:
     for v, m, eps in cases(200):
         stage, row = make(v, m)
-        assert maximum(stage, row, eps) == interpreted(maximum)(stage, row, eps)
+        assert max_over_l1_ball(stage, row, eps) == interpreted(max_over_l1_ball)(stage, row, eps)
 
 
 def test_an_unknown_option_is_refused_in_one_sentence() -> None:

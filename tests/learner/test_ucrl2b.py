@@ -10,7 +10,7 @@ from belated.compiled import interpreted
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage
 from belated.learner.bases.base import BackupRule
-from belated.learner.bases.ucrl2b import UCRL2B, deviation, maximum, seen, width
+from belated.learner.bases.ucrl2b import UCRL2B, box_bonus, half_width, max_over_box, observed_count
 from learner_rows import make
 
 SHAPE, EPISODES = Shape(4, 2, 5), 1000
@@ -69,12 +69,12 @@ def test_the_intervals_and_both_forms_have_the_known_values() -> None:
     scale, inside = UCRL2B().backup_rule(SHAPE, EPISODES).constants
     log = math.log(inside * row.n)
     assert log == pytest.approx(12.3883942023, abs=1e-9)
-    b = [width(row, m, scale, log) for m in M]
+    b = [half_width(row, m, scale, log) for m in M]
     expected = [1.9743133312, 1.9428145188, 1.7852650319, 1.4866073043]
     assert b == pytest.approx(expected, abs=1e-9)
-    assert maximum(stage, row, 1.0, log) == pytest.approx(4, abs=1e-9)
-    assert maximum(stage, row, 0.1, log) == pytest.approx(2.1191380953, abs=1e-9)
-    assert deviation(stage, row, 0.1, log) == pytest.approx(0.9159308723, abs=1e-9)
+    assert max_over_box(stage, row, 1.0, log) == pytest.approx(4, abs=1e-9)
+    assert max_over_box(stage, row, 0.1, log) == pytest.approx(2.1191380953, abs=1e-9)
+    assert box_bonus(stage, row, 0.1, log) == pytest.approx(0.9159308723, abs=1e-9)
     exact = UCRL2B(scale=0.1).backup_rule(SHAPE, EPISODES)
     bonus = UCRL2B(scale=0.1, form="bonus").backup_rule(SHAPE, EPISODES)
     assert value(exact, stage, row) == pytest.approx(2.1191380953, abs=1e-9)
@@ -86,7 +86,7 @@ def test_the_maximum_agrees_with_a_linear_program() -> None:
     for v, m, scale, log in cases(420):
         stage, row = make(v, m)
         b = intervals(m, scale, log)
-        gap = abs(maximum(stage, row, scale, log) - linear_program(v, m / m.sum(), b))
+        gap = abs(max_over_box(stage, row, scale, log) - linear_program(v, m / m.sum(), b))
         assert gap <= 1e-8 * np.ptp(v) + 1e-14, (v, m, scale)
         vacuous = b.min() >= 1
         kinds.add((m[np.argmax(v)] == 0, np.ptp(v[m > 0]) == 0, m.sum() == 1, scale == 0, vacuous))
@@ -100,7 +100,7 @@ def test_the_bonus_is_the_smallest_weighted_deviation_from_any_centre() -> None:
         b = intervals(m, scale, log)
         # A convex and piecewise linear function of the centre is smallest at one of its kinks.
         least = min(float(b @ abs(v - c)) for c in v)
-        assert deviation(stage, row, scale, log) == pytest.approx(least, rel=1e-12, abs=1e-15)
+        assert box_bonus(stage, row, scale, log) == pytest.approx(least, rel=1e-12, abs=1e-15)
 
 
 def test_the_exact_form_never_exceeds_the_bonus_form_or_the_best_value() -> None:
@@ -123,14 +123,14 @@ def test_a_box_as_wide_as_the_simplex_gives_the_best_value() -> None:
 def test_counts_are_found_among_the_successors_and_nowhere_else() -> None:
     for _, m, _, _ in cases(100):
         _, row = make(np.zeros(m.size), m)
-        assert [seen(row, y) for y in range(m.size)] == m.tolist()
+        assert [observed_count(row, y) for y in range(m.size)] == m.tolist()
 
 
 def test_mass_moves_to_states_never_observed() -> None:
     stage, row = make([1, 1, 3], [500, 500, 0])
     log = math.log(4000 * 1000)
-    expected = 1 + 2 * width(row, 0, 1.0, log)
-    assert maximum(stage, row, 1.0, log) == pytest.approx(expected, abs=1e-12)
+    expected = 1 + 2 * half_width(row, 0, 1.0, log)
+    assert max_over_box(stage, row, 1.0, log) == pytest.approx(expected, abs=1e-12)
 
 
 def test_an_unseen_row_may_lead_to_the_best_state_or_in_the_bonus_form_anywhere() -> None:
@@ -176,7 +176,9 @@ def test_a_compiled_plan_is_the_backup_of_every_row(form: str) -> None:
 def test_compiled_and_interpreted_maxima_are_equal_to_the_bit() -> None:
     for v, m, scale, log in cases(200):
         stage, row = make(v, m)
-        assert maximum(stage, row, scale, log) == interpreted(maximum)(stage, row, scale, log)
+        assert max_over_box(stage, row, scale, log) == interpreted(max_over_box)(
+            stage, row, scale, log
+        )
 
 
 def test_an_unknown_form_is_refused_in_one_sentence() -> None:

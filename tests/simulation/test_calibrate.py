@@ -67,7 +67,7 @@ def test_it_says_so_if_the_lowest_scale_is_enough():
 def test_a_base_that_is_never_optimistic_is_given_up_with_a_sentence():
     tried = []
     with pytest.raises(ValueError, match=r"^Optimism held in only 0 of 4 runs at scale 1024, "):
-        calibrate(bl.chain(3), base=Threshold(math.inf), tell=tried.append, **SHORT)
+        calibrate(bl.chain(3), base=Threshold(math.inf), on_trial=tried.append, **SHORT)
     assert [trial.scale for trial in tried] == [2.0**i for i in range(11)]
 
 
@@ -98,8 +98,12 @@ def test_the_result_does_not_depend_on_threads_and_is_the_same_again():
     assert found(1) == found(3) == found(None)
 
 
-def test_a_trial_is_what_simulate_many_finds_with_all_other_options():
+@pytest.mark.parametrize(
+    "more", [{}, {"late": "rewards", "rewards": "unknown", "reward_bonus": "bernstein"}]
+)
+def test_a_trial_is_what_simulate_many_finds_with_all_other_options(more):
     options = {
+        **more,
         "updater": bl.Lazy(3),
         "delay": bl.delays.poisson(5),
         "stages": "pooled",
@@ -126,7 +130,7 @@ def test_every_trial_is_told_as_it_is_made_and_ctrl_c_goes_through(monkeypatch):
     monkeypatch.setattr(module, "simulate_many", simulate_many)
     told = []
     with pytest.raises(Interrupted):
-        calibrate(bl.chain(3), base=bl.UCRL2(), episodes=1, tell=told.append)
+        calibrate(bl.chain(3), base=bl.UCRL2(), episodes=1, on_trial=told.append)
     assert told == [Trial(scale=1.0, held=40, runs=40, mean_regret=2.0)]
 
 
@@ -155,17 +159,18 @@ def test_the_interval_leaves_two_and_a_half_percent_at_either_end():
 @pytest.mark.parametrize(
     ("wrong", "error", "sentence"),
     [
-        ({"base": object()}, TypeError, r"^base is <object .*; it must be a Base, which has a "),
-        ({"level": 0}, ValueError, r"^level is 0; it must be above 0 and at most 1\.$"),
-        ({"level": 1.5}, ValueError, r"^level is 1\.5; "),
-        ({"level": math.nan}, ValueError, r"^level is nan; "),
-        ({"lowest": 0.0}, ValueError, r"^lowest is 0\.0; it must lie strictly between 0 and 1\.$"),
-        ({"lowest": 1.0}, ValueError, r"^lowest is 1\.0; "),
-        ({"tolerance": 1.0}, ValueError, r"^tolerance is 1\.0; it must be above 1\.$"),
-        ({"seeds": []}, ValueError, r"^seeds is empty; calibration needs at least one run\.$"),
-        ({"seeds": 40}, TypeError, r"^seeds is 40; it must be a sequence of seeds such as "),
-        ({"episodes": 0}, ValueError, r"^episodes is 0; "),
-        ({"stages": "some"}, ValueError, r"^stages is 'some'; "),
+        ({"base": object()}, TypeError, r"^base must be a Base, which has a scale, got <object "),
+        ({"level": 0}, ValueError, r"^level must be above 0 and at most 1, got 0\.$"),
+        ({"level": 1.5}, ValueError, r"^level must .*, got 1\.5\.$"),
+        ({"level": math.nan}, ValueError, r"^level must .*, got nan\.$"),
+        ({"lowest": 0.0}, ValueError, r"^lowest must lie strictly between 0 and 1, got 0\.0\.$"),
+        ({"lowest": 1.0}, ValueError, r"^lowest must .*, got 1\.0\.$"),
+        ({"tolerance": 1.0}, ValueError, r"^tolerance must be above 1, got 1\.0\.$"),
+        ({"seeds": []}, ValueError, r"^seeds must have at least one seed, got none\.$"),
+        ({"seeds": 40}, TypeError, r"^seeds must be a sequence of seeds such as .*, got 40\.$"),
+        ({"episodes": 0}, ValueError, r"^episodes must be at least 1, got 0\.$"),
+        ({"stages": "some"}, ValueError, r"^stages must be one of 'each', 'pooled', got 'some'"),
+        ({"delay_per": "week"}, ValueError, r"^delay_per must be one of "),
     ],
 )
 def test_wrong_arguments_get_one_sentence(wrong, error, sentence):

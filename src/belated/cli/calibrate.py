@@ -172,7 +172,7 @@ def search(
     tried: list[Trial] = []
     try:
         return find_scale(
-            **arguments, level=level, lowest=lowest, threads=threads, tell=tried.append
+            **arguments, level=level, lowest=lowest, threads=threads, on_trial=tried.append
         )
     except Interrupted:
         code, message = 130, "Interrupted before a scale was found."

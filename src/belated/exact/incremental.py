@@ -1,4 +1,7 @@
-"""Exact value of a policy, recomputed only where it changed, to the same bits."""
+"""Exact value of a policy that changes in a few cells, recomputed only where it can have changed.
+
+The result has the same bits as a full evaluation with `belated.exact.values`.
+"""
 
 from typing import NamedTuple
 
@@ -12,22 +15,25 @@ from belated.mdp.model import DRAWS, MDP
 from belated.worklist import END, Worklist, put, take
 
 
-class World(NamedTuple):
-    """A world as plain arrays, with links from a state back to the rows that may lead to it."""
+class WorldArrays(NamedTuple):
+    """Arrays of an `MDP`, and the rows from which each state can be reached.
 
-    ptr: Ints
+    State y of stage g is reached from the rows `back_row[back_ptr[g * S + y] : back_ptr[... + 1]]`.
+    """
+
+    ptr: Ints  # this and the next four: see MDP
     succ: NDArray[np.int32]
     prob: Floats
     cum: Floats
     rewards: Floats
-    draws: int  # an index into DRAWS
-    start_cum: Floats
+    draws: int  # index into DRAWS
+    start_cum: Floats  # see MDP
     back_ptr: Ints  # (stages * S + 1)
     back_row: NDArray[np.int32]  # rows within their stage, s * A + a
 
 
-def arrays_of(world: MDP) -> World:
-    """Return the arrays of `world`."""
+def world_arrays(world: MDP) -> WorldArrays:
+    """Return the arrays of `world` for kernels."""
     S, A = world.shape.states, world.shape.actions
     rows = np.repeat(np.arange(world.ptr.size - 1), np.diff(world.ptr))
     stage, row = np.divmod(rows, S * A)
@@ -35,7 +41,7 @@ def arrays_of(world: MDP) -> World:
     order = np.argsort(key, kind="stable")
     back_ptr = np.zeros(world.stages * S + 1, np.int64)
     np.cumsum(np.bincount(key, minlength=world.stages * S), out=back_ptr[1:])
-    return World(
+    return WorldArrays(
         world.ptr,
         world.succ,
         world.prob,
@@ -49,7 +55,7 @@ def arrays_of(world: MDP) -> World:
 
 
 @inlined
-def plays(
+def may_play(
     actions: NDArray[np.int32], explore: Bools, epsilon: float, h: int, s: int, a: int
 ) -> bool:
     """Return whether a policy may play an action.
@@ -57,14 +63,14 @@ def plays(
     Parameters
     ----------
     actions, explore, epsilon
-        The policy, see `cell_value`.
+        Policy, see `cell_value`.
     h, s, a : int
         Step, state and action.
 
     Returns
     -------
     bool
-        Whether the action has a positive probability.
+        False only if the action has probability 0.
     """
     if actions[h, s] == a or epsilon > 0.0:
         return True
@@ -72,38 +78,38 @@ def plays(
 
 
 @inlined
-def refresh(
-    world: World,
+def update_cell(
+    world: WorldArrays,
     actions: NDArray[np.int32],
     explore: Bools,
     epsilon: float,
     v: Floats,
     h: int,
     s: int,
-    moved: NDArray[np.int32],
+    updated: NDArray[np.int32],
     count: int,
 ) -> int:
     """Recompute the value of one cell and list its state if the value changed.
 
     Parameters
     ----------
-    world : World
-        World.
+    world : WorldArrays
+        World in which the policy is evaluated.
     actions, explore, epsilon
-        The policy, see `cell_value`.
+        Policy, see `cell_value`.
     v : Floats
         (H + 1, S) values, changed in place.
     h, s : int
         Step and state.
-    moved : NDArray
-        States whose value changed.
+    updated : NDArray
+        List of the states whose value has changed, appended to in place.
     count : int
-        Number of them so far.
+        Number of states in `updated`.
 
     Returns
     -------
     int
-        New number of states in `moved`.
+        New number of states in `updated`.
     """
     new = cell_value(
         world.ptr, world.succ, world.prob, world.rewards, actions, explore, epsilon, v[h + 1], h, s
@@ -111,58 +117,60 @@ def refresh(
     if new == v[h, s]:
         return count
     v[h, s] = new
-    moved[count] = s
+    updated[count] = s
     return count + 1
 
 
 @kernel
 def reevaluate(
-    world: World,
+    world: WorldArrays,
     actions: NDArray[np.int32],
     explore: Bools,
     epsilon: float,
     changed: Worklist,
     v: Floats,
-    moved: NDArray[np.int32],
+    updated: NDArray[np.int32],
 ) -> None:
     """Update the values of a policy that has changed in some cells.
 
     Parameters
     ----------
-    world : World
-        World.
+    world : WorldArrays
+        World in which the policy is evaluated.
     actions, explore, epsilon
-        The policy, see `cell_value`.
+        Policy, see `cell_value`.
     changed : Worklist
         Cells h * S + s where the policy has changed, by step; emptied.
     v : Floats
         (H + 1, S) values, changed in place.
-    moved : NDArray
+    updated : NDArray
         (S) working memory.
     """
     H, S = actions.shape
     A = world.rewards.shape[2]
     stages = (world.back_ptr.size - 1) // S
-    count = 0  # states of step h + 1 whose value moved
+    count = 0  # states of step h + 1 whose value has changed, listed in `updated`
     for h in range(H - 1, -1, -1):
-        # Where many values changed, recompute the whole step: cheaper than following links.
+        # If many values of step h + 1 changed, recompute all of step h and empty its worklist.
         if count * A >= S:
             while take(changed, h) != END:
                 pass
             count = 0
             for s in range(S):
-                count = refresh(world, actions, explore, epsilon, v, h, s, moved, count)
+                count = update_cell(world, actions, explore, epsilon, v, h, s, updated, count)
             continue
-        # Otherwise list the cells with a changed action or a changed successor ...
+        # Otherwise add the cells with a changed successor to those with a changed action ...
         for i in range(count):
-            at = (h if stages > 1 else 0) * S + moved[i]
+            at = (h if stages > 1 else 0) * S + updated[i]
             for j in range(world.back_ptr[at], world.back_ptr[at + 1]):
                 s = world.back_row[j] // A
-                if plays(actions, explore, epsilon, h, s, world.back_row[j] - s * A):
+                if may_play(actions, explore, epsilon, h, s, world.back_row[j] - s * A):
                     put(changed, h, h * S + s)
-        # ... and recompute those.
+        # ... and recompute these cells.
         count = 0
         cell = take(changed, h)
         while cell != END:
-            count = refresh(world, actions, explore, epsilon, v, h, cell - h * S, moved, count)
+            count = update_cell(
+                world, actions, explore, epsilon, v, h, cell - h * S, updated, count
+            )
             cell = take(changed, h)

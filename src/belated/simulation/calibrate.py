@@ -1,91 +1,121 @@
-"""`calibrate`: the smallest scale at which a base is still optimistic.
+"""`calibrate`: search for the smallest scale at which a base is optimistic.
 
-A base's guarantee says that V~_1 >= V*_1 in every episode with some probability. Its published
-constants are far larger than that takes in a world of ordinary size. This measures what it takes:
-the share of runs in which optimism held throughout, at one scale after another.
+The guarantee of a base says that V~_1 >= V*_1 in every episode with a given probability. In worlds
+of ordinary size its published constants are far larger than necessary. `calibrate` simulates runs
+at several scales and counts those in which optimism holds in every episode.
 """
 
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal, Unpack
+
+from numpy.typing import ArrayLike
 
 from belated.delays.laws import Law
 from belated.learner.bases.base import Base
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.options import Stages
+from belated.options import SimulationKeywords, SimulationOptions, accepts
 from belated.simulation.many import simulate_many
-from belated.simulation.run import Run
 
-SEEDS: Final = range(40)
-"""With 38 of 40 runs, the interval around a share of 95% is 83% to 99%."""
+DEFAULT_SEEDS: Final = range(40)
+"""Seeds of the runs. If optimism holds in 38 of 40, the confidence interval is 83 % to 99 %."""
 
-ACTIVE: Final = Active()
+DEFAULT_UPDATER: Final = Active()
 
-LIMIT: Final = 1024.0
-"""The largest scale to try."""
+MAX_SCALE: Final = 1024.0
+"""Largest scale to try."""
 
-DIGITS: Final = 3
-"""Significant digits of a scale, so that the one that is printed is the one that was tried."""
+SCALE_DIGITS: Final = 3
+"""Significant digits of a scale, so that the scale that is printed is the one that was tried."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of one scale."""
+    """Result of the runs with one scale."""
 
     scale: float
-    held: int  # runs in which V~_1 >= V*_1 throughout
-    runs: int
-    mean_regret: float  # at the end
+    held: int  # number of runs with V~_1 >= V*_1 in every episode
+    runs: int  # number of runs
+    mean_regret: float  # mean of the regret after the last episode
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95% confidence for the probability that optimism holds throughout a run."""
+        """95 % confidence interval of the probability that optimism holds throughout a run."""
         return clopper_pearson(self.held, self.runs)
 
 
 @dataclass(frozen=True)
-class Calibration:
-    """The smallest scale that was found to be enough, and how it was found."""
+class Calibration(Trial):
+    """Smallest scale that was found to be sufficient, with its result and all scales tried."""
 
-    scale: float
-    held: int
-    runs: int
-    interval: tuple[float, float]
-    mean_regret: float
     at_floor: bool
-    """Whether even the lowest scale is enough, so that nothing smaller was tried."""
+    """Whether the lowest scale allowed is sufficient, so that a smaller one may be too."""
     tried: tuple[Trial, ...]
-    """Every scale tried, in that order."""
+    """All trials in the order they were made."""
 
 
+@accepts(SimulationOptions)
 def calibrate(
     world: MDP,
     *,
     base: Base,
     episodes: int,
-    seeds: Iterable[int] = SEEDS,
+    seeds: Iterable[int] = DEFAULT_SEEDS,
     level: float = 0.95,
-    stages: Stages = "each",
-    updater: Updater = ACTIVE,
+    updater: Updater = DEFAULT_UPDATER,
     delay: Law | None = None,
+    rewards: ArrayLike | Literal["known", "unknown"] | None = "known",
     lowest: float = 1e-4,
     tolerance: float = 1.2,
     threads: int | None = None,
     progress: bool | None = None,
-    tell: Callable[[Trial], None] | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    **options: Unpack[SimulationKeywords],
 ) -> Calibration:
-    """The smallest `scale` of `base` at which optimism holds throughout in `level` of the runs.
+    """Return the smallest scale at which optimism holds throughout in a given share of runs.
 
-    Found by bisection of log(scale) between `lowest` and 1, or more where 1 is not enough, until
-    the scale that is enough and the one that is not differ by a factor below `tolerance`. All
-    scales meet the same seeds. Bisection takes it that more scale never means less optimism,
-    which holds of shares of many runs, and need not of every single one.
+    The scale is found by bisection of ln(scale) between `lowest` and 1, or above 1 if 1 is not
+    sufficient. All scales are tried with the same seeds. Bisection assumes that the share of runs
+    in which optimism holds grows with the scale, which is true of many runs on average.
 
-    The base keeps its other options. `tell` is called with each trial.
+    Parameters
+    ----------
+    world : MDP
+        World to play in.
+    base : Base
+        Base to calibrate; its options other than the scale are kept.
+    episodes : int
+        Number of episodes of a run.
+    seeds : iterable of int
+        Seeds of the runs of each scale.
+    level : float
+        Required share of runs in which optimism holds in every episode, in (0, 1].
+    updater, delay, rewards, **options
+        See `simulate`.
+    lowest : float
+        Smallest scale to try, in (0, 1).
+    tolerance : float
+        Largest ratio, above 1, of a sufficient to an insufficient scale at which the search stops.
+    threads, progress
+        See `simulate_many`.
+    on_trial : callable, optional
+        Called with each trial when it is finished.
 
+    Returns
+    -------
+    Calibration
+        The scale and all trials.
+
+    Raises
+    ------
+    ValueError
+        If optimism fails too often at every scale up to `MAX_SCALE`.
+
+    Examples
+    --------
     >>> from belated.learner.bases import UCBVI_CH
     >>> from belated.mdp.chain import chain
     >>> found = calibrate(chain(3), base=UCBVI_CH(), episodes=100, seeds=range(20))
@@ -93,116 +123,95 @@ def calibrate(
     (True, False)
     """
     if not isinstance(base, Base):
-        raise TypeError(f"base is {base!r}; it must be a Base, which has a scale.")
+        raise TypeError(f"base must be a Base, which has a scale, got {base!r}.")
     if not 0 < level <= 1:
-        raise ValueError(f"level is {level}; it must be above 0 and at most 1.")
+        raise ValueError(f"level must be above 0 and at most 1, got {level}.")
     if not 0 < lowest < 1:
-        raise ValueError(f"lowest is {lowest}; it must lie strictly between 0 and 1.")
+        raise ValueError(f"lowest must lie strictly between 0 and 1, got {lowest}.")
     if not tolerance > 1:
-        raise ValueError(f"tolerance is {tolerance}; it must be above 1.")
+        raise ValueError(f"tolerance must be above 1, got {tolerance}.")
     if not isinstance(seeds, Iterable):
-        raise TypeError(f"seeds is {seeds!r}; it must be a sequence of seeds such as range(40).")
-    listed = list(seeds)
-    if not listed:
-        raise ValueError("seeds is empty; calibration needs at least one run.")
+        raise TypeError(f"seeds must be a sequence of seeds such as range(40), got {seeds!r}.")
+    seeds = list(seeds)
+    if not seeds:
+        raise ValueError("seeds must have at least one seed, got none.")
+    tried: list[Trial] = []
 
-    def play(scale: float) -> list[Run]:
-        return simulate_many(
+    def is_sufficient(scale: float) -> bool:
+        runs = simulate_many(
             world,
             base=replace(base, scale=scale),
             updater=updater,
             delay=delay,
             episodes=episodes,
-            seeds=listed,
-            stages=stages,
+            seeds=seeds,
+            rewards=rewards,
             threads=threads,
             progress=progress,
+            **options,
         )
-
-    trials = Trials(play, level, tell)
-    low, high = bracketed(trials, lowest)
-    while high / low >= tolerance and low < (middle := between(low, high)) < high:
-        low, high = (low, middle) if trials.enough(middle) else (middle, high)
-    found = trials.at(high)
-    return Calibration(
-        scale=high,
-        held=found.held,
-        runs=found.runs,
-        interval=found.interval,
-        mean_regret=found.mean_regret,
-        at_floor=high == lowest,
-        tried=tuple(trials.made),
-    )
-
-
-class Trials:
-    """Scales and what came of them."""
-
-    def __init__(
-        self,
-        play: Callable[[float], list[Run]],
-        level: float,
-        tell: Callable[[Trial], None] | None,
-    ) -> None:
-        self.play = play
-        self.level = level
-        self.tell = tell
-        self.made: list[Trial] = []
-
-    def enough(self, scale: float) -> bool:
-        """Try a scale."""
-        runs = self.play(scale)
         trial = Trial(
             scale=scale,
             held=sum(run.optimism_broken == 0 for run in runs),
             runs=len(runs),
             mean_regret=math.fsum(run.total_regret for run in runs) / len(runs),
         )
-        self.made.append(trial)
-        if self.tell is not None:
-            self.tell(trial)
-        # 0.07 * 100 is a little more than 7
-        return trial.held >= self.level * trial.runs - 1e-9
+        tried.append(trial)
+        if on_trial is not None:
+            on_trial(trial)
+        return trial.held >= level * trial.runs - 1e-9  # 0.07 * 100 > 7 because of rounding
 
-    def at(self, scale: float) -> Trial:
-        """The trial of a scale."""
-        return next(trial for trial in self.made if trial.scale == scale)
-
-
-def bracketed(trials: Trials, lowest: float) -> tuple[float, float]:
-    """A scale that is not enough and one that is; twice the lowest if that is enough."""
+    # Bracket: an insufficient scale `low` and a sufficient one `high`.
     low, high = lowest, 1.0
-    while not trials.enough(high):
-        if high == LIMIT:
-            last = trials.made[-1]
+    while not is_sufficient(high):
+        if high == MAX_SCALE:
             raise ValueError(
-                f"Optimism held in only {last.held} of {last.runs} runs at scale {LIMIT:g}, "
-                "the largest tried; this base does not become optimistic with its scale."
+                f"Optimism held in only {tried[-1].held} of {tried[-1].runs} runs at scale "
+                f"{MAX_SCALE:g}, the largest tried; a larger scale does not make this base "
+                "optimistic."
             )
         low, high = high, 2 * high
-    if low == lowest and trials.enough(lowest):
-        return lowest, lowest
-    return low, high
+    if low == lowest and is_sufficient(lowest):
+        high = lowest
+    # Bisection.
+    while high / low >= tolerance and low < (middle := geometric_mean(low, high)) < high:
+        low, high = (low, middle) if is_sufficient(middle) else (middle, high)
+    chosen = next(trial for trial in tried if trial.scale == high)
+    return Calibration(**vars(chosen), at_floor=high == lowest, tried=tuple(tried))
 
 
-def between(low: float, high: float) -> float:
-    """The middle on a log scale, to a few digits.
+def geometric_mean(low: float, high: float) -> float:
+    """Return the geometric mean of `low` and `high`, rounded to a few digits.
 
-    >>> between(0.001, 1)
+    >>> geometric_mean(0.001, 1)
     0.0316
     """
-    return float(f"{math.sqrt(low * high):.{DIGITS}g}")
+    return float(f"{math.sqrt(low * high):.{SCALE_DIGITS}g}")
 
 
-def clopper_pearson(held: int, runs: int) -> tuple[float, float]:
-    """The exact 95% interval for a probability of which `held` of `runs` were seen.
+def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
+    """Return the exact 95 % confidence interval of a probability.
 
+    Parameters
+    ----------
+    successes : int
+        Number of successes, in 0 .. `trials`.
+    trials : int
+        Number of trials, at least 1.
+
+    Returns
+    -------
+    tuple[float, float]
+        Lower and upper limit.
+
+    Examples
+    --------
     >>> low, high = clopper_pearson(38, 40)
     >>> round(low, 4), round(high, 4)
     (0.8308, 0.9939)
     """
     from scipy import stats
 
-    low = stats.beta.ppf(0.025, held, runs - held + 1) if held > 0 else 0.0
-    high = stats.beta.ppf(0.975, held + 1, runs - held) if held < runs else 1.0
+    low = stats.beta.ppf(0.025, successes, trials - successes + 1) if successes > 0 else 0.0
+    high = stats.beta.ppf(0.975, successes + 1, trials - successes) if successes < trials else 1.0
     return float(low), float(high)

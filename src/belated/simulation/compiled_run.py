@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from belated.compiled import JIT
 from belated.delays.laws import longest_delay
 from belated.episode import Floats, Ints
-from belated.exact.incremental import arrays_of
+from belated.exact.incremental import world_arrays
 from belated.exact.values import optimal_table
 from belated.learner.backup import Backup, as_backup
 from belated.learner.problem import LearningProblem
@@ -193,7 +193,7 @@ class Player:
         self.problem = problem
         self.plans = plans
         self.on_progress = on_progress
-        self.truth = engine.Truth(arrays_of(world), optimal_table(world)[0])
+        self.truth = engine.Truth(world_arrays(world), optimal_table(world)[0])
 
     def __call__(
         self, instance: int, labels: Ints, delays: Ints, policies: NDArray[np.int32]

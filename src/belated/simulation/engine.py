@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints
-from belated.exact.incremental import World, reevaluate
+from belated.exact.incremental import WorldArrays, reevaluate
 from belated.exact.values import evaluate
 from belated.learner.backup import Batch
 from belated.learner.counts import has_room
@@ -46,7 +46,7 @@ TALLY_SIZE: Final = 6
 class Truth(NamedTuple):
     """The world that is played, which the learner does not see."""
 
-    world: World
+    world: WorldArrays
     v_star: Floats  # (S) V*_1
 
 
@@ -114,7 +114,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
 def plan_and_evaluate(
     batch: Batch,
     config: Config,
-    world: World,
+    world: WorldArrays,
     learner: LearnerState,
     v_pi: Floats,
     refresh: bool,
@@ -128,7 +128,7 @@ def plan_and_evaluate(
         Backup of the base for several rows.
     config : Config
         Configuration of the learner.
-    world : World
+    world : WorldArrays
         World that is played.
     learner : LearnerState
         Changed in place.

@@ -1,4 +1,4 @@
-"""Run: what one simulated run left behind."""
+"""Result of a simulation with one seed."""
 
 from dataclasses import dataclass, field
 
@@ -10,44 +10,49 @@ from belated.episode import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Exact regret and a few counts of one run."""
+    """Exact regret of one simulation, and counts that describe it."""
 
     seed: int
+    """Seed of the run."""
     episodes: int
+    """Number of episodes K."""
     episode: Ints
-    """The checkpoints, in episodes."""
+    """Checkpoints: episodes after which the regret was recorded, shape (checkpoints)."""
     regret: Floats
-    """Cumulative regret after each checkpoint."""
+    """Cumulative regret after each checkpoint, shape (checkpoints)."""
     updates: int
-    """Plans made after the first one, which is made of no data."""
+    """Number of plans without the first one, which is computed without data."""
     epochs: int
-    """Plans made, the first one included."""
+    """Number of plans, including the first one."""
     max_missing: int
-    """max_k S_k: the most episodes that were ever in flight."""
+    """max_k S_k, the maximum number of episodes in flight."""
     optimism_broken: int
-    """Episodes in which V~_1(s_1) < V*_1(s_1), beyond rounding (1e-9)."""
+    """Number of episodes in which V~_1(s_1) < V*_1(s_1) by more than rounding (1e-9)."""
     instances: int = 1
-    """Copies of the base: one, except with MultiInstance."""
+    """Number of copies of the base: one, except with MultiInstance."""
     last_explored: int = 0
-    """The last episode with a step that explicit exploration drew; 0 for none."""
+    """Last episode with a step drawn by explicit exploration; 0 if there is none."""
     longest_delay: float = 0.0
-    """The largest delay that was drawn; inf if an episode never comes back."""
+    """Longest delay drawn, in episodes; inf if the feedback of some episode never arrives."""
     missing: int = 0
-    """Episodes in flight at the end, the last one among them."""
+    """Number of episodes in flight at the end, including the last one."""
     mean_delay: float = 0.0
-    """As a learner observed it by then: those in flight count as late as they were."""
+    """Mean delay observed by the learner until the end, in episodes. For an episode in flight, the
+    time since it was played counts as its delay."""
     psi: float = 0.0
-    """What S_k stays below with high probability, if the mean delay is as observed (Lemma 1)."""
+    """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
     in_flight: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)), repr=False)
-    """(stages, S, A): N'' / N at the end, the share of the visits to a triple that was not back."""
+    """N'' / N at the end, the fraction of the visits of each triple whose feedback is missing;
+    shape (stages, S, A)."""
     alpha: Floats | None = field(default=None, repr=False)
-    """The alpha in force at each checkpoint, under Lazy("auto")."""
+    """Alpha in use at each checkpoint; None except with Lazy("auto")."""
     policies: NDArray[np.int32] | None = field(default=None, repr=False)
-    """(K, H, S) the policy of every episode, -1 where it explores; only if it was asked for."""
+    """Action of each episode, step and state, or -1 where it is explored; shape (K, H, S). None
+    unless the run was traced."""
 
     @property
     def total_regret(self) -> float:
-        """Cumulative regret at the end."""
+        """Cumulative regret after the last episode."""
         return float(self.regret[-1])
 
     def __repr__(self) -> str:
@@ -59,7 +64,7 @@ class Run:
 
 
 def checkpoints(episodes: int, every: int) -> Ints:
-    """Every `every`-th episode and the last.
+    """Return every `every`-th episode up to `episodes`, and the last one.
 
     >>> checkpoints(10, 4)
     array([ 4,  8, 10])

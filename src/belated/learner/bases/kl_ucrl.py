@@ -1,11 +1,11 @@
-"""KL-UCRL: the best model in a Kullback-Leibler ball (Filippi, Cappe, Garivier 2010).
+"""KL-UCRL: optimism over a Kullback-Leibler ball (Filippi, Cappe, Garivier 2010).
 
     { p : KL(P^, p) = sum_y P^(y) ln(P^(y) / p(y)) <= eps },   eps = c / N'
 
-The empirical row comes first (Talebi, Maillard 2018, Eq. 3), so p may leave its support; the other
-order would forbid every state not yet observed. The exact form maximises <p, V> over the ball.
-The bonus form is beta = sqrt(2 eps Var_P^(V)) + eps (max V - min V), an upper bound of its gain:
-take nu = max V + sqrt(Var / (2 eps)) in the dual
+P^ is the first argument of KL (Talebi, Maillard 2018, Eq. 3), so that p may put mass on states that
+have not been observed; with KL(p, P^) it could not. The exact form maximises <p, V> over the ball.
+The bonus form is beta = sqrt(2 eps Var_P^(V)) + eps (max V - min V), an upper bound of the gain of
+the exact form. It follows with nu = max V + sqrt(Var / (2 eps)) from the dual
 
     <p, V> <= nu - exp(sum_y P^(y) ln(nu - V(y)) - eps)   for every nu >= max V.
 
@@ -14,10 +14,12 @@ take nu = max V + sqrt(Var / (2 eps)) in the dual
     filippi      S (B + ln(G) (1 + 1 / G)),   G = B + 1 / ln K,
                  B = ln(2 e S^2 A H ln(K) / delta)                         Filippi et al. 2010
 
-"uniform" holds for all N' at once and needs no K. C = 0, B_1 = sqrt(2 c Var_P^(V)), B_2 = c H'.
-Deviations: finite horizon, with counts per stage, hence A H for A and max(3, K) for T in
-Filippi's constant; with one state eps = 0; an unseen row is worth R + max V, or R + H' in the
-bonus form.
+"uniform" holds for all N' simultaneously and does not depend on K. C = 0,
+B_1 = sqrt(2 c Var_P^(V)), B_2 = c H'.
+
+Deviations: finite horizon, with counts for each stage, hence A H in place of A and max(3, K) in
+place of T in Filippi's constant; with one state eps = 0; the value of a row without observations is
+R + max V, or R + H' in the bonus form.
 """
 
 import math
@@ -33,144 +35,216 @@ from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen, variance
 from belated.learner.bases.base import BackupRule, Base
 
-GAP = 1e-12
-"""The search ends when weak duality leaves at most this much, as a share of max V - <P^, V>
-over the observed states."""
+MAX_RELATIVE_GAP = 1e-12
+"""Duality gap at which the search for nu stops, relative to max V - <P^, V> over the observed
+states."""
 
-ROUNDS = 100
-"""The most points the search tries; about four are enough, and a dozen in the worst cases met."""
-
-
-@kernel
-def budget(constants: NDArray[np.float64], n: int) -> float:
-    """eps of a row seen `n` times."""
-    scale, fixed, free = constants
-    if free > 0.0:
-        fixed += free * (1.0 + math.log1p(n / free))
-    return float(scale * fixed / n)
+MAX_ITERATIONS = 100
+"""Maximum number of iterations of the search for nu; typical are four, and at most a dozen were
+observed."""
 
 
 @kernel
-def tilted(
-    stage: Stage, row: Row, top: float, lack: float, y: float
+def kl_radius(constants: NDArray[np.float64], n: int) -> float:
+    """Return eps of a row with `n` observations; `constants` are those of the backup rule."""
+    scale, c, dimension = constants
+    if dimension > 0.0:  # radius "uniform", with S - 1 dimensions
+        c += dimension * (1.0 + math.log1p(n / dimension))
+    return float(scale * c / n)
+
+
+@kernel
+def tilted_distribution(
+    stage: Stage, row: Row, top: float, mean_gap: float, offset: float
 ) -> tuple[float, float, float, float]:
-    """What p ~ P^ / (nu - V) is like, with nu = top + y, and `lack` = top - <P^, V>.
+    """Return four properties of p ~ P^ / (nu - V) on the observed states, with nu = top + offset.
 
-    Returns f = KL(P^, p); its fall -df/dy; the gain <p - P^, V>; and nu - <p, V>. Everything is
-    told by x = (nu - <P^, V>) / (nu - V) - 1, which is small where nu is far away, so that no
-    digits are lost there.
+    They are computed from x = (nu - <P^, V>) / (nu - V) - 1, which is small for a large nu, to
+    avoid cancellation.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values of the next step.
+    row : Row
+        Observations, at least one.
+    top : float
+        Largest V over the observed states.
+    mean_gap : float
+        top - <P^, V>.
+    offset : float
+        nu - top, above 0.
+
+    Returns
+    -------
+    tuple[float, float, float, float]
+        f = KL(P^, p); -df / d offset; the gain <p - P^, V>; and nu - <p, V>.
     """
     first = 0.0
     second = 0.0
     logs = 0.0
     for j in range(row.lo, row.hi):
-        below = top - stage.v[row.succ[j]]
-        x = (lack - below) / (y + below)
+        gap = top - stage.v[row.succ[j]]
+        x = (mean_gap - gap) / (offset + gap)
         first += row.m[j] * x
         second += row.m[j] * (x * x)
         logs += row.m[j] * math.log1p(x)
     first /= row.n
     second /= row.n
-    above = (y + lack) / (1.0 + first)
+    nu_gap = (offset + mean_gap) / (1.0 + first)
     f = math.log1p(first) - logs / row.n
-    fall = (second - first * first) / ((y + lack) * (1.0 + first))
-    return f, fall, above * first, above
+    descent = (second - first * first) / ((offset + mean_gap) * (1.0 + first))
+    return f, descent, nu_gap * first, nu_gap
 
 
 @kernel
-def product_root(lack: float, c: float) -> float:
-    """The y > 0 with y (y + lack) = c."""
-    return 2.0 * c / (lack + math.sqrt(lack * lack + 4.0 * c))
+def positive_root(b: float, c: float) -> float:
+    """Return the x > 0 with x (x + `b`) = `c`, for `b` > 0 and `c` > 0."""
+    return 2.0 * c / (b + math.sqrt(b * b + 4.0 * c))
 
 
 @kernel
-def max_kl(stage: Stage, row: Row, eps: float) -> float:
-    """The largest <p, V> over the simplex with KL(P^, p) <= eps.
+def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
+    """Return the largest <p, V> over the probability vectors p with KL(P^, p) <= eps.
 
-    The maximiser is p ~ P^ / (nu - V) on the observed states, where nu solves f(nu) = eps. Where
-    a state not observed is worth more than that nu, nu is its worth and it gets the rest.
+    The maximiser is p ~ P^ / (nu - V) on the observed states, where nu solves f(nu) = eps. If an
+    unobserved state has a larger value than this nu, then nu is its value, and this state gets the
+    remaining mass.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values of the next step, with `top`.
+    row : Row
+        Observations, at least one.
+    eps : float
+        Radius of the ball, at least 0.
+
+    Returns
+    -------
+    float
+        Maximum, between <P^, V> and max V.
     """
     centre = mean(stage, row)
-    if eps < 1e-30:  # moves less than one part in 10^15
+    if eps < 1e-30:  # the relative gain is below 1e-15
         return centre
+
+    # Largest observed value, and its distance from the mean.
     top = stage.v[row.succ[row.lo]]
     for j in range(row.lo + 1, row.hi):
         top = max(top, stage.v[row.succ[j]])
-    lack = 0.0
+    mean_gap = 0.0
     for j in range(row.lo, row.hi):
-        lack += row.m[j] * (top - stage.v[row.succ[j]])
-    lack /= row.n
+        mean_gap += row.m[j] * (top - stage.v[row.succ[j]])
+    mean_gap /= row.n
     best = stage.top
-    if lack < 1e-150:  # V is flat on the support, where f = 0
+    if mean_gap < 1e-150:  # V is constant on the observed states, and f = 0
         return float(max(centre, min(best, centre - (best - top) * math.expm1(-eps))))
 
-    # From here p puts all but 1e-14 on the top, unless a better state sets the lower end.
-    y = best - top if best > top else 1e-14 * lack / row.n
-    f, fall, gain, above = tilted(stage, row, top, lack, y)
+    # Smallest offset of nu from the top: set by a better, unobserved state; otherwise one at which
+    # p puts all but 1e-14 of its mass on the top. If it is feasible, it is optimal.
+    offset = best - top if best > top else 1e-14 * mean_gap / row.n
+    f, descent, gain, nu_gap = tilted_distribution(stage, row, top, mean_gap, offset)
     if f <= eps:
         if best > top:
-            gain -= above * math.expm1(f - eps)
+            gain -= nu_gap * math.expm1(f - eps)
         return max(centre, min(best, centre + gain))
 
-    # As f <= ln(1 + Var / (y (y + lack))), the root lies below the y that makes this eps.
+    # Bracket ln offset: f <= ln(1 + Var / (offset (offset + mean_gap))), so that the root of
+    # f = eps is at most the offset at which the right side is eps.
     c = 0.0
     for j in range(row.lo, row.hi):
-        gap = top - stage.v[row.succ[j]] - lack
+        gap = top - stage.v[row.succ[j]] - mean_gap
         c += row.m[j] * (gap * gap)
     c /= row.n * math.expm1(min(eps, 700.0))
-    lo = math.log(y)
-    hi = math.log(max(y, product_root(lack, c)))
-    # Newton on ln(e^f - 1), which is nearly linear in ln y: like f at one end, ln f at the other.
-    goal = eps + math.log(-math.expm1(-eps))
-    at = math.log(max(y, product_root(lack, 0.5 * c)))
-    if fall > 0.0:
-        share = -math.expm1(-f)
-        at = min(at, lo + (f + math.log(share) - goal) * share / (y * fall))
-    for _ in range(ROUNDS):
-        if not lo < at < hi:
-            at = 0.5 * (lo + hi)
-        y = math.exp(at)
-        f, fall, gain, above = tilted(stage, row, top, lack, y)
-        if above * abs(math.expm1(f - eps)) <= GAP * lack:
+    lo = math.log(offset)
+    hi = math.log(max(offset, positive_root(mean_gap, c)))
+
+    # Newton's method, safeguarded by bisection, on ln(e^f - 1), which is nearly linear in
+    # ln offset: it behaves like f at a small offset and like ln f at a large one.
+    target = eps + math.log(-math.expm1(-eps))
+    log_offset = math.log(max(offset, positive_root(mean_gap, 0.5 * c)))
+    if descent > 0.0:
+        factor = -math.expm1(-f)
+        step = (f + math.log(factor) - target) * factor / (offset * descent)
+        log_offset = min(log_offset, lo + step)
+    for _ in range(MAX_ITERATIONS):
+        if not lo < log_offset < hi:
+            log_offset = 0.5 * (lo + hi)
+        offset = math.exp(log_offset)
+        f, descent, gain, nu_gap = tilted_distribution(stage, row, top, mean_gap, offset)
+        if nu_gap * abs(math.expm1(f - eps)) <= MAX_RELATIVE_GAP * mean_gap:
             break
         if f > eps:
-            lo = at
+            lo = log_offset
         else:
-            hi = at
-        if f > 0.0 and fall > 0.0:
-            share = -math.expm1(-f)
-            at += (f + math.log(share) - goal) * share / (y * fall)
+            hi = log_offset
+        if f > 0.0 and descent > 0.0:
+            factor = -math.expm1(-f)
+            log_offset += (f + math.log(factor) - target) * factor / (offset * descent)
         else:
-            at = hi
+            log_offset = hi
     return max(centre, min(best, centre + gain))
 
 
 @backup
 def kl_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` as in `kl_radius`."""
     if row.n == 0:
         return anywhere(stage, row)
     centre = mean(stage, row)
-    gain = max_kl(stage, row, budget(constants, row.n)) - centre
+    gain = max_over_kl_ball(stage, row, kl_radius(constants, row.n)) - centre
     return clipped(stage, row, centre, gain)
 
 
 @kernel
-def bonus(stage: Stage, row: Row, eps: float) -> float:
-    """sqrt(2 eps Var_P^(V)) + eps (max V - min V)."""
+def kl_bonus(stage: Stage, row: Row, eps: float) -> float:
+    """Return sqrt(2 eps Var_P^(V)) + eps (max V - min V), an upper bound of the gain over the ball.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values of the next step, with `top` and `low`.
+    row : Row
+        Observations, at least one.
+    eps : float
+        Radius of the ball, at least 0.
+
+    Returns
+    -------
+    float
+        Bonus beta.
+    """
     var = variance(stage, row, mean(stage, row))
     return math.sqrt(2.0 * eps * var) + eps * (stage.top - stage.low)
 
 
 @backup
 def kl_ucrl_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` as in `kl_radius`."""
     if row.n == 0:
         return unseen(stage, row)
-    beta = bonus(stage, row, budget(constants, row.n))
+    beta = kl_bonus(stage, row, kl_radius(constants, row.n))
     return clipped(stage, row, mean(stage, row), beta)
 
 
-def filippi(S: int, A: int, T: int, delta: float) -> float:
-    """C_P of Filippi et al. 2010: N' KL(P^, P) stays below it for all S A rows and T steps."""
+def filippi_constant(S: int, A: int, T: int, delta: float) -> float:
+    """Return the constant C_P of Filippi et al. 2010.
+
+    Parameters
+    ----------
+    S, A : int
+        Number of states and of actions.
+    T : int
+        Number of steps, at least 2.
+    delta : float
+        Failure probability.
+
+    Returns
+    -------
+    float
+        Upper bound of N' KL(P^, P) for all S A rows and T steps, with probability 1 - delta.
+    """
     B = math.log(2 * math.e * S * S * A * math.log(T) / delta)
     G = B + 1 / math.log(T)
     return S * (B + math.log(G) * (1 + 1 / G))
@@ -180,8 +254,14 @@ def filippi(S: int, A: int, T: int, delta: float) -> float:
 class KL_UCRL(Base):
     """Optimism over a Kullback-Leibler ball of models.
 
-    - `form`: "exact" maximises over the ball; "bonus" adds a closed-form upper bound instead.
-    - `radius`: "uniform" over all counts, or "filippi", about three times as large.
+    Parameters
+    ----------
+    form : {"exact", "bonus"}
+        "exact" maximises over the ball; "bonus" adds a closed-form upper bound of the gain instead.
+    radius : {"uniform", "filippi"}
+        "uniform" over all counts, or "filippi", about three times as large.
+    delta, scale, monotone, ties
+        See `Base`.
     """
 
     form: Literal["exact", "bonus"] = "exact"
@@ -196,12 +276,12 @@ class KL_UCRL(Base):
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         H, S, A = shape.table
-        fixed, free = 0.0, 0.0
+        c, dimension = 0.0, 0.0
         if S > 1 and self.radius == "uniform":
-            fixed, free = math.log(S * A * H / self.delta), S - 1.0
+            c, dimension = math.log(S * A * H / self.delta), S - 1.0
         elif S > 1:
-            fixed = filippi(S, A * H, max(3, episodes), self.delta)
-        constants = np.array([self.scale, fixed, free])
+            c = filippi_constant(S, A * H, max(3, episodes), self.delta)
+        constants = np.array([self.scale, c, dimension])
         if self.form == "exact":
             return BackupRule(kl_ucrl_exact, constants, reads="best")
         return BackupRule(kl_ucrl_bonus, constants, reads="extremes")

@@ -3,14 +3,14 @@
     p ~ Dirichlet(prior + M'(h, s, a, .)),   Q = R + <p, V>
 
 A plan is optimal for a world drawn from the posterior; there is no bonus, no delta and no C.
-Unknown rewards are drawn from Beta(1 + sum, 1 + N' - sum). With late feedback, the posterior is
-that given the feedback which has arrived. Deviations: stage-dependent counts, unless they are
-pooled, when one draw serves every step.
+Unknown rewards are drawn from Beta(1 + sum, 1 + N' - sum). With late feedback, the posterior
+depends only on the feedback that has arrived. Deviations: counts for each stage; with pooled
+counts, one draw is used at every step.
 
-With `resample="update"` a world is drawn when the updater asks for a plan; with "episode" one is
-drawn for every episode, so that the policy varies while feedback is in flight. "auto" is "episode",
-except under Lazy. An instance of MultiInstance receives its feedback before its next episode, so
-that both are the same.
+With `resample="update"` a world is drawn when a plan is due; with "episode" one is drawn for every
+episode, so that the policy varies while feedback is in flight. "auto" is "episode", except with
+Lazy. With MultiInstance both are the same, because an instance receives the feedback of an episode
+before its next one.
 """
 
 from dataclasses import dataclass
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
 @backup
 def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` hold the prior."""
     prior = constants[0]
     S = stage.v.size
-    first = row.number * S  # with pooled counts one draw serves every step
+    first = row.number * S  # the row's index in the counts: with pooled counts the same at each h
     total = value = 0.0
     j = row.lo
     for y in range(S):
@@ -44,7 +45,7 @@ def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         x = gamma(stage.seed, POSTERIOR, stage.plan, first + y, weight)
         total += x
         value += x * stage.v[y]
-    if total == 0.0:  # with a tiny prior all of them can underflow
+    if total == 0.0:  # with a small prior all draws may underflow; then p is a random vertex
         u = numbered_uniform(stage.seed, POSTERIOR, stage.plan, first, UNUSED_NUMBER)
         return row.reward + stage.v[int(u * S)]
     return row.reward + value / total
@@ -60,7 +61,9 @@ class PSRL(TieBreakingBase):
         Parameter of the Dirichlet distribution for each successor, at least 0.001.
     resample : {"auto", "update", "episode"}
         Draw a world for each update of the updater, or for each episode. "auto" is "episode",
-        except under Lazy.
+        except with Lazy.
+    ties
+        See `TieBreakingBase`.
     """
 
     prior: float = 1.0

@@ -1,12 +1,13 @@
-"""UBEV: upper bounding the expected next-state value (Dann, Lattimore, Brunskill 2017).
+"""UBEV: upper bounds of the expected next-state value (Dann, Lattimore, Brunskill 2017).
 
     phi = sqrt((2 lnln(max(e, N')) + ln(18 S A H / delta)) / N')
     Q = R + min(max V, <P^, V> + (H - h) phi)
 
-Stage-dependent and anytime: no K in it. C = 1, B_1 = (H - h) sqrt(2 lnln N' + ln(18SAH/delta)),
-B_2 = 0. Deviations: rewards are known, so their own phi is left out; `range="span"` puts
-max V - min V, as the authors' code does, in place of H - h. The authors' code has 21 or 27 where
-the paper, and this file, has 18.
+The bonus does not depend on K. C = 1, B_1 = (H - h) sqrt(2 lnln N' + ln(18SAH/delta)), B_2 = 0.
+
+Deviations: the bonus of the rewards is left out, since they are known; `range="span"` replaces
+H - h by max V - min V, as in the authors' code. The authors' code has 21 or 27 instead of the
+paper's 18, which is used here.
 """
 
 import math
@@ -24,18 +25,31 @@ from belated.learner.bases.base import BackupRule, Base
 
 @backup
 def ubev(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`.
+
+    `constants` are the logarithm, the scale, and 1 if the range is the span of V.
+    """
     if row.n == 0:
         return anywhere(stage, row)
-    log, scale, span = constants
-    reach = stage.top - stage.low if span else rest(stage)
+    log, scale, use_span = constants
+    value_range = stage.top - stage.low if use_span else rest(stage)
     loglog = math.log(math.log(max(math.e, row.n)))
     phi = math.sqrt((2 * loglog + log) / row.n)
-    return min(cap(stage), row.reward + min(stage.top, mean(stage, row) + scale * reach * phi))
+    upper = mean(stage, row) + scale * value_range * phi
+    return min(cap(stage), row.reward + min(stage.top, upper))
 
 
 @dataclass(frozen=True)
 class UBEV(Base):
-    """Upper bounding the expected next-state value."""
+    """Upper bounds of the expected next-state value.
+
+    Parameters
+    ----------
+    range : {"H-h", "span"}
+        Range of V in the bonus: its largest possible one, or max V - min V.
+    delta, scale, monotone, ties
+        See `Base`.
+    """
 
     range: Literal["H-h", "span"] = "H-h"
 

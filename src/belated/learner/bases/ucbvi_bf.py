@@ -3,15 +3,18 @@
     beta = sqrt(8 L Var / N') + 14 H L / (3 N')
          + sqrt(8 sum_y P^(y) min(100^2 H^3 S^2 A L^2 / N'_{h+1}(y), H^2) / N')
 
-with L = ln(5 S A T / delta) and Var the variance of V~_{h+1} under P^. C = 1,
-B_1 = sqrt(8 L Var) + sqrt(8) H, B_2 = 14 H L / 3. Deviations: counts per stage (the log needs no
-change, since HSA * K = SA * T); an unseen row is worth R + H' instead of H; no minimum with the
-last Q unless `monotone`. The third term is H sqrt(8 / N') for every realistic N', and keeps the
-literal algorithm from learning for very long, hence the presets:
+with L = ln(5 S A T / delta) and Var the variance of V~_{h+1} under P^.
 
-- "literal": as above.
+C = 1, B_1 = sqrt(8 L Var) + sqrt(8) H, B_2 = 14 H L / 3.
+
+Deviations: counts for each stage (the logarithm stays the same, since HSA * K = SA * T); the value
+of a row without observations is R + H' instead of H; Q may grow from one plan to the next unless
+`monotone` is set. At every realistic N' the third term is H sqrt(8 / N'), so large that the
+algorithm as published needs very many episodes to learn. The presets are:
+
+- "literal": as published, see above.
 - "no_third": without the third term.
-- "two_term": sqrt(2 L Var / N') + H L / N', the paper's own form B_1 / sqrt(N) + B_2 / N.
+- "two_term": sqrt(2 L Var / N') + H L / N', the form B_1 / sqrt(N) + B_2 / N of Howson et al.
 - "emp_bernstein": sqrt(2 L Var / N') + 7 H' L / (3 max(1, N' - 1)) (Maurer and Pontil 2009).
 - "simplified_bernstein": 1 / sqrt(N') + (H' + 1) / N', without variance and logarithm.
 """
@@ -33,30 +36,40 @@ Preset = Literal["literal", "no_third", "two_term", "emp_bernstein", "simplified
 
 @backup
 def literal(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`.
+
+    `constants` are the scale, 8 L, 14 H L / 3, 100^2 H^3 S^2 A L^2 and H^2.
+    """
     if row.n == 0:
         return unseen(stage, row)
-    scale, spread, lower, numerator, most = constants
+    scale, variance_factor, lower_order, numerator, upper_limit = constants
     centre = mean(stage, row)
-    doubt = 0.0
+    third = 0.0
     for j in range(row.lo, row.hi):
         visits = stage.visits[row.succ[j]]
-        doubt += row.m[j] * (min(numerator / visits, most) if visits > 0 else most)
-    terms = math.sqrt(spread * squares(stage, row, centre)) + lower + math.sqrt(8 * doubt)
+        third += row.m[j] * (min(numerator / visits, upper_limit) if visits > 0 else upper_limit)
+    first = math.sqrt(variance_factor * squares(stage, row, centre))
+    terms = first + lower_order + math.sqrt(8 * third)
     return clipped(stage, row, centre, scale * terms / row.n)
 
 
 @backup
 def two_terms(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`.
+
+    `constants` are the scale, the factor of the variance and the lower-order term.
+    """
     if row.n == 0:
         return unseen(stage, row)
-    scale, spread, lower = constants
+    scale, variance_factor, lower_order = constants
     centre = mean(stage, row)
-    terms = math.sqrt(spread * squares(stage, row, centre)) + lower
+    terms = math.sqrt(variance_factor * squares(stage, row, centre)) + lower_order
     return clipped(stage, row, centre, scale * terms / row.n)
 
 
 @backup
 def emp_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` are the scale and L."""
     if row.n == 0:
         return unseen(stage, row)
     scale, log = constants
@@ -68,6 +81,7 @@ def emp_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row) -> flo
 
 @backup
 def simplified_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` hold the scale."""
     if row.n == 0:
         return unseen(stage, row)
     beta = 1 / math.sqrt(row.n) + cap(stage) / row.n
@@ -76,7 +90,15 @@ def simplified_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row)
 
 @dataclass(frozen=True)
 class UCBVI_BF(Base):
-    """Upper confidence bound value iteration with Bernstein-Freedman bonuses."""
+    """Upper confidence bound value iteration with Bernstein-Freedman bonuses.
+
+    Parameters
+    ----------
+    preset : {"literal", "no_third", "two_term", "emp_bernstein", "simplified_bernstein"}
+        Formula of the bonus, see above.
+    delta, scale, monotone, ties
+        See `Base`.
+    """
 
     preset: Preset = "literal"
 
@@ -91,8 +113,8 @@ class UCBVI_BF(Base):
         log = math.log(5 * S * A * episodes * H / self.delta)
         match self.preset:
             case "literal":
-                doubt = 100**2 * H**3 * S**2 * A * log * log
-                numbers = [8 * log, 14 * H * log / 3, doubt, float(H * H)]
+                third = 100**2 * H**3 * S**2 * A * log * log
+                numbers = [8 * log, 14 * H * log / 3, third, float(H * H)]
                 rule = BackupRule(literal, np.array([self.scale, *numbers]), "successors", True)
             case "no_third":
                 numbers = [8 * log, 14 * H * log / 3]

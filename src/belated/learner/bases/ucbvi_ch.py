@@ -2,9 +2,11 @@
 
     beta = 7 H L / sqrt(N'),   L = ln(5 S A T / delta)
 
-C = 1, B_1 = 7 H L, B_2 = 0. Deviations: counts per stage (the log needs no change, since
-HSA * K = SA * T); an unseen row is worth R + H' instead of H; no minimum with the last Q unless
-`monotone`; `range="H-h"` puts the true range H' of V_{h+1} in place of H.
+C = 1, B_1 = 7 H L, B_2 = 0.
+
+Deviations: counts for each stage (the logarithm stays the same, since HSA * K = SA * T); the value
+of a row without observations is R + H' instead of H; Q may grow from one plan to the next unless
+`monotone` is set; `range="H-h"` replaces H by H', the largest possible value of V_{h+1}.
 """
 
 import math
@@ -22,16 +24,28 @@ from belated.learner.bases.base import BackupRule, Base
 
 @backup
 def ucbvi_ch(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`.
+
+    `constants` are 7 L times the scale, and 1 if the range is H.
+    """
     if row.n == 0:
         return unseen(stage, row)
-    width, literal = constants
-    reach = float(stage.horizon) if literal else rest(stage)
-    return clipped(stage, row, mean(stage, row), width * reach / math.sqrt(row.n))
+    factor, use_horizon = constants
+    value_range = float(stage.horizon) if use_horizon else rest(stage)
+    return clipped(stage, row, mean(stage, row), factor * value_range / math.sqrt(row.n))
 
 
 @dataclass(frozen=True)
 class UCBVI_CH(Base):
-    """Upper confidence bound value iteration with Chernoff-Hoeffding bonuses."""
+    """Upper confidence bound value iteration with Chernoff-Hoeffding bonuses.
+
+    Parameters
+    ----------
+    range : {"H", "H-h"}
+        Range of V in the bonus: the horizon as published, or the largest possible value.
+    delta, scale, monotone, ties
+        See `Base`.
+    """
 
     range: Literal["H", "H-h"] = "H"
 

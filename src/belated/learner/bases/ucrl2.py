@@ -1,19 +1,22 @@
-"""UCRL2: the best model in an L1 ball around the empirical one (Jaksch, Ortner, Auer 2010).
+"""UCRL2: optimism over an L1 ball around the empirical model (Jaksch, Ortner, Auer 2010).
 
     { p : |p - P^|_1 <= eps },   eps = sqrt(c / N')
 
-The exact form maximises <p, V> over the ball within the simplex. The bonus form drops p >= 0,
-which leaves beta = (eps / 2) (max V - min V) (Neu, Pike-Burke 2020), and is never below it.
+The exact form maximises <p, V> over the probability vectors in the ball. The bonus form drops the
+constraint p >= 0, which gives beta = (eps / 2) (max V - min V) (Neu, Pike-Burke 2020); its values
+are never below those of the exact form.
 
     radius       c
     weissman     2 (S ln 2 + ln(S A T / delta))    Weissman et al. 2003, union over rows and N'
-    common       2 S ln(2 S A T / delta)           an upper bound of the line above
+    common       2 S ln(2 S A T / delta)           upper bound of the line above
     jaksch       14 S ln(2 A T / delta)            Jaksch et al.
-    paper        6 S ln(5 A T pi / (6 delta))      Howson et al., late rewards; their delta / 5
+    paper        6 S ln(5 A T pi / (6 delta))      Howson et al., late rewards, with delta / 5
 
-C = 0, B_1 = (H' / 2) sqrt(c), B_2 = 0. Deviations: finite horizon, with counts per stage; T, the
-steps of the whole run, in place of the time t so far, which makes the radius a function of N'
-alone; an unseen row is worth R + max V, or R + H' in the bonus form.
+C = 0, B_1 = (H' / 2) sqrt(c), B_2 = 0.
+
+Deviations: finite horizon, with counts for each stage; T, the number of steps of the whole run, in
+place of the current time t, so that the radius depends on N' only; the value of a row without
+observations is R + max V, or R + H' in the bonus form.
 """
 
 import math
@@ -31,47 +34,66 @@ from belated.learner.bases.base import BackupRule, Base
 
 
 @kernel
-def maximum(stage: Stage, row: Row, eps: float) -> float:
-    """The largest <p, V> over the simplex within L1 distance `eps` of P^.
+def max_over_l1_ball(stage: Stage, row: Row, eps: float) -> float:
+    """Return the largest <p, V> over the probability vectors p with |p - P^|_1 <= eps.
 
-    Mass eps / 2 goes to the best value from the lowest ones. Successors of equal value move
-    together and those of the best value stay, so the result depends on values alone and not on
-    which of several equal states is called the best.
+    The maximiser moves mass eps / 2 from the lowest values to the best one. Successors with equal
+    values are moved together and those with the best value are not moved, so that the result
+    depends on the values only, and not on the order of states with equal values.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values of the next step, with `top`.
+    row : Row
+        Observations, at least one.
+    eps : float
+        Radius of the ball, at least 0.
+
+    Returns
+    -------
+    float
+        Maximum, between <P^, V> and max V.
     """
     top = stage.top
-    left = 0.5 * eps * row.n  # mass still to move, in observations
+    remaining = 0.5 * eps * row.n  # mass still to be moved, in observations
     gain = 0.0
-    done = -math.inf
-    while left > 0.0:
+    emptied = -math.inf  # successors with at most this value have no mass left
+    while remaining > 0.0:
+        # Find the lowest value with mass, and the number of its observations.
         low = top
         count = 0
         for j in range(row.lo, row.hi):
             v = stage.v[row.succ[j]]
-            if done < v < low:
+            if emptied < v < low:
                 low = v
                 count = row.m[j]
             elif v == low:
                 count += row.m[j]
         if low == top:
             return top
-        moved = min(left, float(count))
+        # Move as much of its mass as possible to the best value.
+        moved = min(remaining, float(count))
         gain += moved * (top - low)
-        left -= moved
-        done = low
+        remaining -= moved
+        emptied = low
     return min(top, mean(stage, row) + gain / row.n)
 
 
 @backup
 def ucrl2_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` are scale and c."""
     if row.n == 0:
         return anywhere(stage, row)
     scale, c = constants
-    # Eq. 4 with beta = max <p, V> - <P^, V>, which V <= H' keeps below H' already.
-    return min(cap(stage), row.reward + maximum(stage, row, scale * math.sqrt(c / row.n)))
+    # Eq. 4 with beta = max <p, V> - <P^, V>, which is at most H' since V <= H'.
+    best = max_over_l1_ball(stage, row, scale * math.sqrt(c / row.n))
+    return min(cap(stage), row.reward + best)
 
 
 @backup
 def ucrl2_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` are scale and c."""
     if row.n == 0:
         return unseen(stage, row)
     scale, c = constants
@@ -84,8 +106,14 @@ def ucrl2_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float
 class UCRL2(Base):
     """Optimism over an L1 ball of models.
 
-    - `form`: "exact" maximises over the ball; "bonus" adds a closed-form upper bound instead.
-    - `radius`: which published constant the ball has; "weissman" is the smallest.
+    Parameters
+    ----------
+    form : {"exact", "bonus"}
+        "exact" maximises over the ball; "bonus" adds a closed-form upper bound of the gain instead.
+    radius : {"weissman", "common", "jaksch", "paper"}
+        Published constant of the radius; "weissman" is the smallest.
+    delta, scale, monotone, ties
+        See `Base`.
     """
 
     form: Literal["exact", "bonus"] = "exact"

@@ -1,10 +1,10 @@
-"""Base that fits the published curves: a variant of UCBVI-BF found by search.
+"""Variant of UCBVI-BF that fits the figures of the paper, found by search.
 
-The paper names UCBVI-BF and a confidence of 0.95. With the published constants, the algorithm has
-nearly linear regret at the paper's K. This variant was selected by simulation so that its regret
-matches the published figures, and it predicts settings that were not used for the selection. It
-carries no guarantee: counts are pooled over the steps (`stages="pooled"`), values are not clipped,
-and a constant replaces the logarithm.
+The paper names UCBVI-BF and a confidence of 0.95. With the published constants, the regret of this
+algorithm is nearly linear at the paper's K. The variant was selected by simulation so that its
+regret matches the published figures; it also matches in settings that were not used for the
+selection. It has no guarantee: counts are pooled over the steps (`stages="pooled"`), values are not
+clipped, and a constant replaces the logarithm.
 
     Q = R + <P^, V> + sqrt(8 L Var / N) + 14 H L / (3 N),   no bonus at the last step
     Q = R + H + mean of V over all states                    if N = 0
@@ -25,6 +25,7 @@ from belated.learner.bases import BackupRule, Base
 
 @backup
 def published(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
+    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` hold L."""
     log, horizon = constants[0], float(stage.horizon)
     if row.n == 0:
         total = 0.0
@@ -40,10 +41,18 @@ def published(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @dataclass(frozen=True)
 class Published(Base):
-    """Variant of UCBVI-BF that fits the published figures; use it with stages="pooled"."""
+    """Variant of UCBVI-BF that fits the published figures; use it with stages="pooled".
+
+    Parameters
+    ----------
+    log : float
+        Constant L in place of the logarithm.
+    delta, scale, monotone, ties
+        See `Base`. The figures are fitted with ties="random"; without unknown rewards, `delta` and
+        `scale` have no effect on the values.
+    """
 
     log: float = 5.99
-    """Constant L in place of the logarithm."""
 
     name = "published"
 
