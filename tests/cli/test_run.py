@@ -158,12 +158,12 @@ def test_json_alone_is_on_stdout_when_files_are_written_too(tmp_path):
     [
         (["--base", "fly"], "'--base': base must be one of "),
         (["--base", "nowhere:Base"], "'--base': base 'nowhere:Base' cannot be imported"),
-        (["--base", "ucrl2", "--world", "x"], "'--world': world is 'x'; it must be "),
+        (["--base", "ucrl2", "--world", "x"], "'--world': world must be one of "),
         (["--base", "ucrl2", "--updater", "lazy"], "'--updater': updater must be "),
-        (["--base", "ucrl2", "--updater", "lazy:0"], "'--updater': alpha is 0.0; it must be "),
+        (["--base", "ucrl2", "--updater", "lazy:0"], "'--updater': alpha must be at least 1 "),
         (["--base", "ucrl2", "--delay", "x"], "'--delay': delay must be constant:MEAN, "),
-        (["--base", "ucrl2", "--stages", "x"], "'--stages': stages is 'x'; it must be "),
-        (["--base", "ucrl2", "--option", "scale=-1"], "'--base': scale is -1; it must be "),
+        (["--base", "ucrl2", "--stages", "x"], "'--stages': stages must be one of "),
+        (["--base", "ucrl2", "--option", "scale=-1"], "'--base': scale must be finite and at least 0, got -1."),
         (["--base", "ucrl2", "--option", "=1"], "'--option': option must be 'key=value', such as"),
         (
             ["--base", "ucrl2", "--option", "ubev.scale=1"],
