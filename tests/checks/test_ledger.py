@@ -272,7 +272,7 @@ def test_every_check_says_what_it_holds() -> None:
 
 def test_a_check_is_left_out_by_its_name() -> None:
     assert len(ledger_checks(in_memory(Ledger), without=BESIDE)) == len(CHECKS) - len(BESIDE)
-    with pytest.raises(ValueError, match=r"^without must contain only .*; got 'speed'"):
+    with pytest.raises(ValueError, match=r"^without must contain only .*, got 'speed'"):
         check_ledger(in_memory(Ledger), without=["speed"])
 
 

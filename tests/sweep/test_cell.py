@@ -78,7 +78,7 @@ def test_every_base_and_updater_makes_a_cell(base: str, updater: str, name: str)
 
 def test_a_cell_builds_what_it_says() -> None:
     setting = dataclasses.replace(LATE, delay_per="step", updater="lazy:auto").build()
-    assert (setting.rewards, setting.late, setting.delay_per) == (None, "rewards", "step")
+    assert (setting.rewards, setting.late, setting.delay_per) == ("unknown", "rewards", "step")
     assert setting.updater == bl.Lazy("auto")
     assert (PLAIN.build().rewards, PLAIN.build().late) == ("known", "everything")
 

@@ -117,11 +117,11 @@ delays = ["constant:0"]
         ('delays = ["gauss:3"]', r"key 'delays' is \['gauss:3'\]"),
         ("episodes = 0", r"key 'episodes' is 0: a run must have at least 1 episode, got 0"),
         ("seeds = []", r"key 'seeds' is \[\]: at least one seed"),
-        ('stages = "some"', r"key 'stages' is 'some': Input should be 'each' or 'pooled'"),
+        ('stages = "some"', r"key 'stages.0' is 'some': Input should be 'each' or 'pooled'"),
         ('rewards = "free"', r"key 'rewards' is 'free': Input should be 'known' or 'unknown'"),
         ('late = "states"', r"key 'late.0' is 'states': Input should be 'everything' or 'rewards'"),
         ("late = []", r"key 'late' is \[\]: List should have at least 1 item"),
-        ('late = "rewards"', r"key 'late' is 'rewards': late rewards must be unknown; add rew"),
+        ('late = "rewards"', r"key 'rewards' is 'known': late rewards must be unknown; add"),
         ('delay_per = "run"', r"key 'delay_per.0' is 'run': Input should be 'episode' or 'step'"),
         (
             'updaters = ["lazy:often"]',

@@ -92,7 +92,7 @@ def test_constants_are_the_published_ones() -> None:
 
 def test_the_error_for_an_unknown_base_lists_the_known_ones() -> None:
     with pytest.raises(
-        ValueError, match=r"^base must be one of 'ubev', .*'chi2-ucrl'; got 'sarsa'\.$"
+        ValueError, match=r"^base must be one of 'ubev', .*'chi2-ucrl', got 'sarsa'\.$"
     ):
         optimism("sarsa", bl.Shape(2, 2, 2), episodes=10)
 
