@@ -157,7 +157,7 @@ def test_a_picture_is_drawn_where_it_is_wanted(name, tmp_path):
         (["--actions", -1], "--actions", "actions must be at least 1, got -1."),
         (["--horizon", 0], "--horizon", "horizon must be at least 1, got 0."),
         (["--episodes", 0], "--episodes", "episodes must be at least 1, got 0."),
-        (["--states", 10**10], "--states", "states must be at most 1,000,000, got 10000000000"),
+        (["--states", 10**10], "--states", "states must be at most 1,000,000,000, got 10000000000"),
         (["--mean-delay", -1], "--mean-delay", "mean_delay must be at least 0, got -1.0."),
         (["--mean-delay", "nan"], "--mean-delay", "mean_delay must be at least 0, got nan."),
         (["--alpha", 0.5], "--alpha", "alpha must be at least 1 (inf is active updating), got 0.5"),
