@@ -163,7 +163,10 @@ def test_json_alone_is_on_stdout_when_files_are_written_too(tmp_path):
         (["--base", "ucrl2", "--updater", "lazy:0"], "'--updater': alpha must be at least 1 "),
         (["--base", "ucrl2", "--delay", "x"], "'--delay': delay must be constant:MEAN, "),
         (["--base", "ucrl2", "--stages", "x"], "'--stages': stages must be one of "),
-        (["--base", "ucrl2", "--option", "scale=-1"], "'--base': scale must be finite and at least 0, got -1."),
+        (
+            ["--base", "ucrl2", "--option", "scale=-1"],
+            "'--base': scale must be finite and at least 0, got -1.",
+        ),
         (["--base", "ucrl2", "--option", "=1"], "'--option': option must be 'key=value', such as"),
         (
             ["--base", "ucrl2", "--option", "ubev.scale=1"],

@@ -87,7 +87,10 @@ def test_a_cell_builds_what_it_says() -> None:
     ("change", "message"),
     [
         ({"late": "rewards"}, r"^late='rewards' needs unknown rewards, .*\.$"),
-        ({"base": "q-learning", "stages": "pooled"}, r"^stages must be 'each' for q-learning, which learns"),
+        (
+            {"base": "q-learning", "stages": "pooled"},
+            r"^stages must be 'each' for q-learning, which learns",
+        ),
         (
             {"base": "fixed", "base_options": (("actions", [[0, 1], [0, 1]]),)},
             r"^actions must have shape \(H, S\) = \(3, 3\), got \(2, 2\)\.$",

@@ -110,7 +110,10 @@ delays = ["constant:0"]
         ('worlds = ["ring-3"]', r"key 'worlds' is .*: world must be one of chain-S,.*got 'ring-3'"),
         ('bases = ["ucrl3"]', r"key 'bases' .*base must be one of ubev, ucbvi-ch.* got 'ucrl3'"),
         ('bases = [{name = "ucrl2", scal = 1}]', r"'ucrl2' does not accept these options: .*scal"),
-        ('bases = [{name = "ucrl2", scale = -1.0}]', r"scale must be finite and at least 0, got -1.0"),
+        (
+            'bases = [{name = "ucrl2", scale = -1.0}]',
+            r"scale must be finite and at least 0, got -1.0",
+        ),
         ('bases = ["nowhere:Base"]', r"base 'nowhere:Base' cannot be imported"),
         ('updaters = ["lazzy:10"]', r"updater must be 'active', 'lazy:ALPHA', .* got 'lazzy:10'"),
         ('updaters = ["lazy:0.5"]', r"alpha must be at least 1 .*, got 0.5"),

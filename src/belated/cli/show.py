@@ -84,7 +84,9 @@ def build_fact_table(named: "NamedWorld", world: "MDP") -> "Table":
 
     facts = {**summary(world), "V*": f"{optimal_value(world):.6g}", "source": named.family.source}
     if named.family.action_names:
-        facts["actions"] = ", ".join(f"{a} {name}" for a, name in enumerate(named.family.action_names))
+        facts["actions"] = ", ".join(
+            f"{a} {name}" for a, name in enumerate(named.family.action_names)
+        )
     table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
     for name, value in facts.items():
         table.add_row(name, Text(value))
