@@ -1,17 +1,17 @@
-# Two commands: `make reproduce` and `make test`. Both set up what they need in .venv first.
+# `make reproduce` runs the paper's experiments, `make check` and `make test` test the package. Each
+# sets up what it needs in .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
+JOBS ?= 2# processes that run tests
+BASE ?= main# branch that `make check` compares with
+# All tests of a file run in one process, so that they can share fixtures.
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile
 
-.PHONY: help setup reproduce test lint types layers unit plain test-browser bench bench-service tables forget clean
+.PHONY: help setup reproduce check test lint types layers quick unit plain test-browser bench \
+	bench-service tables clean
 
-help:
-	@echo "make reproduce   the paper in minutes: 16 figures, report.html and claims, in out/"
-	@echo "make test        lint, types, layers and tests"
-	@echo "make test-browser  the report in headless Chromium, if that is installed"
-	@echo "make bench       measure speed side by side, write docs/performance.md"
-	@echo "make bench-service  the service under load beside an empty route, write docs/service.md"
-	@echo "make tables      play the studies behind the tables of the docs, and write them"
-	@echo "make clean       remove what the others made"
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/.base: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -23,46 +23,46 @@ help:
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-setup: .venv/.dev
+setup: .venv/.dev ## create .venv with everything that the tests need
 
-reproduce: .venv/.base
+reproduce: .venv/.base ## the paper in minutes: 16 figures, report.html and claims, in out/
 	$(BIN)/belated reproduce howson2021 --preset quick
 
-test: lint types layers unit plain
+check: lint types layers quick ## while you work: lint, types, layers, fast tests and tests of what changed
 
-lint: .venv/.dev
+test: lint types layers unit plain ## before a merge: lint, types, layers and all tests
+
+lint: .venv/.dev ## ruff
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-types: .venv/.dev
+types: .venv/.dev ## mypy
 	$(BIN)/mypy
 
-layers: .venv/.dev
+layers: .venv/.dev ## import-linter: which package may import which
 	$(BIN)/lint-imports
 
-unit: .venv/.dev
-	$(BIN)/pytest
+quick: .venv/.dev ## a fast core of tests, and the tests of what changed since BASE
+	$(PYTEST) $$($(BIN)/python .ci/select_tests.py $(BASE))
 
-# The same kernels as plain Python: a subset, since this is slow.
-plain: .venv/.dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m plain --override-ini addopts="--import-mode=importlib" tests
+unit: .venv/.dev ## all tests but those in a browser
+	$(PYTEST)
 
-test-browser: .venv/.dev
+plain: .venv/.dev ## tests of kernels as plain Python: a subset, since this is slow
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m plain --override-ini addopts="--import-mode=importlib" tests
+
+test-browser: .venv/.dev ## the report and the dashboard in headless Chromium, if that is installed
 	BELATED_BROWSER=1 $(BIN)/pytest tests/browser
 
-bench: .venv/.dev
+bench: .venv/.dev ## measure speed side by side, write docs/performance.md
 	$(BIN)/python benchmarks/run.py
 
-bench-service: .venv/.dev
+bench-service: .venv/.dev ## measure the service under load, write docs/service.md
 	$(BIN)/python benchmarks/load.py
 
-tables: .venv/.dev
+tables: .venv/.dev ## run the studies behind the tables of the docs, and write them
 	$(BIN)/python docs/tables.py
 
-# Numba's cache does not notice changes in the functions that a cached one calls.
-forget:
-	find src tests benchmarks examples -name '*.nb[ic]' -delete
-
-clean:
+clean: ## remove .venv, results and caches
 	rm -rf .venv out results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import load_million
-from belated.online import Ledger
+from belated.ledger import Ledger
 from load_client import Load, drive, request
 from load_clinic import NAME, define, open_episodes, played
 from load_servers import Server, empty, postgres, service

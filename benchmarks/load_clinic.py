@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from belated.online import Ledger, Part, Recorded, Spec
+from belated.ledger import Ledger, Part, ProblemSpec, Recorded
 
 NAME = "clinic"
 STATES, ACTIONS, STEPS = 5, 2, 10
@@ -17,7 +17,7 @@ def define(ledger: Ledger, *, episodes: int) -> int:
     """Record the problem; returns its id."""
     rewards = np.zeros((STATES, ACTIONS))
     rewards[-1, 1] = 1.0
-    spec = Spec(
+    spec = ProblemSpec(
         name=NAME,
         states=[f"state {s}" for s in range(STATES)],
         actions=["left", "right"],

@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 import sqlalchemy as sa
 
-from belated.online import Ledger, schema
+from belated.ledger import Ledger, schema
 from belated.online.follower import Follower
 from load_clinic import NAME, define, open_episodes, played
 from load_servers import service

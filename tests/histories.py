@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from belated.online import Corrected, Feedback, Ledger, Opened, Part, Recorded, Spec
-from belated.online.parts import learner_of
+from belated.ledger import Corrected, Feedback, Ledger, Opened, Part, ProblemSpec, Recorded
+from belated.online.learner_factory import build_learner
 
 H, S, A = 3, 4, 2
 
@@ -27,7 +27,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_spec(name: str = "clinic", **options: Any) -> Spec:
+def make_spec(name: str = "clinic", **options: Any) -> ProblemSpec:
     """A problem of H, S and A, with unknown rewards unless it is told otherwise."""
     given: dict[str, Any] = {
         "states": [f"state {s}" for s in range(S)],
@@ -39,13 +39,13 @@ def make_spec(name: str = "clinic", **options: Any) -> Spec:
         "episodes": 1000,
         **options,
     }
-    return Spec(name=name, **given)
+    return ProblemSpec(name=name, **given)
 
 
 class History:
     """A problem that is played at random."""
 
-    def __init__(self, ledger: Ledger, spec: Spec, seed: int = 0) -> None:
+    def __init__(self, ledger: Ledger, spec: ProblemSpec, seed: int = 0) -> None:
         self.ledger = ledger
         self.spec = spec
         defined = ledger.define(spec)
@@ -59,7 +59,7 @@ class History:
 
     def publish_first(self) -> None:
         """Version 1, so that episodes can be opened where there is no host."""
-        self.ledger.publish(self.problem, learner_of(self.spec).policy, version=1)
+        self.ledger.publish(self.problem, build_learner(self.spec).policy, version=1)
 
     def open(self, count: int = 1, *, subject: str | None = None) -> list[str]:
         """Open episodes; returns their ids."""

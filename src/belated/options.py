@@ -6,7 +6,7 @@ these records, so that an option added here is available everywhere. Imports not
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal, TypedDict, TypeVar, get_args
 
 from belated.arguments import check_choice
@@ -123,30 +123,44 @@ def option_values(source: LearnerOptions, options: type[LearnerOptions]) -> dict
     return {name: getattr(source, name) for name in option_choices(options)}
 
 
-def accepts(options: type[LearnerOptions]) -> Callable[[Callee], Callee]:
-    """Return a decorator that lists the fields of `options` in the signature of a function.
+def extend_signature(function: Callee, added: list[inspect.Parameter]) -> Callee:
+    """Return `function`, which takes `**keywords`, with the parameters `added` in its signature."""
+    signature = inspect.signature(function)
+    named = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    function.__signature__ = signature.replace(parameters=[*named, *added])  # type: ignore[attr-defined]
+    return function
+
+
+def accepts(options: type[LearnerOptions], *, omit: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """Return a decorator that lists the fields of a dataclass in the signature of a function.
 
     The function takes them as `**keywords`; `help` and notebooks then show every option.
+
+    Parameters
+    ----------
+    options : type
+        The dataclass.
+    omit : tuple of str
+        Fields that are not listed.
+
+    Returns
+    -------
+    callable
+        The decorator.
     """
-
-    def decorate(function: Callee) -> Callee:
-        signature = inspect.signature(function)
-        named = [
-            parameter
-            for parameter in signature.parameters.values()
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-        ]
-        added = [
-            inspect.Parameter(
-                option.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=option.default,
-                annotation=option.type,
-            )
-            for option in fields(options)
-            if "help" in option.metadata
-        ]
-        function.__signature__ = signature.replace(parameters=[*named, *added])  # type: ignore[attr-defined]
-        return function
-
-    return decorate
+    added = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if option.default is MISSING else option.default,
+            annotation=option.type,
+        )
+        for option in fields(options)
+        if option.name not in omit
+    ]
+    added.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    return lambda function: extend_signature(function, added)

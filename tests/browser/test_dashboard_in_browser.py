@@ -1,4 +1,4 @@
-"""Opens the dashboard of a running service in headless Chromium; see `make test-browser`."""
+"""The dashboard of a running service in headless Chromium; see `make test-browser`."""
 
 import json
 import os
@@ -14,11 +14,11 @@ import uvicorn
 
 import belated as bl
 from belated.cli.serve import open_listener
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.host import Failure, Host
 from belated.service import Settings, create_app
-from belated.service.auth import mint
-from belated.service.models import CLINIC
+from belated.service.models.problems import CLINIC
+from belated.service.tokens import create_token
 from browser.chromium import CHROMIUM, Tab, chromium
 from service.site import wait_until
 
@@ -41,8 +41,8 @@ EXPLORING = {
 
 @contextmanager
 def serving(ledger: Ledger, port: int = 0) -> Iterator[str]:
-    """A service around a ledger, at the address that comes back."""
-    settings = Settings(open=True, token_patience=0.0)
+    """Run a service on a ledger; yield its address."""
+    settings = Settings(open=True, token_ttl_s=0.0)
     app = create_app(ledger, Host(ledger, interval=0.05), settings)
     config = uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
@@ -57,7 +57,7 @@ def serving(ledger: Ledger, port: int = 0) -> Iterator[str]:
 
 
 def play(client: bl.Client, problem: str, *, back: int, missing: int) -> None:
-    """Open episodes, and send what came back of some, in a few rounds so that versions differ."""
+    """Open episodes and send feedback of some, in several rounds so that versions differ."""
     spec = client.problem(problem)
     states, steps = spec["states"], range(spec["horizon"])
     for part in (back // 4, back // 4, back // 4, back - back // 4 * 3):
@@ -85,7 +85,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
 
 @pytest.fixture(scope="module")
 def url(ledger: Ledger) -> Iterator[str]:
-    """An open service: a clinic with a past, a problem with odd names, and a large one."""
+    """Service without tokens: a clinic with a history, a problem with odd names, a large one."""
     with serving(ledger) as address:
         client = bl.Client(address)
         client.define(CLINIC)
@@ -99,7 +99,7 @@ def url(ledger: Ledger) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
-    """A service with tokens: for reading, for everything, and for one problem."""
+    """Service with tokens: for reading, for everything, and for one problem."""
     folder = tmp_path_factory.mktemp("guarded")
     with Ledger.open(f"sqlite:///{folder / 'ledger.db'}") as ledger, serving(ledger) as address:
         bl.Client(address).define(CLINIC)
@@ -111,7 +111,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dic
             ("admin", ["admin"], None),
             ("clinic", ["admin"], clinic.id),
         ):
-            made = mint()
+            made = create_token()
             ledger.tokens.add(made.id, made.hash, scopes=scopes, problem=problem)
             tokens[name] = made.text
         yield address, tokens
@@ -131,7 +131,7 @@ def tab(browser: Tab) -> Tab:
 
 
 def shown(tab: Tab, address: str, problem: str = "clinic") -> None:
-    """Open the dashboard of a problem, and wait until all of it is there."""
+    """Open the dashboard of a problem and wait until it is complete."""
     tab.goto(f"{address}/#{problem}")
     tab.wait_for(f"document.querySelector('#title').textContent === '{problem}'")
     tab.wait_for("document.querySelector('.map-cell').clientWidth > 0")
@@ -144,7 +144,7 @@ def cells(tab: Tab) -> list[str]:
 
 
 def confirm(tab: Tab, selector: str) -> None:
-    """Press a button, and say yes."""
+    """Press a button and confirm."""
     tab.click(selector)
     tab.wait_for("document.querySelector('#confirm').open")
     tab.click("#confirm-yes")
@@ -154,7 +154,7 @@ def number(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def test_the_panels_show_what_the_service_says(tab: Tab, url: str) -> None:
+def test_the_panels_show_the_status(tab: Tab, url: str) -> None:
     shown(tab, url)
     client = bl.Client(url)
     status = client.status("clinic")
@@ -165,7 +165,7 @@ def test_the_panels_show_what_the_service_says(tab: Tab, url: str) -> None:
     for id in ("updates", "epochs"):
         assert tab.text(f"#{id}") == number(status[id])
     assert tab.text("#pending-words") == (
-        f"9 missing; with this mean delay up to {int(status['psi'])} are to be expected."
+        f"9 missing; up to {int(status['psi'])} are expected with this mean delay."
     )
     bars = tab.evaluate("[...document.querySelectorAll('.age-count')].map(one => +one.textContent)")
     assert list(accumulate(bars)) == sorted(status["ages"]["counts"].values())
@@ -174,7 +174,7 @@ def test_the_panels_show_what_the_service_says(tab: Tab, url: str) -> None:
     assert tab.console == []
 
 
-def test_the_history_is_drawn(tab: Tab, url: str) -> None:
+def test_the_charts_are_drawn(tab: Tab, url: str) -> None:
     shown(tab, url)
     tab.wait_for("document.querySelector('#returns-chart .dot')")
     for chart in ("arrivals", "delays", "returns-chart"):
@@ -189,7 +189,7 @@ def test_the_history_is_drawn(tab: Tab, url: str) -> None:
     tab.wait_for("/opened/.test(document.querySelector('#arrivals .tip').innerText)")
 
 
-def test_a_history_of_seconds_names_each_of_them_once(tab: Tab, url: str) -> None:
+def test_the_ticks_of_a_short_history_are_unique(tab: Tab, url: str) -> None:
     client = bl.Client(url)
     client.define({**CLINIC, "name": "brief"})
     client.open_episode("brief")
@@ -203,7 +203,7 @@ def test_a_history_of_seconds_names_each_of_them_once(tab: Tab, url: str) -> Non
     assert len(set(times)) == len(times), times
 
 
-def test_the_map_shows_the_policy_that_is_served_or_any_other(tab: Tab, url: str) -> None:
+def test_the_map_shows_the_served_version_or_another(tab: Tab, url: str) -> None:
     shown(tab, url)
     plan = bl.Client(url).policy("clinic").plan
     assert cells(tab) == [
@@ -228,7 +228,7 @@ def test_the_map_marks_where_actions_are_drawn(tab: Tab, url: str) -> None:
     assert plan.explore[0]["ill"] == ["wait", "treat"]
     assert plan.epsilon > 0
     shown(tab, url, "trial")
-    assert cells(tab)[0] == "ill, step 0: wait or treat, drawn with equal chances"
+    assert cells(tab)[0] == "ill, step 0: wait or treat, drawn with equal probabilities"
     drawn = tab.evaluate("document.querySelectorAll('.map-cell.drawn').length")
     assert drawn == sum(len(actions) > 1 for step in plan.explore for actions in step.values())
     assert "drawn at random" in tab.text("#legend")
@@ -253,11 +253,11 @@ def test_two_versions_are_compared(tab: Tab, url: str) -> None:
     )
     assert rows == changes
     tab.type("#diff-to", "999")
-    tab.click("#diff-form button")  # the browser itself keeps to the versions there are
+    tab.click("#diff-form button")  # the browser validates the range
     assert tab.evaluate("document.querySelector('#diff-to').validity.rangeOverflow")
 
 
-def test_a_person_freezes_rolls_back_and_turns_shadow_mode_on(tab: Tab, url: str) -> None:
+def test_the_controls_freeze_roll_back_and_turn_shadow_mode_on(tab: Tab, url: str) -> None:
     shown(tab, url)
     client = bl.Client(url)
     confirm(tab, "#freeze")
@@ -278,7 +278,7 @@ def test_a_person_freezes_rolls_back_and_turns_shadow_mode_on(tab: Tab, url: str
     assert tab.console == []
 
 
-def test_who_thinks_again_changes_nothing(tab: Tab, url: str) -> None:
+def test_a_cancelled_confirmation_changes_nothing(tab: Tab, url: str) -> None:
     shown(tab, url)
     tab.click("#freeze")
     tab.wait_for("document.querySelector('#confirm').open")
@@ -287,15 +287,15 @@ def test_who_thinks_again_changes_nothing(tab: Tab, url: str) -> None:
     assert not bl.Client(url).status("clinic")["serving"]["frozen"]
 
 
-def test_a_problem_that_cannot_be_folded_says_why_and_shows_no_numbers(
+def test_a_failed_problem_shows_the_reason_and_no_numbers(
     tab: Tab, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failure = Failure("clinic", "event 7 cannot be read", 7)
-    monkeypatch.setattr(Host, "standing_soon", lambda self, problem: failure)
+    monkeypatch.setattr(Host, "status_nowait", lambda self, problem: failure)
     shown(tab, url)
-    assert "Nothing new is learned of this problem: event 7 cannot be read." in tab.text("#failure")
+    assert "Learning has stopped: event 7 cannot be read." in tab.text("#failure")
     assert {tab.text(f"#{id}") for id in ("begun", "missing", "updates", "alpha")} == {"–"}
-    assert tab.text("#pending-words") == "How many are missing is not known."
+    assert tab.text("#pending-words") == "The number of missing episodes is unknown."
     assert tab.evaluate("document.querySelector('#times').hidden")
     monkeypatch.undo()
     tab.wait_for("document.querySelector('#failure').hidden")
@@ -303,7 +303,7 @@ def test_a_problem_that_cannot_be_folded_says_why_and_shows_no_numbers(
     assert tab.console == []
 
 
-def test_names_are_texts_whatever_they_look_like(tab: Tab, url: str) -> None:
+def test_names_are_never_parsed_as_markup(tab: Tab, url: str) -> None:
     shown(tab, url, "odd")
     plan = bl.Client(url).policy("odd").plan
     expected = [
@@ -321,7 +321,7 @@ def test_names_are_texts_whatever_they_look_like(tab: Tab, url: str) -> None:
     assert tab.console == []
 
 
-def test_the_picker_and_the_address_go_together(tab: Tab, url: str) -> None:
+def test_the_picker_and_the_url_agree(tab: Tab, url: str) -> None:
     shown(tab, url)
     tab.evaluate(
         "(() => { const one = document.querySelector('#problems'); one.value = 'odd';"
@@ -336,7 +336,7 @@ def test_the_picker_and_the_address_go_together(tab: Tab, url: str) -> None:
 
 @pytest.mark.parametrize("problem", ["clinic", "odd", "large"])
 @pytest.mark.parametrize("width", [360, 800])
-def test_a_narrow_screen_is_wide_enough(tab: Tab, url: str, problem: str, width: int) -> None:
+def test_nothing_overflows_on_a_narrow_screen(tab: Tab, url: str, problem: str, width: int) -> None:
     tab.resize(width, 740, mobile=True)
     shown(tab, url, problem)
     wide = tab.evaluate("[document.documentElement.scrollWidth, innerWidth]")
@@ -349,7 +349,7 @@ def test_a_narrow_screen_is_wide_enough(tab: Tab, url: str, problem: str, width:
     assert beyond == []
 
 
-def test_seven_hundred_states_are_only_drawn_where_they_are_seen(tab: Tab, url: str) -> None:
+def test_only_visible_states_have_elements(tab: Tab, url: str) -> None:
     shown(tab, url, "large")
     assert tab.evaluate("document.querySelector('#map').getAttribute('aria-rowcount')") == "701"
     assert tab.evaluate("document.querySelectorAll('.map-cell').length") < 1500
@@ -362,7 +362,7 @@ def test_seven_hundred_states_are_only_drawn_where_they_are_seen(tab: Tab, url: 
     assert tab.console == []
 
 
-def test_a_refresh_leaves_scrolling_and_choices_alone(tab: Tab, url: str) -> None:
+def test_a_refresh_keeps_scrolling_and_selection(tab: Tab, url: str) -> None:
     shown(tab, url, "large")
     tab.evaluate("document.querySelector('#map').scrollTo(0, 5000); scrollTo(0, 300)")
     tab.wait_for("document.querySelector('#cell-210-0')")
@@ -372,7 +372,7 @@ def test_a_refresh_leaves_scrolling_and_choices_alone(tab: Tab, url: str) -> Non
     assert tab.evaluate("[document.querySelector('#map').scrollTop, scrollY]") == [5000, 300]
 
 
-def test_without_a_token_it_asks_for_one_and_keeps_it_for_the_tab(
+def test_a_token_is_requested_and_kept_for_the_tab(
     tab: Tab, guarded: tuple[str, dict[str, str]]
 ) -> None:
     address, tokens = guarded
@@ -381,7 +381,7 @@ def test_without_a_token_it_asks_for_one_and_keeps_it_for_the_tab(
     assert tab.evaluate("document.querySelector('#panels').hidden")
     tab.type("#token", "belated_no_good")
     tab.click("#token-form .main")
-    tab.wait_for("/not good/.test(document.querySelector('#token-why').textContent)")
+    tab.wait_for("/Invalid token/.test(document.querySelector('#token-why').textContent)")
     tab.type("#token", tokens["admin"])
     tab.click("#token-form .main")
     tab.wait_for("document.querySelector('#title').textContent === 'clinic'")
@@ -392,7 +392,7 @@ def test_without_a_token_it_asks_for_one_and_keeps_it_for_the_tab(
     assert all("status of 401" in line for line in tab.console), tab.console
 
 
-def test_what_cannot_be_a_token_is_told_and_not_kept(
+def test_a_malformed_token_is_reported_and_not_stored(
     tab: Tab, guarded: tuple[str, dict[str, str]]
 ) -> None:
     address, tokens = guarded
@@ -401,20 +401,20 @@ def test_what_cannot_be_a_token_is_told_and_not_kept(
     asked = "performance.getEntriesByType('resource').length"
     for text in ("größer", "belated no good", tokens["read"] + "\N{RIGHT DOUBLE QUOTATION MARK}"):
         tab.goto(address)
-        tab.wait_for("/Paste one/.test(document.querySelector('#token-why').textContent)")
+        tab.wait_for("/Paste a token/.test(document.querySelector('#token-why').textContent)")
         tab.type("#token", text)
         tab.click("#token-form .main")
-        tab.wait_for("/is no token/.test(document.querySelector('#token-why').textContent)")
+        tab.wait_for("/Not a token/.test(document.querySelector('#token-why').textContent)")
         assert tab.evaluate("sessionStorage.length") == 0
     tab.wait_for(f"{asked} > {tab.evaluate(asked)} + 3")
-    assert "is no token" in tab.text("#token-why")  # still, though the service was asked again
-    assert tab.text("#state-text") == "A token is needed"
+    assert "Not a token" in tab.text("#token-why")  # also after the next refresh
+    assert tab.text("#state-text") == "Token required"
     tab.type("#token", tokens["read"])
     tab.click("#token-form .main")
     tab.wait_for("document.querySelector('#title').textContent === 'clinic'")
 
 
-def test_a_refusal_is_told_in_the_words_of_the_service(
+def test_a_rejected_control_shows_the_message_of_the_service(
     tab: Tab, guarded: tuple[str, dict[str, str]]
 ) -> None:
     address, tokens = guarded
@@ -422,12 +422,12 @@ def test_a_refusal_is_told_in_the_words_of_the_service(
     tab.evaluate(f"sessionStorage.setItem('belated-token', {json.dumps(tokens['read'])})")
     shown(tab, address)
     confirm(tab, "#freeze")
-    tab.wait_for("!document.querySelector('#confirm-refusal').hidden")
-    assert tab.text("#confirm-refusal") == "This token lacks the scope 'admin'."
+    tab.wait_for("!document.querySelector('#confirm-error').hidden")
+    assert tab.text("#confirm-error") == "This token lacks the scope 'admin'."
     assert tab.evaluate("document.querySelector('#frozen').hidden")
 
 
-def test_a_token_for_one_problem_is_asked_for_its_name(
+def test_a_token_restricted_to_a_problem_needs_its_name(
     tab: Tab, guarded: tuple[str, dict[str, str]]
 ) -> None:
     address, tokens = guarded
@@ -441,20 +441,20 @@ def test_a_token_for_one_problem_is_asked_for_its_name(
     assert tab.evaluate("location.hash") == "#clinic"
 
 
-def test_it_says_when_the_service_is_away_and_when_it_is_back(tab: Tab, tmp_path: Path) -> None:
+def test_an_unreachable_service_is_reported_until_it_is_back(tab: Tab, tmp_path: Path) -> None:
     with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         with serving(ledger) as address:
             bl.Client(address).define(CLINIC)
             shown(tab, address)
-        tab.wait_for("document.querySelector('#state-text').textContent === 'Away'")
-        assert "does not answer. Trying again." in tab.text("#note")
+        tab.wait_for("document.querySelector('#state-text').textContent === 'Unreachable'")
+        assert "does not respond. Retrying." in tab.text("#note")
         assert tab.text("#title") == "clinic"
         with serving(ledger, int(address.rpartition(":")[2])):
             tab.wait_for("document.querySelector('#state-text').textContent === 'Live'")
             assert tab.evaluate("document.querySelector('#note').hidden")
 
 
-def test_a_service_without_problems_says_how_to_begin(tab: Tab, tmp_path: Path) -> None:
+def test_a_service_without_problems_explains_how_to_define_one(tab: Tab, tmp_path: Path) -> None:
     with (
         Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger,
         serving(ledger) as address,

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from belated.cli import demo as command
 from belated.cli.main import app
 from belated.client import Client
-from belated.demo.lateness import Lateness
-from belated.online import Ledger, Part, Spec
+from belated.demo.schedule import FeedbackSchedule
+from belated.ledger import Ledger, Part, ProblemSpec
 from service.site import wait_until
 
 BELATED = [sys.executable, "-W", "error", "-c", "from belated.cli.main import main; main()"]
@@ -57,9 +57,11 @@ def test_it_ends_by_itself_and_what_it_says_is_true(tmp_path: Path) -> None:
     with demo(tmp_path, *words) as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
-    drawn = [Lateness(mean=10, never=0.1, seed=7).sendings(k) for k in range(1, 101)]
-    never = sum(not sendings for sendings in drawn)
-    twice = sum(one.again for sendings in drawn for one in sendings)
+    drawn = [
+        FeedbackSchedule(mean_delay=10, never=0.1, seed=7).deliveries(k) for k in range(1, 101)
+    ]
+    never = sum(not deliveries for deliveries in drawn)
+    twice = sum(one.repeated for deliveries in drawn for one in deliveries)
     *_, first, second = out.splitlines()
     assert counts(first) == {
         "patients": 100,
@@ -72,7 +74,7 @@ def test_it_ends_by_itself_and_what_it_says_is_true(tmp_path: Path) -> None:
     assert never > 0
     assert re.fullmatch(
         r"Mean return: \d\.\d\d of the first 10, \d\.\d\d of the last 10; "
-        r"the best that can be expected is 4\.71\.",
+        r"an optimal policy has 4\.71\.",
         second,
     )
     assert list(tmp_path.iterdir()) == []
@@ -134,7 +136,7 @@ def test_a_store_with_tokens_is_refused(store: str) -> None:
 
 
 def test_a_store_with_another_clinic_is_refused(store: str) -> None:
-    other = Spec(
+    other = ProblemSpec(
         name="clinic",
         states=["ill"],
         actions=["wait"],

@@ -14,10 +14,10 @@ import pytest
 import sqlalchemy as sa
 from typer.testing import CliRunner
 
-from belated.checks.ledger import samples
+import ledger_samples as samples
 from belated.cli.ledger import ledger as app
-from belated.online import Corrected, Feedback, Ledger, schema
-from belated.online.copying import copy
+from belated.ledger import Corrected, Feedback, Ledger, schema
+from belated.ledger.copy import copy
 from belated.online.host import Host
 from databases import postgres_server
 from histories import History, make_spec
@@ -120,7 +120,7 @@ def test_what_a_host_has_yet_to_do_is_told_and_is_no_fault(file: Path) -> None:
         last = ledger.last
     done = call("verify", "--store", address(file))
     assert done.exit_code == 0
-    assert f"clinic: What was undone at {last} waits for a tick.\n" in done.stdout
+    assert f"clinic: The correction or withdrawal at {last} waits for a tick.\n" in done.stdout
 
 
 def test_a_body_that_was_changed_leaves_with_1_and_is_told_once(file: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_body_that_was_changed_leaves_with_1_and_is_told_once(file: Path) -> N
     tamper(file, sa.update(of).where(of.c.seq == seq).values(body='{"states":[]}'))
     done = call("verify", "--store", address(file))
     assert done.exit_code == 1
-    assert done.stderr.count(f"Event {seq} has been changed: its digest is another.") == 1
+    assert done.stderr.count(f"Event {seq} has been changed: digest mismatch.") == 1
     assert "clinic: The fold fails after " in done.stderr
     assert "shop: " not in done.stderr
 
@@ -149,7 +149,7 @@ def test_a_snapshot_that_was_changed_leaves_with_1(file: Path) -> None:
     tamper(file, sa.update(of).where(*where).values(data=b"nothing"))
     done = call("verify", "--store", address(file))
     assert done.exit_code == 1
-    assert f"The snapshot at {seq} has been changed: its digest is another.\n" in done.stderr
+    assert f"The snapshot at {seq} has been changed: digest mismatch.\n" in done.stderr
 
 
 def test_an_event_that_was_taken_away_leaves_with_1(file: Path) -> None:
@@ -168,8 +168,8 @@ def test_a_problem_that_cannot_be_read_leaves_with_1_and_the_others_are_verified
     tamper(file, sa.update(of).where(of.c.seq == seq).values(body="[]"))
     done = call("verify", "--store", address(file))
     assert done.exit_code == 1
-    assert f"Event {seq} has been changed: its digest is another.\n" in done.stderr
-    assert "clinic: Cannot be read: " in done.stderr
+    assert f"Event {seq} has been changed: digest mismatch.\n" in done.stderr
+    assert "clinic: It cannot be read: " in done.stderr
     assert " events, sound.\n" in done.stdout
 
 
@@ -218,7 +218,7 @@ def test_a_backup_of_a_ledger_that_is_not_sound_is_made_and_leaves_with_1(
     tamper(file, sa.update(of).where(of.c.seq == seq).values(body="{}"))
     done = call("backup", "--store", address(file), tmp_path / "saved.db")
     assert done.exit_code == 1
-    assert done.stderr == f"Event {seq} has been changed: its digest is another.\n"
+    assert done.stderr == f"Event {seq} has been changed: digest mismatch.\n"
     assert contents(address(tmp_path / "saved.db")) == contents(address(file))
 
 

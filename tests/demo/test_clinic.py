@@ -4,24 +4,24 @@ import numpy as np
 
 import belated as bl
 from belated.demo.clinic import ACTIONS, PROBLEM, STATES, VISITS, best_value, treat, world
-from belated.online import Spec
-from belated.online.parts import base_of, learner_of, updater_of
-from demo.plans import plan_of
+from belated.ledger import ProblemSpec
+from belated.online.learner_factory import build_base, build_learner, build_updater
+from demo.policies import constant_policy
 
 
-def test_the_service_is_told_what_is_true_of_the_clinic() -> None:
-    spec = Spec.of(PROBLEM)
+def test_the_problem_definition_matches_the_world() -> None:
+    spec = ProblemSpec.of(PROBLEM)
     assert (len(spec.states), len(spec.actions), spec.horizon) == (5, 3, 6)
     assert spec.rewards is not None
     assert np.array_equal(np.broadcast_to(spec.rewards, (6, 5, 3)), world().reward_table())
 
 
-def test_it_is_learnt_in_about_a_minute_of_ten_patients_a_second() -> None:
-    spec = Spec.of(PROBLEM)
+def test_it_is_learned_in_about_a_minute_of_ten_patients_a_second() -> None:
+    spec = ProblemSpec.of(PROBLEM)
     run = bl.simulate(
         world(),
-        base=base_of(spec),
-        updater=updater_of(spec),
+        base=build_base(spec),
+        updater=build_updater(spec),
         delay=bl.delays.never(0.03, otherwise=bl.delays.geometric(60)),
         episodes=1500,
         every=100,
@@ -32,22 +32,22 @@ def test_it_is_learnt_in_about_a_minute_of_ten_patients_a_second() -> None:
     assert gaps[6:].max() < 0.3
 
 
-def test_a_patient_is_treated_by_the_plan_and_fares_accordingly() -> None:
+def test_a_patient_is_treated_by_the_policy() -> None:
     for action in ACTIONS:
-        outcome = treat(plan_of(action), patient=3, seed=7)
+        outcome = treat(constant_policy(action), patient=3, seed=7)
         assert outcome.actions == (action,) * VISITS
-        assert outcome == treat(plan_of(action), patient=3, seed=7)
+        assert outcome == treat(constant_policy(action), patient=3, seed=7)
         fared = [world().rewards[0, STATES.index(s), ACTIONS.index(action)] for s in outcome.states]
         assert np.isclose(outcome.total, sum(fared[:VISITS]))
 
 
 def test_patients_differ_and_so_do_seeds() -> None:
-    plan = plan_of("medicate")
+    plan = constant_policy("medicate")
     one, other = ([treat(plan, patient=k, seed=seed) for k in range(20)] for seed in (1, 2))
     assert len(set(one)) > 10
     assert one != other
 
 
-def test_the_first_plan_leaves_much_to_learn() -> None:
-    first = learner_of(Spec.of(PROBLEM)).policy
+def test_the_first_policy_is_far_from_optimal() -> None:
+    first = build_learner(ProblemSpec.of(PROBLEM)).policy
     assert bl.policy_value(world(), first) < best_value() - 1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.compiled import JIT
 from belated.delays.laws import Law
-from belated.learner.bases import Base, BackupRule
+from belated.learner.bases import BackupRule, Base
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run
 from ways import all_agree, difference, four_ways, printed_compiled_and_plain

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.compiled import JIT
-from belated.learner.bases import Base, EpsilonGreedy, BackupRule, Optimal, UniformRandom
+from belated.learner.bases import BackupRule, Base, EpsilonGreedy, Optimal, UniformRandom
 from belated.learner.rewards import BONUSES
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run

@@ -14,7 +14,7 @@ import belated as bl
 from belated.learner.backup import Row, Stage, clipped, mean, unseen
 from belated.learner.bases import BackupRule
 from belated.learner.plan import Plan
-from belated.learner.updaters import Explorer, Arrival, Updater
+from belated.learner.updaters import Arrival, Explorer, Updater
 from belated.mdp.play import play
 from random_problems import dense_counts, puzzling_world, random_episodes
 from snapshots import ROUTES, packed, same, unpacked

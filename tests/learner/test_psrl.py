@@ -10,9 +10,8 @@ import pytest
 from scipy import stats
 
 import belated as bl
-from belated.randomness import gamma
 from belated.learner.updaters import Updater
-from belated.randomness import POSTERIOR, POSTERIOR_REWARD
+from belated.randomness import POSTERIOR, POSTERIOR_REWARD, gamma
 from random_problems import random_episodes
 from ways import difference
 from worlds import random_world

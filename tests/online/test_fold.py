@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.online import Corrected, Event, Feedback, Ledger, Recorded, Spec
+from belated.ledger import Corrected, Event, Feedback, Ledger, ProblemSpec, Recorded
+from belated.ledger.episodes import Exclusions
 from belated.online.fold import FORMAT, Fold
-from belated.online.follower import Follower, undoing
-from belated.online.omissions import Omissions
-from belated.online.packing import digest, pack, unpack
-from belated.online.parts import learner_of
+from belated.online.follower import Follower, read_excluding_events
+from belated.online.learner_factory import build_learner
+from belated.online.snapshots import decode_state, digest_state, encode_state
 from histories import KINDS, A, History, S, anything, make_spec
 from snapshots import same
 
@@ -29,8 +29,8 @@ def events_of(history: History) -> list[Event]:
 
 
 def from_nothing(history: History) -> Fold:
-    omissions = Omissions(undoing(history.ledger, history.problem))
-    return folded(Fold(history.spec, omissions), events_of(history))
+    exclusions = Exclusions(read_excluding_events(history.ledger, history.problem))
+    return folded(Fold(history.spec, exclusions), events_of(history))
 
 
 def folded(fold: Fold, events: list[Event]) -> Fold:
@@ -52,13 +52,13 @@ def test_a_fold_from_any_snapshot_is_the_fold_from_nothing(
     history = begin(memory, luck=1, **options)
     history.go_on(35)
     events = events_of(history)
-    omissions = Omissions(undoing(memory, history.problem))
+    exclusions = Exclusions(read_excluding_events(memory, history.problem))
     end = from_nothing(history).snapshot()
-    before = Fold(history.spec, omissions)
+    before = Fold(history.spec, exclusions)
     for place, event in enumerate(events, start=1):
         before.apply(event)
-        state = unpack(pack(before.snapshot()))
-        after = folded(Fold.restore(history.spec, state, omissions), events[place:])
+        state = decode_state(encode_state(before.snapshot()))
+        after = folded(Fold.restore(history.spec, state, exclusions), events[place:])
         assert same(after.snapshot(), end)
 
 
@@ -78,12 +78,12 @@ def test_following_a_ledger_is_folding_it_from_nothing(
             assert isinstance(memory.withdraw(episode=history.episodes[-2])[0], Recorded)
         fold = follower.catch_up()
         follower.save(every=10)
-        assert digest(fold.snapshot()) == digest(from_nothing(history).snapshot())
+        assert digest_state(fold.snapshot()) == digest_state(from_nothing(history).snapshot())
 
 
 def test_a_fold_is_a_learner_that_is_told_the_same(memory: Ledger) -> None:
     history = begin(memory)
-    learner = learner_of(history.spec)
+    learner = build_learner(history.spec)
     rng = np.random.default_rng(5)
     for batch in range(4):
         ids = history.open(3)
@@ -101,7 +101,7 @@ def test_steps_are_taken_as_they_come(memory: Ledger) -> None:
     history = begin(memory)
     (id,) = history.open()
     facts = anything(history.rng)
-    learner = learner_of(history.spec)
+    learner = build_learner(history.spec)
     learner.start(1)
     for h in (2, 0, 1):
         step = {
@@ -117,7 +117,7 @@ def test_steps_are_taken_as_they_come(memory: Ledger) -> None:
         learner.observe_steps([bl.Step(1, **step)])
         fold = from_nothing(history)
         assert same(fold.learner.snapshot(), learner.snapshot())
-    assert (learner.observed, fold.opened) == (1, [])
+    assert (learner.observed, fold.opened_at) == (1, [])
 
 
 @pytest.mark.parametrize("apart", [True, False], ids=["in two ticks", "in one tick"])
@@ -134,7 +134,7 @@ def test_rewards_wait_for_the_path(memory: Ledger, first: str, apart: bool) -> N
             history.tick()
     if not apart:
         history.tick()
-    learner = learner_of(history.spec)
+    learner = build_learner(history.spec)
     learner.observe_path([bl.Episode(1, **facts)])
     learner.observe_rewards({1: [rewards[0], np.nan, rewards[2]]})
     fold = from_nothing(history)
@@ -146,7 +146,7 @@ def test_rewards_wait_for_the_path(memory: Ledger, first: str, apart: bool) -> N
     memory.append([Feedback(id, {"rewards": {1: rewards[1]}})])
     history.tick()
     fold = from_nothing(history)
-    assert (fold.learner.observed, fold.opened) == (1, [])
+    assert (fold.learner.observed, fold.opened_at) == (1, [])
 
 
 def test_a_tick_takes_what_came_up_to_it_and_no_more(memory: Ledger) -> None:
@@ -167,7 +167,7 @@ def test_batches_are_the_ticks(memory: Ledger) -> None:
     options = make_spec(updater=KINDS["lazy"]["updater"]).body
     plans = []
     for name, batched in (("one", False), ("all", True)):
-        history = History(memory, Spec.of({**options, "name": name}), 3)
+        history = History(memory, ProblemSpec.of({**options, "name": name}), 3)
         history.publish_first()
         for id in history.open(8):
             history.answer(id)
@@ -187,7 +187,7 @@ def test_a_correction_counts_and_what_it_corrects_does_not(memory: Ledger) -> No
     history.tick()
     memory.append([Feedback(second, other), Corrected(first, right)])
     history.tick()
-    learner = learner_of(history.spec)
+    learner = build_learner(history.spec)
     learner.observe([bl.Episode(2, **other), bl.Episode(1, **right)])
     assert same(observed(from_nothing(history).learner), observed(learner))
 
@@ -199,7 +199,7 @@ def test_the_last_of_several_corrections_counts(memory: Ledger) -> None:
     memory.append([Feedback(id, versions[0])])
     memory.append([Corrected(id, facts) for facts in versions[1:]])
     history.tick()
-    learner = learner_of(history.spec)
+    learner = build_learner(history.spec)
     learner.observe([bl.Episode(1, **versions[2])])
     assert same(observed(from_nothing(history).learner), observed(learner))
 
@@ -254,7 +254,9 @@ def test_an_episode_that_was_opened_and_corrected_unseen_needs_no_new_beginning(
     memory.withdraw(episode=second)
     assert follower.catch_up() is fold
     history.tick()
-    assert digest(follower.catch_up().snapshot()) == digest(from_nothing(history).snapshot())
+    assert digest_state(follower.catch_up().snapshot()) == digest_state(
+        from_nothing(history).snapshot()
+    )
 
 
 def test_a_fold_begins_with_the_newest_snapshot(
@@ -302,7 +304,7 @@ def test_a_snapshot_with_a_flight_that_was_withdrawn_since_is_not_used(memory: L
 def test_a_snapshot_that_cannot_be_read_is_passed_over(memory: Ledger, state: Any) -> None:
     history = begin(memory)
     history.answer(*history.open(2))
-    memory.snapshots.save(history.problem, memory.last, pack(state))
+    memory.snapshots.save(history.problem, memory.last, encode_state(state))
     history.tick()
     fold = Follower(memory, history.known).catch_up()
     assert same(fold.snapshot(), from_nothing(history).snapshot())
@@ -327,7 +329,7 @@ def test_of_an_episode_that_is_back_the_learner_keeps_a_bit_and_the_fold_nothing
             history.answer(*history.open(100))
             history.tick()
         state = follower.catch_up().snapshot()
-        assert (state["flights"]["ids"], state["waiting"]) == ("", [])
+        assert (state["in_flight"]["ids"], state["waiting"]) == ("", [])
         assert state["learner"]["seen"]["bits"].nbytes == 4096 // 8
         sizes.append(size(state))
     assert sizes[0] == sizes[1] == sizes[2]

@@ -8,21 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from belated.online import Corrected, Event, Feedback, Ledger, Opened, Recorded
-from belated.online.bins import MOST, View
+from belated.ledger import Corrected, Event, Feedback, Ledger, Opened, Recorded
+from belated.ledger.episodes import Exclusions
 from belated.online.fold import FORMAT, Fold
-from belated.online.follower import Follower, undoing
-from belated.online.history import SECOND, Past
+from belated.online.follower import Follower, read_excluding_events
+from belated.online.history import MAX_BINS, MICROSECONDS_PER_SECOND, HistogramView, HistoryView
 from belated.online.history import History as Counted
 from belated.online.host import Host
-from belated.online.omissions import Omissions
-from belated.online.packing import digest, pack, unpack
-from belated.online.parts import learner_of
-from belated.online.standing import Standing
+from belated.online.learner_factory import build_learner
+from belated.online.snapshots import decode_state, digest_state, encode_state
+from belated.online.status import ProblemStatus
 from histories import KINDS, A, H, History, S, anything, make_spec
 from snapshots import same
 
-START = 1_794_750_600 * SECOND
+START = 1_794_750_600 * MICROSECONDS_PER_SECOND
 TABLE = np.linspace(0, 1, H * S * A).reshape(H, S, A)
 
 several_kinds = pytest.mark.parametrize(
@@ -42,7 +41,7 @@ class Clock:
         return self.now
 
     def pass_by(self, seconds: float) -> None:
-        self.now += round(seconds * SECOND)
+        self.now += round(seconds * MICROSECONDS_PER_SECOND)
 
 
 class Long(History):
@@ -56,7 +55,7 @@ class Long(History):
 
     def publish(self) -> None:
         self.version += 1
-        policy = learner_of(self.spec).policy
+        policy = build_learner(self.spec).policy
         published = self.ledger.publish(self.problem, policy, version=self.version)
         assert isinstance(published, Recorded)
 
@@ -88,18 +87,23 @@ def memory(clock: Clock) -> Iterator[Ledger]:
 
 
 def from_nothing(history: History) -> Fold:
-    fold = Fold(history.spec, Omissions(undoing(history.ledger, history.problem)))
+    fold = Fold(history.spec, Exclusions(read_excluding_events(history.ledger, history.problem)))
     for event in history.ledger.events(history.problem):
         fold.apply(event)
     return fold
 
 
-def check(past: Past, history: History) -> int:
+def check(past: HistoryView, history: History) -> int:
     """Compare with a plain recount of the ledger; returns how many episodes are back."""
     opened, back = recount(history)
     times = {"at": [event.at for event in opened.values()], "back": [one["at"] for one in back]}
     keys = times["at"] + times["back"]
-    bins = binned(past.times, keys, SECOND, origin=keys[0] // SECOND * SECOND if keys else 0)
+    bins = binned(
+        past.times,
+        keys,
+        MICROSECONDS_PER_SECOND,
+        origin=keys[0] // MICROSECONDS_PER_SECOND * MICROSECONDS_PER_SECOND if keys else 0,
+    )
     for place, (start, end) in enumerate(bins):
         of = {name: column[place] for name, column in past.times.columns.items()}
         here = [one for one in back if start <= one["at"] < end]
@@ -120,12 +124,14 @@ def check(past: Past, history: History) -> int:
     return len(back)
 
 
-def binned(view: View, keys: list[int], width: int, *, origin: int) -> list[tuple[int, int]]:
+def binned(
+    view: HistogramView, keys: list[int], width: int, *, origin: int
+) -> list[tuple[int, int]]:
     """Where the bins must begin and end; the view must have just these."""
     if not keys:
         assert len(view) == 0
         return []
-    while (max(keys) - origin) // width - (min(keys) - origin) // width >= MOST:
+    while (max(keys) - origin) // width - (min(keys) - origin) // width >= MAX_BINS:
         width *= 2
     first, last = (origin + (key - origin) // width * width for key in (min(keys), max(keys)))
     starts = range(first, last + 1, width)
@@ -150,7 +156,7 @@ def recount(history: History) -> tuple[dict[str, Event], list[dict[str, Any]]]:
             back.append(
                 {
                     "at": last.at,
-                    "delay": max(0.0, (last.at - opening.at) / SECOND),
+                    "delay": max(0.0, (last.at - opening.at) / MICROSECONDS_PER_SECOND),
                     "episodes": sum(opening.seq < e.seq < last.seq for e in opened.values()),
                     "version": opening.body["version"],
                     "earned": earned,
@@ -187,9 +193,9 @@ def test_a_history_is_a_plain_recount_of_the_ledger(
     history = Long(clock, memory, luck=luck, **options)
     for _ in range(4):
         history.go_on(40)
-        returned = check(from_nothing(history).history.past(), history)
+        returned = check(from_nothing(history).history.view(), history)
     assert returned > 10
-    assert from_nothing(history).history.past().times.width > SECOND
+    assert from_nothing(history).history.view().times.width > MICROSECONDS_PER_SECOND
 
 
 @several_kinds
@@ -199,13 +205,15 @@ def test_a_history_from_any_snapshot_is_the_one_from_nothing(
     history = Long(clock, memory, luck=5, **options)
     history.go_on(50)
     events = list(memory.events(history.problem))
-    omissions = Omissions(undoing(memory, history.problem))
-    end, before = from_nothing(history).snapshot(), Fold(history.spec, omissions)
+    exclusions = Exclusions(read_excluding_events(memory, history.problem))
+    end, before = from_nothing(history).snapshot(), Fold(history.spec, exclusions)
     for place, event in enumerate(events, start=1):
         before.apply(event)
         if place % 4:
             continue
-        after = Fold.restore(history.spec, unpack(pack(before.snapshot())), omissions)
+        after = Fold.restore(
+            history.spec, decode_state(encode_state(before.snapshot())), exclusions
+        )
         for later in events[place:]:
             after.apply(later)
         assert same(after.snapshot(), end)
@@ -221,8 +229,8 @@ def test_following_a_ledger_gives_the_history_from_nothing(
         history.go_on(10)
         fold = follower.catch_up()
         follower.save(every=10)
-        assert digest(fold.snapshot()) == digest(from_nothing(history).snapshot())
-    check(fold.history.past(), history)
+        assert digest_state(fold.snapshot()) == digest_state(from_nothing(history).snapshot())
+    check(fold.history.view(), history)
 
 
 def test_a_return_is_told_as_of_the_arrival_of_the_last_piece(memory: Ledger, clock: Clock) -> None:
@@ -237,13 +245,13 @@ def test_a_return_is_told_as_of_the_arrival_of_the_last_piece(memory: Ledger, cl
         (7.25, {"rewards": {1: rewards[1]}}),
     ):
         history.open()
-        clock.now = START + round(seconds * SECOND)
+        clock.now = START + round(seconds * MICROSECONDS_PER_SECOND)
         memory.append([Feedback(id, piece)])
     history.open(5)
     clock.pass_by(100)
-    assert from_nothing(history).history.past().times.columns["returned"].sum() == 0
+    assert from_nothing(history).history.view().times.columns["returned"].sum() == 0
     history.tick()
-    past = from_nothing(history).history.past()
+    past = from_nothing(history).history.view()
     of = {name: column[7] for name, column in past.times.columns.items()}
     assert (of["returned"], of["delay"], of["longest"], of["episodes"]) == (1, 7.25, 7.25, 3)
     assert past.versions.columns["earned"][0] == pytest.approx(sum(rewards))
@@ -257,7 +265,7 @@ def test_rewards_that_are_known_count_and_not_those_that_are_sent(
     (id,) = history.open()
     memory.append([Feedback(id, facts)])
     history.tick()
-    earned = from_nothing(history).history.past().versions.columns["earned"][0]
+    earned = from_nothing(history).history.view().versions.columns["earned"][0]
     assert earned == pytest.approx(TABLE[0, 0, 0] + TABLE[1, 1, 1] + TABLE[2, 2, 0])
 
 
@@ -271,7 +279,7 @@ def test_a_correction_takes_the_place_of_what_came_before(memory: Ledger, clock:
     right = anything(history.rng)
     memory.append([Corrected(id, right)])
     history.tick()
-    past = from_nothing(history).history.past()
+    past = from_nothing(history).history.view()
     assert past.times.columns["returned"].tolist() == [0, 0, 0, 1]
     assert past.times.columns["delay"][3] == 3
     assert past.versions.columns["earned"][0] == pytest.approx(sum(right["rewards"]))
@@ -289,19 +297,19 @@ def test_what_was_withdrawn_leaves_no_trace(memory: Ledger, clock: Clock) -> Non
     history.tick()
     fold = follower.catch_up()
     assert fold.history.opened == 1
-    assert check(fold.history.past(), history) == 1
+    assert check(fold.history.view(), history) == 1
 
 
 def test_a_clock_that_is_set_back_makes_no_delay_negative(memory: Ledger, clock: Clock) -> None:
     history = Long(clock, memory)
     ids = history.open(2)
-    clock.now = START - 5 * SECOND
+    clock.now = START - 5 * MICROSECONDS_PER_SECOND
     history.answer(ids[0])
-    clock.now = START + 9 * SECOND
+    clock.now = START + 9 * MICROSECONDS_PER_SECOND
     history.answer(ids[1])
     history.tick()
-    past = from_nothing(history).history.past()
-    assert past.times.start == START - 5 * SECOND
+    past = from_nothing(history).history.view()
+    assert past.times.start == START - 5 * MICROSECONDS_PER_SECOND
     assert past.times.columns["delay"][0] == 0
     assert check(past, history) == 2
 
@@ -309,17 +317,16 @@ def test_a_clock_that_is_set_back_makes_no_delay_negative(memory: Ledger, clock:
 def test_many_versions_share_a_bin() -> None:
     counted = Counted()
     for version in [2, *range(1, 601)]:
-        counted.open(START, version)
-    view = counted.past().versions
+        counted.add_opening(START, version)
+    view = counted.view().versions
     assert (view.width, len(view), view.start) == (4, 150, 1)
     assert view.columns["opened"][:3].tolist() == [5, 4, 4]
 
 
 def older(state: dict[str, Any]) -> dict[str, Any]:
-    """A snapshot as it was before there were histories."""
-    old = {key: value for key, value in state.items() if key != "history"}
-    old["waiting"] = [one[:3] for one in old["waiting"]]
-    return old | {"format": 1}
+    """Return a snapshot as it was before episodes in flight were kept by the learner alone."""
+    old = {key: value for key, value in state.items() if key != "in_flight"}
+    return old | {"format": 2, "flights": state["in_flight"] | {"parts": []}}
 
 
 @pytest.mark.parametrize(
@@ -334,7 +341,7 @@ def test_a_snapshot_that_is_not_of_this_kind_is_passed_over(
     history.go_on(40, undo=False)
     state = from_nothing(history).snapshot()
     assert state["format"] == FORMAT
-    memory.snapshots.save(history.problem, memory.last, pack(change(state)))
+    memory.snapshots.save(history.problem, memory.last, encode_state(change(state)))
     history.go_on(10, undo=False)
     fold = Follower(memory, history.known).catch_up()
     assert same(fold.snapshot(), from_nothing(history).snapshot())
@@ -365,22 +372,22 @@ class Held:
 def test_while_a_learner_is_at_work_it_is_told_where_it_stood(memory: Ledger, clock: Clock) -> None:
     history = Long(clock, memory)
     host = Host(memory)
-    first = host.standing(history.known)
-    assert isinstance(first, Standing)
+    first = host.status(history.known)
+    assert isinstance(first, ProblemStatus)
     history.answer(*history.open(3))
-    with Held(host._follower(history.known).busy):
-        assert host.standing(history.known) is first
+    with Held(host._state(history.known).lock):
+        assert host.status(history.known) is first
     assert host.step()
-    with Held(host._follower(history.known).busy):
-        stood = host.standing(history.known)
-    assert isinstance(stood, Standing)
+    with Held(host._state(history.known).lock):
+        stood = host.status(history.known)
+    assert isinstance(stood, ProblemStatus)
     assert stood.seq > first.seq
-    assert stood.past.versions.columns["returned"].sum() == 3
-    assert first.past.versions.columns["opened"].sum() == 0
+    assert stood.history.versions.columns["returned"].sum() == 3
+    assert first.history.versions.columns["opened"].sum() == 0
     history.open()
-    now = host.standing(history.known)
-    assert isinstance(now, Standing)
-    assert now.past.versions.columns["opened"].sum() == 4
+    now = host.status(history.known)
+    assert isinstance(now, ProblemStatus)
+    assert now.history.versions.columns["opened"].sum() == 4
     host.stop()
 
 
@@ -402,35 +409,35 @@ class Watched:
 def test_who_asks_first_waits_for_the_learner(
     memory: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.online.host.PATIENCE", 0)
+    monkeypatch.setattr("belated.online.host.LOCK_TIMEOUT_S", 0)
     history = Long(clock, memory)
     host = Host(memory)
-    follower = host._follower(history.known)
-    lock, watched = follower.busy, Watched(follower.busy)
-    monkeypatch.setattr(follower, "busy", watched)
+    state = host._state(history.known)
+    lock, watched = state.lock, Watched(state.lock)
+    monkeypatch.setattr(state, "lock", watched)
     told: list[object] = []
-    asker = threading.Thread(target=lambda: told.append(host.standing(history.known)))
+    asker = threading.Thread(target=lambda: told.append(host.status(history.known)))
     with Held(lock):
         asker.start()
         watched.wanted.wait()
         history.open(2)
     asker.join()
-    assert isinstance(told[0], Standing)
-    assert told[0].past.versions.columns["opened"].tolist() == [2]
+    assert isinstance(told[0], ProblemStatus)
+    assert told[0].history.versions.columns["opened"].tolist() == [2]
 
 
 def test_who_would_have_to_wait_can_be_told_so(
     memory: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.online.host.PATIENCE", 0)
+    monkeypatch.setattr("belated.online.host.LOCK_TIMEOUT_S", 0)
     history = Long(clock, memory)
     host = Host(memory)
-    with Held(host._follower(history.known).busy):
-        assert host.standing_soon(history.known) is None
-    first = host.standing_soon(history.known)
-    assert isinstance(first, Standing)
-    with Held(host._follower(history.known).busy):
-        assert host.standing_soon(history.known) is first
+    with Held(host._state(history.known).lock):
+        assert host.status_nowait(history.known) is None
+    first = host.status_nowait(history.known)
+    assert isinstance(first, ProblemStatus)
+    with Held(host._state(history.known).lock):
+        assert host.status_nowait(history.known) is first
 
 
 def test_nobody_looks_where_nobody_has_asked(
@@ -438,17 +445,17 @@ def test_nobody_looks_where_nobody_has_asked(
 ) -> None:
     watched, other = (Long(clock, memory, name=name) for name in ("watched", "other"))
     looks: list[str] = []
-    plain = Standing.of
+    plain = ProblemStatus.of
 
-    def look(fold: Fold) -> Standing:
+    def look(fold: Fold) -> ProblemStatus:
         looks.append(fold.spec.name)
         return plain(fold)
 
-    monkeypatch.setattr(Standing, "of", look)
+    monkeypatch.setattr(ProblemStatus, "of", look)
     host = Host(memory)
     host.step()
     assert looks == []
-    host.standing(watched.known)
+    host.status(watched.known)
     for history in (watched, other):
         history.answer(*history.open(2))
     host.step()

@@ -15,15 +15,16 @@ import pytest
 import sqlalchemy as sa
 
 from belated.learner.learner import Learner
-from belated.online import Corrected, Feedback, Ledger, Part
+from belated.ledger import Corrected, Feedback, Ledger, Part
+from belated.ledger.episodes import Exclusions
+from belated.ledger.policies import encode_policy
+from belated.ledger.store import OUTAGES
 from belated.online.fold import Fold
-from belated.online.follower import undoing
-from belated.online.host import OUTAGES, Host
-from belated.online.lock import DatabaseLock, FileLock, lock_of
-from belated.online.omissions import Omissions
-from belated.online.policies import pack
+from belated.online.follower import read_excluding_events
+from belated.online.host import Host
+from belated.online.lock import DatabaseLock, FileLock, create_lock
 from belated.online.serving import Serving
-from belated.online.standing import Standing
+from belated.online.status import ProblemStatus
 from belated.online.verify import verify
 from histories import History, make_spec
 
@@ -47,10 +48,10 @@ def newest_sha(history: History) -> str:
 
 def fold_sha(history: History) -> str:
     """The digest of the policy that the events come to, folded from nothing."""
-    fold = Fold(history.spec, Omissions(undoing(history.ledger, history.problem)))
+    fold = Fold(history.spec, Exclusions(read_excluding_events(history.ledger, history.problem)))
     for event in history.ledger.events(history.problem):
         fold.apply(event)
-    return pack(fold.policy).sha
+    return encode_policy(fold.policy).sha
 
 
 @pytest.fixture
@@ -185,7 +186,7 @@ def test_a_host_goes_on_learning_whatever_is_served(history: History, action: An
     ledger.control(history.problem, action)
     history.answer(*history.open(5))
     host.step()
-    choice = serving.choice(history.problem)
+    choice = serving.state(history.problem)
     assert (choice.version, choice.newest) == (1, 2)
 
 
@@ -200,7 +201,7 @@ def test_a_problem_that_fails_does_not_hold_up_the_others(memory: Ledger) -> Non
     failure = host.failures[bad.problem]
     assert failure.problem == "bad"
     assert failure.reason.startswith("base is 'nonsense'; it must be one of ")
-    assert host.standing(bad.known) == failure
+    assert host.status(bad.known) == failure
     for history in (good, other):
         history.answer(*history.open(6))
     host.step()
@@ -253,7 +254,7 @@ def test_a_database_that_fails_is_the_failure_of_no_problem(
         with pytest.raises(kind):
             host.step()
         with pytest.raises(kind):
-            host.standing(history.known)
+            host.status(history.known)
     assert not host.failures
     host.step()
     assert versions(history) == [1]
@@ -272,22 +273,24 @@ def test_a_postgres_that_is_read_only_for_a_while_is_no_failure(postgres_url: st
         host.stop()
 
 
-def test_a_call_to_stop_is_heard_whenever_it_comes(memory: Ledger) -> None:
-    host = Host(memory, interval=3600)
+def test_a_call_to_stop_or_wake_during_a_poll_is_not_lost(memory: Ledger) -> None:
+    class Interrupted(Host):
+        polls = 0
 
-    class Late(threading.Event):
-        """Is set right before it is cleared."""
+        def step(self) -> bool:
+            self.polls += 1
+            if self.polls == 1:
+                self.wake()
+            else:
+                self.stop()  # joins no thread, since none was started
+            return True
 
-        def clear(self) -> None:
-            host._stopping = True
-            self.set()
-            super().clear()
-
-    host._news = Late()
-    asker = threading.Thread(target=host._run, daemon=True)
-    asker.start()
-    asker.join(PATIENCE)
-    assert not asker.is_alive()
+    host = Interrupted(memory, interval=3600)
+    thread = threading.Thread(target=host._run, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert host.polls == 2
 
 
 def test_where_a_problem_stands_any_host_can_tell(ledger: Ledger) -> None:
@@ -298,11 +301,11 @@ def test_where_a_problem_stands_any_host_can_tell(ledger: Ledger) -> None:
     history.answer(*ids[:3])
     planner.step()
     history.answer(ids[3])
-    told = [host.standing(history.known) for host in (planner, other)]
+    told = [host.status(history.known) for host in (planner, other)]
     for standing in told:
-        assert isinstance(standing, Standing)
-        assert (standing.waiting, standing.status.missing, standing.status.observed) == (1, 2, 3)
-        assert len(standing.opened) == 2
+        assert isinstance(standing, ProblemStatus)
+        assert (standing.waiting, standing.learner.missing, standing.learner.observed) == (1, 2, 3)
+        assert len(standing.opened_at) == 2
         assert (standing.updates, standing.epochs) == (1, 2)
         assert standing.seq == ledger.last
     assert kinds(history).count("tick") == 1
@@ -315,7 +318,7 @@ def test_who_asks_where_a_problem_stands_does_not_keep_it_from_being_planned(
     host = Host(history.ledger)
     host.step()
     history.answer(*history.open(5))
-    host.standing(history.known)
+    host.status(history.known)
     host.step()
     assert versions(history) == [1, 2]
 
@@ -390,7 +393,7 @@ def test_a_host_keeps_up_with_all_that_is_written_and_undone_meanwhile(sqlite_ur
                 writer.join()
         host.step()
         host.stop()
-        assert (host.failures, host.trouble) == ({}, None)
+        assert (host.failures, host.last_error) == ({}, None)
         for history in histories:
             assert newest_sha(history) == fold_sha(history)
             verdict = verify(ledger, history.known)
@@ -411,12 +414,12 @@ def test_a_thread_outlives_an_outage(history: History) -> None:
     with host:
         for _ in range(2):
             assert host.looks.get(timeout=PATIENCE) == "failed"
-        assert host.trouble == "OSError: the network is down"
+        assert host.last_error == "OSError: the network is down"
         host.failing = False
         while host.looks.get(timeout=PATIENCE) == "failed":
             pass
         host.looks.get(timeout=PATIENCE)
-        assert host.trouble is None
+        assert host.last_error is None
     assert versions(history) == [1]
 
 
@@ -475,13 +478,13 @@ def test_two_that_plan_at_once_publish_what_the_events_come_to(
 
 
 def test_a_lock_in_memory_is_always_free(memory: Ledger) -> None:
-    assert lock_of(memory.store).acquire()
-    assert lock_of(memory.store).acquire()
+    assert create_lock(memory.store).acquire()
+    assert create_lock(memory.store).acquire()
 
 
 def test_a_lock_lies_beside_the_database(sqlite_url: str, tmp_path: Path) -> None:
     with Ledger.open(sqlite_url) as ledger:
-        lock = lock_of(ledger.store)
+        lock = create_lock(ledger.store)
         assert lock.acquire()
         lock.release()
         lock.release()
@@ -493,7 +496,7 @@ def test_a_planner_whose_connection_was_cut_plans_no_more(postgres_url: str) -> 
         History(ledger, make_spec())
         one, other = Host(ledger), Host(ledger)
         assert one.step()
-        lock = one._lock
+        lock = one._planner_lock
         assert isinstance(lock, DatabaseLock)
         assert lock._connection is not None
         pid = lock._connection.scalar(sa.select(sa.func.pg_backend_pid()))
@@ -508,7 +511,7 @@ def test_a_planner_whose_connection_was_cut_plans_no_more(postgres_url: str) -> 
 
 PLANNER = """
 import sys
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.host import Host
 
 class Telling(Host):

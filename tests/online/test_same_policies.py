@@ -13,8 +13,8 @@ import pytest
 import belated as bl
 from belated.learner.bases.base import Base
 from belated.learner.updaters import Updater
+from belated.ledger import AlreadyRecorded, Feedback, Ledger, Opened, Part, ProblemSpec, Recorded
 from belated.mdp.play import play
-from belated.online import AlreadyRecorded, Feedback, Ledger, Opened, Part, Recorded, Spec
 from belated.online.host import Host
 from belated.online.serving import Serving
 from belated.online.verify import verify
@@ -49,9 +49,9 @@ SEED = 11
 DELAY = bl.delays.geometric(4)
 
 
-def spec_of(world: bl.MDP, base: Part, updater: Part, way: dict[str, Any]) -> Spec:
+def spec_of(world: bl.MDP, base: Part, updater: Part, way: dict[str, Any]) -> ProblemSpec:
     H, S, A = world.shape.table
-    return Spec(
+    return ProblemSpec(
         name="world",
         states=[str(s) for s in range(S)],
         actions=[str(a) for a in range(A)],
@@ -83,7 +83,7 @@ def sent(episode: bl.Episode, way: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def deliver(
-    ledger: Ledger, spec: Spec, world: bl.MDP, way: dict[str, Any], *, shuffle: bool
+    ledger: Ledger, spec: ProblemSpec, world: bl.MDP, way: dict[str, Any], *, shuffle: bool
 ) -> list[Any]:
     """The policy of each episode, as it was served."""
     rng = np.random.default_rng(SEED)
@@ -110,7 +110,7 @@ def deliver(
             host = Host(ledger, snapshot_every=40)
         assert host.step()
 
-        served = serving(defined.seq)
+        served = serving.served(defined.seq)
         assert served is not None
         played.append(traced_actions(served.policy))
         (opened,) = ledger.append([Opened(defined.seq, served.version)])

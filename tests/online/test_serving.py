@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.online import Event, Ledger, Recorded
-from belated.online.serving import Choice, Serving
+from belated.ledger import Event, Ledger, Recorded
+from belated.online.serving import Serving, ServingState
 from histories import H, History, S, make_spec
 
 
@@ -31,10 +31,10 @@ def tell(history: History, story: str) -> list[int]:
             history.ledger.control(history.problem, "roll_back", version=int(word[5:]))
         else:
             history.ledger.control(history.problem, word)  # type: ignore[arg-type]
-        now = serving(history.problem)
+        now = serving.served(history.problem)
         served.append(0 if now is None else now.version)
         # one who asks for the first time is told the same
-        assert serving.choice(history.problem) == Serving(history.ledger).choice(history.problem)
+        assert serving.state(history.problem) == Serving(history.ledger).state(history.problem)
     return served
 
 
@@ -65,10 +65,10 @@ def test_what_is_served_follows_from_what_was_decided(
 
 def test_the_policy_is_the_one_that_was_published(history: History) -> None:
     serving = Serving(history.ledger)
-    assert serving(history.problem) is None
+    assert serving.served(history.problem) is None
     for version in (1, 2):
         publish(history, version)
-        served = serving(history.problem)
+        served = serving.served(history.problem)
         assert served is not None
         assert served.policy.actions.tolist() == [[version % 2] * S] * H
         assert serving.policy(history.problem, version) is served.policy
@@ -80,34 +80,34 @@ def test_a_problem_is_served_whatever_happens_to_another(memory: Ledger) -> None
     tell(one, "1 2 freeze 3")
     tell(other, "1 2")
     serving = Serving(memory)
-    assert [serving.choice(history.problem).version for history in (one, other)] == [2, 2]
-    assert serving.choice(one.problem).newest == 3
+    assert [serving.state(history.problem).version for history in (one, other)] == [2, 2]
+    assert serving.state(one.problem).newest == 3
 
 
 def test_only_what_is_new_is_read(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     serving = Serving(history.ledger)
     tell(history, "1 2 3")
-    first = serving(history.problem)
+    first = serving.served(history.problem)
     read: list[int] = []
-    plain = Choice.after
+    plain = ServingState.after
 
-    def after(choice: Choice, event: Event) -> Choice:
+    def after(choice: ServingState, event: Event) -> ServingState:
         read.append(event.seq)
         return plain(choice, event)
 
-    monkeypatch.setattr(Choice, "after", after)
-    again = serving(history.problem)
+    monkeypatch.setattr(ServingState, "after", after)
+    again = serving.served(history.problem)
     assert read == []
     assert again == first
     history.ledger.control(history.problem, "freeze")
-    serving(history.problem)
+    serving.served(history.problem)
     assert read == [history.ledger.last]
 
 
 def test_policies_at_hand_are_not_without_number(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.online.serving.KEPT", 2)
+    monkeypatch.setattr("belated.online.serving.MAX_CACHED_POLICIES", 2)
     tell(history, "1 2 3")
     serving = Serving(history.ledger)
     one = serving.policy(history.problem, 1)
@@ -125,8 +125,8 @@ def test_any_ledger_of_the_database_serves_the_same(url: str) -> None:
         publish(history, 1)
         publish(history, 2)
         ledger.control(history.problem, "roll_back", version=1)
-        served = serving(history.problem)
+        served = serving.served(history.problem)
         assert served is not None
         assert served.version == 1
         ledger.control(history.problem, "unfreeze")
-        assert serving.choice(history.problem).version == 2
+        assert serving.state(history.problem).version == 2

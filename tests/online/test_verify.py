@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from belated.online import Corrected, Event, Ledger, Part, schema
-from belated.online.canonical import canonical, digest
+from belated.ledger import Corrected, Event, Ledger, Part, schema
+from belated.ledger.canonical import canonical, digest
 from belated.online.fold import Fold
 from belated.online.host import Host
-from belated.online.packing import pack, unpack
+from belated.online.snapshots import decode_state, encode_state
 from belated.online.verify import Verdict, verify
 from histories import KINDS, History, make_spec
 
@@ -85,8 +85,8 @@ def test_feedback_that_was_changed_is_found(played: History, sign: bool) -> None
     seq = seq_of(played, "feedback", 3)
     change_body(played, seq, lambda body: body.update(rewards=[1.0, 1.0, 1.0]), sign=sign)
     faults = judged(played).faults
-    assert (f"Event {seq} has been changed: its digest is another." in faults) is not sign
-    assert any(fault.endswith("is not what the events come to.") for fault in faults)
+    assert (f"Event {seq} has been changed: digest mismatch." in faults) is not sign
+    assert any(fault.endswith("does not follow from the events.") for fault in faults)
 
 
 def test_feedback_that_is_no_feedback_any_more_is_found(played: History) -> None:
@@ -95,7 +95,7 @@ def test_feedback_that_is_no_feedback_any_more_is_found(played: History) -> None
     change_body(played, second, lambda body: body.update(rewards=None))
     faults = judged(played).faults
     for seq in (first, second):
-        assert f"Event {seq} has been changed: its digest is another." in faults
+        assert f"Event {seq} has been changed: digest mismatch." in faults
     assert any(fault.startswith("The fold fails after ") for fault in faults)
 
 
@@ -108,7 +108,9 @@ def test_feedback_that_was_taken_away_is_found(played: History) -> None:
 def test_a_redacted_event_of_which_something_is_left_is_found(played: History) -> None:
     of, seq = schema.events, seq_of(played, "feedback", 3)
     tamper(played.ledger, sa.update(of).where(of.c.seq == seq).values(redacted=True))
-    assert f"Event {seq} has been changed: its digest is another." in judged(played).faults
+    assert (
+        f"Event {seq} is redacted, but not all of its content is deleted." in judged(played).faults
+    )
 
 
 @pytest.mark.parametrize("actions", [b"", b"\1\0\0\0" * 12], ids=["no", "another"])
@@ -134,7 +136,7 @@ def test_a_policy_that_was_changed_with_its_event_is_found(played: History) -> N
         sa.update(of).where(of.c.version == 2).values(actions=first.actions, sha=first.sha),
     )
     change_body(played, second.seq, lambda body: body.update(sha=first.sha), sign=True)
-    assert judged(played).faults == ["Version 2 is not what the events come to."]
+    assert judged(played).faults == ["Version 2 does not follow from the events."]
 
 
 def test_a_policy_that_was_taken_away_is_found(played: History) -> None:
@@ -154,20 +156,20 @@ def test_a_snapshot_that_was_changed_is_found(played: History) -> None:
     wrong = row.data[:-1] + bytes([row.data[-1] ^ 1])
     tamper(played.ledger, sa.update(of).where(of.c.seq == row.seq).values(data=wrong))
     assert judged(played).faults == [
-        f"The snapshot at {row.seq} has been changed: its digest is another."
+        f"The snapshot at {row.seq} has been changed: digest mismatch."
     ]
 
 
 def test_a_snapshot_that_was_changed_with_its_digest_is_found(played: History) -> None:
     of, row = schema.snapshots, snapshot_row(played)
-    state = unpack(row.data)
+    state = decode_state(row.data)
     state["learner"]["instances"][0]["counts"]["n"][0] += 1
-    data = pack(state)
+    data = encode_state(state)
     tamper(
         played.ledger,
         sa.update(of).where(of.c.seq == row.seq).values(data=data, sha=sha256(data).hexdigest()),
     )
-    assert judged(played).faults == [f"The snapshot at {row.seq} is not what the events come to."]
+    assert judged(played).faults == [f"The snapshot at {row.seq} does not follow from the events."]
 
 
 def test_a_problem_that_cannot_be_learnt_is_found(memory: Ledger) -> None:
@@ -179,11 +181,15 @@ def test_a_problem_that_cannot_be_learnt_is_found(memory: Ledger) -> None:
 def test_what_waits_for_a_host_is_told_and_is_no_fault(played: History) -> None:
     ledger = played.ledger
     ledger.append([Corrected(played.episodes[0], played.whole())])
-    assert judged(played).unsettled == [f"What was undone at {ledger.last} waits for a tick."]
+    assert judged(played).unsettled == [
+        f"The correction or withdrawal at {ledger.last} waits for a tick."
+    ]
     Host(ledger).step()
     assert judged(played).unsettled == []
     ledger.withdraw(episode=played.episodes[1])
-    assert judged(played).unsettled == [f"What was undone at {ledger.last} waits for a tick."]
+    assert judged(played).unsettled == [
+        f"The correction or withdrawal at {ledger.last} waits for a tick."
+    ]
     assert judged(played).sound
 
 
@@ -194,7 +200,7 @@ def test_a_tick_whose_policy_is_not_published_yet_is_told(memory: Ledger) -> Non
     history.answer(*history.open(9))
     history.tick()
     verdict = judged(history)
-    assert verdict.unsettled == [f"What tick {memory.last} came to has not been published yet."]
+    assert verdict.unsettled == [f"The policy after tick {memory.last} has not been published yet."]
     assert verdict.sound
 
 
@@ -212,4 +218,4 @@ def test_what_is_withdrawn_while_it_looks_is_no_fault(
     monkeypatch.setattr(Fold, "apply", apply)
     verdict = judged(played)
     assert verdict.faults == []
-    assert verdict.unsettled == [f"What was undone at {ledger.last} waits for a tick."]
+    assert verdict.unsettled == [f"The correction or withdrawal at {ledger.last} waits for a tick."]

@@ -10,7 +10,7 @@ from unittest import mock
 
 from belated.cli.main import app as cli
 from belated.learner.bases import BASES
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.host import Host
 from belated.papers.howson2021 import grid
 from service.site import Site

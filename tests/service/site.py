@@ -1,4 +1,4 @@
-"""An application of the service in this process, with a client that needs no socket."""
+"""Application of the service in this process, with a client that needs no socket."""
 
 import asyncio
 import threading
@@ -9,11 +9,12 @@ from typing import Any, Self, TypeVar
 import httpx
 from fastapi import FastAPI
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.host import Host
 from belated.service import Settings, create_app
-from belated.service.auth import mint
-from belated.service.models import CLINIC, ID
+from belated.service.models.common import EXAMPLE_ID as ID
+from belated.service.models.problems import CLINIC
+from belated.service.tokens import create_token
 
 T = TypeVar("T")
 
@@ -25,21 +26,21 @@ PLAYED: dict[str, Any] = {
     "actions": ["wait", "wait", "treat"],
     "rewards": [0, 0.5, 1],
 }
-"""What may come back of an episode of the clinic."""
+"""Feedback of an episode of the clinic."""
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    """Ask until it is true, for half a minute at most."""
+    """Wait until `true()` holds, for at most 30 seconds."""
     deadline = time.monotonic() + 30
     while not true():
         assert time.monotonic() < deadline
 
 
 class Site:
-    """A service on a ledger; its event loop runs in a thread, so that tests need not wait."""
+    """Service on a ledger, with its event loop in a thread."""
 
     def __init__(self, ledger: Ledger, *, plan: bool = False, **settings: Any) -> None:
-        given = {"open": True, "patience": 0.0, "token_patience": 0.0} | settings
+        given = {"open": True, "served_version_ttl_s": 0.0, "token_ttl_s": 0.0} | settings
         self.ledger = ledger
         self.host = Host(ledger, interval=0.05)
         self.app: FastAPI = create_app(ledger, self.host, Settings(**given), plan=plan)
@@ -63,22 +64,22 @@ class Site:
         self.host.stop()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something on the application's loop."""
+        """Return the result of `work`, run on the application's event loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     def start(self, work: Coroutine[Any, Any, T]) -> Callable[[], T]:
-        """Begin something there; call what comes back for the result."""
+        """Start `work` on that loop; return a function that waits for its result."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         return lambda: future.result(60)
 
     def ask(self, method: str, path: str, token: str | None = None, **body: Any) -> httpx.Response:
-        """One request."""
+        """Send one request and return the response."""
         return self.run(self.asking(method, path, token, **body))
 
     def asking(
         self, method: str, path: str, token: str | None = None, **body: Any
     ) -> Coroutine[Any, Any, httpx.Response]:
-        """One request, to be awaited."""
+        """Return a request that can be awaited."""
         headers = dict(body.pop("headers", {}))
         if token is not None:
             headers["authorization"] = f"Bearer {token}"
@@ -87,7 +88,7 @@ class Site:
     def ask_together(
         self, requests: Sequence[Coroutine[Any, Any, httpx.Response]]
     ) -> list[httpx.Response]:
-        """Many requests at once."""
+        """Send several `requests` concurrently and return the responses."""
 
         async def all_of_them() -> list[httpx.Response]:
             return await asyncio.gather(*requests)
@@ -95,31 +96,31 @@ class Site:
         return self.run(all_of_them())
 
     def get(self, path: str, **body: Any) -> httpx.Response:
-        """Read."""
+        """Send a GET request."""
         return self.ask("GET", path, **body)
 
     def post(self, path: str, json: Any = None, **body: Any) -> httpx.Response:
-        """Write."""
+        """Send a POST request."""
         return self.ask("POST", path, **({"json": json} if json is not None else {}), **body)
 
     def delete(self, path: str, **body: Any) -> httpx.Response:
-        """Withdraw."""
+        """Send a DELETE request."""
         return self.ask("DELETE", path, **body)
 
     def define(self, name: str = "clinic", **changes: Any) -> None:
-        """Define a problem."""
+        """Define a problem like `CLINIC` with `changes`."""
         answer = self.post("/v1/problems", {**CLINIC, "name": name, **changes})
         assert answer.status_code == 201, answer.text
 
     def open(self, problem: str = "clinic", **given: Any) -> str:
-        """Open an episode; returns its id."""
+        """Open an episode; return its id."""
         answer = self.post(f"/v1/problems/{problem}/episodes", given or None)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["episode"])
 
     def token(self, *scopes: str, problem: str | None = None) -> str:
-        """A token."""
-        made = mint()
+        """Create a token with these `scopes`; return its text."""
+        made = create_token()
         found = None if problem is None else self.ledger.problem(problem)
         id = None if found is None else found.id
         self.ledger.tokens.add(made.id, made.hash, scopes=scopes, problem=id)

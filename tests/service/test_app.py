@@ -1,15 +1,15 @@
-"""The application as a whole: it begins, answers, and ends without losing anything."""
+"""The application as a whole: startup, errors, metrics, shutdown."""
 
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from service.site import CLINIC, PLAYED, Site, wait_until
 
 
-def test_it_is_ready_once_its_host_has_looked(ledger: Ledger) -> None:
+def test_it_is_ready_once_its_host_has_folded_the_ledger(ledger: Ledger) -> None:
     with Site(ledger, plan=True) as site:
         wait_until(lambda: site.get("/readyz").json()["ready"])
         said = site.get("/readyz").json()
@@ -22,7 +22,7 @@ def test_it_is_ready_once_its_host_has_looked(ledger: Ledger) -> None:
         }
 
 
-def test_its_host_learns_by_itself(ledger: Ledger) -> None:
+def test_its_host_plans_in_the_background(ledger: Ledger) -> None:
     with Site(ledger, plan=True) as site:
         site.define()
         for _ in range(20):
@@ -30,9 +30,7 @@ def test_its_host_learns_by_itself(ledger: Ledger) -> None:
         wait_until(lambda: site.get("/v1/problems/clinic/policy").json()["version"] > 1)
 
 
-def test_a_shutdown_records_what_is_on_its_way(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shutdown_records_queued_events(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     with Site(ledger, plan=True) as site:
         site.define()
         ids = [site.open() for _ in range(20)]
@@ -48,26 +46,24 @@ def test_a_shutdown_records_what_is_on_its_way(
         assert again.post(f"/v1/episodes/{ids[0]}/feedback", PLAYED).status_code == 200
 
 
-def test_a_service_that_stopped_takes_in_nothing(ledger: Ledger) -> None:
+def test_a_stopped_service_rejects_events(ledger: Ledger) -> None:
     with Site(ledger) as site:
         site.define()
         id = site.open()
-        site.app.state.belated.commit.stop()
+        site.app.state.belated.group_commit.stop()
         answer = site.post(f"/v1/episodes/{id}/feedback", PLAYED)
         assert answer.status_code == 503
         assert "stopping" in answer.json()["message"]
 
 
-def test_a_store_that_cannot_be_reached_is_said(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unavailable_store_gives_503(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.define()
     id = site.open()
 
     def lost(*given: Any, **options: Any) -> Any:
         raise sa.exc.OperationalError("SELECT secret", {}, Exception())
 
-    monkeypatch.setattr(site.app.state.belated.commit, "_append", lost)
+    monkeypatch.setattr(site.app.state.belated.group_commit, "_append", lost)
     monkeypatch.setattr(Ledger, "problems", lost)
     monkeypatch.setattr(Ledger, "last", property(lost))
     for answer in (
@@ -81,7 +77,7 @@ def test_a_store_that_cannot_be_reached_is_said(
     assert site.get("/healthz").status_code == 200
 
 
-def test_what_fails_here_is_told_without_what_it_says(
+def test_an_internal_error_does_not_reveal_its_message(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     secret = "-".join(["patient", "17"])  # the log shows lines of the source
@@ -97,20 +93,20 @@ def test_what_fails_here_is_told_without_what_it_says(
     assert secret not in answer.text + caplog.text
 
 
-def test_what_is_no_address_is_said(site: Site) -> None:
+def test_unknown_addresses_and_methods_are_rejected(site: Site) -> None:
     assert site.get("/v1/nothing").json()["error"] == "unknown"
     answer = site.ask("PUT", "/v1/problems", json=CLINIC)
     assert answer.status_code == 405
     assert "allow" in answer.headers
-    assert answer.json()["message"] == "PUT is not for this address."
+    assert answer.json()["message"] == "Method PUT not allowed."
 
 
-def test_an_address_with_a_slash_too_many_leads_nowhere(site: Site) -> None:
+def test_a_trailing_slash_is_not_redirected(site: Site) -> None:
     answer = site.get("/v1/problems/", headers={"host": "localhost:1"})
     assert (answer.status_code, "location" in answer.headers) == (404, False)
 
 
-def test_metrics_count_what_happened(site: Site) -> None:
+def test_metrics_count_requests_and_events(site: Site) -> None:
     site.define()
     site.post(f"/v1/episodes/{site.open()}/feedback", PLAYED)
     site.open()

@@ -1,11 +1,11 @@
-"""Feedback of many episodes, line by line."""
+"""Bulk requests."""
 
 import json
 from typing import Any
 
 import pytest
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from service.site import NDJSON, PLAYED, Site
 
 
@@ -23,7 +23,7 @@ def results(answer: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in answer.text.splitlines()]
 
 
-def test_each_line_is_answered_in_its_order(site: Site) -> None:
+def test_results_are_in_the_order_of_the_lines(site: Site) -> None:
     site.define()
     site.define("shop")
     one, two, other = site.open(), site.open(), site.open("shop")
@@ -72,15 +72,13 @@ def test_many_lines_are_recorded_in_few_writes(site: Site, monkeypatch: pytest.M
         calls.append(len(events))
         return append(events)
 
-    monkeypatch.setattr(site.app.state.belated.commit, "_append", counted)
+    monkeypatch.setattr(site.app.state.belated.group_commit, "_append", counted)
     said = results(send(site, lines(*({"episode": id, **PLAYED} for id in ids))))
     assert [one["status"] for one in said] == [201] * 20 + [200] * 1180
     assert calls == [500, 500, 200]
 
 
-def test_an_episode_of_another_problem_is_unknown_and_nothing_is_told_of_it(
-    site: Site, ledger: Ledger
-) -> None:
+def test_an_episode_of_another_problem_looks_unknown(site: Site, ledger: Ledger) -> None:
     site.define()
     site.define("shop")
     good, other = site.open(), site.open("shop")
@@ -96,7 +94,7 @@ def test_an_episode_of_another_problem_is_unknown_and_nothing_is_told_of_it(
     assert foreign.problem == unknown.problem == clinic.id
 
 
-def test_lines_may_come_in_any_pieces(site: Site) -> None:
+def test_lines_may_be_split_between_chunks(site: Site) -> None:
     site.define()
     body = lines(*({"episode": site.open(), **PLAYED} for _ in range(3)))
 
@@ -107,7 +105,7 @@ def test_lines_may_come_in_any_pieces(site: Site) -> None:
     assert [one["status"] for one in results(send(site, pieces()))] == [201] * 3
 
 
-def test_no_lines_are_no_trouble(site: Site) -> None:
+def test_an_empty_bulk_request_is_accepted(site: Site) -> None:
     site.define()
     assert results(send(site, b"")) == []
     assert send(site, b"", "nowhere").status_code == 404
@@ -115,34 +113,35 @@ def test_no_lines_are_no_trouble(site: Site) -> None:
     assert answer.status_code == 415
 
 
-def test_too_many_lines_end_with_a_line_that_says_so(ledger: Ledger) -> None:
-    with Site(ledger, lines=3) as site:
+def test_too_many_lines_end_with_an_error(ledger: Ledger) -> None:
+    with Site(ledger, max_bulk_lines=3) as site:
         site.define()
         body = lines(*({"episode": site.open(), **PLAYED} for _ in range(5)))
         said = results(send(site, body))
         assert [one["status"] for one in said] == [201, 201, 201, 413]
-        assert said[-1]["message"] == "There are more than 3 lines."
+        assert said[-1]["message"] == "Too many lines: at most 3 are allowed."
         assert (said[-1]["line"], said[-1]["episode"]) == (4, None)
         assert ledger.counts().events["feedback"] == 3
 
 
-def test_a_line_that_is_too_long_ends_it(ledger: Ledger) -> None:
-    with Site(ledger, body=1000) as site:
+def test_a_line_that_is_too_large_ends_the_request(ledger: Ledger) -> None:
+    with Site(ledger, max_body_bytes=1000) as site:
         site.define()
         good = {"episode": site.open(), **PLAYED}
         said = results(send(site, lines(good, b"x" * 1001)))
         assert [one["status"] for one in said] == [201, 413]
         for tail in (b"x" * 1001, b"x" * 1001 + b"\n"):
             last = results(send(site, lines(good, b"", b"", tail)))[-1]
-            assert (last["line"], last["message"]) == (4, "Line 4 has more than 1000 bytes.")
+            assert last["line"] == 4
+            assert last["message"] == "Line 4 too large: at most 1000 bytes are allowed."
         assert send(site, b"x" * 1001).status_code == 413
 
 
-def test_a_body_that_is_too_large_is_refused(ledger: Ledger) -> None:
-    with Site(ledger, bulk=1000) as site:
+def test_a_body_that_is_too_large_is_rejected(ledger: Ledger) -> None:
+    with Site(ledger, max_bulk_bytes=1000) as site:
         site.define()
         good = lines({"episode": site.open(), **PLAYED}, b"")
-        assert send(site, good * 10).status_code == 413  # it says how long it is
+        assert send(site, good * 10).status_code == 413  # by its Content-Length
         assert "feedback" not in ledger.counts().events
 
         async def pieces() -> Any:

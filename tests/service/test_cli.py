@@ -1,4 +1,4 @@
-"""`belated serve` and `belated token`, as they are typed."""
+"""The commands `belated serve` and `belated token`."""
 
 import signal
 import socket
@@ -13,11 +13,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from belated.cli.serve import serve
-from belated.cli.support.stores import hide_password
+from belated.cli.serve import hidden, serve
 from belated.cli.token import token
-from belated.online import Ledger
-from belated.service.auth import find
+from belated.ledger import Ledger
+from belated.service.tokens import find_token
 from histories import make_spec
 from service.site import CLINIC, wait_until
 
@@ -45,7 +44,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(store: str, tmp_path: P
     text = created(store, "--scope", "decide, feedback")
     with Ledger.open(store) as ledger:
         [kept] = ledger.tokens.all()
-        assert find({kept.id: kept}, text) == kept
+        assert find_token({kept.id: kept}, text) == kept
     assert kept.scopes == ("decide", "feedback")
     secret = text.split("_", 2)[2]
     listed = belated("token", "list", "--store", store).stdout
@@ -54,7 +53,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(store: str, tmp_path: P
     assert not any(secret.encode() in file.read_bytes() for file in tmp_path.iterdir())
 
 
-def test_a_token_can_be_for_one_problem_and_be_revoked(store: str) -> None:
+def test_a_token_can_be_restricted_to_a_problem_and_revoked(store: str) -> None:
     with Ledger.open(store) as ledger:
         ledger.define(make_spec("clinic"))
     id = created(store, "--scope", "read", "--problem", "clinic").split("_")[1]
@@ -68,46 +67,48 @@ def test_a_token_can_be_for_one_problem_and_be_revoked(store: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--scope", "reed"], "scope is 'reed'"),
-        (["--scope", ","], "scope is empty"),
+        (["--scope", "reed"], "scope must be one of"),
+        (["--scope", ","], "scope must be one of"),
         (["--scope", "read", "--problem", "nowhere"], "There is no problem"),
     ],
 )
-def test_what_is_wrong_with_a_token_is_said(store: str, words: list[str], message: str) -> None:
+def test_invalid_options_of_a_token_are_reported(
+    store: str, words: list[str], message: str
+) -> None:
     said = belated("token", "create", "--store", store, *words)
     assert said.exit_code == 2
     assert message in said.output
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
-def test_it_is_not_served_to_others_without_a_token(store: str, host: str) -> None:
+def test_a_public_address_requires_a_token(store: str, host: str) -> None:
     said = belated("serve", "--store", store, "--host", host)
     assert said.exit_code == 2
     assert "belated token create" in " ".join(said.output.split())
 
 
-def test_a_token_that_was_revoked_does_not_count(store: str) -> None:
+def test_a_revoked_token_does_not_allow_a_public_address(store: str) -> None:
     id = created(store, "--scope", "admin").split("_")[1]
     belated("token", "revoke", id, "--store", store)
     assert belated("serve", "--store", store, "--host", "0.0.0.0").exit_code == 2
 
 
-def test_a_store_or_port_that_cannot_be_had_is_said(store: str) -> None:
+def test_an_unusable_store_or_port_is_reported(store: str) -> None:
     assert "store is of the kind 'mysql'" in belated("serve", "--store", "mysql://x").output
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         said = belated("serve", "--store", store, "--port", port)
     assert said.exit_code == 2
-    assert "cannot listen on" in said.output
+    assert "cannot be listened at" in said.output
 
 
 def test_no_password_is_printed() -> None:
-    assert "secret" not in hide_password("postgresql://me:secret@host/belated")
+    assert "secret" not in hidden("postgresql://me:secret@host/belated")
 
 
 @pytest.fixture
 def served(store: str) -> Iterator[tuple[list[str], Any]]:
-    """A server in a process of its own."""
+    """Run a server in a process of its own."""
     code = "import typer; from belated.cli.serve import serve; typer.run(serve)"
     words = [sys.executable, "-W", "error", "-c", code, "--store", store, "--port", "0"]
     with subprocess.Popen(
@@ -121,7 +122,7 @@ def served(store: str) -> Iterator[tuple[list[str], Any]]:
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_it_is_told_to_stop_and_loses_nothing(
+def test_it_serves_until_it_is_stopped_and_loses_nothing(
     served: tuple[list[str], Any], store: str, end: signal.Signals, tmp_path: Path
 ) -> None:
     said, process = served
@@ -137,8 +138,8 @@ def test_it_serves_until_it_is_told_to_stop_and_loses_nothing(
     process.send_signal(end)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")
-    assert out == f"Stopped; everything is stored in {store}.\n"
-    # nothing of what was withdrawn can be left there
+    assert out == f"Stopped; everything is in {store}.\n"
+    # no withdrawn data can remain there
     assert [file.name for file in tmp_path.iterdir() if "wal" in file.name] == []
     with Ledger.open(store) as ledger:
         assert all(ledger.episode(one["episode"]) for one in opened)

@@ -1,4 +1,4 @@
-"""Servers are killed under load, time and again: what was acknowledged is there, once.
+"""Servers are killed under load repeatedly: acknowledged data is recorded exactly once.
 
 BELATED_CRASH=1 makes it long: 20,000 episodes and a dozen kills on each database.
 """
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from typer.testing import CliRunner
 
 from belated.cli.main import app
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.follower import Follower
 from online.conftest import postgres, postgres_url, sqlite_url
 from service.site import CLINIC
@@ -33,11 +33,11 @@ T = TypeVar("T")
 BELATED = [sys.executable, "-W", "error", "-c", "from belated.cli.main import main; main()"]
 CLIENTS = 8
 BLOCK = 25
-"""How many episodes a client opens before it sends what came back of them, shuffled."""
+"""Episodes that a client opens before it sends their feedback in random order."""
 PATIENCE = 120.0
 """Seconds after which a test that makes no progress fails."""
 TAKEOVER = 10.0
-"""Seconds in which another must plan when the one that plans has died."""
+"""Seconds in which another process must take over planning."""
 
 
 class Size(NamedTuple):
@@ -51,12 +51,12 @@ ON_POSTGRES = Size(20_000, 12) if LONG else Size(400, 1)
 
 
 def played(number: int) -> dict[str, Any]:
-    """What came back of an episode; no two are alike."""
+    """Feedback of an episode, different for each."""
     return {"states": [0, 1, 1, 0], "actions": [1, 0, number % 2], "rewards": [0, 1, number / 1e5]}
 
 
 def eventually(true: Callable[[], bool], patience: float = PATIENCE) -> None:
-    """Ask until it is true."""
+    """Wait until `true()` holds."""
     deadline = time.monotonic() + patience
     while not true():
         assert time.monotonic() < deadline, f"It did not come true within {patience} s."
@@ -68,17 +68,17 @@ class Answer(NamedTuple):
 
 
 class Server:
-    """`belated serve`, which can be killed and started again, on another port each time."""
+    """Process of `belated serve` that can be killed and restarted, on another port each time."""
 
     def __init__(self, store: str, log: Path) -> None:
         self._command = [*BELATED, "serve", "--store", store, "--port", "0", "--interval", "0.1"]
         self._log = log
         self.address: tuple[str, int] | None = None
-        """Where it listens; None while it is down."""
+        """Address; None while the process is down."""
         self.start()
 
     def start(self) -> None:
-        """Returns as soon as it listens, which is before it is ready."""
+        """Start the process; return when it listens, which is before it is ready."""
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 self._command, stdout=subprocess.PIPE, stderr=log, text=True
@@ -109,7 +109,7 @@ class Server:
 
 
 def ask(connection: HTTPConnection, method: str, path: str, given: Any = None) -> Answer:
-    """One request."""
+    """Send one request."""
     body = None if given is None else json.dumps(given).encode()
     connection.request(method, path, body, {"Content-Type": "application/json"})
     response = connection.getresponse()
@@ -118,7 +118,7 @@ def ask(connection: HTTPConnection, method: str, path: str, given: Any = None) -
 
 @contextmanager
 def fleet(count: int, store: str, folder: Path) -> Iterator[list[Server]]:
-    """Servers on one store; none of them may complain."""
+    """Servers on one store; none may write to stderr."""
     log = folder / "stderr.txt"
     servers: list[Server] = []
     try:
@@ -132,24 +132,24 @@ def fleet(count: int, store: str, folder: Path) -> Iterator[list[Server]]:
 
 
 class Load:
-    """What clients are to do, and what the servers told them."""
+    """Work of the clients, and the responses they received."""
 
     def __init__(self, servers: list[Server], size: Size) -> None:
         self.size = size
         self.begun: list[int] = []
-        """The episodes that are open, or back."""
+        """Episodes that are open or returned."""
         self.opened: dict[str, set[int]] = defaultdict(set)
-        """The versions that an episode was said to be played with."""
+        """Versions in the responses, by episode."""
         self.recorded: dict[str, set[int]] = defaultdict(set)
-        """The seqs at which its feedback was said to be."""
+        """Sequence numbers of feedback in the responses, by episode."""
         self.answered = self.broken = self.kills = 0
-        """Requests that had an answer, those that had none, and why."""
+        """Number of requests by result."""
         self.news = threading.Condition()
-        """Held to change any of these."""
+        """Lock of all fields."""
         self._servers = servers
 
     def run(self, crash: Callable[["Load"], None]) -> None:
-        """Let all clients do their part; `crash` is called at random moments meanwhile."""
+        """Run all clients; call `crash` at random moments meanwhile."""
         moments = random.Random(7).sample(range(2 * self.size.episodes), self.size.crashes)
         with ThreadPoolExecutor(CLIENTS) as pool:
             clients = [pool.submit(Client(self, number).play) for number in range(CLIENTS)]
@@ -172,7 +172,7 @@ class Load:
             self.news.notify_all()
 
     def addresses(self) -> list[tuple[str, int]]:
-        """Of the servers that are up; waits for one."""
+        """Return the address of a server that is up, waiting for one."""
 
         def up() -> list[tuple[str, int]]:
             return [server.address for server in self._servers if server.address is not None]
@@ -191,7 +191,7 @@ def failed(clients: list[Future[None]]) -> bool:
 
 
 class Client:
-    """Sends everything until it is acknowledged, to whichever server is up."""
+    """Client that repeats every request until it is acknowledged, at any server that is up."""
 
     def __init__(self, load: Load, number: int) -> None:
         self._load = load
@@ -200,7 +200,7 @@ class Client:
         self._connection: HTTPConnection | None = None
 
     def play(self) -> None:
-        """Open some episodes, then send what came back of them, and of anybody's once more."""
+        """Open episodes, send their feedback, and repeat feedback of any client."""
         load, rng = self._load, self._rng
         for first in range(0, len(self._mine), BLOCK):
             block = self._mine[first : first + BLOCK]
@@ -246,19 +246,19 @@ class Client:
 
 
 def id_of(number: int) -> str:
-    """What a client calls an episode."""
+    """Return the id of an episode of a client."""
     return f"episode-{number:014d}"
 
 
 def define(server: Server, name: str = "clinic") -> None:
-    """Define a problem; returns when its first policy is published."""
+    """Define a problem; return when its first policy is published."""
     given = {**CLINIC, "name": name, "episodes": 20_000}
     assert server.ask("POST", "/v1/problems", given).status == 201
     eventually(lambda: server.ask("GET", f"/v1/problems/{name}/policy").status == 200, TAKEOVER)
 
 
 def settled(server: Server) -> int:
-    """How many episodes its learner has observed, once nothing waits any more."""
+    """Return the number of observed episodes, once no feedback waits."""
 
     def status() -> dict[str, Any]:
         body: dict[str, Any] = server.ask("GET", "/v1/problems/clinic/status").body
@@ -270,7 +270,7 @@ def settled(server: Server) -> int:
 
 
 def check(store: str, load: Load, episodes: int) -> None:
-    """What was acknowledged is there as it was told, once, and all else follows from it."""
+    """Check that the ledger holds all acknowledged data exactly once, and nothing else."""
     ids = {id_of(number): number for number in range(episodes)}
     with Ledger.open(store) as ledger:
         problem = ledger.problem("clinic")
@@ -291,15 +291,13 @@ def check(store: str, load: Load, episodes: int) -> None:
     assert said.exit_code == 0, said.output
 
 
-def test_nothing_acknowledged_is_lost_or_counts_twice_when_it_is_killed(
-    sqlite_url: str, tmp_path: Path
-) -> None:
+def test_acknowledged_data_survives_a_kill_exactly_once(sqlite_url: str, tmp_path: Path) -> None:
     size = ON_SQLITE
 
     def crash(load: Load) -> None:
         load.kill(server)
         load.start(server)
-        if load.kills % 3 == 2:  # once more, while it finds its way back under load
+        if load.kills % 3 == 2:  # again, during its recovery
             load.kill(server)
             load.start(server)
 
@@ -312,7 +310,7 @@ def test_nothing_acknowledged_is_lost_or_counts_twice_when_it_is_killed(
     check(sqlite_url, load, size.episodes)
 
 
-def test_another_takes_over_and_nothing_is_lost_when_the_one_that_plans_is_killed(
+def test_another_process_takes_over_when_the_planner_is_killed(
     postgres_url: str, tmp_path: Path
 ) -> None:
     size = ON_POSTGRES
@@ -323,7 +321,7 @@ def test_another_takes_over_and_nothing_is_lost_when_the_one_that_plans_is_kille
         [other] = [server for server in servers if server is not planner]
         load.kill(planner)
         eventually(lambda: bool(other.readiness["plans"]), TAKEOVER)
-        define(other, f"after-{load.kills}")  # it publishes
+        define(other, f"after-{load.kills}")  # it publishes a policy
         load.start(planner)
 
     with fleet(2, postgres_url, tmp_path) as servers:

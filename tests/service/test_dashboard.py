@@ -1,4 +1,4 @@
-"""The page of the dashboard: anybody may have it, and it may do next to nothing."""
+"""The page of the dashboard and its security policy."""
 
 import re
 from base64 import b64encode
@@ -17,16 +17,16 @@ def test_it_is_served_without_a_token(site: Site) -> None:
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["cache-control"] == "no-cache"
-    assert answer.text == dashboard.page().html
+    assert answer.text == dashboard.build_page().html
 
 
-def test_its_head_is_that_of_the_page(site: Site) -> None:
+def test_head_has_the_headers_of_the_page(site: Site) -> None:
     head, page = site.ask("HEAD", "/"), site.get("/")
     assert head.status_code == 200
     assert dict(head.headers) == dict(page.headers)
 
 
-def test_nothing_but_its_own_style_and_script_may_run(site: Site) -> None:
+def test_the_security_policy_allows_only_its_own_style_and_script(site: Site) -> None:
     answer = site.get("/")
     allowed = dict(
         rule.split(" ", 1) for rule in answer.headers["content-security-policy"].split("; ")
@@ -49,26 +49,26 @@ def test_nothing_but_its_own_style_and_script_may_run(site: Site) -> None:
     "forbidden",
     [
         r"https?://",  # another origin
-        r"\sstyle=",  # what the policy would block
+        r"\sstyle=",  # blocked by the security policy
         r"\son[a-z]+=",
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(",  # names are texts
-        r"localStorage|document\.cookie",  # a token is for one tab
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(",  # parsing of names
+        r"localStorage|document\.cookie",  # a token is kept for one tab
     ],
 )
-def test_it_holds_none_of(forbidden: str) -> None:
-    assert not re.search(forbidden, dashboard.page().html)
+def test_the_page_does_not_contain(forbidden: str) -> None:
+    assert not re.search(forbidden, dashboard.build_page().html)
 
 
-def test_it_is_small() -> None:
-    assert len(dashboard.page().html.encode()) < 100_000
+def test_the_page_is_small() -> None:
+    assert len(dashboard.build_page().html.encode()) < 100_000
 
 
-def test_every_script_beside_it_is_in_it() -> None:
+def test_every_script_is_part_of_the_page() -> None:
     found = {file.name for file in files(dashboard).iterdir() if file.name.endswith(".js")}
     assert found == {f"{name}.js" for name in dashboard.SCRIPTS}
 
 
-def test_every_element_that_a_script_asks_for_is_there() -> None:
-    page = dashboard.page().html
-    asked = set(re.findall(r"\bat\('([\w-]+)'\)", page))
-    assert asked <= set(re.findall(r'\bid="([\w-]+)"', page))
+def test_every_element_that_a_script_uses_exists() -> None:
+    page = dashboard.build_page().html
+    asked = set(re.findall(r"\bbyId\('([\w-]+)'\)", page))
+    assert set() < asked <= set(re.findall(r'\bid="([\w-]+)"', page))

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from belated.service.routes.episodes import drawn
+from belated.service.routes.episodes import step_uniform
 from service.site import PLAYED, Site
 
 MIXED = {"base": {"name": "epsilon-greedy", "options": {"epsilon": 1.0}}}
 
 
-def test_an_episode_comes_with_its_policy(site: Site) -> None:
+def test_an_opened_episode_has_its_policy(site: Site) -> None:
     site.define()
     opened = site.post("/v1/problems/clinic/episodes")
     assert opened.status_code == 201
@@ -61,7 +61,7 @@ def test_an_episode_keeps_the_version_it_was_given(site: Site) -> None:
         ({"other": 1}, "other"),
     ],
 )
-def test_what_is_wrong_with_an_opening_is_said(site: Site, given: Any, field: str) -> None:
+def test_invalid_openings_are_rejected(site: Site, given: Any, field: str) -> None:
     site.define()
     answer = site.post("/v1/problems/clinic/episodes", given)
     assert answer.status_code == 422
@@ -76,7 +76,7 @@ def test_deciding_follows_the_policy(site: Site) -> None:
         assert answer.json() == {"action": action, "version": 1}
 
 
-def test_the_same_question_about_an_episode_gets_the_same_answer(site: Site) -> None:
+def test_the_same_decision_request_gets_the_same_action(site: Site) -> None:
     site.define(**MIXED)
     episodes = [site.open() for _ in range(20)]
     answers = []
@@ -88,8 +88,8 @@ def test_the_same_question_about_an_episode_gets_the_same_answer(site: Site) -> 
     assert set(answers) == {"wait", "treat"}
 
 
-def test_what_is_drawn_lies_in_the_unit_interval() -> None:
-    values = [drawn("episode", step) for step in range(2000)]
+def test_step_uniforms_lie_in_the_unit_interval() -> None:
+    values = [step_uniform("episode", step) for step in range(2000)]
     assert 0 <= min(values) < 0.01 < 0.99 < max(values) < 1
 
 
@@ -109,7 +109,9 @@ def test_what_is_drawn_lies_in_the_unit_interval() -> None:
         ({"state": "ill", "step": 0, "episode": "x"}, 404, "episode"),
     ],
 )
-def test_what_cannot_be_decided_is_said(site: Site, given: Any, status: int, field: Any) -> None:
+def test_invalid_decision_requests_are_rejected(
+    site: Site, given: Any, status: int, field: Any
+) -> None:
     site.define()
     answer = site.post("/v1/problems/clinic/decide", given)
     assert answer.status_code == status

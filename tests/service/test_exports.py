@@ -36,7 +36,7 @@ def test_events_are_exported_in_order(site: Site) -> None:
     assert "patient-17" not in text
 
 
-def test_an_export_can_be_taken_in_pieces(site: Site) -> None:
+def test_an_export_can_be_continued(site: Site) -> None:
     played(site)
     path = "/v1/problems/clinic/events"
     first = site.get(f"{path}?limit=4").text
@@ -47,7 +47,7 @@ def test_an_export_can_be_taken_in_pieces(site: Site) -> None:
     assert site.get("/v1/problems/nowhere/events").status_code == 404
 
 
-def test_parquet_holds_the_same(site: Site, tmp_path: Path) -> None:
+def test_parquet_holds_the_same_events(site: Site, tmp_path: Path) -> None:
     played(site)
     answer = site.get("/v1/problems/clinic/events.parquet")
     assert answer.status_code == 200
@@ -64,14 +64,14 @@ def test_parquet_holds_the_same(site: Site, tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where temporary files go; a name as people choose them."""
+    """Folder of temporary files, with special characters in its name."""
     made = tmp_path / "Ann's [own]"
     made.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(made))
     return made
 
 
-def test_parquet_is_made_in_a_folder_of_any_name(site: Site, folder: Path) -> None:
+def test_parquet_is_written_in_a_folder_of_any_name(site: Site, folder: Path) -> None:
     played(site)
     answer = site.get("/v1/problems/clinic/events.parquet")
     assert answer.status_code == 200
@@ -81,9 +81,7 @@ def test_parquet_is_made_in_a_folder_of_any_name(site: Site, folder: Path) -> No
 
 
 @pytest.mark.parametrize("asked", ["bytes=abc", "bytes=99999999-", "bytes=0-3", "bytes=0-1,4-5"])
-def test_parquet_comes_whole_whatever_part_is_asked_for(
-    site: Site, folder: Path, asked: str
-) -> None:
+def test_parquet_ignores_range_headers(site: Site, folder: Path, asked: str) -> None:
     played(site)
     path = "/v1/problems/clinic/events.parquet"
     answer = site.get(path, headers={"range": asked})
@@ -92,9 +90,7 @@ def test_parquet_comes_whole_whatever_part_is_asked_for(
 
 
 @pytest.mark.parametrize("kind", ["http.response.start", "http.response.body"])
-def test_nothing_is_left_behind_when_nobody_reads_the_parquet(
-    site: Site, folder: Path, kind: str
-) -> None:
+def test_no_file_remains_when_the_client_disconnects(site: Site, folder: Path, kind: str) -> None:
     played(site)
     seen: list[str] = []
 
@@ -103,7 +99,7 @@ def test_nothing_is_left_behind_when_nobody_reads_the_parquet(
 
     async def send(message: dict[str, Any]) -> None:
         seen.append(message["type"])
-        assert list(folder.iterdir()) == []  # not even while it is sent
+        assert list(folder.iterdir()) == []  # even while the file is sent
         if message["type"] == kind:
             raise OSError("gone")
 
@@ -123,7 +119,7 @@ def test_nothing_is_left_behind_when_nobody_reads_the_parquet(
     assert list(folder.iterdir()) == []
 
 
-def test_nothing_is_left_behind_when_parquet_cannot_be_written(
+def test_no_file_remains_when_writing_parquet_fails(
     site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played(site)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from belated.online.host import Host
-from belated.online.standing import Standing
+from belated.online.status import ProblemStatus
 from service.site import PLAYED, Site
 
 JSON = {"content-type": "application/json"}
@@ -18,13 +18,13 @@ STEPS = [
 ]
 
 
-def standing(site: Site) -> Standing:
+def standing(site: Site) -> ProblemStatus:
     host = Host(site.ledger)
     host.step()
     problem = site.ledger.problem("clinic")
     assert problem is not None
     found = host.standing(problem)
-    assert isinstance(found, Standing)
+    assert isinstance(found, ProblemStatus)
     host.stop()
     return found
 
@@ -42,7 +42,7 @@ def test_feedback_is_recorded_once(site: Site) -> None:
     assert site.ledger.counts().refusals == 1
 
 
-def test_names_and_indices_say_the_same(site: Site) -> None:
+def test_names_and_indices_are_equivalent(site: Site) -> None:
     site.define()
     path = f"/v1/episodes/{site.open()}/feedback"
     indices = {"states": [0, 0, 1, 1], "actions": [0, 0, 1], "rewards": [0, 0.5, 1]}
@@ -50,7 +50,7 @@ def test_names_and_indices_say_the_same(site: Site) -> None:
     assert site.post(path, indices).status_code == 200
 
 
-def test_steps_come_as_they_come(site: Site) -> None:
+def test_steps_may_arrive_in_any_order(site: Site) -> None:
     site.define()
     id = site.open()
     for step in reversed(STEPS):
@@ -60,7 +60,7 @@ def test_steps_come_as_they_come(site: Site) -> None:
     assert standing(site).status.observed == 1
 
 
-def test_rewards_come_after_the_path_where_only_they_are_late(site: Site) -> None:
+def test_rewards_may_arrive_after_the_path(site: Site) -> None:
     site.define(late="rewards")
     path = f"/v1/episodes/{site.open()}/feedback"
     walked = {"path": {"states": PLAYED["states"], "actions": PLAYED["actions"]}}
@@ -70,7 +70,7 @@ def test_rewards_come_after_the_path_where_only_they_are_late(site: Site) -> Non
     assert standing(site).status.observed == 1
 
 
-def test_when_it_happened_is_kept(site: Site) -> None:
+def test_the_event_time_is_recorded(site: Site) -> None:
     site.define()
     given = {**PLAYED, "event_time": "2026-01-31T13:00:00+01:00"}
     assert site.post(f"/v1/episodes/{site.open()}/feedback", given).status_code == 201
@@ -99,7 +99,7 @@ def test_when_it_happened_is_kept(site: Site) -> None:
         ("text", None),
     ],
 )
-def test_what_is_malformed_is_refused_with_its_field_and_kept(
+def test_malformed_feedback_is_rejected_with_its_field_and_quarantined(
     site: Site, given: Any, field: str | None
 ) -> None:
     site.define()
@@ -113,7 +113,7 @@ def test_what_is_malformed_is_refused_with_its_field_and_kept(
     assert json.loads(str(kept.text)) == given
 
 
-def test_a_name_that_is_none_is_answered_with_those_that_are(site: Site) -> None:
+def test_an_unknown_name_is_answered_with_the_known_ones(site: Site) -> None:
     site.define()
     given = {**PLAYED, "states": ["ill", "wel", "ill", "ill"]}
     answer = site.post(f"/v1/episodes/{site.open()}/feedback", given)
@@ -125,7 +125,7 @@ def test_a_name_that_is_none_is_answered_with_those_that_are(site: Site) -> None
     "body",
     [b"", b"{", b"\xff", b"[" * 100_000, b"1" * 5000, b'{"states": [NaN], "actions": []}'],
 )
-def test_what_is_no_json_is_refused_and_kept(site: Site, body: bytes) -> None:
+def test_a_body_that_is_not_json_is_rejected_and_quarantined(site: Site, body: bytes) -> None:
     site.define()
     id = site.open()
     answer = site.post(f"/v1/episodes/{id}/feedback", content=body, headers=JSON)
@@ -135,14 +135,14 @@ def test_what_is_no_json_is_refused_and_kept(site: Site, body: bytes) -> None:
     assert kept.text is not None
 
 
-def test_an_episode_that_is_not_there_is_unknown_and_its_feedback_kept(site: Site) -> None:
+def test_feedback_of_an_unknown_episode_is_quarantined(site: Site) -> None:
     for id in ("a" * 22, "short"):
         answer = site.post(f"/v1/episodes/{id}/feedback", PLAYED)
         assert answer.status_code == 404
     assert [kept.outcome for kept in site.ledger.quarantine] == ["unknown", "unknown"]
 
 
-def test_a_body_of_another_type_is_refused(site: Site) -> None:
+def test_another_content_type_is_rejected(site: Site) -> None:
     site.define()
     path = f"/v1/episodes/{site.open()}/feedback"
     for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
@@ -153,7 +153,7 @@ def test_a_body_of_another_type_is_refused(site: Site) -> None:
     assert site.post(path, content=json.dumps(PLAYED), headers=headers).status_code == 201
 
 
-def test_a_correction_replaces_what_came_before(site: Site) -> None:
+def test_a_correction_replaces_earlier_feedback(site: Site) -> None:
     site.define()
     id = site.open()
     better = {**PLAYED, "rewards": [0, 0, 0]}
@@ -166,7 +166,9 @@ def test_a_correction_replaces_what_came_before(site: Site) -> None:
     assert standing(site).status.observed == 1
 
 
-def test_many_requests_at_once_share_a_write(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_requests_share_a_transaction(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site.define()
     ids = [site.open() for _ in range(60)]
     sizes: list[int] = []
@@ -176,8 +178,8 @@ def test_many_requests_at_once_share_a_write(site: Site, monkeypatch: pytest.Mon
         sizes.append(len(events))
         return append(events)
 
-    monkeypatch.setattr(site.app.state.belated.commit, "_append", counted)
-    # each of them twice, as a client does that did not hear
+    monkeypatch.setattr(site.app.state.belated.group_commit, "_append", counted)
+    # each twice, as by a client that retries
     answers = site.ask_together(
         [site.asking("POST", f"/v1/episodes/{id}/feedback", json=PLAYED) for id in ids * 2]
     )
@@ -188,7 +190,7 @@ def test_many_requests_at_once_share_a_write(site: Site, monkeypatch: pytest.Mon
     assert standing(site).status.observed == 60
 
 
-def test_metrics_and_logs_tell_of_no_ids(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+def test_metrics_and_logs_contain_no_ids(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     site.define()
     with caplog.at_level("INFO", "belated.service"):
         id = site.open(subject="patient-17")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from belated.online.history import SECOND
 from belated.online.history import History as Counted
-from belated.service.history import versions_of
-from belated.service.models import History
+from belated.service.models.history import History
+from belated.service.status import versions_json
 from service.site import PLAYED, Site
 
 URL = "/v1/problems/clinic/history"
@@ -18,7 +18,7 @@ START = 1_794_750_602 * SECOND
 
 
 class Clock:
-    """Seconds after the start."""
+    """Clock that returns the time `seconds` after the start."""
 
     seconds = 0.0
 
@@ -54,9 +54,7 @@ def empty(start: str, opened: int) -> dict[str, Any]:
     return {"start": start, "opened": opened, "returned": 0, **late}
 
 
-def test_a_history_tells_what_came_back_how_late_and_what_it_earned(
-    site: Site, clock: Clock
-) -> None:
+def test_a_history_has_arrivals_delays_and_returns(site: Site, clock: Clock) -> None:
     site.define()
     site.host.step()
     clock.seconds = 0.5
@@ -101,7 +99,7 @@ def test_a_history_tells_what_came_back_how_late_and_what_it_earned(
     }
 
 
-def test_one_return_has_a_mean_and_no_error(site: Site) -> None:
+def test_a_single_return_has_no_standard_error(site: Site) -> None:
     site.define()
     answer(site, site.open(), 0, 0.5, 1)
     site.host.step()
@@ -109,7 +107,7 @@ def test_one_return_has_a_mean_and_no_error(site: Site) -> None:
     assert (version["mean_return"], version["error"]) == (1.5, None)
 
 
-def test_returns_that_are_all_alike_have_an_error_of_nothing(site: Site) -> None:
+def test_equal_returns_have_a_standard_error_of_zero(site: Site) -> None:
     site.define()
     ids = [site.open() for _ in range(7)]
     for id in ids:
@@ -135,13 +133,13 @@ def test_the_last_bin_of_versions_ends_with_the_newest() -> None:
     for version in range(1, 258):
         counted.open(START, version)
     past = counted.past()
-    said = versions_of(past.versions, past.newest)
+    said = versions_json(past.versions, past.newest)
     assert said["width"] == 2
     ends = [(one["first"], one["last"]) for one in said["bins"]]
     assert ends[-2:] == [(255, 256), (257, 257)]
 
 
-def test_what_was_corrected_or_withdrawn_is_as_if_it_had_not_been(site: Site) -> None:
+def test_corrections_and_withdrawals_rewrite_the_history(site: Site) -> None:
     site.define()
     ids = [site.open() for _ in range(3)]
     for id in ids:
@@ -154,7 +152,7 @@ def test_what_was_corrected_or_withdrawn_is_as_if_it_had_not_been(site: Site) ->
     assert (version["opened"], version["returned"], version["mean_return"]) == (2, 2, 1.5)
 
 
-def test_where_nothing_was_opened_there_are_no_bins(site: Site) -> None:
+def test_a_problem_without_episodes_has_no_bins(site: Site) -> None:
     site.define()
     said = told(site)
     assert said["seq"] == site.ledger.last
@@ -180,5 +178,5 @@ def test_a_problem_that_cannot_be_folded_has_no_history(
     }
 
 
-def test_a_problem_that_is_not_there_has_no_history(site: Site) -> None:
+def test_an_unknown_problem_has_no_history(site: Site) -> None:
     assert site.get("/v1/problems/nowhere/history").status_code == 404

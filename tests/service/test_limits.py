@@ -1,19 +1,19 @@
-"""Nothing is taken in without end."""
+"""Limits on bodies and on the queue."""
 
 import threading
 from typing import Any
 
 import pytest
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from service.site import PLAYED, Site, wait_until
 
 JSON = {"content-type": "application/json"}
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_body_that_is_too_large_is_refused(ledger: Ledger, told: bool) -> None:
-    with Site(ledger, body=2000) as site:
+def test_a_body_that_is_too_large_is_rejected(ledger: Ledger, told: bool) -> None:
+    with Site(ledger, max_body_bytes=2000) as site:
         site.define()
         id = site.open()
 
@@ -25,19 +25,17 @@ def test_a_body_that_is_too_large_is_refused(ledger: Ledger, told: bool) -> None
         for path in (f"/v1/episodes/{id}/feedback", "/v1/problems/clinic/decide", "/v1/problems"):
             answer = site.post(path, content=body if told else pieces(), headers=JSON)
             assert answer.status_code == 413, answer.text
-            assert answer.json()["message"] == "The body has more than 2000 bytes."
+            assert answer.json()["message"] == "Body too large: at most 2000 bytes are allowed."
 
 
-def test_a_length_that_is_no_number_is_refused(site: Site) -> None:
+def test_an_invalid_content_length_is_rejected(site: Site) -> None:
     for said in ("-1", "x", "1" * 30):
         headers = {**JSON, "content-length": said}
         assert site.post("/v1/problems", content=b"{}", headers=headers).status_code in (413, 422)
 
 
-def test_what_is_too_much_at_once_is_told_to_come_again(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Site(ledger, queue=2) as site:
+def test_a_full_queue_gives_503(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Site(ledger, max_queued_events=2) as site:
         site.define()
         ids = [site.open() for _ in range(6)]
         entered, go, append = threading.Event(), threading.Event(), ledger.append
@@ -47,12 +45,12 @@ def test_what_is_too_much_at_once_is_told_to_come_again(
             assert go.wait(30)
             return append(events)
 
-        monkeypatch.setattr(site.app.state.belated.commit, "_append", held)
+        monkeypatch.setattr(site.app.state.belated.group_commit, "_append", held)
         paths = [f"/v1/episodes/{id}/feedback" for id in ids]
         first = site.start(site.asking("POST", paths[0], json=PLAYED))
         assert entered.wait(30)
         waiting = [site.start(site.asking("POST", path, json=PLAYED)) for path in paths[1:3]]
-        wait_until(lambda: site.app.state.belated.commit.waiting == 2)
+        wait_until(lambda: site.app.state.belated.group_commit.queued_events == 2)
         refused = site.post(paths[3], PLAYED)
         assert refused.status_code == 503
         assert refused.headers["retry-after"] == "1"
@@ -61,7 +59,7 @@ def test_what_is_too_much_at_once_is_told_to_come_again(
         assert ledger.counts().events["feedback"] == 3
 
 
-def test_answers_tell_browsers_to_do_nothing_clever(site: Site) -> None:
+def test_responses_have_security_headers(site: Site) -> None:
     for path in ("/healthz", "/v1/problems", "/nowhere"):
         headers = site.get(path).headers
         assert headers["x-content-type-options"] == "nosniff"

@@ -1,4 +1,4 @@
-"""The description of the service is complete, and it does what it says."""
+"""The OpenAPI schema is complete, and the service conforms to it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +18,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from belated.online import Ledger
-from belated.service.guard import Guarded
+from belated.ledger import Ledger
+from belated.service.auth import AuthorizedRoute
 from belated.service.routes import routes
 from service.site import Site
 
@@ -81,28 +81,28 @@ def test_every_route_is_described_with_examples_and_errors(site: Site) -> None:
     assert seen == {f"{m} {route.path_format}" for route in DESCRIBED for m in route.methods}
 
 
-def test_only_the_page_for_people_is_not_described() -> None:
+def test_only_the_dashboard_is_not_described() -> None:
     assert [route.path for route in routes() if route not in DESCRIBED] == ["/"]
 
 
 def test_the_scope_of_every_route_is_described(site: Site) -> None:
     said = {name: op["security"] for name, op in operations(site) if "security" in op}
     for route in routes():
-        if isinstance(route, Guarded):
+        if isinstance(route, AuthorizedRoute):
             [method] = route.methods
-            assert said[f"{method} {route.path_format}"] == [{"token": [route.needs.scope]}]
+            assert said[f"{method} {route.path_format}"] == [{"token": [route.requirements.scope]}]
 
 
 @pytest.mark.parametrize(
     ("method", "path"), [(m, route.path_format) for route in DESCRIBED for m in route.methods]
 )
-def test_every_route_does_what_its_description_says(site: Site, method: str, path: str) -> None:
+def test_every_route_conforms_to_its_description(site: Site, method: str, path: str) -> None:
     operation = schemathesis.openapi.from_dict(site.app.openapi())[path][method]
     id = site.open()
     known = {"problem": "clinic", "episode": id, "subject": "me", "version": 1}
 
     def attempt(case: Any, real: bool) -> None:
-        if real:  # so that it comes further than a name that is not there
+        if real:  # existing names reach more code
             case.path_parameters = {key: known[key] for key in case.path_parameters}
         sent = requests.Request(**case.as_transport_kwargs(base_url="http://127.0.0.1")).prepare()
         assert sent.url is not None
@@ -127,7 +127,7 @@ def test_every_route_does_what_its_description_says(site: Site, method: str, pat
 
 
 @pytest.mark.parametrize("name", ["path", "rewards"])
-def test_what_is_refused_when_it_is_null_is_not_described_as_null(site: Site, name: str) -> None:
+def test_fields_that_may_not_be_null_are_described_so(site: Site, name: str) -> None:
     site.define(f"late-{name}", late="rewards")
     address = f"/v1/episodes/{site.open(f'late-{name}')}/feedback"
     assert site.post(address, {name: None}).status_code == 422
@@ -140,5 +140,5 @@ def test_what_is_refused_when_it_is_null_is_not_described_as_null(site: Site, na
 
 
 def takes_anything(operation: Any) -> bool:
-    """Whether there is something that could be wrong."""
+    """Return whether the operation has parameters or a body."""
     return bool(list(operation.iter_parameters()) or list(operation.body))

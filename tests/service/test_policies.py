@@ -1,12 +1,12 @@
-"""Policies and standings over HTTP."""
+"""Policies and status over HTTP."""
 
 import numpy as np
 import pytest
 import sqlalchemy as sa
 
 from belated.episode import Policy
-from belated.online import schema
-from belated.service.plans import diff, plan_of
+from belated.ledger import schema
+from belated.service.policies import policy_changes, policy_json
 from histories import make_spec
 from service.site import PLAYED, Site
 
@@ -14,14 +14,14 @@ BASE = "/v1/problems/clinic"
 
 
 def learn(site: Site, count: int = 30) -> int:
-    """Play until there is something new; returns the newest version."""
+    """Send feedback until a new version is published; return it."""
     for _ in range(count):
         site.post(f"/v1/episodes/{site.open()}/feedback", PLAYED)
         site.host.step()
     return int(site.get(f"{BASE}/versions").json()["versions"][-1]["version"])
 
 
-def test_a_policy_is_sent_once_to_who_keeps_its_tag(site: Site) -> None:
+def test_a_policy_is_not_sent_to_a_client_that_has_it(site: Site) -> None:
     site.define()
     first = site.get(f"{BASE}/policy")
     tag = first.headers["etag"]
@@ -46,7 +46,7 @@ def test_a_version_never_changes(site: Site) -> None:
         assert site.get(f"{BASE}/policy/{version}").status_code == status
 
 
-def test_the_difference_of_two_versions_is_what_differs(site: Site) -> None:
+def test_the_diff_lists_all_differences(site: Site) -> None:
     site.define()
     newest = learn(site)
     old, new = (site.get(f"{BASE}/policy/{v}").json()["plan"] for v in (1, newest))
@@ -62,16 +62,16 @@ def test_the_difference_of_two_versions_is_what_differs(site: Site) -> None:
     assert site.get(f"{BASE}/policy/diff?from=1").status_code == 422
 
 
-def test_a_policy_that_explores_tells_between_which_actions() -> None:
+def test_a_policy_that_explores_lists_its_actions() -> None:
     spec = make_spec()
     explore = np.zeros((3, 4, 2), np.bool_)
     plain = Policy(np.zeros((3, 4), np.int32), explore.copy(), 0.25)
     explore[1, 2] = True
     mixed = Policy(np.zeros((3, 4), np.int32), explore, 0.0)
-    said = plan_of(spec, 7, mixed)
+    said = policy_json(spec, 7, mixed)
     assert said["explore"] == [{}, {"state 2": ["action 0", "action 1"]}, {}]
-    assert plan_of(spec, 7, plain)["epsilon"] == 0.25
-    [change] = diff(spec, plain, mixed)
+    assert policy_json(spec, 7, plain)["epsilon"] == 0.25
+    [change] = policy_changes(spec, plain, mixed)
     assert change == {
         "step": 1,
         "state": "state 2",
@@ -80,7 +80,7 @@ def test_a_policy_that_explores_tells_between_which_actions() -> None:
     }
 
 
-def test_the_status_tells_what_is_missing(site: Site) -> None:
+def test_the_status_has_the_missing_episodes(site: Site) -> None:
     site.define()
     ids = [site.open() for _ in range(5)]
     site.post(f"/v1/episodes/{ids[0]}/feedback", PLAYED)
@@ -96,7 +96,7 @@ def test_the_status_tells_what_is_missing(site: Site) -> None:
     assert said["serving"]["version"] == said["serving"]["newest"]
 
 
-def test_a_problem_that_cannot_be_folded_says_why(
+def test_the_status_of_a_failed_problem_has_the_reason(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.define()
@@ -114,11 +114,11 @@ def test_a_problem_that_cannot_be_folded_says_why(
 
 
 @pytest.mark.parametrize("path", ["policy", "policy/1", "versions", "status"])
-def test_a_problem_that_is_not_there_has_none(site: Site, path: str) -> None:
+def test_an_unknown_problem_has_no_policy(site: Site, path: str) -> None:
     assert site.get(f"/v1/problems/nowhere/{path}").status_code == 404
 
 
-def test_a_person_may_freeze_roll_back_and_shadow(site: Site) -> None:
+def test_freeze_roll_back_and_shadow_mode(site: Site) -> None:
     site.define()
     assert site.post(f"{BASE}/freeze").json() == {
         "version": 1,
@@ -152,7 +152,7 @@ def test_a_person_may_freeze_roll_back_and_shadow(site: Site) -> None:
         ("shadow", {"on": 1}),
     ],
 )
-def test_a_control_takes_nothing_for_something_else(
+def test_a_control_with_an_invalid_body_is_rejected(
     site: Site, control: str, given: dict[str, object]
 ) -> None:
     site.define()
@@ -161,7 +161,7 @@ def test_a_control_takes_nothing_for_something_else(
     assert list(site.ledger.events(kinds=["control"])) == []
 
 
-def test_what_another_token_decides_is_under_its_name(site: Site) -> None:
+def test_a_control_records_the_token(site: Site) -> None:
     site.define()
     token = site.token("admin", problem="clinic")
     site.ask("POST", f"{BASE}/freeze", token)
@@ -169,7 +169,7 @@ def test_what_another_token_decides_is_under_its_name(site: Site) -> None:
     assert event.body["by"] == token.split("_")[1]
 
 
-def test_a_policy_that_was_changed_where_it_is_stored_is_not_served(site: Site) -> None:
+def test_a_policy_with_a_digest_mismatch_is_not_served(site: Site) -> None:
     site.define()
     of = schema.policies
     with site.ledger.store.writing() as connection:
@@ -181,20 +181,20 @@ def test_a_policy_that_was_changed_where_it_is_stored_is_not_served(site: Site) 
     assert site.ledger.counts().episodes == 0
 
 
-def test_while_a_problem_is_first_folded_only_who_asks_for_it_waits(
+def test_the_first_fold_of_a_problem_delays_only_its_own_requests(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.define()
     site.define("other")
     problem = site.ledger.problem("clinic")
     assert problem is not None
-    monkeypatch.setattr("belated.service.routes.common.LOOKS", 1000)
+    monkeypatch.setattr("belated.service.routes.common.FOLD_CHECKS", 1000)
     with site.host._follower(problem).busy:
         waiting = [site.start(site.asking("GET", f"{BASE}/status")) for _ in range(12)]
         assert site.get("/v1/problems/other/status").status_code == 200
         assert "belated_" in site.get("/metrics").text
         with monkeypatch.context() as patched:
-            patched.setattr("belated.service.routes.common.LOOKS", 1)
+            patched.setattr("belated.service.routes.common.FOLD_CHECKS", 1)
             told = site.get(f"{BASE}/history")
         assert (told.status_code, told.json()["message"]) == (
             503,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from belated.online import Ledger
+from belated.ledger import Ledger
 from service.site import CLINIC, Site
 
 
-def test_a_problem_is_defined_once_and_the_same_again_is_a_repeat(site: Site) -> None:
+def test_defining_the_same_problem_again_has_no_effect(site: Site) -> None:
     first, again = (site.post("/v1/problems", CLINIC) for _ in range(2))
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json() == again.json() == site.get("/v1/problems/clinic").json()
@@ -41,7 +41,7 @@ def test_a_problem_may_have_known_rewards(site: Site) -> None:
     ("change", "field", "message"),
     [
         ({"horizon": 0}, "horizon", "greater than or equal to 1"),
-        ({"horizon": 10**9}, "horizon", "must be at most 2000000"),
+        ({"horizon": 10**9}, "horizon", "must be at most 2000000, got"),
         ({"states": []}, "states", "at least 1"),
         ({"name": "a/b"}, "name", "pattern"),
         ({"rewards": [[2, 0], [0, 0]]}, None, ""),
@@ -70,7 +70,7 @@ def test_a_problem_may_have_known_rewards(site: Site) -> None:
         ({"surprise": 1}, "surprise", "not permitted"),
     ],
 )
-def test_what_is_wrong_with_a_problem_is_said(
+def test_invalid_definitions_are_rejected(
     site: Site, change: dict[str, Any], field: str | None, message: str
 ) -> None:
     answer = site.post("/v1/problems", CLINIC | change)
@@ -82,7 +82,7 @@ def test_what_is_wrong_with_a_problem_is_said(
     assert site.ledger.last == 0
 
 
-def test_a_body_that_is_no_json_is_refused(site: Site) -> None:
+def test_a_definition_that_is_not_json_is_rejected(site: Site) -> None:
     headers = {"content-type": "application/json"}
     answer = site.post("/v1/problems", content=b"{", headers=headers)
     assert answer.status_code == 422
@@ -91,10 +91,10 @@ def test_a_body_that_is_no_json_is_refused(site: Site) -> None:
     assert answer.status_code == 422
 
 
-def test_a_problem_that_is_not_there_is_unknown(site: Site) -> None:
+def test_an_unknown_problem_gives_404(site: Site) -> None:
     answer = site.get("/v1/problems/nowhere")
     assert answer.status_code == 404
-    assert answer.json()["message"] == "There is no problem 'nowhere'."
+    assert answer.json()["message"] == "Problem 'nowhere' not found."
 
 
 def test_a_problem_that_another_process_defined_is_known(site: Site, ledger: Ledger) -> None:

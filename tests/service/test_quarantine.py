@@ -1,4 +1,4 @@
-"""Every refusal is kept with its reason, and can be read."""
+"""Rejected requests are kept with the reason and can be read."""
 
 import json
 import threading
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from belated.online import Ledger
-from belated.online.quarantine import LONGEST, Quarantine, Refusal
+from belated.ledger import Ledger
+from belated.ledger.quarantine import LONGEST, Quarantine, Refusal
 from service.site import CLINIC, ID, NDJSON, PLAYED, Site
 
 JSON = {"content-type": "application/json"}
@@ -35,7 +35,7 @@ def refused(site: Site, path: str, given: Any = None, status: int = 422, **more:
     return str(answer.json()["message"])
 
 
-def test_a_definition_that_is_refused_is_kept(site: Site) -> None:
+def test_a_rejected_definition_is_quarantined(site: Site) -> None:
     site.define()
     for given, status, outcome in (
         (CLINIC | {"horizon": 4}, 409, "conflict"),
@@ -49,13 +49,13 @@ def test_a_definition_that_is_refused_is_kept(site: Site) -> None:
         assert body(kept) == given
 
 
-def test_the_same_refusal_again_is_counted(site: Site) -> None:
+def test_a_repeated_rejection_is_counted(site: Site) -> None:
     for _ in range(3):
         refused(site, "/v1/problems", CLINIC | {"horizon": 0})
     assert only(site).times == 3
 
 
-def test_a_control_that_is_refused_is_kept_with_its_problem(site: Site) -> None:
+def test_a_rejected_control_is_quarantined_with_its_problem(site: Site) -> None:
     site.define()
     reason = refused(site, "/v1/problems/clinic/rollback", {"version": 7})
     kept = only(site)
@@ -67,7 +67,7 @@ def test_a_control_that_is_refused_is_kept_with_its_problem(site: Site) -> None:
     assert [one.outcome for one in site.ledger.quarantine] == ["refused", "refused", "unknown"]
 
 
-def test_a_decision_that_is_refused_is_kept_with_its_episode(site: Site) -> None:
+def test_a_rejected_decision_is_quarantined_with_its_episode(site: Site) -> None:
     site.define()
     id = site.open()
     asked = {"state": "dead", "step": 0, "episode": id}
@@ -90,7 +90,7 @@ def test_a_decision_that_is_refused_is_kept_with_its_episode(site: Site) -> None
         '{"subject": "Ann Other"',
     ],
 )
-def test_an_opening_that_is_refused_is_kept_without_its_subject(site: Site, given: Any) -> None:
+def test_a_rejected_opening_is_quarantined_without_its_subject(site: Site, given: Any) -> None:
     site.define()
     content = given if isinstance(given, str) else json.dumps(given)
     refused(site, "/v1/problems/clinic/episodes", content=content, headers=JSON)
@@ -99,7 +99,7 @@ def test_an_opening_that_is_refused_is_kept_without_its_subject(site: Site, give
     assert "Ann" not in repr(kept)
 
 
-def test_an_opening_that_contradicts_is_kept_under_its_id(site: Site) -> None:
+def test_a_conflicting_opening_is_quarantined_under_its_id(site: Site) -> None:
     site.define()
     site.open(id=ID, subject="Ann Other")
     given = {"id": ID, "subject": "Bob"}
@@ -119,7 +119,7 @@ def test_an_opening_that_contradicts_is_kept_under_its_id(site: Site) -> None:
         (b"state=ill", {"content-type": "text/plain"}, 422, "state=ill"),
     ],
 )
-def test_what_cannot_be_read_is_kept_as_a_text(
+def test_a_body_that_is_not_json_is_quarantined_as_a_string(
     site: Site, content: bytes, headers: dict[str, str], status: int, expected: str
 ) -> None:
     site.define()
@@ -130,7 +130,7 @@ def test_what_cannot_be_read_is_kept_as_a_text(
     assert (kept.outcome, kept.reason, body(kept)) == ("refused", reason, expected)
 
 
-def test_a_body_of_another_type_is_kept(site: Site) -> None:
+def test_a_body_of_another_content_type_is_quarantined(site: Site) -> None:
     site.define()
     id, text = site.open(), {"content-type": "text/plain"}
     feedback, bulk = f"/v1/episodes/{id}/feedback", "/v1/problems/clinic/feedback"
@@ -138,18 +138,18 @@ def test_a_body_of_another_type_is_kept(site: Site) -> None:
     refused(site, bulk, status=415, content=b"a\nb", headers=text)
     one, other = site.ledger.quarantine
     assert (one.episode, body(one)) == (id, PLAYED)
-    # of which no withdrawal would find whose it is
+    # a withdrawal would not find it there
     assert (other.episode, body(other)) == (None, None)
     assert one.problem == other.problem is not None
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_of_what_is_too_large_its_size_is_kept(ledger: Ledger, told: bool) -> None:
+def test_the_size_of_a_body_that_is_too_large_is_quarantined(ledger: Ledger, told: bool) -> None:
     async def pieces() -> Any:
         for _ in range(30):
             yield b"x" * 100
 
-    with Site(ledger, body=2000, bulk=2000) as site:
+    with Site(ledger, max_body_bytes=2000, max_bulk_bytes=2000) as site:
         site.define()
         for path, headers in (
             (f"/v1/episodes/{site.open()}/feedback", JSON),
@@ -161,24 +161,24 @@ def test_of_what_is_too_large_its_size_is_kept(ledger: Ledger, told: bool) -> No
             refused(site, path, status=413, content=content, headers=headers)
             kept = list(ledger.quarantine)[-1]
             assert body(kept) == ({"declared": 3000} if told else {"read": 2100})
-            assert kept.reason == "The body has more than 2000 bytes."
+            assert kept.reason == "Body too large: at most 2000 bytes are allowed."
         assert sum(kept.times for kept in ledger.quarantine) == 4
 
 
-def test_a_bulk_that_breaks_off_is_kept(ledger: Ledger) -> None:
-    with Site(ledger, lines=2, body=1000) as site:
+def test_an_interrupted_bulk_request_is_quarantined(ledger: Ledger) -> None:
+    with Site(ledger, max_bulk_lines=2, max_body_bytes=1000) as site:
         site.define()
         good = json.dumps({"episode": site.open(), **PLAYED}).encode()
         for content in (b"\n".join([good] * 3), good + b"\n" + b"x" * 1001, b"x" * 1001):
             site.post("/v1/problems/clinic/feedback", content=content, headers=NDJSON)
         assert [(kept.reason, kept.text) for kept in ledger.quarantine] == [
-            ("There are more than 2 lines.", None),
-            ("Line 2 has more than 1000 bytes.", None),
-            ("Line 1 has more than 1000 bytes.", None),
+            ("Too many lines: at most 2 are allowed.", None),
+            ("Line 2 too large: at most 1000 bytes are allowed.", None),
+            ("Line 1 too large: at most 1000 bytes are allowed.", None),
         ]
 
 
-def test_lines_that_are_refused_share_a_write(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejected_lines_share_a_transaction(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.define()
     sizes: list[int] = []
     plain = Quarantine.add_all
@@ -194,7 +194,7 @@ def test_lines_that_are_refused_share_a_write(site: Site, monkeypatch: pytest.Mo
     assert site.ledger.counts().refusals == 700
 
 
-def test_refusals_that_wait_for_the_disk_hold_up_nobody(
+def test_writing_to_the_quarantine_does_not_delay_other_requests(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.define()
@@ -209,7 +209,7 @@ def test_refusals_that_wait_for_the_disk_hold_up_nobody(
     assert {answer().status_code for answer in refusing} == {422}
 
 
-def test_what_is_long_is_kept_in_part(site: Site) -> None:
+def test_a_long_body_is_truncated(site: Site) -> None:
     long = CLINIC | {"horizon": 0, "states": [f"state {s}" for s in range(20_000)]}
     refused(site, "/v1/problems", long)
     refused(site, "/v1/problems/nowhere/decide", status=422, content=b"y" * 10**6, headers=JSON)
@@ -221,7 +221,7 @@ def test_what_is_long_is_kept_in_part(site: Site) -> None:
     assert len(str(other.text)) < LONGEST + 10
 
 
-def test_nothing_comes_back_of_an_episode_that_was_withdrawn(site: Site) -> None:
+def test_feedback_of_a_withdrawn_episode_is_not_kept(site: Site) -> None:
     site.define()
     id = site.open(subject="Ann Other")
     asked = {"state": "dead", "step": 0, "episode": id}
@@ -239,7 +239,7 @@ def test_nothing_comes_back_of_an_episode_that_was_withdrawn(site: Site) -> None
     assert kept.reason == f"Episode {id} has been withdrawn."
 
 
-def test_who_is_not_let_in_leaves_nothing(site: Site) -> None:
+def test_unauthorized_requests_are_not_quarantined(site: Site) -> None:
     site.define()
     token = site.token("read")
     for given in (None, "wrong", token):
@@ -248,7 +248,7 @@ def test_who_is_not_let_in_leaves_nothing(site: Site) -> None:
     assert list(site.ledger.quarantine) == []
 
 
-def test_what_is_only_asked_or_withdrawn_leaves_nothing(site: Site) -> None:
+def test_rejected_reads_and_withdrawals_are_not_quarantined(site: Site) -> None:
     site.define()
     for path in ("/v1/problems/nowhere", "/v1/problems/clinic/events?limit=0", "/v1/nothing"):
         assert site.get(path).status_code in (404, 422)
@@ -257,7 +257,7 @@ def test_what_is_only_asked_or_withdrawn_leaves_nothing(site: Site) -> None:
     assert list(site.ledger.quarantine) == []
 
 
-def test_a_refusal_that_cannot_be_kept_is_still_a_refusal(
+def test_a_failing_quarantine_does_not_change_the_response(
     site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*given: Any) -> None:
@@ -268,11 +268,11 @@ def test_a_refusal_that_cannot_be_kept_is_still_a_refusal(
     refused(site, "/v1/problems", CLINIC | {"horizon": 4}, 409)
     answer = site.post("/v1/problems/clinic/feedback", content=b"{", headers=NDJSON)
     assert json.loads(answer.text)["status"] == 422
-    assert caplog.text.count("A refusal cannot be kept: OSError.") == 2
+    assert caplog.text.count("Writing to the quarantine failed: OSError.") == 2
     assert "secrets" not in caplog.text
 
 
-def test_the_refusals_of_a_problem_are_read_in_order(site: Site) -> None:
+def test_the_quarantine_of_a_problem_is_read_in_order(site: Site) -> None:
     site.define()
     site.define("shop")
     id = site.open()
@@ -294,7 +294,7 @@ def test_the_refusals_of_a_problem_are_read_in_order(site: Site) -> None:
         assert site.get(f"{path}?{asked}").status_code == 422
 
 
-def test_all_refusals_are_read_by_an_admin(site: Site) -> None:
+def test_an_admin_reads_the_whole_quarantine(site: Site) -> None:
     site.define()
     refused(site, "/v1/problems/clinic/rollback", {"version": 2})
     refused(site, "/v1/problems", CLINIC | {"horizon": 0})
@@ -309,7 +309,7 @@ def test_all_refusals_are_read_by_an_admin(site: Site) -> None:
     )
 
 
-def test_a_body_that_only_python_takes_for_json_is_read_as_a_text(site: Site) -> None:
+def test_a_body_with_nan_is_exported_as_a_string(site: Site) -> None:
     site.define()
     path = f"/v1/episodes/{site.open()}/feedback"
     refused(site, path, content=b'{"rewards": [NaN]}', headers=JSON)

@@ -17,13 +17,13 @@ from belated.learner.bases.base import Base
 from belated.learner.updaters import Updater
 from belated.mdp.play import play
 from belated.online.verify import verify
-from belated.simulation.reference import traced_actions
-from belated.simulation.setting import draw_delays
+from belated.simulation.reference import marked
+from belated.simulation.simulate import draw_delays
 from online.conftest import ledger, postgres, postgres_url, sqlite_url, url
 from random_problems import puzzling_world
 from service.site import NDJSON, Site
 
-# in this file a service stands on either database
+# all tests of this file run with both databases
 __all__ = ["ledger", "postgres", "postgres_url", "sqlite_url", "url"]
 
 EPISODES = 30
@@ -36,7 +36,7 @@ HOME = "/v1/problems/world"
 
 
 class Case(NamedTuple):
-    """A simulation, and the same in the words of a problem."""
+    """A simulation, and the same setting as a problem."""
 
     base: Base
     updater: Updater
@@ -47,7 +47,7 @@ class Case(NamedTuple):
 
     @property
     def way(self) -> dict[str, Any]:
-        """What is known, and what comes late."""
+        """Whether rewards are known, and which feedback is late."""
         return {"rewards": self.rewards, "delay_per": self.delay_per, "late": self.late}
 
 
@@ -98,7 +98,7 @@ CASES = {
 
 
 class Piece(NamedTuple):
-    """Something that comes back of an episode, by name and by index."""
+    """A piece of feedback, by name and by index."""
 
     episode: str
     spellings: tuple[dict[str, Any], dict[str, Any]]
@@ -114,7 +114,7 @@ def path_of(episode: bl.Episode, states: Sequence[Any], actions: Sequence[Any]) 
 def returning(
     episode: bl.Episode, case: Case, states: Sequence[Any], actions: Sequence[Any]
 ) -> Iterator[dict[str, Any]]:
-    """What comes back late of an episode: all at once, or each step with a delay of its own."""
+    """Return the feedback of an episode: one piece, or one for each step with its own delay."""
     assert episode.rewards is not None
     rewards, steps = episode.rewards.tolist(), range(SHAPE.horizon)
     path = path_of(episode, states, actions)
@@ -130,7 +130,7 @@ def returning(
 
 
 class Player:
-    """Plays the episodes of a simulation over HTTP."""
+    """Client that plays the episodes of a simulation over HTTP."""
 
     def __init__(self, site: Site, world: bl.MDP, case: Case) -> None:
         self.site = site
@@ -143,7 +143,7 @@ class Player:
         self.before: list[Piece] = []
 
     def tick(self, k: int) -> None:
-        """Send what is due and some of it again, and let the host hear of it."""
+        """Send feedback that is due, repeat some of it, and step the host."""
         due = self.due_at.pop(k, [])
         repeats = [one for one in self.before + due if self.rng.random() < 0.3]
         pieces = [*due, *repeats]
@@ -156,7 +156,7 @@ class Player:
         assert self.site.host.step()
 
     def send_alone(self, pieces: list[Piece]) -> list[int]:
-        """Each in a request of its own, all at once; returns their statuses."""
+        """Send each in its own request, concurrently; return the statuses."""
         requests = [
             self.site.asking("POST", f"/v1/episodes/{one.episode}/feedback", json=self.spelt(one))
             for one in pieces
@@ -164,7 +164,7 @@ class Player:
         return [answer.status_code for answer in self.site.ask_together(requests)]
 
     def send_bulk(self, pieces: list[Piece]) -> list[int]:
-        """One on each line; returns their statuses."""
+        """Send all in one bulk request; return the statuses."""
         lines = [json.dumps({"episode": one.episode, **self.spelt(one)}) for one in pieces]
         answer = self.site.post(f"{HOME}/feedback", content="\n".join(lines), headers=NDJSON)
         return [json.loads(line)["status"] for line in answer.text.splitlines()]
@@ -173,7 +173,7 @@ class Player:
         return piece.spellings[int(self.rng.integers(2))]
 
     def play(self, k: int) -> Any:
-        """Play an episode with the policy that comes with it, and return that policy."""
+        """Play an episode with the policy in the response; return that policy."""
         answer = self.site.post(f"{HOME}/episodes")
         assert answer.status_code == 201, answer.text
         id, said = answer.json()["episode"], answer.json()["policy"]
@@ -189,7 +189,7 @@ class Player:
 
 
 def policy_of(said: dict[str, Any]) -> Policy:
-    """A policy from what a device is told."""
+    """Return the policy in a response."""
     actions = [[ACTIONS.index(row[state]) for state in STATES] for row in said["plan"]]
     explore = [
         [[action in row.get(state, ()) for action in ACTIONS] for state in STATES]
@@ -222,6 +222,6 @@ def test_over_http_the_policies_of_the_simulation_are_served(site: Site, case: C
     for k in range(1, EPISODES + 1):
         player.tick(k)
         said = site.get(f"{HOME}/policy").json()
-        assert np.array_equal(traced_actions(policy_of(said)), run.policies[k - 1])
+        assert np.array_equal(marked(policy_of(said)), run.policies[k - 1])
         assert player.play(k) == said
     assert verify(site.ledger, site.ledger.problems()[0]).sound

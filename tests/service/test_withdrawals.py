@@ -37,7 +37,7 @@ def test_a_subject_is_withdrawn_in_one_problem_or_in_all(site: Site) -> None:
     assert site.delete(f"/v1/problems/shop/subjects/{'x' * 300}").status_code == 422
 
 
-def test_a_subject_may_be_withdrawn_again_and_one_that_never_was(site: Site) -> None:
+def test_repeated_and_unknown_subjects_can_be_withdrawn(site: Site) -> None:
     site.define()
     site.open(subject="me")
     for path in ("/v1/problems/clinic/subjects/me", "/v1/subjects/me"):
@@ -51,7 +51,7 @@ def test_a_subject_may_be_withdrawn_again_and_one_that_never_was(site: Site) -> 
     assert site.delete("/v1/problems/nowhere/subjects/me").status_code == 404
 
 
-def test_what_was_withdrawn_is_not_learned_from(site: Site) -> None:
+def test_the_learner_forgets_withdrawn_data(site: Site) -> None:
     site.define()
     first = site.get("/v1/problems/clinic/policy").json()
     ids = [site.open(subject="me") for _ in range(30)]

@@ -5,7 +5,7 @@ from numba.core import event
 
 import belated as bl
 from belated.compiled import JIT
-from belated.simulation.notice import SENTENCE, Notice
+from belated.simulation.notice import MESSAGE, CompilationNotice
 
 pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled")
 
@@ -36,16 +36,16 @@ def engine(tmp_path):
 
 def test_compiling_the_engine_is_announced_once(engine, capsys):
     advance = engine().advance
-    with event.install_listener("numba:compile", Notice(ENGINE)):
+    with event.install_listener("numba:compile", CompilationNotice(ENGINE)):
         assert advance(1) == 2
         assert advance(1.5) == 2.5
-    assert capsys.readouterr() == ("", SENTENCE + "\n")
+    assert capsys.readouterr() == ("", MESSAGE + "\n")
 
 
 def test_an_engine_compiled_before_is_not_announced(engine, capsys):
     engine().advance(1)
     again = engine().advance
-    with event.install_listener("numba:compile", Notice(ENGINE)):
+    with event.install_listener("numba:compile", CompilationNotice(ENGINE)):
         assert again(1) == 2
     assert sum(again.stats.cache_hits.values()) == 1
     assert capsys.readouterr() == ("", "")
@@ -53,7 +53,7 @@ def test_an_engine_compiled_before_is_not_announced(engine, capsys):
 
 def test_compiling_anything_else_is_not_announced(engine, capsys):
     advance = engine("elsewhere").advance
-    with event.install_listener("numba:compile", Notice(ENGINE)):
+    with event.install_listener("numba:compile", CompilationNotice(ENGINE)):
         assert advance(1) == 2
     assert capsys.readouterr() == ("", "")
 

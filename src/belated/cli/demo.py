@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import socket
 
     from belated.client import Client
-    from belated.demo.lateness import Lateness
-    from belated.online.ledger import Ledger
+    from belated.demo.schedule import FeedbackSchedule
+    from belated.ledger.ledger import Ledger
 
 CHECK_INTERVAL_S: Final = 0.5
 """Seconds between two checks of the service for new feedback."""
@@ -81,25 +81,25 @@ def demo(
 
     Example: belated demo --rate 50 --episodes 1000
     """
-    from belated.demo.lateness import Lateness
+    from belated.demo.schedule import FeedbackSchedule
 
     typer.echo("Starting; the first start compiles for some seconds ...")
     with usage_errors():
-        lateness = Lateness(mean=mean_delay, never=never, seed=seed)
+        schedule = FeedbackSchedule(mean_delay=mean_delay, never=never, seed=seed)
     stop = threading.Event()
     with demo_store(store) as address, open_ledger(address) as ledger:
         check_no_tokens(ledger, address)
         with open_demo_listener(port) as listener, stop_signals(lambda *_: stop.set()):
             url = format_url(DEFAULT_HOST, listener.getsockname()[1])
             with serve_in_thread(ledger, listener):
-                run_clinic(url, lateness, rate=rate, episodes=episodes, stop=stop)
+                run_clinic(url, schedule, rate=rate, episodes=episodes, stop=stop)
     if store is not None:
         typer.echo(f"Everything is stored in {hide_password(store)}.")
 
 
 def run_clinic(
     url: str,
-    lateness: "Lateness",
+    schedule: "FeedbackSchedule",
     *,
     rate: float,
     episodes: int | None,
@@ -111,7 +111,7 @@ def run_clinic(
     ----------
     url : str
         URL of the service.
-    lateness : Lateness
+    schedule : FeedbackSchedule
         Delays of the outcomes.
     rate : float
         Maximum number of patients per second.
@@ -122,29 +122,29 @@ def run_clinic(
     """
     from belated.client import Client, ServiceError
     from belated.demo.clinic import PROBLEM
-    from belated.demo.live import Live
-    from belated.demo.reception import NAME, Reception
-    from belated.demo.tally import HEADER
+    from belated.demo.simulation import NAME, ClinicSimulation
+    from belated.demo.statistics import HEADER
+    from belated.demo.status_line import StatusLine
 
     client = Client(url)
     try:
         client.define(PROBLEM)
         before = client.status(NAME)
-        reception = Reception(client, lateness, first=(before["begun"] or 0) + 1)
-        tally = reception.tally
-        print_introduction(url, lateness, rate=rate, best=tally.best)
-        live = Live(HEADER, lambda seconds: tally.line(seconds, client.status(NAME)))
-        reception.run(rate=rate, episodes=episodes, stop=stop, look=live.look)
-        live.close()
+        clinic = ClinicSimulation(client, schedule, first=(before["begun"] or 0) + 1)
+        statistics = clinic.statistics
+        print_introduction(url, schedule, rate=rate, best=statistics.best)
+        line = StatusLine(HEADER, lambda seconds: statistics.line(seconds, client.status(NAME)))
+        clinic.run(rate=rate, episodes=episodes, stop=stop, after_each=line.update)
+        line.close()
         status = wait_until_settled(client)
     except ServiceError as error:
         exit_with_message(f"The demo cannot continue: {error}")
-    typer.echo(tally.summary((status["missing"] or 0) - (before["missing"] or 0)))
+    typer.echo(statistics.summary((status["missing"] or 0) - (before["missing"] or 0)))
 
 
 def wait_until_settled(client: "Client") -> dict[str, Any]:
     """Return the clinic's status, read with `client`, once all feedback is processed."""
-    from belated.demo.reception import NAME
+    from belated.demo.simulation import NAME
 
     deadline = time.monotonic() + SETTLE_TIMEOUT_S
     while (status := client.status(NAME))["waiting"] and time.monotonic() < deadline:
@@ -152,14 +152,14 @@ def wait_until_settled(client: "Client") -> dict[str, Any]:
     return status
 
 
-def print_introduction(url: str, lateness: "Lateness", *, rate: float, best: float) -> None:
+def print_introduction(url: str, schedule: "FeedbackSchedule", *, rate: float, best: float) -> None:
     """Print what the demo does and what to try.
 
     Parameters
     ----------
     url : str
         URL of the service.
-    lateness : Lateness
+    schedule : FeedbackSchedule
         Delays of the outcomes.
     rate : float
         Maximum number of patients per second.
@@ -168,8 +168,8 @@ def print_introduction(url: str, lateness: "Lateness", *, rate: float, best: flo
     """
     clinic = f"{url}/v1/problems/clinic"
     typer.echo(
-        f"A simulated clinic: {rate:g} patients per second; outcomes arrive {lateness.mean:g} "
-        f"patients later on average, {lateness.never:.0%} never.\n"
+        f"A simulated clinic: {rate:g} patients per second; outcomes arrive "
+        f"{schedule.mean_delay:g} patients later on average, {schedule.never:.0%} never.\n"
         f"Dashboard: {url}/#clinic ; stop it with Ctrl-C.\n"
         "\n"
         "On the dashboard:\n"

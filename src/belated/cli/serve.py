@@ -17,7 +17,7 @@ from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password
 if TYPE_CHECKING:
     import uvicorn
 
-    from belated.online.ledger import Ledger
+    from belated.ledger.ledger import Ledger
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8000

@@ -30,7 +30,7 @@ def create(
 
     Example: belated token create --scope decide,feedback --problem clinic
     """
-    from belated.service.auth import check_scopes, mint
+    from belated.service.tokens import check_scopes, create_token
 
     with usage_errors("--scope"):
         scopes = check_scopes(scope)
@@ -39,7 +39,7 @@ def create(
             found = None if problem is None else ledger.problem(problem)
             if problem is not None and found is None:
                 raise ValueError(f"There is no problem {problem!r}.")
-        created = mint()
+        created = create_token()
         ledger.tokens.add(
             created.id, created.hash, scopes=scopes, problem=None if found is None else found.id
         )

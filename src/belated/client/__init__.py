@@ -1,11 +1,11 @@
-"""A client for the service, with nothing but the standard library.
+"""Client for the service that needs only the standard library.
 
-Whatever fails on the way is sent again, after longer and longer waits. That is safe: an episode
-is opened under an id that is drawn here, and what the service has already counts as a repeat.
+Requests that fail on the way are sent again, after increasing waiting times. This is safe: an
+episode is opened under an id drawn by the client, and the service recognizes repeated feedback.
 """
 
 from belated.client.client import Client
-from belated.client.plans import Line, OpenEpisode, Plan
+from belated.client.responses import LineResult, NamedPolicy, OpenEpisode
 from belated.client.transport import ServiceError
 
-__all__ = ["Client", "Line", "OpenEpisode", "Plan", "ServiceError"]
+__all__ = ["Client", "LineResult", "NamedPolicy", "OpenEpisode", "ServiceError"]

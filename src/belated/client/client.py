@@ -1,4 +1,4 @@
-"""Client: open episodes, send what came back, ask where things stand."""
+"""Client of the service: open episodes, send feedback, read the status."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -6,24 +6,35 @@ from dataclasses import replace
 from secrets import token_urlsafe
 from typing import Any, Final, TypeAlias
 
-from belated.client.plans import Line, OpenEpisode, Plan, made
-from belated.client.transport import ServiceError, Transport, read, write
+from belated.client.responses import LineResult, NamedPolicy, OpenEpisode, from_json
+from belated.client.transport import ServiceError, Transport, parse_json, to_json
 
-TOGETHER: Final = 500
-"""The most lines of a bulk in one request."""
-BYTES: Final = 1_000_000
-"""The most bytes of them, but for a line that is longer by itself."""
+MAX_BULK_LINES: Final = 500
+"""Maximum number of lines in one bulk request."""
+MAX_BULK_BYTES: Final = 1_000_000
+"""Maximum size of a bulk request, unless a single line is larger."""
 
-Which: TypeAlias = OpenEpisode | str
-"""An episode as it was opened, or its id."""
+EpisodeRef: TypeAlias = OpenEpisode | str
+"""Episode, or its id."""
 Names: TypeAlias = Sequence[str | int]
 """States or actions, by name or index."""
 
 
 class Client:
-    """A service at an address, such as http://localhost:8000; threads may share it.
+    """Client of the service at one address. Thread-safe.
 
-    `timeout` is the longest silence in seconds, and `retries` how often to send something again.
+    Parameters
+    ----------
+    url : str
+        Address of the service, such as http://localhost:8000.
+    token : str | None
+        Token, if the service requires one.
+    timeout : float
+        Seconds to wait for data from the service before a request counts as failed.
+    retries : int
+        Number of times that a failed request is sent again.
+    sleep : Callable
+        Function that waits the given number of seconds between retries.
     """
 
     def __init__(
@@ -35,25 +46,28 @@ class Client:
         retries: int = 6,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._way = Transport(url, token, timeout=timeout, retries=retries, sleep=sleep)
-        self._plans: dict[str, tuple[str, Plan]] = {}
+        self._transport = Transport(url, token, timeout=timeout, retries=retries, sleep=sleep)
+        self._policies: dict[str, tuple[str, NamedPolicy]] = {}  # with ETag, by problem
 
     @property
     def url(self) -> str:
-        """The address."""
-        return self._way.url
+        """Address of the service."""
+        return self._transport.url
 
     def define(self, problem: Mapping[str, Any]) -> dict[str, Any]:
-        """Define a problem, as `POST /v1/problems` takes it; the same again is a repeat."""
-        return self._way.json("POST", "problems", body=problem)
+        """Define a `problem`, given as the body of `POST /v1/problems`; return its definition.
+
+        Defining the same problem again has no effect.
+        """
+        return self._transport.json("POST", "problems", body=problem)
 
     def problem(self, problem: str) -> dict[str, Any]:
-        """A problem as it was defined."""
-        return self._way.json("GET", "problems", problem)
+        """Return the definition of the problem called `problem`."""
+        return self._transport.json("GET", "problems", problem)
 
     def problems(self) -> list[dict[str, Any]]:
-        """All problems, oldest first."""
-        return list(self._way.json("GET", "problems")["problems"])
+        """Return the definitions of all problems, oldest first."""
+        return list(self._transport.json("GET", "problems")["problems"])
 
     def open_episode(
         self,
@@ -63,159 +77,238 @@ class Client:
         id: str | None = None,
         event_time: str | None = None,
     ) -> OpenEpisode:
-        """Open an episode, under an `id` of 128 random bits or more; one is drawn if need be."""
+        """Open an episode.
+
+        Parameters
+        ----------
+        problem : str
+            Name of the problem.
+        subject : str | None
+            Pseudonym of the person to whom the episode belongs.
+        id : str | None
+            Id of at least 128 random bits; drawn if None.
+        event_time : str | None
+            Time of the start, in ISO 8601 with a time zone.
+
+        Returns
+        -------
+        OpenEpisode
+            The episode and the policy for it.
+        """
         body = {"id": id or token_urlsafe(16), "subject": subject, "event_time": event_time}
-        said = self._way.json("POST", "problems", problem, "episodes", body=body)
-        return OpenEpisode(said["episode"], said["version"], made(Plan, said["policy"]))
+        opened = self._transport.json("POST", "problems", problem, "episodes", body=body)
+        policy = from_json(NamedPolicy, opened["policy"])
+        return OpenEpisode(opened["episode"], opened["version"], policy)
 
     def decide(
-        self, problem: str, state: str | int, *, step: int, episode: Which | None = None
+        self, problem: str, state: str | int, *, step: int, episode: EpisodeRef | None = None
     ) -> str:
-        """What to do, for those who keep no plan; with the episode, by its own version."""
+        """Let the service choose an action, for devices that do not store a policy.
+
+        Parameters
+        ----------
+        problem : str
+            Name of the problem.
+        state : str | int
+            Name or index of the state.
+        step : int
+            Step from 0.
+        episode : EpisodeRef | None
+            Episode whose version is used; the served version if None.
+
+        Returns
+        -------
+        str
+            Name of the action.
+        """
         body = {"state": state, "step": step, "episode": None if episode is None else _id(episode)}
-        return str(self._way.json("POST", "problems", problem, "decide", body=body)["action"])
+        return str(self._transport.json("POST", "problems", problem, "decide", body=body)["action"])
 
     def feedback(
         self,
-        episode: Which,
+        episode: EpisodeRef,
         states: Names,
         actions: Names,
         rewards: Sequence[float] | None = None,
         *,
         event_time: str | None = None,
     ) -> str:
-        """Send a whole episode: H + 1 states, H actions, and H rewards unless they are known.
+        """Send a whole episode.
 
-        It is on disk when this returns "recorded", or "already recorded" for a repeat. So it is
-        with `steps`, `path`, `rewards` and `correct`.
+        Parameters
+        ----------
+        episode : EpisodeRef
+            Episode or its id.
+        states : Names
+            H + 1 states.
+        actions : Names
+            H actions.
+        rewards : Sequence[float] | None
+            H rewards in [0, 1]; None if the rewards of the problem are known.
+        event_time : str | None
+            Time of the feedback, in ISO 8601 with a time zone.
+
+        Returns
+        -------
+        str
+            "recorded", or "already recorded" for a repetition. The feedback is then on disk.
         """
         body = {"states": states, "actions": actions, "rewards": rewards, "event_time": event_time}
         return self._record(episode, "feedback", body)
 
-    def steps(self, episode: Which, steps: Iterable[Mapping[str, Any]]) -> str:
-        """Send some steps: `step`, `state`, `action`, `next_state`, and `reward` if unknown."""
+    def steps(self, episode: EpisodeRef, steps: Iterable[Mapping[str, Any]]) -> str:
+        """Send some `steps` of `episode`; return the result as `feedback` does.
+
+        Each step has the fields `step`, `state`, `action`, `next_state`, and `reward` if rewards
+        are unknown.
+        """
         return self._record(episode, "feedback", {"steps": list(steps)})
 
-    def path(self, episode: Which, states: Names, actions: Names) -> str:
-        """Send the states and actions of an episode whose rewards are late."""
+    def path(self, episode: EpisodeRef, states: Names, actions: Names) -> str:
+        """Send the `states` and `actions` of an `episode` whose rewards are late.
+
+        Returns the result as `feedback` does.
+        """
         body = {"path": {"states": states, "actions": actions}}
         return self._record(episode, "feedback", body)
 
-    def rewards(self, episode: Which, rewards: Mapping[int, float]) -> str:
-        """Send rewards by step, where only they are late."""
+    def rewards(self, episode: EpisodeRef, rewards: Mapping[int, float]) -> str:
+        """Send `rewards` of `episode` by step, if only rewards are late.
+
+        Returns the result as `feedback` does.
+        """
         return self._record(episode, "feedback", {"rewards": rewards})
 
     def correct(
         self,
-        episode: Which,
+        episode: EpisodeRef,
         states: Names,
         actions: Names,
         rewards: Sequence[float] | None = None,
     ) -> str:
-        """Replace all that came back of an episode by a whole one."""
+        """Replace all feedback of `episode` by `states`, `actions` and `rewards`.
+
+        Parameters and result are those of `feedback`.
+        """
         body = {"states": states, "actions": actions, "rewards": rewards}
         return self._record(episode, "correction", body)
 
-    def bulk(self, problem: str, lines: Iterable[Mapping[str, Any]]) -> list[Line]:
-        """Send what came back of many episodes: `episode`, beside what one would send alone.
+    def bulk(self, problem: str, lines: Iterable[Mapping[str, Any]]) -> list[LineResult]:
+        """Send feedback of many episodes of the problem called `problem`.
 
-        Returns what became of each. A line that is refused keeps no other from being recorded.
+        Each of `lines` has the field `episode` and the fields of a single request. Returns the
+        result of each line. A rejected line does not affect the others.
         """
-        done: list[Line] = []
-        for rest in _pieces(lines):
+        results: list[LineResult] = []
+        for rest in _batches(lines):
             while rest:
-                told = self._way.trying(self._send, problem, rest)
-                done += [replace(one, line=len(done) + i) for i, one in enumerate(told, 1)]
-                rest = rest[len(told) :]  # what stands after a line too long was not read
-        return done
+                batch = self._transport.retry(self._send_bulk, problem, rest)
+                first = len(results) + 1
+                results += [replace(each, line=first + i) for i, each in enumerate(batch)]
+                rest = rest[len(batch) :]  # the service did not read the lines after a long one
+        return results
 
-    def policy(self, problem: str) -> Plan:
-        """The policy that is served now; it travels only if it has changed."""
-        tag, plan = self._plans.get(problem, ("", None))
-        headers = {"If-None-Match": tag} if tag else {}
-        raw, tag = self._way.trying(
-            self._way.ask, "GET", ("problems", problem, "policy"), b"", headers
+    def policy(self, problem: str) -> NamedPolicy:
+        """Return the served policy of `problem`. It is transferred only if it has changed."""
+        etag, policy = self._policies.get(problem, ("", None))
+        headers = {"If-None-Match": etag} if etag else {}
+        raw, etag = self._transport.retry(
+            self._transport.send, "GET", ("problems", problem, "policy"), b"", headers
         )
-        if plan is None or raw:
-            plan = made(Plan, read(raw))
-            self._plans[problem] = tag, plan
-        return plan
+        if policy is None or raw:
+            policy = from_json(NamedPolicy, parse_json(raw))
+            self._policies[problem] = etag, policy
+        return policy
 
     def status(self, problem: str) -> dict[str, Any]:
-        """Where a problem stands: what is missing, how old it is, and what is served."""
-        return self._way.json("GET", "problems", problem, "status")
+        """Return the status of `problem`: missing episodes, their ages, the served version."""
+        return self._transport.json("GET", "problems", problem, "status")
 
     def history(self, problem: str) -> dict[str, Any]:
-        """What was opened and came back, how late, and what it earned, by time and by version."""
-        return self._way.json("GET", "problems", problem, "history")
+        """Return the episodes of `problem`, their delays and returns, by time and by version."""
+        return self._transport.json("GET", "problems", problem, "history")
 
     def freeze(self, problem: str) -> dict[str, Any]:
-        """Keep to the version that is served now; returns which that is, as the next three do."""
-        return self._way.json("POST", "problems", problem, "freeze")
+        """Keep serving the current version of `problem`; return the served version."""
+        return self._transport.json("POST", "problems", problem, "freeze")
 
     def unfreeze(self, problem: str) -> dict[str, Any]:
-        """Serve the newest version again, unless shadow mode is on."""
-        return self._way.json("POST", "problems", problem, "unfreeze")
+        """Serve the newest version of `problem`, unless in shadow mode; return the served one."""
+        return self._transport.json("POST", "problems", problem, "unfreeze")
 
     def rollback(self, problem: str, version: int) -> dict[str, Any]:
-        """Serve an older version until `unfreeze`."""
-        return self._way.json("POST", "problems", problem, "rollback", body={"version": version})
+        """Serve an earlier `version` of `problem` until `unfreeze`; return the served version."""
+        body = {"version": version}
+        return self._transport.json("POST", "problems", problem, "rollback", body=body)
 
     def shadow(self, problem: str, on: bool = True) -> dict[str, Any]:
-        """Learn without serving it, or serve the newest again."""
-        return self._way.json("POST", "problems", problem, "shadow", body={"on": on})
+        """Turn shadow mode of `problem` `on` or off; return the served version."""
+        return self._transport.json("POST", "problems", problem, "shadow", body={"on": on})
 
     def withdraw(
         self,
-        episode: Which | None = None,
+        episode: EpisodeRef | None = None,
         *,
         subject: str | None = None,
         problem: str | None = None,
     ) -> str:
-        """Forget what came back of an episode, or of a subject, in one problem or in all.
+        """Withdraw the data of an episode or of a subject.
 
-        Returns "recorded"; for an episode that was withdrawn before, "already recorded"; and for a
-        subject of whom nothing is left, "nothing kept", also if this call removed it and the answer
-        was lost on the way.
+        Parameters
+        ----------
+        episode : EpisodeRef | None
+            Episode or its id.
+        subject : str | None
+            Subject, if no episode is given.
+        problem : str | None
+            Name of the only problem in which to withdraw a subject; all problems if None.
+
+        Returns
+        -------
+        str
+            "recorded"; "already recorded" for an episode that was withdrawn before; "nothing kept"
+            for a subject without data, also if a lost response belongs to its withdrawal.
         """
         if (episode is None) == (subject is None) or (episode is not None and problem is not None):
-            raise TypeError("withdraw takes an episode, or a subject and perhaps a problem.")
+            raise TypeError("withdraw takes an episode, or a subject and optionally a problem.")
         within = () if problem is None else ("problems", problem)
-        what = ("subjects", str(subject)) if episode is None else ("episodes", _id(episode))
-        return str(self._way.json("DELETE", *within, *what)["result"])
+        target = ("subjects", str(subject)) if episode is None else ("episodes", _id(episode))
+        return str(self._transport.json("DELETE", *within, *target)["result"])
 
-    def _record(self, episode: Which, what: str, body: Mapping[str, Any]) -> str:
-        return str(self._way.json("POST", "episodes", _id(episode), what, body=body)["result"])
+    def _record(self, episode: EpisodeRef, route: str, body: Mapping[str, Any]) -> str:
+        answer = self._transport.json("POST", "episodes", _id(episode), route, body=body)
+        return str(answer["result"])
 
-    def _send(self, problem: str, lines: list[bytes]) -> list[Line]:
-        """One request with some lines."""
+    def _send_bulk(self, problem: str, lines: list[bytes]) -> list[LineResult]:
+        """Send one bulk request."""
         path, headers = ("problems", problem, "feedback"), {"Content-Type": "application/x-ndjson"}
         try:
-            raw, _ = self._way.ask("POST", path, b"".join(lines), headers)
+            raw, _ = self._transport.send("POST", path, b"".join(lines), headers)
         except ServiceError as error:
             if error.status != 413 or len(lines) > 1:
                 raise
-            return [Line(1, None, 413, error="too large", message=str(error))]
-        told = [made(Line, read(line)) for line in raw.splitlines()]
-        if not told or told[-1].status >= 500:  # it broke off, and all may be sent again
-            raise ServiceError(told[-1].message or "" if told else "Nothing was answered.", 503)
-        return told
+            return [LineResult(1, None, 413, error="too large", message=str(error))]
+        results = [from_json(LineResult, parse_json(line)) for line in raw.splitlines()]
+        if not results or results[-1].status >= 500:  # interrupted; all lines may be sent again
+            message = results[-1].message if results else "The response is empty."
+            raise ServiceError(message or "", 503)
+        return results
 
 
-def _pieces(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[bytes]]:
-    """Lines in JSON, as many together as go in one request."""
-    piece: list[bytes] = []
+def _batches(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[bytes]]:
+    """Yield `lines` as JSON, as many together as fit into one request."""
+    batch: list[bytes] = []
     size = 0
-    for one in lines:
-        line = write({**one, "episode": _id(one["episode"])}) + b"\n"
-        if piece and (len(piece) == TOGETHER or size + len(line) > BYTES):
-            yield piece
-            piece, size = [], 0
-        piece.append(line)
+    for fields in lines:
+        line = to_json({**fields, "episode": _id(fields["episode"])}) + b"\n"
+        if batch and (len(batch) == MAX_BULK_LINES or size + len(line) > MAX_BULK_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(line)
         size += len(line)
-    if piece:
-        yield piece
+    if batch:
+        yield batch
 
 
-def _id(episode: Which) -> str:
+def _id(episode: EpisodeRef) -> str:
     return episode.id if isinstance(episode, OpenEpisode) else episode

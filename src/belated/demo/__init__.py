@@ -1,1 +1,1 @@
-"""A simulated clinic, played over HTTP as devices would: to see late feedback come back."""
+"""Simulated clinic that uses the service as devices would, run by `belated demo`."""

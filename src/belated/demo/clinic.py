@@ -1,10 +1,10 @@
-"""The clinic: a world small enough to understand at once, and what the service is told of it.
+"""Simulated clinic: a world small enough to understand at a glance, and its problem definition.
 
-A patient is seen six times. Medicine helps where it is early and little where it is late; an
-operation helps where nothing else does, at the price of a bad day. What is done at the last visit
-shows only after it, so that waiting is best there.
+A patient is seen six times. Medication helps early and little later. An operation helps when
+nothing else does, at the cost of a low reward at that visit. The effect of the last action shows
+only after the last visit, so waiting is optimal there.
 
->>> from belated.exact.values import optimal_actions
+>>> from belated.exact.best import optimal_actions
 >>> for step in (0, 4, 5):
 ...     print(*(ACTIONS[a] for a in optimal_actions(world())[step].argmax(axis=1)))
 wait medicate medicate operate operate
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from belated.client import Plan
+from belated.client import NamedPolicy
 from belated.episode import Policy
 from belated.exact.values import optimal_value
 from belated.mdp.model import MDP
@@ -28,19 +28,19 @@ STATES: Final = ("well", "mild", "ill", "severe", "critical")
 ACTIONS: Final = ("wait", "medicate", "operate")
 VISITS: Final = 6
 
-COME: Final = (0.0, 0.2, 0.4, 0.3, 0.1)
-"""How patients are when they come."""
+INITIAL_STATE_PROBABILITIES: Final = (0.0, 0.2, 0.4, 0.3, 0.1)
+"""Distribution of the first state."""
 
-FARE: Final = (
+REWARDS: Final = (
     (1.0, 0.9, 0.3),
     (0.8, 0.7, 0.2),
     (0.6, 0.5, 0.1),
     (0.4, 0.3, 0.0),
     (0.2, 0.1, 0.0),
 )
-"""How well a patient fares on the day of a visit, by state and action."""
+"""Reward of a visit, by state and action. The service knows it."""
 
-NEXT: Final = (
+TRANSITION_PROBABILITIES: Final = (
     (  # wait
         (0.90, 0.10, 0.00, 0.00, 0.00),
         (0.25, 0.45, 0.30, 0.00, 0.00),
@@ -63,32 +63,35 @@ NEXT: Final = (
         (0.30, 0.25, 0.15, 0.00, 0.30),
     ),
 )
-"""How a patient is at the next visit, by action and state: what is to be learnt."""
+"""Distribution of the next state, by action and state. The service has to learn it."""
 
 PROBLEM: Final[dict[str, Any]] = {
     "name": "clinic",
     "states": list(STATES),
     "actions": list(ACTIONS),
     "horizon": VISITS,
-    "rewards": [list(row) for row in FARE],
+    "rewards": [list(row) for row in REWARDS],
     "base": {"name": "ucrl2"},
     "updater": {"name": "lazy", "options": {"alpha": 10}},
     "episodes": 10_000,
 }
-"""The clinic as the service is told of it. At ten patients a second and outcomes sixty patients
-late, the published constants learn it in about a minute."""
+"""Definition of the problem. With ten patients a second and a mean delay of sixty patients, the
+published constants learn it in about a minute."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a patient: how they were at each visit and after it, and what was done."""
+    """Outcome of a patient's treatment."""
 
     states: tuple[str, ...]
+    """State at each visit and after the last one, by name."""
     actions: tuple[str, ...]
+    """Action at each visit, by name."""
     total: float
+    """Sum of the rewards."""
 
     def steps(self, visits: range) -> list[dict[str, Any]]:
-        """Some of the visits, as the service takes them.
+        """Return these `visits` as steps that `Client.steps` takes.
 
         >>> Outcome(("ill", "mild", "well"), ("operate", "medicate"), 0.8).steps(range(1, 2))
         [{'step': 1, 'state': 'mild', 'action': 'medicate', 'next_state': 'well'}]
@@ -106,22 +109,38 @@ class Outcome:
 
 @cache
 def world() -> MDP:
-    """The truth about the clinic, which nobody there knows."""
-    return MDP.dense(np.array(NEXT).swapaxes(0, 1), FARE, start=COME, horizon=VISITS)
+    """Return the MDP of the clinic."""
+    transitions = np.array(TRANSITION_PROBABILITIES).swapaxes(0, 1)
+    return MDP.dense(transitions, REWARDS, start=INITIAL_STATE_PROBABILITIES, horizon=VISITS)
 
 
 def best_value() -> float:
-    """What a patient is worth on average if everything is known."""
+    """Return the expected return of an optimal policy."""
     return optimal_value(world())
 
 
-def treat(plan: Plan, *, patient: int, seed: int) -> Outcome:
-    """What becomes of a patient who is treated by this plan: the same under the same seed."""
-    actions = [[ACTIONS.index(plan.plan[h][state]) for state in STATES] for h in range(VISITS)]
-    lived = play(world(), Policy(np.array(actions, np.int32)), seed=seed, episode=patient)
-    assert lived.rewards is not None
+def treat(policy: NamedPolicy, *, patient: int, seed: int) -> Outcome:
+    """Simulate the treatment of a patient.
+
+    Parameters
+    ----------
+    policy : NamedPolicy
+        Deterministic policy of the clinic.
+    patient : int
+        Number of the patient.
+    seed : int
+        Seed. The same seed and number give the same random numbers.
+
+    Returns
+    -------
+    Outcome
+        States, actions and sum of rewards.
+    """
+    actions = [[ACTIONS.index(policy.plan[h][state]) for state in STATES] for h in range(VISITS)]
+    episode = play(world(), Policy(np.array(actions, np.int32)), seed=seed, episode=patient)
+    assert episode.rewards is not None
     return Outcome(
-        tuple(STATES[s] for s in lived.states),
-        tuple(ACTIONS[a] for a in lived.actions),
-        float(lived.rewards.sum()),
+        tuple(STATES[s] for s in episode.states),
+        tuple(ACTIONS[a] for a in episode.actions),
+        float(episode.rewards.sum()),
     )

@@ -16,7 +16,6 @@ plain function runs as Python in the reference loop.
 ...     return clipped(stage, row, mean(stage, row), constants[0] / math.sqrt(row.n))
 """
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,11 +25,10 @@ from typing import Any, Final, NamedTuple
 
 import numba
 import numpy as np
-from numba import cfunc
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from belated.compiled import JIT, NO_ALLOCATION, identity, inlined, uncached, view
+from belated.compiled import JIT, compile_callback, identity, inlined, uncached, view
 
 types: Any = numba.types
 
@@ -136,10 +134,8 @@ class Backup:
         if not self.compiled:
             return loop_over(self.function, {"back_up_row": self.function, "view": identity})
         loop = loop_over(self.function, {"back_up_row": uncached(self.function)})
-        cached = os.path.isfile(loop.__code__.co_filename)
-        compiler = cfunc(SIGNATURE, cache=cached, error_model="numpy", **NO_ALLOCATION)
         try:
-            pointer: Batch = compiler(loop)
+            pointer: Batch = compile_callback(loop, SIGNATURE)
         except NumbaError as error:
             raise TypeError(
                 f"The backup {self.function.__name__} does not compile: "

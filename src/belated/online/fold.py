@@ -1,11 +1,12 @@
-"""Fold: what the events of a problem come to, one after another.
+"""Fold: the learner of a problem, computed by applying its events in order.
 
     opened                 the learner starts the episode
-    feedback, corrected    wait for a tick
-    tick                   the learner takes what came up to it at once, and may have a new policy
+    feedback, corrected    is queued until the next tick
+    tick                   the learner takes the queued feedback at once, and may plan
 
-A fold is a function of the events: from a snapshot it goes on to the same bits as from nothing.
-It keeps nothing of an episode that is back but its share of the history; the learner keeps a bit.
+A fold is a function of the events: a fold that is restored from a snapshot continues with exactly
+the same results. Of an episode whose feedback is complete, only its contribution to the history is
+kept.
 """
 
 import json
@@ -15,156 +16,186 @@ from typing import Any, Final, NamedTuple
 
 from belated.episode import Policy
 from belated.learner.learner import Learner
-from belated.online.events import Event
-from belated.online.flights import Flight, restore_all, snapshot_all
+from belated.ledger.episodes import Exclusions
+from belated.ledger.events import Event
+from belated.ledger.problems import ProblemSpec
+from belated.online.feedback import build_feedback, sum_rewards
 from belated.online.history import History
-from belated.online.omissions import Omissions
-from belated.online.parcels import earned_by, parcels_of
-from belated.online.parts import base_of, learner_of, updater_of
-from belated.online.spec import Spec
+from belated.online.in_flight import InFlight, restore_all, snapshot_all
+from belated.online.learner_factory import build_base, build_learner, build_updater
 
-FORMAT: Final = 2
-"""Of snapshots."""
+FORMAT: Final = 3
+"""Version of the layout of snapshots; snapshots with another one are ignored."""
 
 
-class Waiting(NamedTuple):
-    """Feedback that no tick has covered yet."""
+class WaitingFeedback(NamedTuple):
+    """Feedback that is queued until the next tick."""
 
     seq: int
+    """Sequence number of the event."""
     episode: str
+    """Id of the episode."""
     text: str
+    """Content as JSON."""
     at: int
+    """Time of recording, in microseconds since 1970 (UTC)."""
     opened: int
-    """How many episodes had been opened when it came."""
+    """Number of episodes that had been opened when the feedback was recorded."""
 
 
 class Fold:
-    """The learner of one problem, brought up to date event by event.
+    """Learner of one problem, brought up to date event by event.
 
-    `omissions` must know of every event that undoes one of those to come.
+    Parameters
+    ----------
+    spec : ProblemSpec
+        The problem.
+    exclusions : Exclusions, optional
+        Events to skip; must include all corrections and withdrawals among the events to be applied.
     """
 
-    def __init__(self, spec: Spec, omissions: Omissions | None = None) -> None:
+    def __init__(self, spec: ProblemSpec, exclusions: Exclusions | None = None) -> None:
         self.spec = spec
-        self.learner = learner_of(spec)
+        self.learner = build_learner(spec)
         self.history = History()
-        self.omissions = omissions or Omissions()
+        self.exclusions = exclusions or Exclusions()
         self.seq = 0
-        """The last event that was applied."""
+        """Sequence number of the last event that was applied."""
         self.tick: int | None = None
-        """The seq of the last tick."""
-        self._upto = 0  # which the last tick covered
-        self._news = 0  # the last event that asks for a tick
-        self._flights: dict[str, Flight] = {}
-        self._waiting: list[Waiting] = []
+        """Sequence number of the last tick."""
+        self._ticked_upto = 0  # seq of the last event that the last tick covers
+        self._last_news = 0  # seq of the last event that makes a tick due
+        self._in_flight: dict[str, InFlight] = {}
+        self._waiting: list[WaitingFeedback] = []
 
     @property
     def policy(self) -> Policy:
-        """What to play, by the last tick."""
+        """Policy of the learner as of the last tick."""
         return self.learner.policy
 
     @property
     def due(self) -> bool:
-        """Whether something waits for a tick."""
-        return self._news > self._upto
+        """Whether a tick is due: feedback or a withdrawal was recorded after the last one."""
+        return self._last_news > self._ticked_upto
 
     @property
     def waiting(self) -> int:
-        """How many pieces of feedback wait for a tick."""
+        """Number of pieces of feedback that are queued until the next tick."""
         return len(self._waiting)
 
     @property
     def missing(self) -> int:
-        """How many episodes are not back by the last tick."""
-        return len(self._flights)
+        """Number of episodes in flight as of the last tick."""
+        return len(self._in_flight)
 
     @property
-    def opened(self) -> list[int]:
-        """When the episodes were opened that are not back by the last tick, by number."""
-        return [flight.at for flight in self._flights.values()]
+    def opened_at(self) -> list[int]:
+        """Opening times of the episodes in flight as of the last tick, in order of opening."""
+        return [episode.opened_at for episode in self._in_flight.values()]
 
     def apply(self, event: Event) -> None:
-        """Take in the next event; a fold that raises is of no more use."""
+        """Apply `event`, which follows the last one. Discard the fold if this raises."""
         if event.seq <= self.seq:
             raise ValueError(f"Event {event.seq} comes after {self.seq}; seqs must grow.")
         match event.kind:
             case "feedback" | "corrected":
-                self._hear(event)
+                self._queue(event)
             case "opened":
                 self._open(event)
             case "tick":
                 self._tick(event)
             case "withdrawn":
-                self._news = event.seq
+                self._last_news = event.seq
         self.seq = event.seq
 
-    def undone_by(self, event: Event, opened: int) -> bool:
-        """Whether an event to come undoes what the learner was told.
+    def is_undone_by(self, event: Event, opened: int) -> bool:
+        """Return whether a correction or withdrawal excludes events that the learner has taken.
 
-        `opened` is the seq at which the first episode that it speaks of was opened.
+        Parameters
+        ----------
+        event : Event
+            Correction or withdrawal that has not been applied yet.
+        opened : int
+            Seq at which the first of its episodes was opened.
+
+        Returns
+        -------
+        bool
+            Whether the fold must be computed anew.
         """
         if opened > self.seq:
             return False
-        flight = self._flights.get(event.episode or "")
-        return flight is None or not flight.untouched
+        episode = self._in_flight.get(event.episode or "")
+        if episode is None:
+            return True
+        pending = self.learner.pending(episode.number)
+        assert pending is not None
+        return bool(episode.early_rewards) or not pending.is_untouched
 
-    def expect(self, event: Event) -> None:
-        """Make ready for an event to come that undoes nothing, or only what waits."""
-        self.omissions.add([event])
-        self._waiting = [one for one in self._waiting if one.episode != event.episode]
+    def exclude(self, event: Event) -> None:
+        """Exclude what `event` corrects or withdraws, which the learner has not taken."""
+        self.exclusions.add([event])
+        self._waiting = [item for item in self._waiting if item.episode != event.episode]
 
     def _open(self, event: Event) -> None:
         assert event.episode is not None
-        if event in self.omissions:
+        if event in self.exclusions:
             return
         body = event.body
         number, version = body["number"], body["version"]
         self.learner.start(number)
-        place = self.history.open(event.at, version)
-        self._flights[event.episode] = Flight(number, event.at, version, place)
+        place = self.history.add_opening(event.at, version)
+        self._in_flight[event.episode] = InFlight(number, event.at, version, place)
 
-    def _hear(self, event: Event) -> None:
-        if event in self.omissions:
+    def _queue(self, event: Event) -> None:
+        if event in self.exclusions:
             return
         assert event.episode is not None
         assert event.text is not None
         opened = self.history.opened
-        self._waiting.append(Waiting(event.seq, event.episode, event.text, event.at, opened))
-        self._news = event.seq
+        self._waiting.append(
+            WaitingFeedback(event.seq, event.episode, event.text, event.at, opened)
+        )
+        self._last_news = event.seq
 
     def _tick(self, event: Event) -> None:
         upto = event.body["upto"]
         place = bisect_right(self._waiting, upto, key=attrgetter("seq"))
-        come, self._waiting = self._waiting[:place], self._waiting[place:]
-        flights = [self._flights[one.episode] for one in come]
-        # all at once, which is faster by half than one by one
-        contents = json.loads(f"[{','.join(one.text for one in come)}]")
-        parcels = parcels_of(zip(flights, contents, strict=True))
-        self.learner.absorb(parcels)
-        numbered = {flight.number: flight for flight in flights}
-        for number, earned in earned_by(parcels, self.spec.rewards):
-            numbered[number].earned += earned
-        self._land(come)
-        self.tick, self._upto = event.seq, upto
+        batch, self._waiting = self._waiting[:place], self._waiting[place:]
+        episodes = [self._in_flight[item.episode] for item in batch]
+        # parsing all texts at once takes half as long as one by one
+        contents = json.loads(f"[{','.join(item.text for item in batch)}]")
+        feedback = build_feedback(zip(episodes, contents, strict=True), self.learner)
+        self.learner.absorb(feedback)
+        by_number = {episode.number: episode for episode in episodes}
+        for number, reward_sum in sum_rewards(feedback, self.spec.rewards):
+            by_number[number].reward_sum += reward_sum
+        self._remove_complete(batch)
+        self.tick, self._ticked_upto = event.seq, upto
 
-    def _land(self, come: list[Waiting]) -> None:
-        """Let go of the episodes that are back with these pieces."""
-        # of several pieces the last one stays
-        last = {one.episode: one for one in come}
-        back = [
-            one for one in last.values() if self._flights[one.episode].came == self.spec.horizon
+    def _remove_complete(self, batch: list[WaitingFeedback]) -> None:
+        """Move episodes whose feedback is complete with this batch to the history."""
+        # an episode with several pieces in the batch returns with the last one
+        last = {item.episode: item for item in batch}
+        complete = [
+            item
+            for item in last.values()
+            if self.learner.pending(self._in_flight[item.episode].number) is None
         ]
-        flights = [self._flights.pop(one.episode) for one in back]
-        self.history.take_back(
-            at=[one.at for one in back],
-            opened=[flight.at for flight in flights],
-            episodes=[one.opened - flight.place for one, flight in zip(back, flights, strict=True)],
-            version=[flight.version for flight in flights],
-            earned=[flight.earned for flight in flights],
+        episodes = [self._in_flight.pop(item.episode) for item in complete]
+        self.history.add_returns(
+            at=[item.at for item in complete],
+            opened_at=[episode.opened_at for episode in episodes],
+            episodes=[
+                item.opened - episode.place
+                for item, episode in zip(complete, episodes, strict=True)
+            ],
+            version=[episode.version for episode in episodes],
+            reward_sum=[episode.reward_sum for episode in episodes],
         )
 
     def snapshot(self) -> dict[str, Any]:
-        """The whole fold as plain arrays, numbers and texts; `restore` goes on bit for bit."""
+        """Return the whole fold as plain arrays, numbers, texts and lists."""
         return {
             "format": FORMAT,
             "spec": self.spec.text,
@@ -172,17 +203,37 @@ class Fold:
             "history": self.history.snapshot(),
             "seq": self.seq,
             "tick": self.tick,
-            "upto": self._upto,
-            "news": self._news,
-            "flights": snapshot_all(self._flights),
-            "waiting": [list(one) for one in self._waiting],
+            "ticked_upto": self._ticked_upto,
+            "last_news": self._last_news,
+            "in_flight": snapshot_all(self._in_flight),
+            "waiting": [list(item) for item in self._waiting],
         }
 
     @classmethod
     def restore(
-        cls, spec: Spec, state: dict[str, Any], omissions: Omissions | None = None
+        cls, spec: ProblemSpec, state: dict[str, Any], exclusions: Exclusions | None = None
     ) -> "Fold":
-        """The fold as it was; `omissions` must know what undoes the events to come."""
+        """Return the fold from a snapshot, which continues with exactly the same results.
+
+        Parameters
+        ----------
+        spec : ProblemSpec
+            The problem.
+        state : dict
+            The snapshot.
+        exclusions : Exclusions, optional
+            Events to skip among those to be applied.
+
+        Returns
+        -------
+        Fold
+            The restored fold.
+
+        Raises
+        ------
+        ValueError
+            If the snapshot has another format or belongs to another problem.
+        """
         if state.get("format") != FORMAT:
             raise ValueError(
                 f"state has format {state.get('format')!r}; this version reads {FORMAT}."
@@ -192,12 +243,12 @@ class Fold:
         self = cls.__new__(cls)
         self.spec = spec
         self.learner = Learner.restore(
-            state["learner"], base=base_of(spec), updater=updater_of(spec)
+            state["learner"], base=build_base(spec), updater=build_updater(spec)
         )
         self.history = History.restore(state["history"])
-        self.omissions = omissions or Omissions()
+        self.exclusions = exclusions or Exclusions()
         self.seq, self.tick = state["seq"], state["tick"]
-        self._upto, self._news = state["upto"], state["news"]
-        self._flights = restore_all(state["flights"])
-        self._waiting = [Waiting(*one) for one in state["waiting"]]
+        self._ticked_upto, self._last_news = state["ticked_upto"], state["last_news"]
+        self._in_flight = restore_all(state["in_flight"])
+        self._waiting = [WaitingFeedback(*item) for item in state["waiting"]]
         return self

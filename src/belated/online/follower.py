@@ -1,93 +1,116 @@
-"""Follower: the fold of a problem, kept up with a ledger."""
+"""Follower: keeps the fold of a problem up to date with a ledger."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
-from belated.online.events import Event
+from belated.ledger.episodes import EXCLUDING_KINDS, Exclusions
+from belated.ledger.events import Event
+from belated.ledger.ledger import Ledger
+from belated.ledger.problems import Problem
 from belated.online.fold import Fold
-from belated.online.ledger import Ledger
-from belated.online.omissions import UNDOING, Omissions
-from belated.online.packing import pack, unpack
-from belated.online.problems import Problem
+from belated.online.snapshots import decode_state, encode_state
 
-OFTEN: Final = 10_000
-"""How many events to fold from one snapshot to the next."""
+SNAPSHOT_EVERY_EVENTS: Final = 10_000
+"""Number of events to fold between two snapshots."""
 
 
 class Follower:
-    """Reads what is new and folds it; begins anew where something that was folded is undone.
+    """Reads new events of a problem and folds them.
 
-    It writes nothing but snapshots, and those only when told to.
+    If a correction or withdrawal excludes events that were folded, it starts again from the last
+    snapshot before them. It writes nothing but snapshots, in `save`. Not thread-safe.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    problem : Problem
+        The problem to follow.
     """
 
     def __init__(self, ledger: Ledger, problem: Problem) -> None:
         self.problem = problem
         self.seq = 0
-        """Up to where the ledger has been read."""
+        """Sequence number up to which the ledger has been read."""
         self._ledger = ledger
         self._fold: Fold | None = None
-        self._since = 0  # events since the last snapshot
-        self.busy = threading.RLock()
-        """Held by whoever uses it, one at a time."""
+        self._events_since_snapshot = 0
 
     def catch_up(self, upto: int | None = None) -> Fold:
-        """The fold of all events up to `upto`, or to the end of the ledger.
+        """Return the fold of all events up to seq `upto`, by default to the end of the ledger.
 
-        If it raises, the next call begins anew.
+        If this raises, the next call starts again.
         """
         upto = self._ledger.last if upto is None else upto
         fold, self._fold = self._fold, None
-        if fold is None or upto < self.seq or not self._go_on(fold, upto):
-            fold = self._begin(upto)
+        if fold is None or upto < self.seq or not self._exclude_new(fold, upto):
+            fold = self._start(upto)
         for event in self._ledger.events(self.problem.id, after=fold.seq, upto=upto):
             fold.apply(event)
-            self._since += 1
+            self._events_since_snapshot += 1
         self._fold, self.seq = fold, upto
         return fold
 
-    def save(self, *, every: int = OFTEN) -> bool:
-        """Keep a snapshot if so many events have been folded since the last one.
+    def save(self, *, every: int = SNAPSHOT_EVERY_EVENTS) -> bool:
+        """Save a snapshot if at least `every` events were folded since the last one.
 
-        Where many episodes are out, which all go into it, half as many events as these.
+        With many episodes in flight, which are all part of a snapshot, it takes at least half as
+        many events as episodes. Returns whether a snapshot was saved.
         """
-        if self._fold is None or self._since < max(1, every, self._fold.missing // 2):
+        if self._fold is None:
             return False
-        self._since = 0
-        data = pack(self._fold.snapshot())
+        if self._events_since_snapshot < max(1, every, self._fold.missing // 2):
+            return False
+        self._events_since_snapshot = 0
+        data = encode_state(self._fold.snapshot())
         return self._ledger.snapshots.save(self.problem.id, self._fold.seq, data)
 
-    def _go_on(self, fold: Fold, upto: int) -> bool:
-        """Make the fold ready for what is new; False if it has to begin anew."""
-        new = undoing(self._ledger, self.problem.id, after=fold.seq, upto=upto)
-        for event in new:
-            if fold.undone_by(event, first_opened(self._ledger, event)):
+    def _exclude_new(self, fold: Fold, upto: int) -> bool:
+        """Add new exclusions to the fold; return False if it must start again."""
+        for event in read_excluding_events(self._ledger, self.problem.id, fold.seq, upto):
+            if fold.is_undone_by(event, _first_opening_seq(self._ledger, event)):
                 return False
-            fold.expect(event)
+            fold.exclude(event)
         return True
 
-    def _begin(self, upto: int) -> Fold:
-        self._since = 0
+    def _start(self, upto: int) -> Fold:
+        self._events_since_snapshot = 0
         problem = self.problem
         snapshot = self._ledger.snapshots.newest(problem.id, upto=upto)
         if snapshot is not None:
-            new = undoing(self._ledger, problem.id, after=snapshot.seq, upto=upto)
-            with suppress(Exception):  # whatever is wrong with it, the events tell the same
-                return Fold.restore(problem.spec, unpack(snapshot.data), Omissions(new))
-        return Fold(problem.spec, Omissions(undoing(self._ledger, problem.id, upto=upto)))
+            new = read_excluding_events(self._ledger, problem.id, snapshot.seq, upto)
+            with suppress(Exception):  # a snapshot that cannot be read is not needed
+                return Fold.restore(problem.spec, decode_state(snapshot.data), Exclusions(new))
+        events = read_excluding_events(self._ledger, problem.id, upto=upto)
+        return Fold(problem.spec, Exclusions(events))
 
 
-def undoing(
-    ledger: Ledger, problem: int, *, after: int = 0, upto: int | None = None
+def read_excluding_events(
+    ledger: Ledger, problem: int, after: int = 0, upto: int | None = None
 ) -> Iterator[Event]:
-    """The events that undo others."""
-    return ledger.events(problem, after=after, upto=upto, kinds=UNDOING)
+    """Return an iterator over corrections and withdrawals in order of seq.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    problem : int
+        Id of the problem.
+    after, upto : int
+        Read only events with `after` < seq <= `upto`.
+
+    Returns
+    -------
+    iterator of Event
+        The events.
+    """
+    return ledger.events(problem, after=after, upto=upto, kinds=EXCLUDING_KINDS)
 
 
-def first_opened(ledger: Ledger, event: Event) -> int:
-    """The seq at which the first episode was opened that an undoing event speaks of."""
-    # a withdrawal names its episodes by number
+def _first_opening_seq(ledger: Ledger, event: Event) -> int:
+    """Return the seq at which the first episode of a correction or withdrawal was opened."""
+    # a withdrawal lists its episodes in order of number
     id = event.body["episodes"][0] if event.kind == "withdrawn" else event.episode
     episode = ledger.episode(str(id))
     return 0 if episode is None else episode.seq

@@ -1,146 +1,151 @@
-"""Host: keeps the learners of a ledger up to date, and publishes what they come to.
+"""Host: folds all problems of a ledger in a thread, and publishes their policies.
 
 Of several hosts on one ledger, one plans; the others wait for its lock, and one of them takes over
-when it dies. Should two ever plan at once, because a connection broke, they fold the same ticks
-and publish the same policies: the lock saves work, and the ledger keeps the order.
+when it dies. If two hosts plan at the same time because a connection broke, they fold the same
+ticks and publish the same policies: the lock saves work, and the ledger keeps the order.
 """
 
 import threading
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Self, TypeVar
 
-import sqlalchemy as sa
+from belated.ledger.ledger import Ledger
+from belated.ledger.problems import Problem
+from belated.ledger.store import OUTAGES
+from belated.online.follower import SNAPSHOT_EVERY_EVENTS, Follower, read_excluding_events
+from belated.online.lock import PlannerLock, create_lock
+from belated.online.publishing import fold_and_publish
+from belated.online.status import ProblemStatus
 
-from belated.online.fold import Fold
-from belated.online.follower import OFTEN, Follower, undoing
-from belated.online.ledger import Ledger
-from belated.online.lock import PlannerLock, lock_of
-from belated.online.policies import pack
-from belated.online.problems import Problem
-from belated.online.standing import Standing
+POLL_INTERVAL_S: Final = 1.0
+"""Seconds between two polls for events that other processes have recorded."""
 
-INTERVAL: Final = 1.0
-"""Seconds between two looks at what other processes have recorded."""
+MAX_POLL_INTERVAL_S: Final = 86400.0
 
-LONGEST: Final = 86400.0
-"""The most seconds: a day."""
+LOCK_TIMEOUT_S: Final = 0.2
+"""Maximum time to wait for a busy learner if an earlier status can be returned."""
 
-PATIENCE: Final = 0.2
-"""Seconds to wait for a learner at work before telling where it stood."""
-
-OUTAGES: Final = (
-    sa.exc.OperationalError,
-    sa.exc.InterfaceError,
-    sa.exc.InternalError,  # it is read-only, as a standby is before it takes over
-    sa.exc.TimeoutError,
-)
-"""What a database raises when it is the one that fails."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A problem that cannot be folded, and why."""
+    """Error because of which a problem cannot be folded."""
 
     problem: str
+    """Name of the problem."""
     reason: str
     seq: int
-    """How far the ledger went when it failed."""
+    """Sequence number of the last event of the ledger at the time of the failure."""
+
+
+@dataclass
+class ProblemState:
+    """Everything a host keeps for one problem."""
+
+    follower: Follower
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the follower is used."""
+    failure: Failure | None = None
+    """Why the problem cannot be folded, if so."""
+    settled_seq: int = 0
+    """Sequence number up to which everything has been folded and published."""
+    status: ProblemStatus | None = None
+    """Last status; None until one is requested."""
 
 
 class Host:
-    """The learners of all problems of a ledger, and a thread that plans.
+    """Learners of all problems of a ledger, and a thread that folds and publishes.
 
-    - `interval`: seconds between two looks at the ledger; `wake` makes it look at once.
-    - `snapshot_every`: how many events to fold from one snapshot to the next.
+    A problem that fails does not affect the others; it is tried again after a correction or a
+    withdrawal.
 
-    A problem that fails does not hold up the others. It is tried again when something of it is
-    corrected or withdrawn.
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    interval : float
+        Seconds between two polls of the ledger; `wake` makes the thread poll at once.
+    snapshot_every : int
+        Number of events to fold between two snapshots.
     """
 
     def __init__(
-        self, ledger: Ledger, *, interval: float = INTERVAL, snapshot_every: int = OFTEN
+        self,
+        ledger: Ledger,
+        *,
+        interval: float = POLL_INTERVAL_S,
+        snapshot_every: int = SNAPSHOT_EVERY_EVENTS,
     ) -> None:
-        if not 0 < interval <= LONGEST:
+        if not 0 < interval <= MAX_POLL_INTERVAL_S:
             raise ValueError(
-                f"interval is {interval}; it must be seconds above 0, and at most {LONGEST:g}."
+                f"interval is {interval}; it must be seconds above 0, and at most "
+                f"{MAX_POLL_INTERVAL_S:g}."
             )
         self._ledger = ledger
         self._interval = interval
         self._snapshot_every = snapshot_every
-        self._lock: PlannerLock = lock_of(ledger.store)
-        self._followers: dict[int, Follower] = {}
-        self._failures: dict[int, Failure] = {}
-        self._settled: dict[int, int] = {}  # up to where nothing is left to do
-        self._standings: dict[int, Standing] = {}  # the last of each problem that was asked for
-        self._news = threading.Event()
-        self._stopping = False
+        self._planner_lock: PlannerLock = create_lock(ledger.store)
+        self._states: dict[int, ProblemState] = {}
+        self._wakeup = threading.Condition()  # guards the next two
+        self._woken = self._stopping = False
         self._thread: threading.Thread | None = None
         self._plans = self._ready = False
-        self._trouble: str | None = None
+        self._last_error: str | None = None
 
     @property
     def plans(self) -> bool:
-        """Whether this is the one that plans."""
+        """Whether this host holds the planner lock."""
         return self._plans
 
     @property
     def ready(self) -> bool:
-        """Whether it has looked at everything once since it plans, or leaves that to another."""
+        """Whether all problems have been folded once, or another host plans."""
         return self._ready and (self._thread is None or self._thread.is_alive())
 
     @property
-    def trouble(self) -> str | None:
-        """Why the last look at the ledger failed, if it did."""
-        return self._trouble
+    def last_error(self) -> str | None:
+        """Error of the last poll; None if it succeeded."""
+        return self._last_error
 
     @property
     def failures(self) -> dict[int, Failure]:
-        """The problems that cannot be folded, by id."""
-        return dict(self._failures)
+        """Failures of the problems that cannot be folded, by id."""
+        states = list(self._states.items())
+        return {id: state.failure for id, state in states if state.failure is not None}
 
     def step(self) -> bool:
-        """Look at the ledger once: tick, fold and publish; returns whether this one plans."""
-        plans = self._lock.acquire()
+        """Poll the ledger once: tick, fold and publish. Return whether this host plans."""
+        plans = self._planner_lock.acquire()
         self._ready = self._ready and plans == self._plans
         self._plans = plans
         if plans:
             for problem in self._ledger.problems():
-                if self._failure(problem) is None:
-                    self._advance(problem)
+                state = self._state(problem)
+                if self._failure(state) is None:
+                    with state.lock:
+                        self._advance(state)
         self._ready = True
         return plans
 
-    def standing(self, problem: Problem) -> Standing | Failure:
-        """Where a problem stands by now; any host can tell.
+    def status(self, problem: Problem) -> ProblemStatus | Failure:
+        """Return the status of `problem`, or why it cannot be folded; any host can do so.
 
-        While its learner is at work, where it stood before, if somebody has asked before: `seq`
-        tells how far that goes. If nobody has, this waits for it.
+        While the learner is busy, the last status is returned, whose `seq` shows its age. If none
+        was requested before, this waits for the learner.
         """
-        while (found := self.standing_soon(problem)) is None:
-            pass
+        state = self._state(problem)
+        found = self._find_status(state, timeout=-1 if state.status is None else LOCK_TIMEOUT_S)
+        assert found is not None
         return found
 
-    def standing_soon(self, problem: Problem) -> Standing | Failure | None:
-        """The same, but None where that would have to be waited for."""
-        failure = self._failure(problem)
-        if failure is not None:
-            return failure
-        follower, end = self._follower(problem), self._ledger.last
-        earlier = self._standings.get(problem.id)
-        if not follower.busy.acquire(timeout=PATIENCE):
-            return earlier
-        try:
-            return self._keep(problem, follower.catch_up())
-        except OUTAGES:
-            raise
-        except Exception as error:
-            return self._fail(problem, error, end)
-        finally:
-            follower.busy.release()
+    def status_nowait(self, problem: Problem) -> ProblemStatus | Failure | None:
+        """Return the status of `problem` as `status` does, or None if that would have to wait."""
+        return self._find_status(self._state(problem), timeout=LOCK_TIMEOUT_S)
 
     def start(self) -> None:
-        """Let a thread look, time and again."""
+        """Start the thread, which polls the ledger until `stop`."""
         if self._thread is not None:
             raise RuntimeError("The host has been started already.")
         self._stopping = False
@@ -148,89 +153,100 @@ class Host:
         self._thread.start()
 
     def wake(self) -> None:
-        """There is something new."""
-        self._news.set()
+        """Make the thread poll the ledger at once."""
+        with self._wakeup:
+            self._woken = True
+            self._wakeup.notify()
 
     def stop(self) -> None:
-        """Finish what is being done, and let another plan."""
-        self._stopping = True
-        self.wake()
+        """Stop the thread after its current poll, and release the planner lock."""
+        with self._wakeup:
+            self._stopping = True
+            self._wakeup.notify()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
         self._plans = self._ready = False
-        self._lock.release()
+        self._planner_lock.release()
 
     def __enter__(self) -> Self:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.stop()
 
     def _run(self) -> None:
-        while True:
-            self._news.clear()
-            if self._stopping:  # asked after clearing, or the call to wake up may be lost
-                return
+        while not self._stopping:
             try:
                 self.step()
-                self._trouble = None
-            except Exception as error:  # the database may be back by the next look
-                self._trouble = f"{type(error).__name__}: {error}"
-            self._news.wait(self._interval)
+                self._last_error = None
+            except Exception as error:  # the database may be available at the next poll
+                self._last_error = f"{type(error).__name__}: {error}"
+            with self._wakeup:
+                self._wakeup.wait_for(lambda: self._woken or self._stopping, self._interval)
+                self._woken = False
 
-    def _advance(self, problem: Problem) -> None:
-        follower, end = self._follower(problem), self._ledger.last
-        with follower.busy:
-            try:
-                if self._settled.get(problem.id, 0) < end:
-                    fold = advance(self._ledger, follower)
-                    # it takes a look at everything that is missing, so only where it is wanted
-                    if problem.id in self._standings:
-                        self._keep(problem, fold)
-                    follower.save(every=self._snapshot_every)
-                    self._settled[problem.id] = end
-            except OUTAGES:
-                raise
-            except Exception as error:
-                self._fail(problem, error, end)
+    def _state(self, problem: Problem) -> ProblemState:
+        if problem.id not in self._states:
+            state = ProblemState(Follower(self._ledger, problem))
+            self._states.setdefault(problem.id, state)  # another thread may have been faster
+        return self._states[problem.id]
 
-    def _keep(self, problem: Problem, fold: Fold) -> Standing:
-        standing = self._standings[problem.id] = Standing.of(fold)
-        return standing
+    def _advance(self, state: ProblemState) -> None:
+        """Fold and publish what is new; the caller holds the lock."""
+        end = self._ledger.last
 
-    def _failure(self, problem: Problem) -> Failure | None:
-        """Why it cannot be folded, unless something has happened since that could help."""
-        failure = self._failures.get(problem.id)
-        if failure is not None and any(undoing(self._ledger, problem.id, after=failure.seq)):
-            self._failures.pop(problem.id, None)
-            return None
+        def advance() -> None:
+            fold = fold_and_publish(self._ledger, state.follower)
+            # it visits all episodes in flight, so only if a status was requested before
+            if state.status is not None:
+                state.status = ProblemStatus.of(fold)
+            state.follower.save(every=self._snapshot_every)
+            state.settled_seq = end
+
+        if state.settled_seq < end:
+            self._catch_failure(state, end, advance)
+
+    def _find_status(
+        self, state: ProblemState, *, timeout: float
+    ) -> ProblemStatus | Failure | None:
+        failure = self._failure(state)
+        if failure is not None:
+            return failure
+        if not state.lock.acquire(timeout=timeout):
+            return state.status
+        try:
+            failure = self._failure(state)  # of the thread that held the lock until now
+            if failure is not None:
+                return failure
+            found = self._catch_failure(
+                state, self._ledger.last, lambda: ProblemStatus.of(state.follower.catch_up())
+            )
+            if isinstance(found, ProblemStatus):
+                state.status = found
+            return found
+        finally:
+            state.lock.release()
+
+    def _failure(self, state: ProblemState) -> Failure | None:
+        """Return the failure; None if a later correction or withdrawal may have resolved it."""
+        failure = state.failure
+        if failure is not None:
+            id = state.follower.problem.id
+            if any(read_excluding_events(self._ledger, id, after=failure.seq)):
+                failure = state.failure = None
         return failure
 
-    def _fail(self, problem: Problem, error: Exception, seq: int) -> Failure:
-        reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        failure = self._failures[problem.id] = Failure(problem.name, reason, seq)
-        return failure
-
-    def _follower(self, problem: Problem) -> Follower:
-        return self._followers.setdefault(problem.id, Follower(self._ledger, problem))
-
-
-def advance(ledger: Ledger, follower: Follower) -> Fold:
-    """Fold what is new of a problem, and publish what that comes to; returns the fold."""
-    problem = follower.problem.id
-    fold = follower.catch_up()
-    if fold.due:
-        ledger.tick(problem)
-        fold = follower.catch_up()
-    newest = ledger.policies.newest(problem)
-    if newest is None or newest.sha != pack(fold.policy).sha:
-        version = 1 if newest is None else newest.version + 1
-        ledger.publish(problem, fold.policy, version=version, tick=fold.tick)
-    return fold
+    def _catch_failure(self, state: ProblemState, seq: int, action: Callable[[], T]) -> T | Failure:
+        """Return the result of `action`; an exception is kept as a failure unless an outage."""
+        try:
+            return action()
+        except OUTAGES:
+            raise
+        except Exception as error:
+            reason = str(error)
+            if not isinstance(error, ValueError):
+                reason = f"{type(error).__name__}: {error}"
+            state.failure = Failure(state.follower.problem.name, reason, seq)
+            return state.failure

@@ -1,105 +1,107 @@
-"""PlannerLock: of all that host one ledger, one plans; if it dies, another may."""
+"""Planner lock: lets one host per ledger plan; another takes over when its process dies."""
 
-import os
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import Final, Protocol
 
+import filelock
 import sqlalchemy as sa
 
-from belated.online.store import Store
+from belated.ledger.store import Store, is_in_memory
 
-PLANNER: Final = int.from_bytes(b"planner", "big")
-"""The advisory lock that the planner holds on PostgreSQL."""
+PLANNER_LOCK_ID: Final = int.from_bytes(b"planner", "big")
+"""Id of the advisory lock that the planner holds on PostgreSQL."""
 
 
 class PlannerLock(Protocol):
-    """A lock that is held until it is released, or its process or its connection dies."""
+    """Lock that is held until it is released, or its process or database connection ends."""
 
     def acquire(self) -> bool:
-        """Whether it is held now: taken, if it was free, or held still."""
+        """Acquire the lock if it is free, without waiting; return whether it is held."""
 
     def release(self) -> None:
-        """Let another have it."""
+        """Release the lock if it is held."""
 
 
-def lock_of(store: Store) -> PlannerLock:
-    """The lock of the ledger in this database."""
+def create_lock(store: Store) -> PlannerLock:
+    """Return the planner lock of the ledger in `store`, not yet acquired."""
+    url = store.engine.url
     if store.on_postgres:
         return DatabaseLock(store.engine)
-    file = store.engine.url.database
-    if file in (None, "", ":memory:"):
-        return NoLock()
-    return FileLock(Path(str(file) + ".planner"))
+    return NoLock() if is_in_memory(url) else FileLock(Path(f"{url.database}.planner"))
 
 
 class NoLock:
-    """For a ledger in memory, which nobody shares."""
+    """Lock of a ledger in memory, which no other process can share."""
 
     def acquire(self) -> bool:
+        """Return True."""
         return True
 
     def release(self) -> None:
-        pass
+        """Do nothing."""
 
 
 class FileLock:
-    """A lock on a file beside the database; the system frees it when the process ends."""
+    """Lock on a file beside the database; the operating system frees it when the process ends.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which is created with access for its owner only.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: IO[str] | None = None
+        # not thread-local, since a host may be stopped by another thread than its own
+        self._lock = filelock.FileLock(path, mode=0o600, thread_local=False)
 
     def acquire(self) -> bool:
-        import fcntl  # there is none on Windows
-
-        if self._file is None:
-            file = open(self._path, "a", opener=_private)  # noqa: SIM115, it stays open
+        """Acquire the lock if it is free; return whether it is held."""
+        if not self._lock.is_locked:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.close()
+                self._lock.acquire(blocking=False)
+            except filelock.Timeout:
                 return False
-            self._file = file
         return True
 
     def release(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-
-def _private(path: str, flags: int) -> int:
-    """Open a file for its owner alone."""
-    return os.open(path, flags, 0o600)
+        """Release the lock if it is held."""
+        self._lock.release()
 
 
 class DatabaseLock:
-    """An advisory lock on a connection of its own; the server frees it when that ends."""
+    """Advisory lock on a connection of its own; the server frees it when the connection ends.
+
+    Parameters
+    ----------
+    engine : sa.Engine
+        Engine of a PostgreSQL database.
+    """
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         self._connection: sa.Connection | None = None
 
     def acquire(self) -> bool:
-        if self._connection is not None and self._alive(self._connection):
+        """Acquire the lock if it is free; return whether it is held."""
+        if self._connection is not None and self._is_alive(self._connection):
             return True
         self.release()
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        # out of the pool, so that closing it ends it
-        connection.detach()
-        if connection.scalar(sa.select(sa.func.pg_try_advisory_lock(PLANNER))):
+        connection.detach()  # from the pool, so that close() ends the connection
+        if connection.scalar(sa.select(sa.func.pg_try_advisory_lock(PLANNER_LOCK_ID))):
             self._connection = connection
             return True
         connection.close()
         return False
 
     def release(self) -> None:
+        """Release the lock if it is held."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     @staticmethod
-    def _alive(connection: sa.Connection) -> bool:
+    def _is_alive(connection: sa.Connection) -> bool:
         try:
             connection.scalar(sa.select(1))
         except sa.exc.DBAPIError:

@@ -1,10 +1,10 @@
-"""Serving: which version of the policy is to be played now.
+"""Serving: which version of a policy new episodes receive.
 
-The last one that was published, unless a person decided otherwise:
+It is the newest version, unless an operator decided otherwise:
 
-    freeze, unfreeze         keep to what is served at that moment, and no more
-    roll_back                keep to that version until unfreeze
-    shadow_on, shadow_off    learn and publish, but serve what was served when it went on
+    freeze, unfreeze         keep serving the present version, until unfreeze
+    roll_back                serve an earlier version, until unfreeze
+    shadow_on, shadow_off    keep publishing, but serve the version from before shadow mode
 """
 
 import threading
@@ -13,105 +13,104 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from belated.episode import Policy
-from belated.online.events import Event, Kind
-from belated.online.ledger import Ledger
+from belated.ledger.events import Event, Kind
+from belated.ledger.ledger import Ledger
 
-TELLING: Final[tuple[Kind, ...]] = ("published", "control")
-"""The events that tell what is served."""
+SERVING_KINDS: Final[tuple[Kind, ...]] = ("published", "control")
+"""Kinds of events that determine the served version."""
 
-KEPT: Final = 256
-"""How many policies to keep at hand."""
+MAX_CACHED_POLICIES: Final = 256
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What the events so far say about what is served.
+class ServingState:
+    """Versions and modes of a problem according to its events.
 
-    >>> from types import SimpleNamespace as Said
-    >>> choice = Choice()
+    >>> from types import SimpleNamespace
+    >>> state = ServingState()
     >>> for body in ({"version": 1}, {"action": "freeze"}, {"version": 2}):
-    ...     choice = choice.after(Said(kind="control" if "action" in body else "published",
-    ...                                seq=1, body=body))
-    >>> choice.version, choice.newest, choice.frozen
+    ...     kind = "control" if "action" in body else "published"
+    ...     state = state.after(SimpleNamespace(kind=kind, seq=1, body=body))
+    >>> state.version, state.newest, state.frozen
     (1, 2, 1)
     """
 
     seq: int = 0
-    """The last event that was read."""
+    """Sequence number of the last event that was read."""
     newest: int = 0
-    """The last version that was published; 0 for none."""
+    """Newest published version; 0 for none."""
     frozen: int | None = None
-    """What is served until unfreeze."""
+    """Version to serve until unfreeze, if the problem is frozen."""
     shadow: int | None = None
-    """What is served until shadow mode is off, unless it is frozen."""
+    """Version to serve in shadow mode, unless the problem is frozen."""
 
     @property
     def version(self) -> int:
-        """What is served; 0 while nothing has been published."""
+        """Served version; 0 if none has been published."""
         if self.frozen is not None:
             return min(self.frozen, self.newest)
         return self.newest if self.shadow is None else min(self.shadow, self.newest)
 
-    def after(self, event: Event) -> "Choice":
-        """What an event makes of it."""
-        body, said = event.body, replace(self, seq=event.seq)
+    def after(self, event: Event) -> "ServingState":
+        """Return the state after the publication or control `event`."""
+        body, state = event.body, replace(self, seq=event.seq)
         if event.kind == "published":
-            return replace(said, newest=body["version"])
-        kept = max(1, self.version)  # before the first version, that one
+            return replace(state, newest=body["version"])
+        present = max(1, self.version)  # before the first version, that one
         match body["action"]:
             case "freeze":
-                return replace(said, frozen=kept)
+                return replace(state, frozen=present)
             case "roll_back":
-                return replace(said, frozen=body["version"])
+                return replace(state, frozen=body["version"])
             case "unfreeze":
-                return replace(said, frozen=None)
+                return replace(state, frozen=None)
             case "shadow_on":
-                return replace(said, shadow=kept if self.shadow is None else self.shadow)
+                return replace(state, shadow=present if self.shadow is None else self.shadow)
             case "shadow_off":
-                return replace(said, shadow=None)
-        return said
+                return replace(state, shadow=None)
+        return state
 
 
-class Served(NamedTuple):
-    """A version, what it plays, and why it is this one."""
+class ServedPolicy(NamedTuple):
+    """Served version with its policy."""
 
     version: int
     policy: Policy
-    choice: Choice
+    state: ServingState
 
 
 class Serving:
-    """Answers from the database alone, so that any process can; several threads may share one.
+    """Served versions of all problems, read from the ledger alone.
 
-    It asks each time what is new, and reads only that.
+    Each call reads only new events. Several threads may share an instance.
     """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._choices: dict[int, Choice] = {}
+        self._states: dict[int, ServingState] = {}
         self._policies: OrderedDict[tuple[int, int], Policy] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __call__(self, problem: int) -> Served | None:
-        """What is served now; None while nothing has been published."""
-        choice = self.choice(problem)
-        policy = self.policy(problem, choice.version)
-        return None if policy is None else Served(choice.version, policy, choice)
+    def served(self, problem: int) -> ServedPolicy | None:
+        """Return what new episodes of `problem` receive; None if no version is published."""
+        state = self.state(problem)
+        policy = self.policy(problem, state.version)
+        return None if policy is None else ServedPolicy(state.version, policy, state)
 
-    def choice(self, problem: int) -> Choice:
-        """What the events so far say about what is served."""
+    def state(self, problem: int) -> ServingState:
+        """Return the present versions and modes of `problem`."""
         with self._lock:
-            choice = self._choices.get(problem, Choice())
-        for event in self._ledger.events(problem, after=choice.seq, kinds=TELLING):
-            choice = choice.after(event)
+            state = self._states.get(problem, ServingState())
+        for event in self._ledger.events(problem, after=state.seq, kinds=SERVING_KINDS):
+            state = state.after(event)
         with self._lock:
             # another thread may have read further meanwhile
-            if choice.seq >= self._choices.get(problem, Choice()).seq:
-                self._choices[problem] = choice
-            return self._choices[problem]
+            if state.seq >= self._states.get(problem, ServingState()).seq:
+                self._states[problem] = state
+            return self._states[problem]
 
     def policy(self, problem: int, version: int) -> Policy | None:
-        """What a version plays; None if there is no such version."""
+        """Return the policy of `version` of `problem`, or None."""
         key = (problem, version)
         with self._lock:
             known = self._policies.get(key)
@@ -122,6 +121,6 @@ class Serving:
         if policy is not None:
             with self._lock:
                 self._policies[key] = policy
-                while len(self._policies) > KEPT:
+                while len(self._policies) > MAX_CACHED_POLICIES:
                     self._policies.popitem(last=False)
         return policy

@@ -1,70 +1,81 @@
-"""Snapshots: what a fold has made of the events up to some seq, so that it need not begin anew."""
+"""Encoding of snapshots as bytes: nested dicts and lists of numbers, texts and arrays.
 
-from dataclasses import dataclass, field
+They are stored by `belated.ledger.snapshots`.
+
+>>> state = {"counts": np.arange(3), "alpha": float("inf"), "open": [[7, None]]}
+>>> decode_state(encode_state(state))
+{'alpha': inf, 'counts': array([0, 1, 2]), 'open': [[7, None]]}
+"""
+
+import io
+import json
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
-import sqlalchemy as sa
+import numpy as np
+from numpy.typing import NDArray
 
-from belated.online import schema
-from belated.online.checking import check_seq
-from belated.online.store import Store
+ARRAY_KEY: Final = "$array"
+"""Key that marks the place of an array; other keys must not begin with a dollar sign."""
 
-KEEP: Final = 4
-"""How many of each problem: a correction can undo the last ones."""
+TREE: Final = "tree"
+"""Name of the JSON text in the archive of arrays."""
 
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What was made of the events of a problem up to and including `seq`."""
-
-    problem: int
-    seq: int
-    data: bytes = field(repr=False)
+Arrays = list[NDArray[Any]]
 
 
-class Snapshots:
-    """The snapshots of a ledger.
+def encode_state(state: Any) -> bytes:
+    """Return `state` as a compressed archive of arrays and JSON, in the format of np.savez."""
+    arrays: Arrays = []
+    text = json.dumps(_extract_arrays(state, arrays))
+    file = io.BytesIO()
+    named = {str(number): array for number, array in enumerate(arrays)}
+    tree = np.frombuffer(text.encode(), np.uint8)
+    np.savez_compressed(file, allow_pickle=False, **{TREE: tree}, **named)
+    return file.getvalue()
 
-    One that is read holds what its digest says, and nothing that was corrected or withdrawn after
-    it was made: whatever was is dropped in the same transaction.
-    """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+def decode_state(data: bytes) -> Any:
+    """Return the state that was encoded as `data`, exactly. Raises ValueError if it cannot."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            return _insert_arrays(json.loads(arrays[TREE].tobytes()), arrays)
+    except Exception as error:  # np.load raises a dozen types
+        raise ValueError(f"These {len(data)} bytes are not an encoded state: {error}.") from None
 
-    def save(self, problem: int, seq: int, data: bytes) -> bool:
-        """Keep a snapshot, unless something was corrected or withdrawn meanwhile."""
-        if not isinstance(data, bytes):
-            raise TypeError(f"data must be bytes, not {type(data).__name__}.")
-        of, events = schema.snapshots, schema.events.c
-        undone = sa.select(events.seq).where(
-            events.problem == problem,
-            events.kind.in_(["corrected", "withdrawn"]),
-            events.seq > check_seq("seq", seq),
-            sa.text(schema.RARE),
-        )
-        with self._store.writing() as connection:
-            if connection.execute(undone.limit(1)).first() is not None:
-                return False
-            mine = of.c.problem == problem
-            connection.execute(sa.delete(of).where(mine, of.c.seq == seq))
-            row = {"problem": problem, "seq": seq, "at": self._store.now(), "data": data}
-            connection.execute(sa.insert(of).values(**row, sha=sha256(data).hexdigest()))
-            oldest = sa.select(of.c.seq).where(mine).order_by(of.c.seq.desc()).offset(KEEP)
-            connection.execute(
-                sa.delete(of).where(mine, of.c.seq.in_(list(connection.scalars(oldest))))
-            )
-        return True
 
-    def newest(self, problem: int, *, upto: int | None = None) -> Snapshot | None:
-        """The last one, at `upto` or before; one that is damaged is passed over."""
-        of = schema.snapshots.c
-        query = sa.select(of.seq, of.data, of.sha).where(of.problem == problem)
-        if upto is not None:
-            query = query.where(of.seq <= check_seq("upto", upto, 0))
-        with self._store.reading() as connection:
-            for row in connection.execute(query.order_by(of.seq.desc())):
-                if sha256(row.data).hexdigest() == row.sha:
-                    return Snapshot(problem, row.seq, bytes(row.data))
-        return None
+def digest_state(state: Any) -> str:
+    """Return the SHA-256 of `state`, which does not depend on how it was compressed."""
+    arrays: Arrays = []
+    total = sha256(json.dumps(_extract_arrays(state, arrays), sort_keys=True).encode())
+    for array in arrays:
+        total.update(f"{array.dtype.str}{array.shape}".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
+
+
+def _extract_arrays(part: Any, arrays: Arrays) -> Any:
+    """Return `part` with references to arrays, which are appended to `arrays`."""
+    if isinstance(part, np.ndarray):
+        if part.dtype.hasobject:
+            raise TypeError(f"An array has the dtype {part.dtype}; it must be of numbers.")
+        arrays.append(part)
+        return {ARRAY_KEY: len(arrays) - 1}
+    if isinstance(part, dict):
+        for key in part:
+            if not isinstance(key, str) or key.startswith("$"):
+                raise TypeError(f"A key is {key!r}; it must be a text that does not begin with $.")
+        return {key: _extract_arrays(part[key], arrays) for key in sorted(part)}
+    if isinstance(part, list):
+        return [_extract_arrays(value, arrays) for value in part]
+    if part is None or type(part) in (bool, int, float, str):
+        return part
+    raise TypeError(f"A part is {part!r}; it must be a number, text, list, dict, array or None.")
+
+
+def _insert_arrays(part: Any, arrays: Any) -> Any:
+    if isinstance(part, dict):
+        if part.keys() == {ARRAY_KEY}:
+            return arrays[str(part[ARRAY_KEY])]
+        return {key: _insert_arrays(value, arrays) for key, value in part.items()}
+    return [_insert_arrays(value, arrays) for value in part] if isinstance(part, list) else part

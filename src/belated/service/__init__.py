@@ -1,4 +1,4 @@
-"""The learner over HTTP: `belated serve`."""
+"""HTTP service of a ledger, run by `belated serve`."""
 
 try:
     import fastapi as fastapi

@@ -1,4 +1,4 @@
-"""The application: routes, what they share, and how it begins and ends."""
+"""The FastAPI application: routes, state, middleware, startup and shutdown."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,48 +6,89 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import belated
+from belated.ledger.ledger import Ledger
 from belated.online.host import Host
-from belated.online.ledger import Ledger
-from belated.service import errors
-from belated.service.auth import SCOPES
-from belated.service.headers import Headers
-from belated.service.metrics import Measure
+from belated.service.errors import install_error_handlers
+from belated.service.metrics import MetricsMiddleware
 from belated.service.routes import routes
 from belated.service.settings import Settings
-from belated.service.state import State
+from belated.service.state import AppState
+from belated.service.tokens import SCOPES
 
-ABOUT: Final = """Episodic reinforcement learning when feedback comes back late.
+DESCRIPTION: Final = """Episodic reinforcement learning with delayed feedback.
 
-Open an episode, play it with the policy that comes with it, and send what came back whenever it
-does: hours or weeks later, in pieces, out of order, twice. What is pending is pending, never a
-zero, and there is no window after which it would be too late.
+Open an episode, follow the policy in the response, and send feedback whenever it is available:
+hours or weeks later, in parts, out of order, or repeatedly. Missing feedback counts as pending,
+never as a reward of zero, and there is no deadline.
 
-States and actions go by name (a text) or by index (a number); steps count from 0. Every error has
-the form of `Error`. Scopes of tokens:
+States and actions are given by name (string) or by index (number); steps count from 0. Every error
+has the form of `Error`. Scopes of tokens:
 """
+
+SECURITY_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+
+
+class SecurityHeadersMiddleware:
+    """Adds each of `SECURITY_HEADERS` that a response of `app` does not set itself."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._headers = [
+            (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = list(message.get("headers", ()))
+                names = {name for name, _ in own}
+                message["headers"] = own + [pair for pair in self._headers if pair[0] not in names]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
 
 
 def create_app(
     ledger: Ledger, host: Host | None = None, settings: Settings | None = None, *, plan: bool = True
 ) -> FastAPI:
-    """An application around a ledger, which stays the caller's to close.
+    """Create the application that serves a ledger.
 
-    With `plan` the host's thread runs while the application does; without, the caller steps it.
+    Parameters
+    ----------
+    ledger : Ledger
+        Ledger to serve; the caller closes it.
+    host : Host | None
+        Host that folds this ledger; by default a new one.
+    settings : Settings | None
+        Limits and cache times; by default `Settings()`.
+    plan : bool
+        Whether the host's thread runs while the application does. If not, the caller steps it.
+
+    Returns
+    -------
+    FastAPI
+        ASGI application.
     """
-    state = State.of(ledger, host or Host(ledger), settings or Settings())
+    state = AppState(ledger, host or Host(ledger), settings or Settings())
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        state.commit.start()
+        state.group_commit.start()
         if plan:
             state.host.start()
         try:
             yield
         finally:
-            # what was handed in is recorded before anything else ends
-            await asyncio.to_thread(state.commit.stop)
+            # Accepted events are recorded before anything else stops.
+            await asyncio.to_thread(state.group_commit.stop)
             if plan:
                 await asyncio.to_thread(state.host.stop)
             await asyncio.to_thread(state.close)
@@ -55,29 +96,29 @@ def create_app(
     app = FastAPI(
         title="belated",
         version=belated.__version__,
-        description=ABOUT + "\n".join(f"- `{name}`: {what}" for name, what in SCOPES.items()),
-        docs_url=None,  # these pages load scripts from elsewhere
+        description=DESCRIPTION + "\n".join(f"- `{name}`: {text}" for name, text in SCOPES.items()),
+        docs_url=None,  # these pages load scripts from other sites
         redoc_url=None,
-        redirect_slashes=False,  # to an address that it takes from the caller
+        redirect_slashes=False,  # redirects would use the caller's Host header
         lifespan=lifespan,
         routes=list(routes()),
     )
     app.state.belated = state
-    errors.install(app)
+    install_error_handlers(app)
     _describe_tokens(app)
-    app.add_middleware(Headers)
-    app.add_middleware(Measure, metrics=state.metrics)
+    app.add_middleware(SecurityHeadersMiddleware)
+    app.add_middleware(MetricsMiddleware, metrics=state.metrics)
     return app
 
 
 def _describe_tokens(app: FastAPI) -> None:
-    """Let OpenAPI tell of the tokens that routes ask for."""
-    plain = app.openapi
+    """Add the security scheme of the tokens to the OpenAPI schema of `app`."""
+    build_schema = app.openapi
 
     def openapi() -> dict[str, Any]:
-        schema = plain()
-        kinds = schema.setdefault("components", {}).setdefault("securitySchemes", {})
-        kinds["token"] = {"type": "http", "scheme": "bearer", "description": "belated_ID_SECRET"}
+        schema = build_schema()
+        schemes = schema.setdefault("components", {}).setdefault("securitySchemes", {})
+        schemes["token"] = {"type": "http", "scheme": "bearer", "description": "belated_ID_SECRET"}
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -1,133 +1,232 @@
-"""Tokens: what a caller shows, and what that is good for.
+"""Authorization: each route declares the scope that a token needs.
 
-A token reads belated_ID_SECRET. The secret is shown once, and only its hash is kept: it has 256
-random bits, so that a plain SHA-256 cannot be turned back.
+    @router.get("/v1/problems")
+    @require_scope("read")
+    async def ...
+
+Creating an `AuthorizedRoute` without a scope fails. A token that is restricted to one problem is
+accepted only by routes of that problem and of its episodes.
 """
 
-import asyncio
-import hmac
 import ipaddress
-import secrets
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache
-from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
-from belated.online.tokens import Token
+from fastapi import Request
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
-SCOPES: Final = {
-    "read": "see problems, policies and where they stand",
-    "decide": "open episodes and ask for actions",
-    "feedback": "send what came back",
-    "correct": "replace what came back",
-    "withdraw": "have the data of an episode or a subject forgotten",
-    "export": "read the ledger",
-    "metrics": "read the metrics",
-    "admin": "all of this, define problems, freeze and roll back",
-}
-PREFIX: Final = "belated"
+from belated.ledger.store import OUTAGES
+from belated.ledger.tokens import Token
+from belated.service.errors import (
+    REJECTIONS,
+    ApiError,
+    error_response,
+    error_responses,
+    store_unavailable,
+    unexpected_error_response,
+)
+from belated.service.parsing import limit_body
+from belated.service.rejections import quarantine_request
+from belated.service.state import AppState, get_state
+from belated.service.tokens import SCOPES, find_token
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-class Minted(NamedTuple):
-    """A new token; `text` is what the caller shows."""
-
-    id: str
-    text: str
-    hash: bytes
-
-
-def mint() -> Minted:
-    """Draw a token."""
-    id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
-    return Minted(id, f"{PREFIX}_{id}_{secret}", hash_of(secret))
+LOCAL_CALLER: Final = "local"
+"""Caller of a request that needs no token, in place of a token's id."""
 
 
-def hash_of(secret: str) -> bytes:
-    """What is kept of a secret."""
-    return sha256(secret.encode()).digest()
+class RouteRequirements(NamedTuple):
+    """Requirements of a route, as declared with `require_scope`."""
+
+    scope: str
+    bulk: bool
+    quarantined_fields: Sequence[str] | None
+    bypass_validation: bool
 
 
-def check_scopes(text: str) -> list[str]:
-    """Scopes from a list with commas.
+def require_scope(
+    name: str,
+    *,
+    bulk: bool = False,
+    quarantined_fields: Sequence[str] | None = None,
+    bypass_validation: bool = False,
+) -> Callable[[F], F]:
+    """Return a decorator that declares the scope of a route.
 
-    >>> check_scopes("decide, feedback")
-    ['decide', 'feedback']
+    Parameters
+    ----------
+    name : str
+        Scope that a token needs.
+    bulk : bool
+        Whether the body may have the size of a bulk request.
+    quarantined_fields : Sequence[str] | None
+        Fields of a rejected body that are kept in the quarantine; None to keep all of it.
+    bypass_validation : bool
+        Whether the route is called with its path parameters and the request as they are, without
+        FastAPI's validation. For hot routes, which check their input themselves.
     """
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in SCOPES:
-            raise ValueError(f"scope is {name!r}; allowed are {', '.join(SCOPES)}.")
-    if not names:
-        raise ValueError(f"scope is empty; allowed are {', '.join(SCOPES)}.")
-    return names
+    if name not in SCOPES:
+        raise ValueError(f"scope must be one of {', '.join(SCOPES)}; got {name!r}.")
+    requirements = RouteRequirements(name, bulk, quarantined_fields, bypass_validation)
+
+    def declare(endpoint: F) -> F:
+        endpoint.requirements = requirements  # type: ignore[attr-defined]
+        return endpoint
+
+    return declare
 
 
-def find(tokens: dict[str, Token], text: str) -> Token | None:
-    """The token that a caller shows, if it is good; takes as long for one that is not."""
-    prefix, _, rest = text.partition("_")
-    id, _, secret = rest.partition("_")
-    token = tokens.get(id)
-    known = token.hash if token is not None else bytes(32)
-    same = hmac.compare_digest(known, hash_of(secret))
-    if token is None or not same or prefix != PREFIX or token.revoked is not None:
-        return None
-    return token
+class AuthorizedRoute(APIRoute):
+    """Route that authorizes the caller, limits the body and quarantines rejected requests."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        requirements = getattr(endpoint, "requirements", None)
+        if not isinstance(requirements, RouteRequirements):
+            raise TypeError(f"{path} declares no scope; use @require_scope.")
+        self.requirements = requirements
+        responses = options.get("responses") or {}
+        options["responses"] = {**error_responses(401, 403, 422, 500, 503), **responses}
+        options["openapi_extra"] = {
+            **(options.get("openapi_extra") or {}),
+            "security": [{"token": [requirements.scope]}],
+        }
+        super().__init__(path, endpoint, **options)
+        if requirements.bypass_validation:
+            self._handle = self.get_route_handler()
+            self.app = self._call_directly
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the function that answers a request."""
+        call, requirements = super().get_route_handler(), self.requirements
+        if requirements.bypass_validation:
+            call = self._call_endpoint
+
+        async def handle(request: Request) -> Response:
+            state = get_state(request)
+            settings = state.settings
+            max_bytes = settings.max_bulk_bytes if requirements.bulk else settings.max_body_bytes
+            try:
+                request.state.caller = await authorize(request, state, requirements.scope)
+                request = limit_body(request, max_bytes)
+                return await call(request)
+            except REJECTIONS as error:
+                if isinstance(error.__cause__, ClientDisconnect):
+                    return Response(status_code=400)  # not received by anybody
+                await quarantine_request(request, error, requirements.quarantined_fields)
+                raise
+            except ClientDisconnect:
+                return Response(status_code=400)
+            except OUTAGES:
+                return error_response(store_unavailable())
+            except Exception as error:
+                return unexpected_error_response(request, error)
+
+        return handle
+
+    async def _call_endpoint(self, request: Request) -> Response:
+        response: Response = await self.endpoint(**request.path_params, request=request)
+        return response
+
+    async def _call_directly(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._handle(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
-def allows(token: Token, scope: str) -> bool:
-    """Whether a token is good for a scope."""
-    return scope in token.scopes or "admin" in token.scopes
+async def authorize(request: Request, state: AppState, scope: str) -> str:
+    """Return the id of the caller's token, or `LOCAL_CALLER`.
+
+    Parameters
+    ----------
+    request : Request
+        Request with the token in its Authorization header.
+    state : AppState
+        State of the application.
+    scope : str
+        Scope that the token needs.
+
+    Raises
+    ------
+    ApiError
+        401 if the token is missing or invalid, 403 if it does not allow the request.
+    """
+    tokens = await state.tokens.tokens()
+    if not tokens and state.settings.open:
+        check_local(request)
+        return LOCAL_CALLER
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    token = find_token(tokens, text.strip()) if scheme.lower() == "bearer" else None
+    if token is None:
+        message = "Missing or invalid token; send the header 'Authorization: Bearer belated_...'."
+        raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
+    if scope not in token.scopes and "admin" not in token.scopes:
+        raise ApiError(403, f"This token lacks the scope {scope!r}.")
+    if token.problem is not None:
+        await check_problem(request, state, token)
+    return token.id
+
+
+async def check_problem(request: Request, state: AppState, token: Token) -> None:
+    """Raise ApiError unless a request concerns the problem to which its token is restricted.
+
+    Parameters
+    ----------
+    request : Request
+        Request to check. An unknown episode is rejected: it might be opened for another problem
+        before the request is recorded.
+    state : AppState
+        State of the application.
+    token : Token
+        Token of the request, restricted to one problem.
+    """
+    parameters = request.path_params
+    if "problem" in parameters:
+        problem = await state.ledger_cache.problem(parameters["problem"])
+        if problem is not None and problem.id == token.problem:
+            return
+    elif "episode" in parameters:
+        episode = await state.ledger_cache.episode(parameters["episode"])
+        if episode is None:
+            raise ApiError(404, "Episode not found.")
+        if episode.problem == token.problem:
+            return
+    raise ApiError(403, "This token is restricted to one problem; this request is outside of it.")
+
+
+def check_local(request: Request) -> None:
+    """Raise ApiError if `request` may come from another machine or another web site."""
+    host, origin = request.headers.get("host", ""), request.headers.get("origin")
+    if not (is_local(f"//{host}") and (origin is None or is_local(origin))):
+        raise ApiError(403, "Without tokens, only requests from this machine are accepted.")
+
+
+@lru_cache(maxsize=64)
+def is_local(url: str) -> bool:
+    """Return whether the host of `url` is this machine.
+
+    >>> is_local("//localhost:8000"), is_local("https://example.org")
+    (True, False)
+    """
+    try:
+        name = urlsplit(url).hostname
+    except ValueError:
+        return False
+    return name is not None and is_loopback(name)
 
 
 @lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's alone.
+    """Return whether `host` is a loopback address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)
     """
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-class Keyring:
-    """The tokens of a ledger, read anew when they are older than `patience` seconds."""
-
-    def __init__(
-        self,
-        read: Callable[[], Awaitable[list[Token]]],
-        *,
-        patience: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._read = read
-        self._patience = patience
-        self._clock = clock
-        self._tokens: dict[str, Token] | None = None
-        self._asked = 0.0
-        self._reading: asyncio.Task[dict[str, Token]] | None = None
-
-    async def tokens(self) -> dict[str, Token]:
-        """Every token by its id, revoked or not."""
-        now = self._clock()
-        if self._reading is not None:
-            if self._tokens is not None:
-                return self._tokens  # who comes meanwhile makes do with what is known
-        elif self._tokens is None or now - self._asked >= self._patience:
-            self._asked = now
-            self._reading = asyncio.create_task(self._renew())
-        else:
-            return self._tokens
-        return await asyncio.shield(self._reading)  # which another request may wait for as well
-
-    async def _renew(self) -> dict[str, Token]:
-        try:
-            self._tokens = {token.id: token for token in await self._read()}
-            return self._tokens
-        finally:
-            self._reading = None

@@ -1,19 +1,29 @@
-"""Errors: every refusal is one sentence, in one form."""
+"""Errors of the API: all have the form of `models.common.Error`."""
 
 import logging
 import traceback
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from belated.service.models import Error
+from belated.ledger.outcomes import (
+    AlreadyRecorded,
+    Conflict,
+    DataWithdrawn,
+    Invalid,
+    NotFound,
+    Outcome,
+    Recorded,
+)
+from belated.service.models.common import Error
 
 LOG: Final = logging.getLogger("belated.service")
 
-NAMES: Final = {
+ERROR_CODES: Final = {
     401: "unauthenticated",
     403: "forbidden",
     404: "unknown",
@@ -26,128 +36,189 @@ NAMES: Final = {
     500: "internal",
     503: "unavailable",
 }
-RETRY: Final = {"Retry-After": "1"}
-KINDS: Final = ("str", "int", "constrained-str", "constrained-int")
-"""What pydantic adds to the name of a field that may be one or the other."""
-NO_OBJECT: Final = ("model_attributes_type", "model_type", "dict_type")
-"""What pydantic says of a body that is something else, or that was not read as JSON."""
+"""Value of the field `error`, by HTTP status."""
+DESCRIPTIONS: Final = {
+    401: "Missing or invalid token.",
+    403: "The token does not allow this request.",
+    404: "Problem, episode, subject or version not found.",
+    409: "Conflict with what has been recorded.",
+    410: "The data of this episode has been withdrawn.",
+    413: "Body too large.",
+    415: "Unsupported content type.",
+    422: "Invalid request; `field` says where.",
+    500: "Internal error. The request can be retried.",
+    503: "The store is unavailable, or the queue is full. Try again.",
+}
+"""Descriptions in OpenAPI, by HTTP status."""
+RETRY_AFTER_S: Final = 1
+"""Seconds after which a client may retry a request that got a 503."""
+UNION_TAGS: Final = ("str", "int", "constrained-str", "constrained-int")
+"""Parts that pydantic adds to the location of an error in a field of several types."""
+NOT_AN_OBJECT: Final = ("model_attributes_type", "model_type", "dict_type")
+"""Pydantic's error types for a body that is no object, or was not parsed as JSON."""
 
 
-class RefusalError(Exception):
-    """An answer other than the one that was asked for."""
+@dataclass(eq=False)
+class ApiError(Exception):
+    """Response other than the requested one."""
 
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        field: str | None = None,
-        headers: dict[str, str] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.field = field
-        self.headers = headers
+    status: int
+    """HTTP status."""
+    message: str
+    """Explanation for the caller."""
+    field: str | None = None
+    """Field of the body that is wrong, such as "rewards[3]"."""
+    headers: dict[str, str] | None = None
+    """Headers of the response."""
 
 
-REFUSALS: Final = (RefusalError, RequestValidationError, HTTPException)
-"""What is raised when a request is refused."""
+REJECTIONS: Final = (ApiError, RequestValidationError, HTTPException)
+"""Exceptions that reject a request."""
 
 
-def body_of(status: int, message: str, field: str | None = None) -> dict[str, Any]:
-    """What an error says.
+class FieldError(NamedTuple):
+    """Error found while parsing a body."""
 
-    >>> body_of(404, "There is no problem 'x'.")
-    {'error': 'unknown', 'message': "There is no problem 'x'.", 'field': None}
+    field: str | None  # None if the body as a whole is wrong
+    message: str
+
+
+def error_json(status: int, message: str, field: str | None = None) -> dict[str, Any]:
+    """Return the body of an error.
+
+    Parameters
+    ----------
+    status : int
+        HTTP status.
+    message : str
+        Explanation for the caller.
+    field : str | None
+        Field of the request's body that is wrong.
+
+    Returns
+    -------
+    dict[str, Any]
+        JSON object.
+
+    Examples
+    --------
+    >>> error_json(404, "Problem 'x' not found.")
+    {'error': 'unknown', 'message': "Problem 'x' not found.", 'field': None}
     """
-    return {"error": NAMES.get(status, "refused"), "message": message, "field": field}
+    return {"error": ERROR_CODES.get(status, "refused"), "message": message, "field": field}
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """These answers, as OpenAPI tells of them."""
-    meanings = {
-        401: "There is no token, or it is not good.",
-        403: "The token is not good for this.",
-        404: "There is no such problem, episode, subject or version.",
-        409: "It contradicts what has been recorded.",
-        410: "The data of this episode has been withdrawn.",
-        413: "The body is too large.",
-        415: "The body is of another type than this route reads.",
-        422: "It is malformed; `field` tells where.",
-        500: "Something went wrong here; it may be sent again.",
-        503: "The store cannot be reached, or too much waits; try again.",
-    }
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the error responses with these `statuses` for OpenAPI."""
     return {
         status: {
             "model": Error,
-            "description": meanings[status],
-            "content": {
-                "application/json": {"example": body_of(status, meanings[status])},
-            },
+            "description": DESCRIPTIONS[status],
+            "content": {"application/json": {"example": error_json(status, DESCRIPTIONS[status])}},
         }
         for status in statuses
     }
 
 
-def unavailable(why: str) -> RefusalError:
-    """Ask to try again."""
-    return RefusalError(503, why, headers=RETRY)
+def unavailable(reason: str) -> ApiError:
+    """Return a 503 that states the `reason` and asks the client to try again."""
+    return ApiError(503, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
-def respond(error: RefusalError) -> JSONResponse:
-    """An error as an answer."""
-    body = body_of(error.status, error.message, error.field)
+def store_unavailable() -> ApiError:
+    """Return a 503 for a database that cannot be reached."""
+    return unavailable("The store is unavailable.")
+
+
+def error_response(error: ApiError) -> JSONResponse:
+    """Return the response for `error`."""
+    body = error_json(error.status, error.message, error.field)
     return JSONResponse(body, error.status, headers=error.headers)
 
 
-def unexpected(request: Request, error: Exception) -> JSONResponse:
-    """Say that it failed here. Where goes to the log; what the error says may be personal data."""
-    place = "".join(traceback.format_tb(error.__traceback__))
+def unexpected_error_response(request: Request, error: Exception) -> JSONResponse:
+    """Return a 500 for an `error` in `request`.
+
+    The log gets its type and traceback, but not its message, which may hold personal data.
+    """
+    stack = "".join(traceback.format_tb(error.__traceback__))
     route = getattr(request.scope.get("route"), "path", "?")
-    LOG.error("%s %s failed with %s:\n%s", request.method, route, type(error).__name__, place)
-    return respond(RefusalError(500, "Something went wrong here; it may be sent again."))
+    LOG.error("%s %s failed with %s:\n%s", request.method, route, type(error).__name__, stack)
+    return error_response(ApiError(500, DESCRIPTIONS[500]))
 
 
-def first_of(error: RequestValidationError) -> RefusalError:
-    """The first of the errors that validation found, as a sentence."""
-    said = error.errors()[0]
-    where = [part for part in said["loc"] if part not in ("body", "query", "path", *KINDS)]
-    if said["type"] == "json_invalid":
-        return RefusalError(422, f"The body is not JSON: {said['ctx']['error']}.")
-    if not where and said["type"] == "missing":
-        return RefusalError(422, "The body is missing; it must be a JSON object.")
-    if not where and said["type"] in NO_OBJECT:
-        return RefusalError(
-            422, "The body must be a JSON object, with Content-Type: application/json."
-        )
+def outcome_response(
+    outcome: Outcome, error: FieldError | None = None
+) -> tuple[int, dict[str, Any]]:
+    """Return HTTP status and body for the `outcome` of an event.
+
+    A parsing `error` of the same field replaces the reason of a rejection: it is more precise.
+
+    >>> outcome_response(Recorded(7))
+    (201, {'result': 'recorded', 'seq': 7})
+    """
+    match outcome:
+        case Recorded(seq):
+            return 201, {"result": "recorded", "seq": seq}
+        case AlreadyRecorded(seq):
+            return 200, {"result": "already recorded", "seq": seq}
+        case Conflict(reason):
+            return 409, error_json(409, reason)
+        case NotFound(reason):
+            return 404, error_json(404, reason)
+        case DataWithdrawn(reason):
+            return 410, error_json(410, reason)
+        case Invalid(reason, field):
+            if error is not None and error.field in (field, "event_time"):
+                field, reason = error
+            return 422, error_json(422, reason, field)
+
+
+def check_outcome(outcome: Outcome) -> Recorded | AlreadyRecorded:
+    """Return `outcome` if the event is in the ledger; raise ApiError if it was rejected."""
+    if isinstance(outcome, Recorded | AlreadyRecorded):
+        return outcome
+    status, body = outcome_response(outcome)
+    raise ApiError(status, body["message"], field=body["field"])
+
+
+def validation_error(error: RequestValidationError) -> ApiError:
+    """Return the first of the errors that FastAPI's validation found, `error`, as a 422."""
+    first = error.errors()[0]
+    location = [part for part in first["loc"] if part not in ("body", "query", "path", *UNION_TAGS)]
+    if first["type"] == "json_invalid":
+        return ApiError(422, f"The body is not JSON: {first['ctx']['error']}.")
+    if not location and first["type"] == "missing":
+        return ApiError(422, "The body is missing; it must be a JSON object.")
+    if not location and first["type"] in NOT_AN_OBJECT:
+        return ApiError(422, "The body must be a JSON object, with Content-Type: application/json.")
     field = ""
-    for part in where:
+    for part in location:
         field += f"[{part}]" if isinstance(part, int) else f".{part}" if field else str(part)
-    message = said["msg"][:1].lower() + said["msg"][1:]
-    return RefusalError(422, f"{field or 'The body'}: {message}.", field=field or None)
+    message = first["msg"][:1].lower() + first["msg"][1:]
+    return ApiError(422, f"{field or 'The body'}: {message}.", field=field or None)
 
 
-def refusal_of(error: Exception, method: str) -> RefusalError:
-    """An error that FastAPI or a route raises, as a sentence."""
-    if isinstance(error, RefusalError):
+def to_api_error(error: Exception, method: str) -> ApiError:
+    """Return an `error` of `REJECTIONS` in a request with this HTTP `method` as ApiError."""
+    if isinstance(error, ApiError):
         return error
     if isinstance(error, RequestValidationError):
-        return first_of(error)
+        return validation_error(error)
     assert isinstance(error, HTTPException)
-    if error.status_code == 400:  # what FastAPI says of bytes that are no text
-        return RefusalError(422, "The body is not JSON: it cannot be decoded.")
-    said = {404: "There is nothing here.", 405: f"{method} is not for this address."}
-    message = said.get(error.status_code, str(error.detail))
+    if error.status_code == 400:  # FastAPI's answer to bytes that are not UTF-8
+        return ApiError(422, "The body is not JSON: it cannot be decoded.")
+    messages = {404: "Not found.", 405: f"Method {method} not allowed."}
+    message = messages.get(error.status_code, str(error.detail))
     headers = dict(error.headers) if error.headers else None
-    return RefusalError(error.status_code, message, headers=headers)
+    return ApiError(error.status_code, message, headers=headers)
 
 
-def install(app: FastAPI) -> None:
-    """Let every error of an app take this form."""
+def install_error_handlers(app: FastAPI) -> None:
+    """Let `app` answer every error in the form of `models.common.Error`."""
 
-    async def refused(request: Request, error: Exception) -> JSONResponse:
-        return respond(refusal_of(error, request.method))
+    async def reject(request: Request, error: Exception) -> JSONResponse:
+        return error_response(to_api_error(error, request.method))
 
-    for kind in REFUSALS:
-        app.add_exception_handler(kind, refused)
+    for kind in REJECTIONS:
+        app.add_exception_handler(kind, reject)

@@ -1,23 +1,19 @@
-"""Exports: the events of a problem, as lines of JSON or as Parquet."""
+"""Export of events as NDJSON or Parquet."""
 
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import BinaryIO, Final
 
-from belated.online.events import Event
-from belated.online.ledger import Ledger
+from belated.ledger.events import Event
+from belated.ledger.ledger import Ledger
 
-PIECE: Final = 500
-"""How many events to write at a time."""
-
-LONGEST: Final = 1 << 24
-"""The longest line that DuckDB makes room for unless it is told otherwise, in bytes."""
+DUCKDB_MAX_LINE_BYTES: Final = 1 << 24
+"""DuckDB's default for the maximum length of a line of JSON."""
 
 COLUMNS: Final = {
     "seq": "BIGINT",
@@ -29,10 +25,11 @@ COLUMNS: Final = {
     "sha": "VARCHAR",
     "redacted": "BOOLEAN",
 }
+"""Types of the columns of a Parquet file, by name."""
 
 
-def line(event: Event) -> str:
-    """One event; its body is JSON already."""
+def event_line(event: Event) -> str:
+    """Return `event` as a line of JSON. Its body is copied as it is stored."""
     head = {
         "seq": event.seq,
         "episode": event.episode,
@@ -44,60 +41,71 @@ def line(event: Event) -> str:
     return f'{json.dumps(head)[:-1]}, "body": {event.text or "null"}, {json.dumps(tail)[1:]}\n'
 
 
-def piece(events: Iterator[Event]) -> bytes:
-    """The next lines; none at the end."""
-    return "".join(line(event) for event in islice(events, PIECE)).encode()
+def build_parquet(ledger: Ledger, problem: int) -> BinaryIO:
+    """Return the events in `ledger` of the problem with id `problem` as an open Parquet file.
 
-
-def parquet_of(ledger: Ledger, problem: int) -> BinaryIO:
-    """All events of a problem, in a file without a name: it is gone once it is closed."""
+    The file has no name and is deleted when it is closed.
+    """
     with (
-        TemporaryDirectory(prefix="belated-") as folder,  # for its owner alone
-        ExitStack() as undo,
+        TemporaryDirectory(prefix="belated-") as folder,  # readable by its owner only
+        ExitStack() as close_on_error,
     ):
-        lines, made = Path(folder, "events.ndjson"), Path(folder, "events.parquet")
-        longest = 0
-        with lines.open("wb") as out:
+        ndjson, parquet = Path(folder, "events.ndjson"), Path(folder, "events.parquet")
+        max_line_bytes = 0
+        with ndjson.open("wb") as out:
             for event in ledger.events(problem):
-                longest = max(longest, out.write(line(event).encode()))
-        write_parquet(lines, made, longest)
-        whole = undo.enter_context(TemporaryFile())
-        with made.open("rb") as found:
-            shutil.copyfileobj(found, whole)
-        whole.seek(0)
-        undo.pop_all()
-    return whole
+                max_line_bytes = max(max_line_bytes, out.write(event_line(event).encode()))
+        write_parquet(ndjson, parquet, max_line_bytes)
+        unnamed = close_on_error.enter_context(TemporaryFile())
+        with parquet.open("rb") as source:
+            shutil.copyfileobj(source, unnamed)
+        unnamed.seek(0)
+        close_on_error.pop_all()
+    return unnamed
 
 
 def write_parquet(
-    lines: Path, path: Path, longest: int, *, columns: Mapping[str, str] = COLUMNS
+    lines: Path, path: Path, max_line_bytes: int, *, columns: Mapping[str, str] = COLUMNS
 ) -> None:
-    """The same rows in the same order; `longest` is the length of the longest line."""
+    """Convert a file of JSON lines to Parquet, in the same order.
+
+    Parameters
+    ----------
+    lines : Path
+        File to read.
+    path : Path
+        File to write.
+    max_line_bytes : int
+        Length of the longest line.
+    columns : Mapping[str, str]
+        DuckDB types of the columns, by name.
+    """
     import duckdb
 
-    # what does not fit into memory goes beside the file, and not to where the process runs
+    # DuckDB spills to disk beside the file instead of the current directory.
     with duckdb.connect(config={"temp_directory": str(path.parent)}) as connection:
-        # neither takes parameters
+        # COPY and read_json take no query parameters.
         connection.execute(
-            f"COPY (SELECT * FROM read_json('{pattern(lines)}', format = 'newline_delimited', "
-            f"columns = {dict(columns)}, maximum_object_size = {max(LONGEST, longest + 1)})) "
-            f"TO '{quoted(str(path))}' (FORMAT parquet, COMPRESSION zstd)"
+            f"COPY (SELECT * FROM read_json('{glob_literal(lines)}', format = 'newline_delimited', "
+            f"columns = {dict(columns)}, "
+            f"maximum_object_size = {max(DUCKDB_MAX_LINE_BYTES, max_line_bytes + 1)})) "
+            f"TO '{sql_quoted(str(path))}' (FORMAT parquet, COMPRESSION zstd)"
         )
 
 
-def quoted(text: str) -> str:
-    """A text within quotes in SQL.
+def sql_quoted(text: str) -> str:
+    """Return `text` escaped for a string literal in SQL.
 
-    >>> quoted("Ann's")
+    >>> sql_quoted("Ann's")
     "Ann''s"
     """
     return text.replace("'", "''")
 
 
-def pattern(path: Path) -> str:
-    """The pattern that matches this path alone.
+def glob_literal(path: Path) -> str:
+    """Return a glob pattern, escaped for SQL, that matches only `path`.
 
-    >>> pattern(Path("may*.ndjson"))
+    >>> glob_literal(Path("may*.ndjson"))
     'may[*].ndjson'
     """
-    return quoted(re.sub(r"([*?[])", r"[\1]", str(path)))
+    return sql_quoted(re.sub(r"([*?[])", r"[\1]", str(path)))

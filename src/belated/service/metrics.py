@@ -1,116 +1,114 @@
-"""Metrics, for Prometheus, and a line in the log for each request.
+"""Prometheus metrics, and a log line for each request.
 
-Neither tells of tokens, bodies, subjects or ids: an address is told by its pattern.
+Neither contains tokens, bodies, subjects or ids: a request is labelled by the pattern of its route.
 """
 
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from belated.online.outcomes import Outcome
-from belated.online.standing import Standing
+from belated.ledger.outcomes import Outcome
+from belated.online.status import ProblemStatus
+
+M = TypeVar("M", Counter, Gauge, Histogram)
 
 LOG: Final = logging.getLogger("belated.service")
-BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+LATENCY_BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+BATCH_BUCKETS_EVENTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class Metrics:
-    """What is counted, in a registry of its own."""
+    """Metrics of one application, in a registry of its own."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        registry = self.registry
-        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._requests = Counter(
-            "belated_requests",
-            "Requests answered.",
-            ["method", "route", "status"],
-            registry=registry,
-        )
-        self._seconds = Histogram(
-            "belated_request_seconds",
-            "Time to answer.",
-            ["method", "route"],
-            buckets=BUCKETS,
-            registry=registry,
-        )
-        self._outcomes = Counter(
-            "belated_outcomes",
-            "What became of the events handed in.",
-            ["outcome"],
-            registry=registry,
-        )
-        self._batches = Histogram(
-            "belated_batch_events",
-            "Events recorded together.",
-            buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
-            registry=registry,
-        )
-        self._queue = Gauge(
-            "belated_queue_events", "Events that wait to be recorded.", registry=registry
-        )
-        self._missing = Gauge(
-            "belated_missing_episodes",
-            "Episodes opened and not back.",
-            ["problem"],
-            registry=registry,
-        )
-        self._psi = Gauge(
-            "belated_psi_episodes",
-            "What the missing stay below (Lemma 1).",
-            ["problem"],
-            registry=registry,
-        )
-        self._delay = Gauge(
-            "belated_mean_delay_episodes", "Observed mean delay.", ["problem"], registry=registry
-        )
-        self._failed = Gauge(
-            "belated_failed", "1 where a problem cannot be folded.", ["problem"], registry=registry
-        )
-        self._plans = Gauge(
-            "belated_plans", "1 where this process is the one that plans.", registry=registry
-        )
+        self.registry = registry = CollectorRegistry()
+        # Resolving labels takes longer than counting, so resolved ones are kept.
+        self._by_labels: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
-        key = (method, route, status)
-        known = self._known.get(key)
-        if known is None:  # to look labels up takes longer than to count
-            known = self._requests.labels(*key), self._seconds.labels(method, route)
-            self._known[key] = known
-        known[0].inc()
-        known[1].observe(seconds)
+        def create(kind: type[M], name: str, description: str, *labels: str, **options: Any) -> M:
+            return kind(f"belated_{name}", description, labels, registry=registry, **options)
+
+        self._requests = create(
+            Counter, "requests", "Requests answered.", "method", "route", "status"
+        )
+        seconds = ("request_seconds", "Time to answer a request.", "method", "route")
+        self._seconds = create(Histogram, *seconds, buckets=LATENCY_BUCKETS_S)
+        self._outcomes = create(Counter, "outcomes", "Events by outcome.", "outcome")
+        self._batches = create(
+            Histogram, "batch_events", "Events per transaction.", buckets=BATCH_BUCKETS_EVENTS
+        )
+        self._queue = create(Gauge, "queue_events", "Events that wait to be recorded.")
+        self._missing = create(Gauge, "missing_episodes", "Episodes in flight.", "problem")
+        self._psi = create(Gauge, "psi_episodes", "Bound on `missing` (Lemma 1).", "problem")
+        self._delay = create(Gauge, "mean_delay_episodes", "Observed mean delay.", "problem")
+        self._failed = create(Gauge, "failed", "1 if the problem cannot be folded.", "problem")
+        self._plans = create(Gauge, "plans", "1 if this process plans.")
+
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count and log a request that was answered.
+
+        Parameters
+        ----------
+        method : str
+            HTTP method.
+        route : str
+            Pattern of the route.
+        status : int
+            HTTP status of the response.
+        seconds : float
+            Time from the request to the end of the response.
+        """
+        labels = (method, route, status)
+        found = self._by_labels.get(labels)
+        if found is None:
+            found = self._requests.labels(*labels), self._seconds.labels(method, route)
+            self._by_labels[labels] = found
+        found[0].inc()
+        found[1].observe(seconds)
         if LOG.isEnabledFor(logging.INFO):
             LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
 
-    def recorded(self, outcomes: Sequence[Outcome]) -> None:
-        """A batch was recorded."""
+    def count_batch(self, outcomes: Sequence[Outcome]) -> None:
+        """Count a transaction of events with these `outcomes`."""
         self._batches.observe(len(outcomes))
         for outcome in outcomes:
             self._outcomes.labels(type(outcome).__name__.lower()).inc()
 
-    def watch_queue(self, waiting: Callable[[], float]) -> None:
-        """Ask how much waits whenever the metrics are read."""
-        self._queue.set_function(waiting)
+    def watch_queue(self, queued_events: Callable[[], float]) -> None:
+        """Call `queued_events` for the length of the queue whenever the metrics are read."""
+        self._queue.set_function(queued_events)
 
-    def page(self, plans: bool, standings: Iterable[tuple[str, Standing | None]]) -> bytes:
-        """All of it as Prometheus reads it; a problem without a standing has failed."""
+    def to_text(self, plans: bool, problems: Iterable[tuple[str, ProblemStatus | None]]) -> bytes:
+        """Return all metrics in Prometheus' text format.
+
+        Parameters
+        ----------
+        plans : bool
+            Whether this process plans.
+        problems : Iterable[tuple[str, ProblemStatus | None]]
+            Name and status of each problem; None if it cannot be folded.
+
+        Returns
+        -------
+        bytes
+            Text, encoded in UTF-8.
+        """
         self._plans.set(plans)
-        for problem, standing in standings:
-            self._failed.labels(problem).set(standing is None)
-            if standing is not None:
-                self._missing.labels(problem).set(standing.status.missing)
-                self._psi.labels(problem).set(standing.status.psi)
-                self._delay.labels(problem).set(standing.status.mean_delay)
+        for problem, status in problems:
+            self._failed.labels(problem).set(status is None)
+            if status is not None:
+                self._missing.labels(problem).set(status.learner.missing)
+                self._psi.labels(problem).set(status.learner.psi)
+                self._delay.labels(problem).set(status.learner.mean_delay)
         return generate_latest(self.registry)
 
 
-class Measure:
-    """Counts each request that passes."""
+class MetricsMiddleware:
+    """Counts each request to `app` in `metrics`."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -120,18 +118,18 @@ class Measure:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status, began = 500, time.perf_counter()
+        status, started = 500, time.perf_counter()
 
-        async def watch(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self._app(scope, receive, watch)
+            await self._app(scope, receive, send_and_note_status)
         finally:
-            # what is no route must not become a label each
+            # Unknown addresses share one label, or callers could create labels without limit.
             route = getattr(scope.get("route"), "path_format", "other")
             method = scope["method"] if route != "other" else "other"
-            self._metrics.answered(method, route, status, time.perf_counter() - began)
+            self._metrics.count_request(method, route, status, time.perf_counter() - started)

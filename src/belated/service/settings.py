@@ -1,27 +1,27 @@
-"""Settings: how much the service takes at once, and how fresh it is."""
+"""Settings of the service: limits and cache times."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What can be set; sizes are in bytes, times in seconds."""
+    """Settings of an application. Sizes are in bytes, times in seconds."""
 
     open: bool = False
-    """Whether requests need no token as long as none was ever made: for a trial on one machine."""
-    body: int = 1 << 20
-    """The largest body, and the longest line of a bulk."""
-    bulk: int = 64 << 20
-    """The largest body of a bulk."""
-    lines: int = 100_000
-    """The most lines of a bulk."""
-    cells: int = 2_000_000
-    """The most steps x states x actions of a problem."""
-    batch: int = 1000
-    """The most events that are recorded together."""
-    queue: int = 10_000
-    """The most events that wait to be recorded; what comes on top is told to try again."""
-    patience: float = 0.1
-    """How old the answer may be to which version of a policy is served."""
-    token_patience: float = 1.0
-    """How long a token may work after it was revoked."""
+    """Whether no token is needed until the first one is created. For trials on one machine."""
+    max_body_bytes: int = 1 << 20
+    """Maximum size of a body, and of a line of a bulk request."""
+    max_bulk_bytes: int = 64 << 20
+    """Maximum size of the body of a bulk request."""
+    max_bulk_lines: int = 100_000
+    """Maximum number of lines of a bulk request."""
+    max_problem_cells: int = 2_000_000
+    """Maximum of steps x states x actions of a problem."""
+    max_batch_events: int = 1000
+    """Maximum number of events of several requests in one transaction."""
+    max_queued_events: int = 10_000
+    """Maximum number of events that wait to be recorded. Requests beyond it get a 503."""
+    served_version_ttl_s: float = 0.1
+    """Time for which the served version is cached."""
+    token_ttl_s: float = 1.0
+    """Time for which tokens are cached: a revoked token is accepted no longer than this."""

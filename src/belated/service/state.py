@@ -1,101 +1,96 @@
-"""State: what all requests share."""
+"""State of an application: the ledger, its host, and the threads and caches between them."""
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeVar
 
 from fastapi import Request
 
-from belated.online.events import Happening
-from belated.online.host import OUTAGES, Host
-from belated.online.ledger import Ledger
-from belated.online.outcomes import Outcome
-from belated.service.auth import Keyring
-from belated.service.board import Board
-from belated.service.commit import BusyError, GroupCommit
-from belated.service.directory import Directory
-from belated.service.errors import unavailable
+from belated.ledger.events import NewEvent
+from belated.ledger.ledger import Ledger
+from belated.ledger.outcomes import Outcome
+from belated.ledger.store import OUTAGES
+from belated.online.host import Host
+from belated.service.errors import store_unavailable, unavailable
+from belated.service.group_commit import BusyError, GroupCommit
+from belated.service.ledger_cache import LedgerCache
 from belated.service.metrics import Metrics
+from belated.service.policies import PolicyCache
 from belated.service.settings import Settings
+from belated.service.tokens import TokenCache
 
 T = TypeVar("T")
 
 
-class Aside:
-    """Threads for what would hold up the other requests."""
+class WorkerThreads:
+    """Pool of `threads` threads for calls that would block the event loop."""
 
     def __init__(self, threads: int) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="belated-aside")
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="belated-worker")
 
-    async def __call__(self, do: Callable[..., T], *given: object) -> T:
-        """Do it in another thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, do, *given)
+    async def run(self, function: Callable[..., T], *args: object) -> T:
+        """Return the result of `function(*args)`, called in one of the threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
 
     def close(self) -> None:
-        """Wait for what is being done."""
-        self._threads.shutdown()
+        """Wait for running calls and end the threads."""
+        self._executor.shutdown()
 
 
-@dataclass(frozen=True)
-class State:
-    """The ledger, its host, and what stands between them and the requests."""
+class AppState:
+    """Objects that all requests to an application share.
 
-    ledger: Ledger
-    host: Host
-    settings: Settings
-    metrics: Metrics
-    commit: GroupCommit
-    keyring: Keyring
-    directory: Directory
-    board: Board
-    quick: Aside
-    """For a look into the database."""
-    slow: Aside
-    """For what may take seconds."""
-    keeping: Aside
-    """For what was refused, which must not hold up those who ask."""
+    The group commit has to be started and stopped.
 
-    @classmethod
-    def of(cls, ledger: Ledger, host: Host, settings: Settings) -> "State":
-        """Around a ledger and its host."""
-        metrics, quick, slow, keeping = Metrics(), Aside(8), Aside(4), Aside(1)
-        commit = GroupCommit(
-            ledger.append, most=settings.batch, room=settings.queue, watch=metrics.recorded
+    Parameters
+    ----------
+    ledger : Ledger
+        Ledger to serve.
+    host : Host
+        Host that folds this ledger.
+    settings : Settings
+        Limits and cache times.
+    """
+
+    def __init__(self, ledger: Ledger, host: Host, settings: Settings) -> None:
+        self.ledger = ledger
+        self.host = host
+        self.settings = settings
+        self.query_threads = queries = WorkerThreads(8)
+        self.slow_threads = WorkerThreads(4)  # for calls that may take seconds
+        self.quarantine_threads = WorkerThreads(1)  # so that writing delays no other request
+        self.metrics = Metrics()
+        self.group_commit = GroupCommit(
+            ledger.append,
+            max_batch_events=settings.max_batch_events,
+            max_queued_events=settings.max_queued_events,
+            on_batch=self.metrics.count_batch,
         )
-        metrics.watch_queue(lambda: commit.waiting)
-        return cls(
-            ledger=ledger,
-            host=host,
-            settings=settings,
-            metrics=metrics,
-            commit=commit,
-            keyring=Keyring(lambda: quick(ledger.tokens.all), patience=settings.token_patience),
-            directory=Directory(ledger, quick),
-            board=Board(ledger, quick, patience=settings.patience),
-            quick=quick,
-            slow=slow,
-            keeping=keeping,
-        )
+        self.metrics.watch_queue(lambda: self.group_commit.queued_events)
+        self.tokens = TokenCache(lambda: queries.run(ledger.tokens.all), ttl_s=settings.token_ttl_s)
+        self.ledger_cache = LedgerCache(ledger, queries.run)
+        self.policies = PolicyCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)
 
     def close(self) -> None:
         """End the threads."""
-        self.quick.close()
-        self.slow.close()
-        self.keeping.close()
+        for threads in (self.query_threads, self.slow_threads, self.quarantine_threads):
+            threads.close()
 
-    async def record(self, *events: Happening) -> list[Outcome]:
-        """Record events together with those of others."""
+    async def record(self, *events: NewEvent) -> list[Outcome]:
+        """Record `events` in one transaction with those of other requests; return their outcomes.
+
+        Raises ApiError (503) if the queue is full or the store is unavailable.
+        """
         try:
-            return await self.commit.submit(events)
+            return await self.group_commit.submit(events)
         except BusyError as error:
-            raise unavailable(f"{error} Try again.") from None
+            raise unavailable(str(error)) from None
         except OUTAGES:
-            raise unavailable("The store cannot be reached. Try again.") from None
+            raise store_unavailable() from None
 
 
-def state_of(request: Request) -> State:
-    """Of the app that a request came to."""
-    state: State = request.app.state.belated
+def get_state(request: Request) -> AppState:
+    """Return the state of the application that received `request`."""
+    state: AppState = request.app.state.belated
     return state

@@ -1,67 +1,95 @@
-"""Where a problem stands, as JSON holds it."""
+"""Status and history of a problem as JSON."""
 
 import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from statistics import median
 from typing import Any, Final
 
+from belated.online.history import MICROSECONDS_PER_SECOND, HistogramView, History
 from belated.online.host import Failure
-from belated.online.serving import Choice
-from belated.online.standing import Standing
+from belated.online.serving import ServingState
+from belated.online.status import ProblemStatus
 
-AGES: Final = (60, 600, 3600, 6 * 3600, 86400, 3 * 86400, 7 * 86400, 14 * 86400, 30 * 86400)
-"""Seconds up to which missing episodes are counted."""
+AGE_LIMITS_S: Final = (
+    *(60, 600, 3600, 6 * 3600, 86400),
+    *(3 * 86400, 7 * 86400, 14 * 86400, 30 * 86400),
+)
+"""Ages in seconds below which missing episodes are counted."""
+FOLD_FIELDS: Final = (
+    *("seq", "waiting", "begun", "observed", "missing", "mean_delay", "psi", "ages"),
+    *("in_flight", "updates", "epochs", "alpha"),
+)
+"""Fields of a status that are null if the problem cannot be folded."""
 
 
-def status_of(
-    problem: str, choice: Choice, standing: Standing | Failure, *, now: int
+def status_json(
+    problem: str, serving: ServingState, fold: ProblemStatus | Failure, *, now: int
 ) -> dict[str, Any]:
-    """Everything there is to say."""
-    said: dict[str, Any] = {"problem": problem, "serving": choice_of(choice)}
-    names = "seq waiting begun observed missing mean_delay psi ages in_flight updates epochs alpha"
-    if isinstance(standing, Failure):
-        return said | dict.fromkeys(names.split()) | {"failure": standing.reason}
-    status = standing.status
-    flying = status.in_flight
-    return said | {
+    """Return the status of a problem, as described by `models.status.Status`.
+
+    Parameters
+    ----------
+    problem : str
+        Name of the problem.
+    serving : ServingState
+        Which version is served.
+    fold : ProblemStatus | Failure
+        Status of the fold, or the reason why it failed.
+    now : int
+        Time to which ages refer, in microseconds since 1970.
+
+    Returns
+    -------
+    dict[str, Any]
+        JSON object.
+    """
+    head: dict[str, Any] = {"problem": problem, "serving": serving_json(serving)}
+    if isinstance(fold, Failure):
+        return head | dict.fromkeys(FOLD_FIELDS) | {"failure": fold.reason}
+    status = fold.learner
+    in_flight = status.in_flight
+    return head | {
         "failure": None,
-        "seq": standing.seq,
-        "waiting": standing.waiting,
+        "seq": fold.seq,
+        "waiting": fold.waiting,
         "begun": status.begun,
         "observed": status.observed,
         "missing": status.missing,
-        "mean_delay": number(status.mean_delay),
-        "psi": number(status.psi),
-        "ages": ages_of(standing.opened, now=now),
+        "mean_delay": finite_or_none(status.mean_delay),
+        "psi": finite_or_none(status.psi),
+        "ages": ages_json(fold.opened_at, now=now),
         "in_flight": {
-            "most": float(flying.max()),
-            "mean": float(flying.mean()),
+            "most": float(in_flight.max()),
+            "mean": float(in_flight.mean()),
             "exact": status.exact,
         },
-        "updates": standing.updates,
-        "epochs": standing.epochs,
-        "alpha": number(standing.alpha),
+        "updates": fold.updates,
+        "epochs": fold.epochs,
+        "alpha": finite_or_none(fold.alpha),
     }
 
 
-def choice_of(choice: Choice) -> dict[str, Any]:
-    """Which version is served, and why."""
+def serving_json(serving: ServingState) -> dict[str, Any]:
+    """Return the served version in `serving`, as described by `models.policies.Choice`."""
     return {
-        "version": choice.version,
-        "newest": choice.newest,
-        "frozen": choice.frozen is not None,
-        "shadow": choice.shadow is not None,
+        "version": serving.version,
+        "newest": serving.newest,
+        "frozen": serving.frozen is not None,
+        "shadow": serving.shadow is not None,
     }
 
 
-def ages_of(opened: Sequence[int], *, now: int) -> dict[str, Any]:
-    """How long ago episodes were opened, in seconds; times are in microseconds.
+def ages_json(opened: Sequence[int], *, now: int) -> dict[str, Any]:
+    """Return the ages of episodes `opened` at these times, in microseconds, at the time `now`.
 
-    >>> ages_of([0, 40_000_000], now=70_000_000)["counts"]["60"]
+    Returns an object as described by `models.status.Ages`, in seconds.
+
+    >>> ages_json([0, 40_000_000], now=70_000_000)["counts"]["60"]
     1
     """
     ages = [max(0, now - at) / 1e6 for at in opened]
-    counts = {str(limit): sum(age < limit for age in ages) for limit in AGES}
+    counts = {str(limit): sum(age < limit for age in ages) for limit in AGE_LIMITS_S}
     return {
         "oldest": max(ages, default=None),
         "median": median(ages) if ages else None,
@@ -69,6 +97,103 @@ def ages_of(opened: Sequence[int], *, now: int) -> dict[str, Any]:
     }
 
 
-def number(value: float) -> float | None:
-    """What JSON can hold."""
+def finite_or_none(value: float) -> float | None:
+    """Return `value`, or None if it is infinite or NaN, which JSON cannot hold."""
     return float(value) if math.isfinite(value) else None
+
+
+def history_json(problem: str, fold: ProblemStatus | Failure) -> dict[str, Any]:
+    """Return the history of the problem called `problem`, as in `models.history.History`.
+
+    `fold` is the status of its fold; the history of a `Failure` is empty.
+    """
+    past = History().view() if isinstance(fold, Failure) else fold.history
+    return {
+        "problem": problem,
+        "seq": None if isinstance(fold, Failure) else fold.seq,
+        "times": times_json(past.times),
+        "versions": versions_json(past.versions, past.newest),
+    }
+
+
+def times_json(view: HistogramView) -> dict[str, Any]:
+    """Return `view`, bins of time, as described by `models.history.TimeBins`."""
+    bins = []
+    for start, row in bin_rows(view):
+        count = int(row["returned"])
+        bins.append(
+            {
+                "start": format_utc(start),
+                "opened": int(row["opened"]),
+                "returned": count,
+                "delay": row["delay"] / count if count else None,
+                "longest": row["longest"] if count else None,
+                "episodes": row["episodes"] / count if count else None,
+            }
+        )
+    return {"width": view.width / MICROSECONDS_PER_SECOND, "bins": bins}
+
+
+def versions_json(view: HistogramView, newest: int) -> dict[str, Any]:
+    """Return `view`, bins of versions up to `newest`, as in `models.history.VersionBins`."""
+    bins = []
+    for first, row in bin_rows(view):
+        count = int(row["returned"])
+        bins.append(
+            {
+                "first": first,
+                "last": min(first + view.width - 1, newest),
+                "opened": int(row["opened"]),
+                "returned": count,
+                "mean_return": row["earned"] / count if count else None,
+                "error": standard_error(count, row["earned"], row["squares"]),
+            }
+        )
+    return {"width": view.width, "bins": bins}
+
+
+def bin_rows(view: HistogramView) -> list[tuple[int, dict[str, float]]]:
+    """Return the start and the numbers, by column, of each bin of `view`."""
+    columns = [column.tolist() for column in view.columns.values()]
+    rows = (dict(zip(view.columns, row, strict=True)) for row in zip(*columns, strict=True))
+    return list(zip(view.starts, rows, strict=True))
+
+
+def standard_error(count: int, total: float, squares: float) -> float | None:
+    """Return the standard error of a mean.
+
+    Parameters
+    ----------
+    count : int
+        Number of values.
+    total : float
+        Sum of the values.
+    squares : float
+        Sum of their squares.
+
+    Returns
+    -------
+    float | None
+        Standard error, or None for fewer than two values.
+
+    Examples
+    --------
+    >>> standard_error(1, 3.0, 9.0), standard_error(4, 4.0, 16.0)
+    (None, 1.0)
+    """
+    if count < 2:
+        return None
+    # Rounding may leave a variance slightly below 0.
+    variance = max(0.0, squares - total * total / count) / (count - 1)
+    return math.sqrt(variance / count)
+
+
+def format_utc(microseconds: int) -> str:
+    """Return a time in `microseconds` since 1970 in ISO 8601, to the second.
+
+    >>> format_utc(1_794_750_602_000_000)
+    '2026-11-15T13:50:02Z'
+    """
+    return (
+        f"{datetime.fromtimestamp(microseconds // MICROSECONDS_PER_SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    )

@@ -6,48 +6,34 @@ import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import Final, Literal, Unpack
-
-from numpy.typing import ArrayLike
+from typing import Final, Unpack
 
 from belated.arguments import check_integer
-from belated.delays.laws import Law
-from belated.learner.bases.base import BaseAlgorithm
-from belated.learner.bases.planner import Planner
-from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.options import SimulationKeywords, SimulationOptions, accepts
+from belated.options import accepts
 from belated.progress import Progress
 from belated.randomness import check_seed
 from belated.simulation.run import Run
-from belated.simulation.setting import Engine, Setting
+from belated.simulation.setting import Setting, SettingKeywords
 
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between two updates of the progress."""
 
 
-@accepts(SimulationOptions)
+@accepts(Setting, omit=("world",))
 def simulate_many(
     world: MDP,
     *,
-    base: BaseAlgorithm | Planner,
-    updater: Updater,
-    delay: Law | None = None,
-    episodes: int,
     seeds: Iterable[int],
-    rewards: ArrayLike | Literal["known", "unknown"] | None = "known",
-    every: int | None = None,
-    engine: Engine = "auto",
-    trace: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
-    **options: Unpack[SimulationKeywords],
+    **setting: Unpack[SettingKeywords],
 ) -> list[Run]:
     """Play one run for each seed, on several threads.
 
     Parameters
     ----------
-    world, base, updater, delay, episodes, rewards, every, engine, trace, **options
+    world, **setting
         See `simulate`.
     seeds : iterable of int
         Seeds of the runs.
@@ -75,23 +61,12 @@ def simulate_many(
     >>> [run.seed for run in simulate_many(chain(3), **learner, episodes=50, seeds=range(3))]
     [0, 1, 2]
     """
-    setting = Setting(
-        world=world,
-        base=base,
-        updater=updater,
-        delay=delay,
-        episodes=episodes,
-        rewards=rewards,
-        every=every,
-        engine=engine,
-        trace=trace,
-        **options,
-    )
+    checked = Setting(world=world, **setting)
     if not isinstance(seeds, Iterable):
         raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")
     seeds = [check_seed(seed) for seed in seeds]
     threads = check_integer("threads", (os.cpu_count() or 1) if threads is None else threads, 1)
-    return run_seeds(setting, seeds, threads=threads, progress=progress) if seeds else []
+    return run_seeds(checked, seeds, threads=threads, progress=progress) if seeds else []
 
 
 class Interrupted(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""The notice that the engine is being compiled, which the first run of all waits for."""
+"""A message on stderr while the simulation engine is being compiled for the first time."""
 
 import sys
 from functools import cache
@@ -7,31 +7,31 @@ from typing import Any
 from numba.core import event
 
 ENGINE = "belated.simulation.engine"
-SENTENCE = "Compiling the engine, about half a minute, once per installation…"
+MESSAGE = "Compiling the engine, about half a minute, once per installation…"
 
 
 @cache
 def announce_compilation() -> None:
-    """Say so on stderr, once, if a run has to wait for the compiler.
+    """Print a message to stderr, once, when numba starts to compile the engine.
 
-    The compiler itself tells: it finds out whether the disk has what it needs, and is never
-    asked where there is nothing to compile.
+    Nothing is printed if all compiled code is found in the disk cache.
     """
-    event.register("numba:compile", Notice(ENGINE))
+    event.register("numba:compile", CompilationNotice(ENGINE))
 
 
-class Notice(event.Listener):
-    """Hears of everything that numba compiles, and speaks of one module alone."""
+class CompilationNotice(event.Listener):
+    """Listener to numba's compile events that prints a message for the first one of `module`."""
 
     def __init__(self, module: str) -> None:
         self.module = module
-        self.given = False
+        self.printed = False
 
     def on_start(self, event: Any) -> None:
+        """Print the message if the compile `event` is the first one of the module."""
         function = event.data["dispatcher"].py_func
-        if function.__module__ == self.module and not self.given:
-            self.given = True
-            print(SENTENCE, file=sys.stderr, flush=True)
+        if function.__module__ == self.module and not self.printed:
+            self.printed = True
+            print(MESSAGE, file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:
-        """Nothing more to say."""
+        """Ignore the end of a compile `event`."""

@@ -3,9 +3,10 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Required
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from belated.arguments import check_choice, check_integer
 from belated.delays.laws import Law, constant, longest_delay
@@ -16,7 +17,7 @@ from belated.learner.bases.planner import Planner
 from belated.learner.problem import LearningProblem
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.options import LearnerOptions, SimulationOptions, option_values
+from belated.options import LearnerOptions, SimulationKeywords, SimulationOptions, option_values
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
 from belated.simulation.notice import announce_compilation
@@ -27,6 +28,19 @@ Engine = Literal["auto", "compiled", "reference"]
 
 DELAYS_PER_BLOCK: Final = 2**18
 """Number of delays drawn between two calls of `on_progress`."""
+
+
+class SettingKeywords(SimulationKeywords, total=False):
+    """Types of the fields of `Setting` as keyword arguments, without the world."""
+
+    base: Required[BaseAlgorithm | Planner]
+    updater: Required[Updater]
+    episodes: Required[int]
+    delay: Law | None
+    rewards: ArrayLike | Literal["known", "unknown"] | None
+    every: int | None
+    engine: Engine
+    trace: bool
 
 
 def ignore_progress(episodes: int) -> None:

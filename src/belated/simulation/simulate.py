@@ -1,34 +1,15 @@
 """`simulate`: one learner in one world under one delay law."""
 
-from typing import Literal, Unpack
+from typing import Unpack
 
-from numpy.typing import ArrayLike
-
-from belated.delays.laws import Law
-from belated.learner.bases.base import BaseAlgorithm
-from belated.learner.bases.planner import Planner
-from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.options import SimulationKeywords, SimulationOptions, accepts
+from belated.options import accepts
 from belated.simulation.run import Run
-from belated.simulation.setting import Engine, Setting
+from belated.simulation.setting import Setting, SettingKeywords
 
 
-@accepts(SimulationOptions)
-def simulate(
-    world: MDP,
-    *,
-    base: BaseAlgorithm | Planner,
-    updater: Updater,
-    delay: Law | None = None,
-    episodes: int,
-    seed: int = 0,
-    rewards: ArrayLike | Literal["known", "unknown"] | None = "known",
-    every: int | None = None,
-    engine: Engine = "auto",
-    trace: bool = False,
-    **options: Unpack[SimulationKeywords],
-) -> Run:
+@accepts(Setting, omit=("world",))
+def simulate(world: MDP, *, seed: int = 0, **setting: Unpack[SettingKeywords]) -> Run:
     """Play one run and return its exact regret.
 
     Everything random is addressed by seed, episode and step, so that learners compared under one
@@ -85,16 +66,4 @@ def simulate(
     >>> run.updates, run.max_missing
     (49, 0)
     """
-    setting = Setting(
-        world=world,
-        base=base,
-        updater=updater,
-        delay=delay,
-        episodes=episodes,
-        rewards=rewards,
-        every=every,
-        engine=engine,
-        trace=trace,
-        **options,
-    )
-    return setting.run(seed)
+    return Setting(world=world, **setting).run(seed)

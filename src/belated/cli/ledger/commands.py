@@ -162,7 +162,7 @@ def open_existing(url: str, option: str) -> "ExistingLedger":
 def require_database_packages() -> None:
     """Exit with a usage error that names the extra to install if packages are missing."""
     with usage_errors():
-        import belated.online  # noqa: F401
+        import belated.ledger  # noqa: F401
 
 
 def file_url(file: Path) -> str:

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from belated.cli.ledger.existing_ledger import ExistingLedger
 from belated.cli.support.output_files import new_file
 from belated.cli.support.stores import sqlite_url
-from belated.online import schema
-from belated.online.copying import copy
-from belated.online.store import parse_url
+from belated.ledger import schema
+from belated.ledger.copy import copy
+from belated.ledger.store import parse_url
 from belated.progress import Progress
 
 JOURNAL_SUFFIXES: Final = ("-wal", "-journal")
@@ -50,7 +50,7 @@ def copy_to(source: ExistingLedger, url: str) -> LedgerCopy:
     ):
         result = copy_and_check(source, target)
         # Otherwise the last rows stay in a journal, which is not moved with the file.
-        if not target.store.scrub(patient=True):
+        if not target.store.scrub(wait=True):
             raise RuntimeError(f"{file} could not be completed.")
         return result
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from belated.online import migrations, schema
-from belated.online.events import Event, Kind
-from belated.online.ledger import Ledger
-from belated.online.store import Store, is_uri, parse_url
+from belated.ledger import migrations, schema
+from belated.ledger.events import Event, Kind
+from belated.ledger.ledger import Ledger
+from belated.ledger.store import Store, is_uri, parse_url
 from belated.progress import Progress
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from belated.cli.ledger.existing_ledger import ExistingLedger
 from belated.cli.support.output_files import new_file
-from belated.online import schema
-from belated.online.events import Event
+from belated.ledger import schema
+from belated.ledger.events import Event
 from belated.progress import Progress
-from belated.service.export import COLUMNS, line, write_parquet
+from belated.service.export import COLUMNS, event_line, write_parquet
 
 
 def export_events(ledger: ExistingLedger, path: Path, *, problem: int | None, parquet: bool) -> int:
@@ -62,7 +62,7 @@ def write_lines(path: Path, events: Iterable[Event], names: Mapping[int, str]) -
     with open(path, "wb", opener=lambda file, flags: os.open(file, flags, 0o600)) as out:
         for event in events:
             # The name of a problem contains nothing that JSON would escape.
-            text = f'{{"problem": "{names[event.problem]}", {line(event)[1:]}'.encode()
+            text = f'{{"problem": "{names[event.problem]}", {event_line(event)[1:]}'.encode()
             longest = max(longest, len(text))
             out.write(text)
     return longest

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy.exc import SQLAlchemyError
 
 from belated.cli.ledger.existing_ledger import ExistingLedger
-from belated.online import schema
+from belated.ledger import schema
 from belated.online.verify import Verdict, verify
 from belated.progress import Progress
 

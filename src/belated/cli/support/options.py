@@ -9,7 +9,7 @@ import typer
 
 from belated.arguments import check_choice
 from belated.cli.support.errors import usage_errors
-from belated.options import SimulationOptions, option_choices
+from belated.options import SimulationOptions, extend_signature, option_choices
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -47,12 +47,6 @@ def takes_simulation_options(command: Command) -> Command:
 
     The command receives their values as `**choices`.
     """
-    signature = inspect.signature(command)
-    named = [
-        parameter
-        for parameter in signature.parameters.values()
-        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
     added = [
         inspect.Parameter(
             name,
@@ -62,8 +56,7 @@ def takes_simulation_options(command: Command) -> Command:
         )
         for name, text in HELP.items()
     ]
-    command.__signature__ = signature.replace(parameters=[*named, *added])  # type: ignore[attr-defined]
-    return command
+    return extend_signature(command, added)
 
 
 def parse_option(option: str, parse: Callable[..., T], *values: Any) -> T:

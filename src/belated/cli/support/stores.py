@@ -8,7 +8,7 @@ import typer
 from belated.cli.support.errors import database_errors, usage_errors
 
 if TYPE_CHECKING:
-    from belated.online.ledger import Ledger
+    from belated.ledger.ledger import Ledger
 
 StoreOption = Annotated[
     str,
@@ -22,7 +22,7 @@ DEFAULT_STORE: Final = "sqlite:///belated.db"
 def open_ledger(store: str) -> "Ledger":
     """Return the ledger at the address `store`, created if necessary; exit if it fails."""
     with usage_errors():
-        from belated.online.ledger import Ledger
+        from belated.ledger.ledger import Ledger
     with database_errors(), usage_errors("--store"):
         return Ledger.open(store)
 
@@ -33,7 +33,7 @@ def hide_password(store: str) -> str:
     >>> hide_password("postgresql://me:secret@host/belated")
     'postgresql+psycopg://me:***@host/belated'
     """
-    from belated.online.store import parse_url
+    from belated.ledger.store import parse_url
 
     return str(parse_url(store))
 

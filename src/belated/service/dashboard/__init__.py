@@ -1,68 +1,50 @@
-"""Dashboard: one page for people, put together once from the files beside this one.
+"""Dashboard: one HTML page, assembled from the files in this folder.
 
-Its style and script stand in the page itself, and the policy for the browser names them by their
-hashes: it runs nothing else, and asks nobody but the service that it came from.
+Style and script are inline, and the Content-Security-Policy names them by hash. The page loads and
+runs nothing else, and connects only to the service that delivered it.
 """
 
 from base64 import b64encode
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from string import Template
-from typing import Final
+from typing import Final, NamedTuple
 
 SCRIPTS: Final = (
-    "dom",
-    "words",
-    "api",
-    "scales",
-    "charts",
-    "header",
-    "pending",
-    "history",
-    "palette",
-    "legend",
-    "overview",
-    "policy",
-    "versions",
-    "diff",
-    "controls",
-    "gate",
-    "main",
+    *("dom", "format", "api", "scales", "charts", "header", "pending", "history", "palette"),
+    *("legend", "overview", "policy", "versions", "diff", "controls", "forms", "main"),
 )
-"""They make one module, in this order: the last one begins."""
+"""Scripts of the page, concatenated in this order into one module."""
 
 
-@dataclass(frozen=True)
-class Page:
-    """What a browser gets."""
+class Page(NamedTuple):
+    """HTML page with its security policy."""
 
     html: str
-    policy: str
-    """Its Content-Security-Policy."""
+    security_policy: str  # value of the header Content-Security-Policy
 
 
 @cache
-def page() -> Page:
-    """The page; the files are read once."""
+def build_page() -> Page:
+    """Return the page. The files are read once."""
     style = _read("style.css")
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     html = Template(_read("page.html")).substitute(style=style, script=script)
-    return Page(html, policy_of(style, script))
+    return Page(html, security_policy(style, script))
 
 
-def policy_of(style: str, script: str) -> str:
-    """What such a page may do.
+def security_policy(style: str, script: str) -> str:
+    """Return the Content-Security-Policy that allows only this inline `style` and `script`.
 
-    >>> policy_of("", "").split("; ")[:2]
+    >>> security_policy("", "").split("; ")[:2]
     ["default-src 'none'", "script-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"]
     """
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src '{_source(script)}'",
-            f"style-src '{_source(style)}'",
+            f"script-src '{_hash_source(script)}'",
+            f"style-src '{_hash_source(style)}'",
             "connect-src 'self'",
             "img-src data:",
             "base-uri 'none'",
@@ -72,7 +54,7 @@ def policy_of(style: str, script: str) -> str:
     )
 
 
-def _source(text: str) -> str:
+def _hash_source(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 

@@ -1,63 +1,65 @@
-// The service's own API. A token, where one is needed, lives in this tab's sessionStorage alone.
+// Requests to the service. The token is stored in the sessionStorage of this tab only.
 
-const TOKEN = 'belated-token';
-const PATIENCE = 30e3;
+const TOKEN_KEY = 'belated-token';
+const REQUEST_TIMEOUT_MS = 30e3;
 
-class Refusal extends Error {
+class ApiError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;
   }
 }
 
-class Away extends Error {}
+class UnreachableError extends Error {}
 
-function token() {
-  return sessionStorage.getItem(TOKEN);
+function getToken() {
+  return sessionStorage.getItem(TOKEN_KEY);
 }
 
-// Whether it was kept: with another character in a header, fetch would not even ask.
-function keepToken(text) {
+// Returns whether the token was stored. Other characters would make fetch fail.
+function storeToken(text) {
   if (!/^[\x21-\x7e]+$/.test(text)) return false;
-  sessionStorage.setItem(TOKEN, text);
+  sessionStorage.setItem(TOKEN_KEY, text);
   return true;
 }
 
-async function send(path, options = {}) {
+async function sendRequest(path, options = {}) {
   try {
-    return await fetch(path, {...options, signal: AbortSignal.timeout(PATIENCE)});
+    return await fetch(path, {...options, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS)});
   } catch {
-    throw new Away('The service does not answer.');
+    throw new UnreachableError('The service does not respond.');
   }
 }
 
-async function ask(path, body) {
+async function request(path, body) {
   const headers = {};
-  if (token()) headers.Authorization = `Bearer ${token()}`;
+  if (getToken()) headers.Authorization = `Bearer ${getToken()}`;
   if (body) headers['Content-Type'] = 'application/json';
   const method = body === undefined ? 'GET' : 'POST';
-  const answer = await send(path, {method, headers, body: body ? JSON.stringify(body) : undefined});
-  const said = await answer.json().catch(() => null);
-  if (answer.ok && said) return said;
-  throw new Refusal(answer.status, said?.message ?? `The service answered ${answer.status}.`);
+  const response = await sendRequest(path, {
+    method, headers, body: body ? JSON.stringify(body) : undefined,
+  });
+  const content = await response.json().catch(() => null);
+  if (response.ok && content) return content;
+  throw new ApiError(response.status, content?.message ?? `The service answered ${response.status}.`);
 }
 
-function of(problem, rest = '') {
+function problemPath(problem, rest = '') {
   return `v1/problems/${encodeURIComponent(problem)}${rest}`;
 }
 
-// What an older service does not offer is null.
-async function askIfThere(path) {
+// Returns null for a route that an older service does not have.
+async function requestIfExists(path) {
   try {
-    return await ask(path);
+    return await request(path);
   } catch (error) {
     if (error.status === 404) return null;
     throw error;
   }
 }
 
-// It says why it is not ready with a 503.
-async function readiness() {
-  const answer = await send('readyz');
-  return answer.json().catch(() => ({ready: false}));
+// A service that is not ready answers with a 503 and the reason.
+async function fetchReadiness() {
+  const response = await sendRequest('readyz');
+  return response.json().catch(() => ({ready: false}));
 }

@@ -1,84 +1,84 @@
-// What a person decides: asked for once more before it is done, and refused in words.
+// Controls of the served version, each with a confirmation.
 
 class Controls {
-  // `done` is told what is served then.
-  constructor(done) {
-    this.done = done;
-    this.dialog = at('confirm');
-    at('confirm-no').addEventListener('click', () => this.dialog.close());
-    at('confirm-form').addEventListener('submit', event => {
+  // `onDone` is called with the name of the problem and the served version.
+  constructor(onDone) {
+    this.onDone = onDone;
+    this.dialog = byId('confirm');
+    byId('confirm-no').addEventListener('click', () => this.dialog.close());
+    byId('confirm-form').addEventListener('submit', event => {
       event.preventDefault();
       this.act();
     });
-    at('freeze').addEventListener('click', () =>
+    byId('freeze').addEventListener('click', () =>
       this.confirm(this.serving.frozen ? 'unfreeze' : 'freeze'));
-    at('shadow-switch').addEventListener('click', () =>
+    byId('shadow-switch').addEventListener('click', () =>
       this.confirm(this.serving.shadow ? 'shadow_off' : 'shadow_on'));
   }
 
   show(name, serving) {
     [this.name, this.serving] = [name, serving];
-    say(at('freeze'), serving.frozen ? 'Unfreeze …' : 'Freeze …');
-    say(at('shadow-switch'), serving.shadow ? 'Shadow off …' : 'Shadow on …');
+    setText(byId('freeze'), serving.frozen ? 'Unfreeze …' : 'Freeze …');
+    setText(byId('shadow-switch'), serving.shadow ? 'Shadow off …' : 'Shadow on …');
   }
 
   confirm(action, version) {
-    const asked = question(action, this.serving, version);
-    this.wanted = {name: this.name, ...asked};
-    say(at('confirm-title'), asked.title);
-    say(at('confirm-words'), asked.words);
-    say(at('confirm-yes'), asked.yes);
-    show(at('confirm-refusal'), false);
-    at('confirm-yes').disabled = false;
+    const texts = confirmation(action, this.serving, version);
+    this.pending = {name: this.name, ...texts};
+    setText(byId('confirm-title'), texts.title);
+    setText(byId('confirm-words'), texts.words);
+    setText(byId('confirm-yes'), texts.yes);
+    setVisible(byId('confirm-error'), false);
+    byId('confirm-yes').disabled = false;
     this.dialog.showModal();
   }
 
   async act() {
-    const {name, path, body} = this.wanted;
-    at('confirm-yes').disabled = true;
+    const {name, path, body} = this.pending;
+    byId('confirm-yes').disabled = true;
     try {
-      const serving = await ask(of(name, path), body);
+      const serving = await request(problemPath(name, path), body);
       this.dialog.close();
-      this.done(name, serving);
+      this.onDone(name, serving);
     } catch (error) {
-      say(at('confirm-refusal'), error.message);
-      show(at('confirm-refusal'), true);
+      setText(byId('confirm-error'), error.message);
+      setVisible(byId('confirm-error'), true);
     } finally {
-      at('confirm-yes').disabled = false;
+      byId('confirm-yes').disabled = false;
     }
   }
 }
 
-function question(action, serving, version) {
-  const [now, newest] = [count(serving.version), count(serving.newest)];
-  const asked = {
+function confirmation(action, serving, version) {
+  const [now, newest] = [formatCount(serving.version), formatCount(serving.newest)];
+  const texts = {
     freeze: {
       path: '/freeze', title: `Freeze at version ${now}?`, yes: 'Freeze',
-      words: `Version ${now} is served until somebody unfreezes. `
-        + 'Learning goes on, and new versions wait.',
+      words: `Version ${now} is served until it is unfrozen. `
+        + 'New versions are published, but not served.',
     },
     unfreeze: {
       path: '/unfreeze', title: 'Unfreeze?', yes: 'Unfreeze',
       words: serving.shadow
-        ? 'Shadow mode is on, so what was served when it went on is served again.'
-        : `The newest version is served again, which is ${newest} now.`,
+        ? 'Shadow mode is on: the version from the time when it was turned on is served again.'
+        : `The newest version, at present ${newest}, is served again.`,
     },
     roll_back: {
       path: '/rollback', body: {version}, yes: version < serving.version ? 'Roll back' : 'Serve it',
-      title: `${version < serving.version ? 'Roll back to' : 'Serve'} version ${count(version)}?`,
-      words: `Version ${count(version)} is served in place of ${now}, until somebody unfreezes. `
-        + 'Episodes that are open keep theirs.',
+      title: `${version < serving.version ? 'Roll back to' : 'Serve'} version ${formatCount(version)}?`,
+      words: `Version ${formatCount(version)} is served instead of ${now} until it is unfrozen. `
+        + 'Open episodes keep their version.',
     },
     shadow_on: {
       path: '/shadow', title: 'Turn shadow mode on?', yes: 'Turn on', body: {on: true},
-      words: `New versions are learned and published, but version ${now} stays the one that is served.`,
+      words: `New versions are published, but version ${now} remains the served one.`,
     },
     shadow_off: {
       path: '/shadow', title: 'Turn shadow mode off?', yes: 'Turn off', body: {on: false},
       words: serving.frozen
-        ? `It is frozen, so version ${now} stays served until somebody unfreezes.`
-        : `The newest version is served again, which is ${newest} now.`,
+        ? `The problem is frozen: version ${now} is served until it is unfrozen.`
+        : `The newest version, at present ${newest}, is served again.`,
     },
   }[action];
-  return {body: {}, ...asked};
+  return {body: {}, ...texts};
 }

@@ -1,26 +1,26 @@
-// Where two versions differ.
+// Differences between two versions.
 
-const CHANGES = 50;
+const CHANGES_PAGE_SIZE = 50;
 
 class Diff {
   constructor() {
-    this.most = CHANGES;
-    at('diff-form').addEventListener('submit', event => {
+    this.limit = CHANGES_PAGE_SIZE;
+    byId('diff-form').addEventListener('submit', event => {
       event.preventDefault();
-      this.compare(+at('diff-from').value, +at('diff-to').value);
+      this.compare(+byId('diff-from').value, +byId('diff-to').value);
     });
-    at('diff-form').addEventListener('input', () => { this.chosen = true; });
-    at('diff-more').addEventListener('click', () => {
-      this.most += 4 * CHANGES;
+    byId('diff-form').addEventListener('input', () => { this.chosen = true; });
+    byId('diff-more').addEventListener('click', () => {
+      this.limit += 4 * CHANGES_PAGE_SIZE;
       this.draw();
     });
   }
 
-  // Until somebody chooses, it compares the two newest.
+  // Compares the two newest versions until the user chooses others.
   follow(spec, serving) {
     if (this.spec !== spec) [this.spec, this.chosen, this.pair] = [spec, false, null];
-    show(at('diff'), serving.newest > 1);
-    for (const id of ['diff-from', 'diff-to']) at(id).max = serving.newest;
+    setVisible(byId('diff'), serving.newest > 1);
+    for (const id of ['diff-from', 'diff-to']) byId(id).max = serving.newest;
     if (!this.chosen && serving.newest > 1) this.load(serving.newest - 1, serving.newest);
   }
 
@@ -33,56 +33,57 @@ class Diff {
     const pair = `${from}-${to}`;
     if (this.pair === pair) return;
     this.pair = pair;
-    [at('diff-from').value, at('diff-to').value] = [from, to];
+    [byId('diff-from').value, byId('diff-to').value] = [from, to];
     const {spec} = this;
     let found = null;
-    let why = '';
+    let message = '';
     try {
-      found = await ask(of(spec.name, `/policy/diff?from=${from}&to=${to}`));
+      found = await request(problemPath(spec.name, `/policy/diff?from=${from}&to=${to}`));
     } catch (error) {
-      why = error.message;
+      message = error.message;
     }
     if (this.pair !== pair || this.spec !== spec) return;
-    if (!found) this.pair = null; // so that it may be asked again
-    [this.found, this.most] = [found, CHANGES];
+    if (!found) this.pair = null; // allows a retry
+    [this.found, this.limit] = [found, CHANGES_PAGE_SIZE];
     if (found) this.draw();
-    else this.refuse(why);
+    else this.showFailure(message);
   }
 
-  refuse(why) {
-    say(at('diff-words'), why);
-    show(at('diff-table'), false);
-    show(at('diff-more'), false);
+  showFailure(message) {
+    setText(byId('diff-words'), message);
+    setVisible(byId('diff-table'), false);
+    setVisible(byId('diff-more'), false);
   }
 
   draw() {
     const {old, new: later, changes, epsilon} = this.found;
     const cells = this.spec.states.length * this.spec.horizon;
+    const [from, to] = epsilon.map(formatNumber);
     const random = epsilon[0] === epsilon[1] ? ''
-      : ` The chance of a random action went from ${figure(epsilon[0])} to ${figure(epsilon[1])}.`;
-    const some = `${count(changes.length)} of ${many(cells, 'decision')} changed`;
-    say(at('diff-words'), changes.length
-      ? `${some} from version ${count(old)} to ${count(later)}.${random}`
-      : `Versions ${count(old)} and ${count(later)} play the same.${random}`);
+      : ` The probability of a random action changed from ${from} to ${to}.`;
+    const changed = `${formatCount(changes.length)} of ${pluralize(cells, 'decision')} changed`;
+    setText(byId('diff-words'), changes.length
+      ? `${changed} from version ${formatCount(old)} to ${formatCount(later)}.${random}`
+      : `Versions ${formatCount(old)} and ${formatCount(later)} are the same.${random}`);
     const palette = new Palette(this.spec.actions);
-    at('diff-list').replaceChildren(
-      ...changes.slice(0, this.most).map(change => changeRow(change, palette)));
-    show(at('diff-table'), changes.length > 0);
-    show(at('diff-more'), changes.length > this.most);
-    say(at('diff-more'), `More (${count(changes.length - this.most)})`);
+    byId('diff-list').replaceChildren(
+      ...changes.slice(0, this.limit).map(change => changeRow(change, palette)));
+    setVisible(byId('diff-table'), changes.length > 0);
+    setVisible(byId('diff-more'), changes.length > this.limit);
+    setText(byId('diff-more'), `More (${formatCount(changes.length - this.limit)})`);
   }
 }
 
 function changeRow({step, state, before, after}, palette) {
-  return make('tr', {},
-    make('td', {class: 'number'}, String(step)),
-    make('td', {class: 'name'}, state),
-    make('td', {}, ...named(before, palette)),
-    make('td', {class: 'quiet'}, '→'),
-    make('td', {}, ...named(after, palette)));
+  return element('tr', {},
+    element('td', {class: 'number'}, String(step)),
+    element('td', {class: 'name'}, state),
+    element('td', {}, ...actionLabels(before, palette)),
+    element('td', {class: 'quiet'}, '→'),
+    element('td', {}, ...actionLabels(after, palette)));
 }
 
-function named(actions, palette) {
-  return actions.map(name => make('span', {class: 'action'},
-    palette.swatch(name), make('span', {class: 'name'}, name)));
+function actionLabels(actions, palette) {
+  return actions.map(name => element('span', {class: 'action'},
+    palette.swatch(name), element('span', {class: 'name'}, name)));
 }

@@ -1,12 +1,12 @@
-// Elements. What users named becomes text and never markup: nothing here parses HTML.
+// Elements. Names given by users become text nodes: nothing here parses HTML.
 
 const SVG = document.querySelector('svg').namespaceURI;
 
-function at(id) {
+function byId(id) {
   return document.getElementById(id);
 }
 
-function filled(node, attributes, children) {
+function populate(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined) node.setAttribute(name, value);
   }
@@ -14,38 +14,40 @@ function filled(node, attributes, children) {
   return node;
 }
 
-function make(tag, attributes = {}, ...children) {
-  return filled(document.createElement(tag), attributes, children);
+function element(tag, attributes = {}, ...children) {
+  return populate(document.createElement(tag), attributes, children);
 }
 
-function shape(tag, attributes = {}, ...children) {
-  return filled(document.createElementNS(SVG, tag), attributes, children);
+function svgElement(tag, attributes = {}, ...children) {
+  return populate(document.createElementNS(SVG, tag), attributes, children);
 }
 
-// Writes only what is new, so that a selection survives a refresh.
-function say(node, text) {
+// Writes only changed text, so that a selection survives a refresh.
+function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-function show(node, on) {
-  if (node.hidden === on) node.hidden = !on;
+function setVisible(node, visible) {
+  if (node.hidden === visible) node.hidden = !visible;
 }
 
-function describe(node, text) {
+function setAriaLabel(node, text) {
   if (node.getAttribute('aria-label') !== text) node.setAttribute('aria-label', text);
 }
 
-// Puts rows in place of others; whoever had the focus has it again, by its data-key.
-function replaceRows(place, rows) {
-  const focused = place.contains(document.activeElement) && document.activeElement.dataset.key;
-  place.replaceChildren(...rows);
+// Replaces rows and restores the focus by data-key.
+function replaceRows(container, rows) {
+  const focused = container.contains(document.activeElement) && document.activeElement.dataset.key;
+  container.replaceChildren(...rows);
   if (!focused) return;
-  const again = [...place.querySelectorAll('[data-key]')].find(one => one.dataset.key === focused);
-  if (again) again.focus({preventScroll: true});
+  const restored = [...container.querySelectorAll('[data-key]')]
+    .find(node => node.dataset.key === focused);
+  if (restored) restored.focus({preventScroll: true});
 }
 
-function button(text, key, act, attributes = {}) {
-  const made = make('button', {type: 'button', class: 'small', 'data-key': key, ...attributes}, text);
-  made.addEventListener('click', act);
-  return made;
+function makeButton(text, key, onClick, attributes = {}) {
+  const all = {type: 'button', class: 'small', 'data-key': key, ...attributes};
+  const node = element('button', all, text);
+  node.addEventListener('click', onClick);
+  return node;
 }

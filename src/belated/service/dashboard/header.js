@@ -1,36 +1,37 @@
-// The header: which problem, what is served, and whether all is well.
+// Header: problem, served version, and state of the service.
 
 function showHeader({spec, status, ready}) {
   const {serving} = status;
   document.title = `${spec.name} · belated`;
-  say(at('title'), spec.name);
-  say(at('subtitle'), [
-    many(spec.states.length, 'state'), many(spec.actions.length, 'action'),
-    many(spec.horizon, 'step'), `base ${part(spec.base)}`, `updater ${part(spec.updater)}`,
-    spec.late === 'rewards' ? 'rewards come late' : 'everything comes late',
+  setText(byId('title'), spec.name);
+  setText(byId('subtitle'), [
+    pluralize(spec.states.length, 'state'), pluralize(spec.actions.length, 'action'),
+    pluralize(spec.horizon, 'step'),
+    `base ${formatPart(spec.base)}`, `updater ${formatPart(spec.updater)}`,
+    spec.late === 'rewards' ? 'rewards are delayed' : 'all feedback is delayed',
   ].join(' · '));
-  say(at('frozen'), `Frozen at version ${count(serving.version)}`);
-  show(at('frozen'), serving.frozen);
-  say(at('shadow'), 'Shadow: learns, does not serve');
-  show(at('shadow'), serving.shadow);
+  setText(byId('frozen'), `Frozen at version ${formatCount(serving.version)}`);
+  setVisible(byId('frozen'), serving.frozen);
+  setText(byId('shadow'), 'Shadow mode: new versions are not served');
+  setVisible(byId('shadow'), serving.shadow);
   showFailure(status.failure);
   showTiles(spec, status);
   showReadiness(ready);
 }
 
-function part({name, options}) {
-  const said = Object.entries(options).map(([key, value]) => `${key} ${value}`);
-  return said.length ? `${name} (${said.join(', ')})` : name;
+function formatPart({name, options}) {
+  const parts = Object.entries(options).map(([key, value]) => `${key} ${value}`);
+  return parts.length ? `${name} (${parts.join(', ')})` : name;
 }
 
 function showFailure(failure) {
-  show(at('failure'), failure !== null);
+  setVisible(byId('failure'), failure !== null);
   if (failure === null) return;
-  say(at('failure'), `Nothing new is learned of this problem: ${sentence(failure)} `
-    + 'What was published before is still served, and what comes in is still recorded.');
+  setText(byId('failure'), `Learning has stopped: ${withPeriod(failure)} `
+    + 'Published versions are still served, and feedback is still recorded.');
 }
 
-function sentence(text) {
+function withPeriod(text) {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
@@ -38,36 +39,37 @@ function showTiles(spec, status) {
   const {serving, begun, observed, missing, psi, ages} = status;
   const behind = serving.newest - serving.version;
   const share = begun ? observed / begun : null;
-  const over = known(psi) && missing > psi;
+  const over = isKnown(psi) && missing > psi;
   const tiles = {
-    served: count(serving.version),
-    'served-note': behind ? `newest is ${count(serving.newest)}` : 'the newest',
-    begun: count(begun),
-    'begun-note': `of about ${count(spec.episodes)} planned`,
-    observed: count(observed),
-    'observed-note': known(share) ? `${percent(share)} of those opened` : 'none opened yet',
-    missing: count(missing),
-    'missing-note': known(psi) ? `${over ? 'more than the' : 'up to'} ${count(Math.floor(psi))} expected` : '',
-    'mean-delay': figure(status.mean_delay),
-    'mean-delay-note': `episodes${known(ages?.median) ? `; median age ${duration(ages.median)}` : ''}`,
+    served: formatCount(serving.version),
+    'served-note': behind ? `newest is ${formatCount(serving.newest)}` : 'newest',
+    begun: formatCount(begun),
+    'begun-note': `of about ${formatCount(spec.episodes)} expected`,
+    observed: formatCount(observed),
+    'observed-note': isKnown(share) ? `${formatPercent(share)} of opened` : 'none opened yet',
+    missing: formatCount(missing),
+    'missing-note': isKnown(psi)
+      ? `${over ? 'above' : 'within'} the bound of ${formatCount(Math.floor(psi))}` : '',
+    'mean-delay': formatNumber(status.mean_delay),
+    'mean-delay-note': `episodes${isKnown(ages?.median) ? `; median age ${formatDuration(ages.median)}` : ''}`,
   };
-  for (const [id, text] of Object.entries(tiles)) say(at(id), text);
-  at('missing').classList.toggle('over', over);
+  for (const [id, text] of Object.entries(tiles)) setText(byId(id), text);
+  byId('missing').classList.toggle('over', over);
 }
 
 function showReadiness(ready) {
   if (ready.ready) {
-    showState('good', ready.plans ? 'Live' : 'Live; another process plans');
+    showServiceState('good', ready.plans ? 'Live' : 'Live; another process plans');
   } else if (ready.store === false) {
-    showState('bad', 'Not ready: the store cannot be reached');
+    showServiceState('bad', 'Not ready: the store is unavailable');
   } else if (ready.caught_up === false) {
-    showState('busy', 'Not ready: reading what is in the store');
+    showServiceState('busy', 'Not ready: reading the ledger');
   } else {
-    showState('bad', 'Not ready: planning has stopped');
+    showServiceState('bad', 'Not ready: planning has stopped');
   }
 }
 
-function showState(kind, text) {
-  at('state').className = `state ${kind}`;
-  say(at('state-text'), text);
+function showServiceState(kind, text) {
+  byId('state').className = `state ${kind}`;
+  setText(byId('state-text'), text);
 }

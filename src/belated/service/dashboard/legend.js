@@ -1,33 +1,33 @@
-// The legend of the map; an action that is pressed is seen alone.
+// Legend of the map. Selecting an action dims the others.
 
 class Legend {
-  constructor(changed) {
-    this.changed = changed;
-    this.alone = null;
+  constructor(onChange) {
+    this.onChange = onChange;
+    this.selected = null;
   }
 
-  // Short names stand beside the long ones where only these fit into cells.
+  // Shows short names too if the cells use these.
   show(palette, {explore}, short) {
     const {actions, keys} = palette;
     const drawn = explore.some(step => Object.keys(step).length);
-    replaceRows(at('legend'), [
+    replaceRows(byId('legend'), [
       ...actions.map((name, i) => {
         const text = short && keys[i] !== name ? `${keys[i]} · ${name}` : name;
-        const pressed = {'aria-pressed': String(this.alone === i)};
-        const made = button('', `legend-${i}`, () => this.press(i), pressed);
-        made.append(palette.swatch(name), make('span', {class: 'name'}, text));
-        return made;
+        const pressed = {'aria-pressed': String(this.selected === i)};
+        const item = makeButton('', `legend-${i}`, () => this.toggle(i), pressed);
+        item.append(palette.swatch(name), element('span', {class: 'name'}, text));
+        return item;
       }),
-      ...(drawn ? [make('span', {class: 'key drawn'}, 'drawn at random')] : []),
+      ...(drawn ? [element('span', {class: 'key drawn'}, 'drawn at random')] : []),
     ]);
   }
 
-  press(action) {
-    this.alone = this.alone === action ? null : action;
-    this.changed();
+  toggle(action) {
+    this.selected = this.selected === action ? null : action;
+    this.onChange();
   }
 
-  hides(actions) {
-    return this.alone !== null && !actions.includes(this.alone);
+  dims(actions) {
+    return this.selected !== null && !actions.includes(this.selected);
   }
 }

@@ -1,140 +1,140 @@
-// The page: asks every two seconds while somebody looks, and shows what it is told.
+// The page: fetches the data every two seconds while the tab is visible, and shows it.
 
-const EVERY = 2000;
-const HISTORY_EVERY = 4000;
-const PROBLEMS_EVERY = 60e3;
-const POLICIES = 8;
+const REFRESH_MS = 2000;
+const HISTORY_REFRESH_MS = 4000;
+const PROBLEMS_REFRESH_MS = 60e3;
+const MAX_CACHED_POLICIES = 8;
 
 const map = new PolicyMap();
-const charts = new History();
+const charts = new HistoryCharts();
 const diff = new Diff();
-const gate = new Gate(() => start());
+const forms = new AccessForms(() => start());
 const controls = new Controls((name, serving) => {
   if (name !== view.name) return;
   view.status = {...view.status, serving};
   view.shown = null;
   render();
-  soon(0);
+  scheduleRefresh(0);
 });
 const versions = new Versions({
-  show: version => turnTo(version),
+  show: version => showVersion(version),
   compare: (from, to) => diff.compare(from, to),
   rollBack: version => controls.confirm('roll_back', version),
 });
 
 let problems = null;
-let listed = 0;
-let heard = null;
+let problemsListedAt = 0;
+let lastResponseAt = null;
 let timer = 0;
-let round = 0;
-let view = blank(null);
+let refreshId = 0;
+let view = emptyView(null);
 
-// All that is known of one problem.
-function blank(name) {
+// Data of one problem.
+function emptyView(name) {
   return {
     name, spec: null, status: null, ready: null, shown: null,
     versions: null, history: null, historyAt: 0, policies: new Map(),
   };
 }
 
-function soon(wait) {
+function scheduleRefresh(wait) {
   clearTimeout(timer);
   timer = setTimeout(refresh, wait);
 }
 
 function start() {
-  [problems, listed, view] = [null, 0, blank(null)];
-  soon(0);
+  [problems, problemsListedAt, view] = [null, 0, emptyView(null)];
+  scheduleRefresh(0);
 }
 
 async function refresh() {
-  const mine = ++round;
+  const id = ++refreshId;
   if (document.hidden) return;
   try {
-    const ready = await readiness();
-    const name = await chosen();
-    if (mine !== round) return;
-    if (view.name !== name) view = blank(name);
+    const ready = await fetchReadiness();
+    const name = await selectProblem();
+    if (id !== refreshId) return;
+    if (view.name !== name) view = emptyView(name);
     view.ready = ready;
     if (name !== null) await load(view);
-    if (mine !== round) return;
-    heard = Date.now();
-    if (!gate.asked) gate.show(name !== null ? 'panels' : problems ? null : 'name-form');
-    note(remark(name));
+    if (id !== refreshId) return;
+    lastResponseAt = Date.now();
+    if (!forms.changing) forms.show(name !== null ? 'panels' : problems ? null : 'name-form');
+    showNotice(problemNotice(name));
     if (name !== null) render();
     else showReadiness(ready);
   } catch (error) {
-    if (mine !== round) return;
-    trouble(error);
+    if (id !== refreshId) return;
+    showError(error);
   }
-  soon(EVERY);
+  scheduleRefresh(REFRESH_MS);
 }
 
-// The problem that the address names, or else the first.
-async function chosen() {
-  const wanted = inAddress() || null;
-  if (!problems?.length || Date.now() - listed > PROBLEMS_EVERY) {
+// Returns the problem named in the URL, or else the first one.
+async function selectProblem() {
+  const wanted = problemInUrl() || null;
+  if (!problems?.length || Date.now() - problemsListedAt > PROBLEMS_REFRESH_MS) {
     problems = await listProblems();
-    listed = Date.now();
+    problemsListedAt = Date.now();
   }
-  if (!problems) return wanted; // a token for one problem cannot list them
+  if (!problems) return wanted; // the token is restricted to one problem
   showPicker(wanted);
-  return (problems.find(one => one.name === wanted) ?? problems[0])?.name ?? null;
+  return (problems.find(problem => problem.name === wanted) ?? problems[0])?.name ?? null;
 }
 
-function inAddress() {
+function problemInUrl() {
   try {
     return decodeURIComponent(location.hash.slice(1));
   } catch {
-    return location.hash.slice(1); // typed by hand
+    return location.hash.slice(1); // invalid escape sequence
   }
 }
 
 async function listProblems() {
   try {
-    return (await ask('v1/problems')).problems;
+    return (await request('v1/problems')).problems;
   } catch (error) {
-    if (error.status === 403 && token() && !error.message.includes('scope')) return null;
+    if (error.status === 403 && getToken() && !error.message.includes('scope')) return null;
     throw error;
   }
 }
 
 async function load(view) {
   const {name} = view;
-  view.spec ??= problems?.find(one => one.name === name) ?? await ask(of(name));
-  view.status = await ask(of(name, '/status'));
+  view.spec ??= problems?.find(problem => problem.name === name) ?? await request(problemPath(name));
+  view.status = await request(problemPath(name, '/status'));
   const {serving, seq} = view.status;
   const work = [loadPolicy(view, view.shown ?? serving.version)];
   const newest = view.versions?.[view.versions.length - 1]?.version;
   if (newest !== serving.newest) {
-    work.push(askIfThere(of(name, '/versions'))
-      .then(said => { view.versions = said?.versions ?? null; }));
+    work.push(requestIfExists(problemPath(name, '/versions'))
+      .then(found => { view.versions = found?.versions ?? null; }));
   }
-  const stale = Date.now() - view.historyAt >= HISTORY_EVERY;
+  const stale = Date.now() - view.historyAt >= HISTORY_REFRESH_MS;
   if (stale && (!view.history || view.history.seq !== seq)) {
     view.historyAt = Date.now();
-    work.push(askIfThere(of(name, '/history')).then(said => { view.history = said; }));
+    work.push(requestIfExists(problemPath(name, '/history')).then(found => { view.history = found; }));
   }
   await Promise.all(work);
 }
 
-// Versions never change, so each is asked for once.
+// Versions never change, so each is fetched once.
 async function loadPolicy(view, version) {
   if (view.policies.has(version)) return;
-  const plan = await ask(of(view.name, `/policy/${version}`));
-  if (view.policies.size >= POLICIES) view.policies.delete(view.policies.keys().next().value);
-  view.policies.set(version, plan);
+  const policy = await request(problemPath(view.name, `/policy/${version}`));
+  if (view.policies.size >= MAX_CACHED_POLICIES) view.policies.delete(view.policies.keys().next().value);
+  view.policies.set(version, policy);
 }
 
-// Show a version, or the one that is served.
-async function turnTo(version) {
+// Shows a version, or the served one for null.
+async function showVersion(version) {
   const mine = view;
   mine.shown = version;
   try {
     await loadPolicy(mine, version ?? mine.status.serving.version);
     if (mine === view) render();
   } catch (error) {
-    if (mine === view) trouble(error);
+    if (mine === view) showError(error);
   }
 }
 
@@ -151,67 +151,68 @@ function render() {
 }
 
 function showPolicy({spec, status, policies, shown}, version) {
-  const plan = policies.get(version);
-  if (!plan) return;
+  const policy = policies.get(version);
+  if (!policy) return;
   const served = version === status.serving.version;
-  say(at('policy-title'), `Policy, version ${count(version)}`);
-  say(at('policy-badge'), served ? 'served' : 'not served');
-  at('policy-badge').className = served ? 'badge served' : 'badge';
-  show(at('policy-back'), shown !== null && !served);
-  map.show(spec, plan);
+  setText(byId('policy-title'), `Policy, version ${formatCount(version)}`);
+  setText(byId('policy-badge'), served ? 'served' : 'not served');
+  byId('policy-badge').className = served ? 'badge served' : 'badge';
+  setVisible(byId('policy-back'), shown !== null && !served);
+  map.show(spec, policy);
 }
 
 function showPicker(wanted) {
-  const names = problems.map(one => one.name);
-  const place = at('problems');
-  if ([...place.options].map(one => one.value).join('\n') !== names.join('\n')) {
-    place.replaceChildren(...names.map(name => make('option', {value: name}, name)));
+  const names = problems.map(problem => problem.name);
+  const picker = byId('problems');
+  if ([...picker.options].map(option => option.value).join('\n') !== names.join('\n')) {
+    picker.replaceChildren(...names.map(name => element('option', {value: name}, name)));
   }
-  if (names.length && document.activeElement !== place) {
-    place.value = names.includes(wanted) ? wanted : names[0];
+  if (names.length && document.activeElement !== picker) {
+    picker.value = names.includes(wanted) ? wanted : names[0];
   }
-  show(at('picker'), names.length > 1);
+  setVisible(byId('picker'), names.length > 1);
 }
 
-function note(text, kind = '') {
-  show(at('note'), text !== null);
-  at('note').className = `note ${kind}`;
-  say(at('note'), text ?? '');
+function showNotice(text, kind = '') {
+  setVisible(byId('note'), text !== null);
+  byId('note').className = `note ${kind}`;
+  setText(byId('note'), text ?? '');
 }
 
-// What is to be said of the problem that is shown, if anything.
-function remark(name) {
-  const wanted = inAddress();
+// Returns a notice about the shown problem, or null.
+function problemNotice(name) {
+  const wanted = problemInUrl();
   if (problems && name === null) {
-    return 'No problem has been defined yet. Define one with POST /v1/problems, or with belated.Client.';
+    return 'No problem has been defined yet. Define one with POST /v1/problems or belated.Client.';
   }
   return wanted && name !== null && wanted !== name
-    ? `There is no problem ‘${wanted}’; this is ‘${name}’.` : null;
+    ? `Problem ‘${wanted}’ not found; showing ‘${name}’.` : null;
 }
 
-function trouble(error) {
+function showError(error) {
   if (error.status === 401) {
-    view = blank(null);
-    showState('busy', 'A token is needed');
-    note(null);
-    gate.askForToken();
+    view = emptyView(null);
+    showServiceState('busy', 'Token required');
+    showNotice(null);
+    forms.askForToken();
     return;
   }
-  if (!(error instanceof Away || error instanceof Refusal)) console.error(error);
-  const since = heard ? ` What is shown is from ${ago((Date.now() - heard) / 1000)}.` : '';
-  const away = error instanceof Away;
-  showState('bad', away ? 'Away' : 'Refused');
-  note(`${sentence(error.message)}${away ? ' Trying again.' : ''}${view.status ? since : ''}`, 'bad');
-  if ([403, 404].includes(error.status) && !gate.asked) {
-    gate.show(problems || listed === 0 ? null : 'name-form');
+  if (!(error instanceof UnreachableError || error instanceof ApiError)) console.error(error);
+  const age = formatAgo((Date.now() - lastResponseAt) / 1000);
+  const since = lastResponseAt && view.status ? ` Last update: ${age}.` : '';
+  const unreachable = error instanceof UnreachableError;
+  showServiceState('bad', unreachable ? 'Unreachable' : 'Error');
+  showNotice(`${withPeriod(error.message)}${unreachable ? ' Retrying.' : ''}${since}`, 'bad');
+  if ([403, 404].includes(error.status) && !forms.changing) {
+    forms.show(problems || problemsListedAt === 0 ? null : 'name-form');
   }
-  show(at('token-change'), token() !== null);
+  setVisible(byId('token-change'), getToken() !== null);
 }
 
-at('policy-back').addEventListener('click', () => turnTo(null));
-at('problems').addEventListener('change', () => {
-  location.hash = encodeURIComponent(at('problems').value);
+byId('policy-back').addEventListener('click', () => showVersion(null));
+byId('problems').addEventListener('change', () => {
+  location.hash = encodeURIComponent(byId('problems').value);
 });
-addEventListener('hashchange', () => soon(0));
-document.addEventListener('visibilitychange', () => { if (!document.hidden) soon(0); });
+addEventListener('hashchange', () => scheduleRefresh(0));
+document.addEventListener('visibilitychange', () => { if (!document.hidden) scheduleRefresh(0); });
 refresh();

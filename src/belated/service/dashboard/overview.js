@@ -1,55 +1,55 @@
-// The whole map at a glance, a pixel for each cell, beside a map too tall to be seen at once.
+// Overview of a map that needs scrolling, with one pixel for each cell.
 
-const MOST_ROWS = 4096;
+const MAX_OVERVIEW_ROWS = 4096;
 
 class Overview {
   constructor(map) {
     this.map = map;
-    this.place = at('overview');
-    this.canvas = at('overview-canvas');
+    this.place = byId('overview');
+    this.canvas = byId('overview-canvas');
     this.place.addEventListener('pointerdown', event => this.jump(event));
     this.place.addEventListener('pointermove', event => event.buttons && this.jump(event));
   }
 
-  // How much room it takes beside the map.
+  // Width that the overview takes beside the map.
   space(horizon) {
-    return this.wide(horizon) + 10;
+    return this.widthFor(horizon) + 10;
   }
 
-  wide(horizon) {
+  widthFor(horizon) {
     return Math.max(28, Math.min(72, 3 * horizon));
   }
 
   fit(on) {
-    show(this.place, on);
-    this.place.style.width = `${this.wide(this.map.spec.horizon)}px`;
+    setVisible(this.place, on);
+    this.place.style.width = `${this.widthFor(this.map.spec.horizon)}px`;
   }
 
   paint() {
     if (this.place.hidden) return;
     const {map} = this;
-    const rows = Math.min(map.found.length, MOST_ROWS);
+    const rows = Math.min(map.shownStates.length, MAX_OVERVIEW_ROWS);
     const {horizon} = map.spec;
     [this.canvas.width, this.canvas.height] = [horizon, rows];
     const context = this.canvas.getContext('2d');
     const image = context.createImageData(horizon, rows);
     for (let y = 0; y < rows; y++) {
-      const state = map.found[Math.floor(y * map.found.length / rows)];
+      const state = map.shownStates[Math.floor(y * map.shownStates.length / rows)];
       for (let step = 0; step < horizon; step++) {
-        const actions = map.played(state, step).map(name => map.palette.index.get(name));
-        const seen = map.legend.hides(actions) ? 40 : 255;
-        image.data.set([...map.palette.rgb(actions[0]), seen], 4 * (y * horizon + step));
+        const actions = map.actionsAt(state, step).map(name => map.palette.index.get(name));
+        const alpha = map.legend.dims(actions) ? 40 : 255;
+        image.data.set([...map.palette.rgb(actions[0]), alpha], 4 * (y * horizon + step));
       }
     }
     context.putImageData(image, 0, 0);
   }
 
-  follow() {
+  updateWindow() {
     if (this.place.hidden) return;
     const {scrollTop, clientHeight, scrollHeight} = this.map.view;
-    const sight = at('overview-window').style;
-    sight.top = `${100 * scrollTop / scrollHeight}%`;
-    sight.height = `${100 * clientHeight / scrollHeight}%`;
+    const windowStyle = byId('overview-window').style;
+    windowStyle.top = `${100 * scrollTop / scrollHeight}%`;
+    windowStyle.height = `${100 * clientHeight / scrollHeight}%`;
   }
 
   jump(event) {

@@ -1,83 +1,83 @@
-// Pending episodes: how many are missing, how many may be, and how old they are.
+// Pending episodes: their number, its bound, and their ages.
 
 function showPending(status) {
   const {missing, psi, ages, in_flight: flight} = status;
-  say(at('pending-words'), pendingWords(status));
+  setText(byId('pending-words'), pendingText(status));
   showBullet(missing, psi);
   showAges(ages);
   const facts = {
-    'flight-mean': `${flight && !flight.exact ? 'at most ' : ''}${percent(flight?.mean)}`,
-    'flight-most': `${flight && !flight.exact ? 'at most ' : ''}${percent(flight?.most)}`,
-    updates: count(status.updates),
-    epochs: count(status.epochs),
-    alpha: status.failure === null && status.alpha === null ? '∞' : figure(status.alpha),
-    waiting: count(status.waiting),
+    'flight-mean': `${flight && !flight.exact ? 'at most ' : ''}${formatPercent(flight?.mean)}`,
+    'flight-most': `${flight && !flight.exact ? 'at most ' : ''}${formatPercent(flight?.most)}`,
+    updates: formatCount(status.updates),
+    epochs: formatCount(status.epochs),
+    alpha: status.failure === null && status.alpha === null ? '∞' : formatNumber(status.alpha),
+    waiting: formatCount(status.waiting),
   };
-  for (const [id, text] of Object.entries(facts)) say(at(id), text);
+  for (const [id, text] of Object.entries(facts)) setText(byId(id), text);
 }
 
-function pendingWords({begun, missing, psi}) {
-  if (!known(missing)) return 'How many are missing is not known.';
+function pendingText({begun, missing, psi}) {
+  if (!isKnown(missing)) return 'The number of missing episodes is unknown.';
   if (begun === 0) return 'No episode has been opened yet.';
-  if (!known(psi)) return `${count(missing)} missing.`;
-  const most = Math.floor(psi);
+  if (!isKnown(psi)) return `${formatCount(missing)} missing.`;
+  const limit = Math.floor(psi);
   if (missing <= psi) {
-    return `${count(missing)} missing; with this mean delay up to ${count(most)} are to be expected.`;
+    return `${formatCount(missing)} missing; up to ${formatCount(limit)} are expected with this mean delay.`;
   }
-  return `${count(missing)} missing; with this mean delay no more than ${count(most)} `
-    + 'would be expected. Perhaps something is stuck.';
+  return `${formatCount(missing)} missing; only up to ${formatCount(limit)} are expected with this mean delay. `
+    + 'Check whether feedback is blocked somewhere.';
 }
 
 function showBullet(missing, psi) {
   const whole = 1.12 * Math.max(missing ?? 0, psi ?? 0, 1);
   const share = value => `${(100 * (value ?? 0) / whole).toFixed(2)}%`;
-  at('bullet').classList.toggle('over', known(psi) && missing > psi);
-  at('bullet-fill').style.width = share(missing);
-  show(at('bullet-mark'), known(psi));
-  show(at('bullet-label'), known(psi));
-  at('bullet-mark').style.left = share(psi);
-  at('bullet-label').style.left = `clamp(2rem, ${share(psi)}, calc(100% - 2rem))`;
-  say(at('bullet-label'), `ψ = ${tenths(psi)}`);
-  describe(at('bullet'), `${count(missing)} missing, ψ is ${tenths(psi)}`);
+  byId('bullet').classList.toggle('over', isKnown(psi) && missing > psi);
+  byId('bullet-fill').style.width = share(missing);
+  setVisible(byId('bullet-mark'), isKnown(psi));
+  setVisible(byId('bullet-label'), isKnown(psi));
+  byId('bullet-mark').style.left = share(psi);
+  byId('bullet-label').style.left = `clamp(2rem, ${share(psi)}, calc(100% - 2rem))`;
+  setText(byId('bullet-label'), `ψ = ${formatTenths(psi)}`);
+  setAriaLabel(byId('bullet'), `${formatCount(missing)} missing, ψ is ${formatTenths(psi)}`);
 }
 
-// From "younger than so many seconds" to what lies between two limits.
+// Converts cumulative counts, by maximum age in seconds, to counts between two limits.
 function ageBins(counts) {
   const limits = Object.keys(counts).map(Number).filter(Number.isFinite).sort((a, b) => a - b);
   const bins = [];
   let low = 0;
   let below = 0;
   for (const limit of [...limits, Infinity]) {
-    const so_far = counts[limit === Infinity ? 'inf' : String(limit)];
-    bins.push({low, high: limit, count: so_far - below});
-    [low, below] = [limit, so_far];
+    const total = counts[limit === Infinity ? 'inf' : String(limit)];
+    bins.push({low, high: limit, count: total - below});
+    [low, below] = [limit, total];
   }
   return bins;
 }
 
 function ageName({low, high}) {
-  if (low === 0) return `under ${duration(high)}`;
-  if (high === Infinity) return `over ${duration(low)}`;
-  const [from, to] = [duration(low), duration(high)];
+  if (low === 0) return `under ${formatDuration(high)}`;
+  if (high === Infinity) return `over ${formatDuration(low)}`;
+  const [from, to] = [formatDuration(low), formatDuration(high)];
   const [value, unit] = from.split(' ');
   return to.endsWith(` ${unit}`) ? `${value} – ${to}` : `${from} – ${to}`;
 }
 
 function showAges(ages) {
-  say(at('ages-note'), ages && known(ages.oldest) ? `oldest ${ago(ages.oldest)}` : '');
+  setText(byId('ages-note'), ages && isKnown(ages.oldest) ? `oldest ${formatAgo(ages.oldest)}` : '');
   const bins = ages ? ageBins(ages.counts) : [];
-  const place = at('ages');
-  if (place.children.length !== bins.length) {
-    place.replaceChildren(...bins.map(bin => make('li', {},
-      make('span', {class: 'age'}, ageName(bin)),
-      make('span', {class: 'age-track'}, make('span', {class: 'age-bar'})),
-      make('span', {class: 'age-count'}))));
+  const list = byId('ages');
+  if (list.children.length !== bins.length) {
+    list.replaceChildren(...bins.map(bin => element('li', {},
+      element('span', {class: 'age'}, ageName(bin)),
+      element('span', {class: 'age-track'}, element('span', {class: 'age-bar'})),
+      element('span', {class: 'age-count'}))));
   }
-  const most = Math.max(1, ...bins.map(bin => bin.count));
+  const largest = Math.max(1, ...bins.map(bin => bin.count));
   bins.forEach((bin, i) => {
-    const row = place.children[i];
+    const row = list.children[i];
     row.classList.toggle('none', bin.count === 0);
-    row.querySelector('.age-bar').style.width = `${100 * bin.count / most}%`;
-    say(row.lastChild, count(bin.count));
+    row.querySelector('.age-bar').style.width = `${100 * bin.count / largest}%`;
+    setText(row.lastChild, formatCount(bin.count));
   });
 }

@@ -1,16 +1,16 @@
-// The policy as a map: a row for each state, a column for each step. Only what is in sight has
-// elements, so that 100 000 cells are as quick as ten.
+// The policy as a map with a row for each state and a column for each step. Only visible cells have
+// elements, so the size of the policy does not matter.
 
-const HEAD = 26;
-const TALLEST = 470;
-const NARROWEST = 24;
-const WIDEST = 140;
-const MARGIN = 4;
+const HEADER_HEIGHT_PX = 26;
+const MAX_MAP_HEIGHT_PX = 470;
+const MIN_CELL_WIDTH_PX = 24;
+const MAX_CELL_WIDTH_PX = 140;
+const EXTRA_ROWS = 4;
 
 class PolicyMap {
   constructor() {
-    this.view = at('map');
-    this.inner = make('div', {class: 'map-inner', role: 'presentation'});
+    this.view = byId('map');
+    this.inner = element('div', {class: 'map-inner', role: 'presentation'});
     this.view.append(this.inner);
     this.rows = new Map();
     this.active = null;
@@ -21,52 +21,53 @@ class PolicyMap {
     this.overview = new Overview(this);
     this.view.addEventListener('scroll', () => this.paintSoon(), {passive: true});
     this.view.addEventListener('keydown', event => this.move(event));
-    this.view.addEventListener('pointerover', event => this.read(event.target));
-    this.view.addEventListener('pointerleave', () => this.read(null));
-    this.view.addEventListener('click', event => this.choose(event.target));
-    at('policy-find').addEventListener('input', () => this.find());
+    this.view.addEventListener('pointerover', event => this.showReadout(event.target));
+    this.view.addEventListener('pointerleave', () => this.showReadout(null));
+    this.view.addEventListener('click', event => this.selectCell(event.target));
+    byId('policy-find').addEventListener('input', () => this.filter());
     new ResizeObserver(() => this.layOut()).observe(this.view.parentElement);
   }
 
-  show(spec, plan) {
-    if (this.plan === plan) return;
+  show(spec, policy) {
+    if (this.policy === policy) return;
     if (this.spec !== spec) {
       this.spec = spec;
       this.palette = new Palette(spec.actions);
-      [this.active, this.legend.alone] = [null, null];
-      at('policy-find').value = '';
-      this.found = spec.states.map((_, i) => i);
+      [this.active, this.legend.selected] = [null, null];
+      byId('policy-find').value = '';
+      this.shownStates = spec.states.map((_, i) => i);
       this.view.scrollTo(0, 0);
     }
-    this.plan = plan;
+    this.policy = policy;
     this.showLegend();
-    show(at('policy-find'), spec.states.length > 20);
-    show(at('policy-note'), plan.epsilon > 0);
-    say(at('policy-note'), `With probability ${figure(plan.epsilon)} `
-      + 'any of the actions is played instead, each as likely.');
+    setVisible(byId('policy-find'), spec.states.length > 20);
+    setVisible(byId('policy-note'), policy.epsilon > 0);
+    setText(byId('policy-note'), `With probability ${formatNumber(policy.epsilon)} `
+      + 'a random action is taken instead.');
     this.layOut();
   }
 
-  // The actions of which one is played.
-  played(state, step) {
-    const [name, drawn] = [this.spec.states[state], this.plan.explore[step]];
-    // a state may be called "constructor"
-    return Object.hasOwn(drawn, name) ? drawn[name] : [this.plan.plan[step][name]];
+  // Returns the actions in a state; several if one of them is drawn at random.
+  actionsAt(state, step) {
+    const [name, drawn] = [this.spec.states[state], this.policy.explore[step]];
+    // `in` would find a state called "constructor"
+    return Object.hasOwn(drawn, name) ? drawn[name] : [this.policy.plan[step][name]];
   }
 
   describe(state, step) {
-    const actions = this.played(state, step);
-    const what = actions.length > 1 ? `${either(actions)}, drawn with equal chances` : actions[0];
-    return `${this.spec.states[state]}, step ${step}: ${what}`;
+    const actions = this.actionsAt(state, step);
+    const text = actions.length > 1
+      ? `${joinWithOr(actions)}, drawn with equal probabilities` : actions[0];
+    return `${this.spec.states[state]}, step ${step}: ${text}`;
   }
 
   showLegend() {
-    this.legend.show(this.palette, this.plan, !this.wide);
+    this.legend.show(this.palette, this.policy, !this.namesFit);
   }
 
-  find() {
-    const text = at('policy-find').value.toLowerCase();
-    this.found = this.spec.states.map((_, i) => i)
+  filter() {
+    const text = byId('policy-find').value.toLowerCase();
+    this.shownStates = this.spec.states.map((_, i) => i)
       .filter(i => this.spec.states[i].toLowerCase().includes(text));
     this.active = null;
     this.view.scrollTop = 0;
@@ -74,27 +75,27 @@ class PolicyMap {
   }
 
   layOut() {
-    if (!this.plan) return;
+    if (!this.policy) return;
     const total = this.view.parentElement.clientWidth;
     if (!total) return;
     const {states, actions, horizon} = this.spec;
     this.height = states.length > 12 ? 24 : 34;
-    const tall = HEAD + this.found.length * this.height;
-    const overview = tall > TALLEST;
+    const height = HEADER_HEIGHT_PX + this.shownStates.length * this.height;
+    const overview = height > MAX_MAP_HEIGHT_PX;
     const room = total - (overview ? this.overview.space(horizon) : 0) - 2;
     const longest = names => Math.max(...names.map(name => name.length));
     this.label = Math.max(92, Math.min(longest(states) * 7.2 + 22, 190, room * 0.36));
-    const even = Math.floor((room - this.label - (overview ? 16 : 0)) / horizon);
-    this.width = Math.max(NARROWEST, Math.min(WIDEST, even));
-    const wide = longest(actions) * 7.2 + 12 <= this.width;
-    if (wide !== this.wide) {
-      this.wide = wide;
+    const equalWidth = Math.floor((room - this.label - (overview ? 16 : 0)) / horizon);
+    this.width = Math.max(MIN_CELL_WIDTH_PX, Math.min(MAX_CELL_WIDTH_PX, equalWidth));
+    const namesFit = longest(actions) * 7.2 + 12 <= this.width;
+    if (namesFit !== this.namesFit) {
+      this.namesFit = namesFit;
       this.showLegend();
     }
     this.inner.style.width = `${this.label + horizon * this.width}px`;
-    this.inner.style.height = `${tall}px`;
-    this.view.style.height = `${Math.min(tall, TALLEST) + 2}px`;
-    this.view.setAttribute('aria-rowcount', this.found.length + 1);
+    this.inner.style.height = `${height}px`;
+    this.view.style.height = `${Math.min(height, MAX_MAP_HEIGHT_PX) + 2}px`;
+    this.view.setAttribute('aria-rowcount', this.shownStates.length + 1);
     this.view.setAttribute('aria-colcount', horizon + 1);
     this.overview.fit(overview);
     this.repaint();
@@ -106,14 +107,14 @@ class PolicyMap {
     this.columns = '';
     this.paint();
     this.overview.paint();
-    this.read(null);
+    this.showReadout(null);
   }
 
   paintSoon() {
-    if (this.waits) return;
-    this.waits = true;
+    if (this.paintScheduled) return;
+    this.paintScheduled = true;
     requestAnimationFrame(() => {
-      this.waits = false;
+      this.paintScheduled = false;
       this.paint();
     });
   }
@@ -123,9 +124,9 @@ class PolicyMap {
     const {horizon} = this.spec;
     const from = Math.max(0, Math.floor(scrollLeft / this.width) - 1);
     const to = Math.min(horizon, Math.ceil((scrollLeft + clientWidth - this.label) / this.width) + 1);
-    const top = Math.max(0, Math.floor(scrollTop / this.height) - MARGIN);
-    const below = Math.ceil((scrollTop + clientHeight) / this.height) + MARGIN;
-    const end = Math.min(this.found.length, below);
+    const top = Math.max(0, Math.floor(scrollTop / this.height) - EXTRA_ROWS);
+    const below = Math.ceil((scrollTop + clientHeight) / this.height) + EXTRA_ROWS;
+    const end = Math.min(this.shownStates.length, below);
     if (this.columns !== `${from}-${to}`) {
       this.columns = `${from}-${to}`;
       this.inner.replaceChildren(this.headRow(from, to));
@@ -142,18 +143,18 @@ class PolicyMap {
       this.rows.set(i, row);
       this.inner.append(row);
     }
-    this.mark();
-    this.overview.follow();
+    this.markActive();
+    this.overview.updateWindow();
   }
 
   headRow(from, to) {
-    const row = make('div', {class: 'map-head', role: 'row', 'aria-rowindex': '1'});
-    const corner = make('div', {class: 'map-corner', role: 'columnheader'}, 'state / step');
+    const row = element('div', {class: 'map-head', role: 'row', 'aria-rowindex': '1'});
+    const corner = element('div', {class: 'map-corner', role: 'columnheader'}, 'state / step');
     corner.style.width = `${this.label}px`;
     row.append(corner);
     for (let step = from; step < to; step++) {
-      const what = {class: 'map-step', role: 'columnheader', 'aria-colindex': step + 2};
-      const head = make('div', what, String(step));
+      const attributes = {class: 'map-step', role: 'columnheader', 'aria-colindex': step + 2};
+      const head = element('div', attributes, String(step));
       this.place(head, step);
       row.append(head);
     }
@@ -161,12 +162,12 @@ class PolicyMap {
   }
 
   row(i, from, to) {
-    const state = this.found[i];
+    const state = this.shownStates[i];
     const name = this.spec.states[state];
-    const row = make('div', {class: 'map-row', role: 'row', 'aria-rowindex': i + 2});
-    row.style.top = `${HEAD + i * this.height}px`;
+    const row = element('div', {class: 'map-row', role: 'row', 'aria-rowindex': i + 2});
+    row.style.top = `${HEADER_HEIGHT_PX + i * this.height}px`;
     row.style.height = `${this.height}px`;
-    const head = make('div', {class: 'map-state', role: 'rowheader', title: name}, name);
+    const head = element('div', {class: 'map-state', role: 'rowheader', title: name}, name);
     head.style.width = `${this.label}px`;
     head.style.lineHeight = row.style.height;
     row.append(head);
@@ -175,19 +176,19 @@ class PolicyMap {
   }
 
   cell(state, step) {
-    const actions = this.played(state, step);
-    const said = this.describe(state, step);
+    const actions = this.actionsAt(state, step);
+    const label = this.describe(state, step);
     const indices = actions.map(name => this.palette.index.get(name));
-    const text = actions.length > 1 ? '' : this.wide ? actions[0] : this.palette.keys[indices[0]];
-    const cell = make('div', {
-      class: 'map-cell', role: 'gridcell', id: `cell-${state}-${step}`, title: said,
-      'aria-label': said, 'aria-colindex': step + 2, 'data-state': state, 'data-step': step,
+    const text = actions.length > 1 ? '' : this.namesFit ? actions[0] : this.palette.keys[indices[0]];
+    const cell = element('div', {
+      class: 'map-cell', role: 'gridcell', id: `cell-${state}-${step}`, title: label,
+      'aria-label': label, 'aria-colindex': step + 2, 'data-state': state, 'data-step': step,
     }, text);
     this.place(cell, step);
     cell.style.background = this.fill(indices);
-    cell.style.color = this.palette.ink(indices[0]);
+    cell.style.color = this.palette.textColour(indices[0]);
     cell.classList.toggle('drawn', actions.length > 1);
-    cell.classList.toggle('dim', this.legend.hides(indices));
+    cell.classList.toggle('dim', this.legend.dims(indices));
     return cell;
   }
 
@@ -205,28 +206,28 @@ class PolicyMap {
     node.style.width = `${this.width}px`;
   }
 
-  read(target) {
+  showReadout(target) {
     const cell = target?.closest?.('.map-cell');
-    let text = this.found.length ? 'Choose a cell to read it.' : 'No state has such a name.';
+    let text = this.shownStates.length ? 'Select a cell to read it.' : 'No state matches.';
     if (cell) text = this.describe(+cell.dataset.state, +cell.dataset.step);
-    else if (this.active) text = this.describe(this.found[this.active.row], this.active.step);
-    say(at('readout'), text);
+    else if (this.active) text = this.describe(this.shownStates[this.active.row], this.active.step);
+    setText(byId('readout'), text);
   }
 
-  choose(target) {
+  selectCell(target) {
     const cell = target.closest('.map-cell');
-    if (cell) this.goTo(this.found.indexOf(+cell.dataset.state), +cell.dataset.step);
+    if (cell) this.goTo(this.shownStates.indexOf(+cell.dataset.state), +cell.dataset.step);
   }
 
   move(event) {
-    const page = Math.floor(TALLEST / this.height) - 2;
+    const page = Math.floor(MAX_MAP_HEIGHT_PX / this.height) - 2;
     const [down, right] = {
       ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
       PageUp: [-page, 0], PageDown: [page, 0], Home: [0, -1e9], End: [0, 1e9],
     }[event.key] ?? [0, 0];
     if (!down && !right) return;
     event.preventDefault();
-    if (!this.found.length) return;
+    if (!this.shownStates.length) return;
     const {row, step} = this.active ?? {row: 0, step: 0};
     if (this.active) this.goTo(row + down, step + right);
     else this.goTo(row, step);
@@ -234,21 +235,21 @@ class PolicyMap {
 
   goTo(row, step) {
     const within = (value, size) => Math.max(0, Math.min(size - 1, value));
-    this.active = {row: within(row, this.found.length), step: within(step, this.spec.horizon)};
+    this.active = {row: within(row, this.shownStates.length), step: within(step, this.spec.horizon)};
     const {view} = this;
     const [top, left] = [this.active.row * this.height, this.active.step * this.width];
-    const [bottom, right] = [top + this.height + HEAD, left + this.width + this.label];
+    const [bottom, right] = [top + this.height + HEADER_HEIGHT_PX, left + this.width + this.label];
     view.scrollTop = Math.max(Math.min(view.scrollTop, top), bottom - view.clientHeight);
     view.scrollLeft = Math.max(Math.min(view.scrollLeft, left), right - view.clientWidth);
     this.paint();
-    this.read(null);
+    this.showReadout(null);
   }
 
-  mark() {
+  markActive() {
     this.inner.querySelector('.active')?.classList.remove('active');
     if (!this.active) return this.view.removeAttribute('aria-activedescendant');
-    const id = `cell-${this.found[this.active.row]}-${this.active.step}`;
-    at(id)?.classList.add('active');
+    const id = `cell-${this.shownStates[this.active.row]}-${this.active.step}`;
+    byId(id)?.classList.add('active');
     return this.view.setAttribute('aria-activedescendant', id);
   }
 }

@@ -1,73 +1,77 @@
-// Versions, newest first.
+// Table of versions, newest first.
 
-const TOGETHER = 20;
-const FEW = 8;
+const VERSIONS_PAGE_SIZE = 20;
+const SHORT_LIST_SIZE = 8;
 
 class Versions {
-  // `act` knows what to do with a version: show, compare, rollBack.
-  constructor(act) {
-    this.act = act;
-    this.most = TOGETHER;
-    at('versions-more').addEventListener('click', () => {
-      this.most += TOGETHER;
+  // `callbacks` has the functions show, compare and rollBack.
+  constructor(callbacks) {
+    this.callbacks = callbacks;
+    this.limit = VERSIONS_PAGE_SIZE;
+    byId('versions-more').addEventListener('click', () => {
+      this.limit += VERSIONS_PAGE_SIZE;
       this.draw();
     });
   }
 
   show(name, versions, serving, shown, history) {
-    if (this.name !== name) [this.name, this.most] = [name, TOGETHER];
-    show(at('versions'), known(versions));
+    if (this.name !== name) [this.name, this.limit] = [name, VERSIONS_PAGE_SIZE];
+    setVisible(byId('versions'), isKnown(versions));
     if (!versions) return;
     const key = JSON.stringify([name, versions.length, serving, shown, history?.seq]);
     if (key === this.key) return;
     this.key = key;
-    this.drawn = {versions, serving, shown, brought: brought(history)};
+    this.content = {versions, serving, shown, bins: binsByVersion(history)};
     this.draw();
   }
 
   draw() {
-    const {versions, serving, shown, brought: rows} = this.drawn;
+    const {versions, serving, shown, bins} = this.content;
     const newest = [...versions].reverse();
-    say(at('versions-note'), count(versions.length));
-    at('versions').classList.toggle('few', versions.length <= FEW);
-    replaceRows(at('versions-list'), newest.slice(0, this.most)
-      .map(({version}) => this.row(version, serving, shown, rows.get(version))));
-    show(at('versions-more'), newest.length > this.most);
-    say(at('versions-more'), `More (${count(newest.length - this.most)})`);
+    setText(byId('versions-note'), formatCount(versions.length));
+    byId('versions').classList.toggle('few', versions.length <= SHORT_LIST_SIZE);
+    replaceRows(byId('versions-list'), newest.slice(0, this.limit)
+      .map(({version}) => this.row(version, serving, shown, bins.get(version))));
+    setVisible(byId('versions-more'), newest.length > this.limit);
+    setText(byId('versions-more'), `More (${formatCount(newest.length - this.limit)})`);
   }
 
   row(version, serving, shown, bin) {
     const served = version === serving.version;
-    const name = button(`v${count(version)}`, `show-${version}`, () => this.act.show(version), {
+    const show = () => this.callbacks.show(version);
+    const name = makeButton(`v${formatCount(version)}`, `show-${version}`, show, {
       class: 'link', 'aria-pressed': String(version === shown),
       'aria-label': `Show the policy of version ${version}`,
     });
     const tag = served ? 'served' : version === serving.newest ? 'newest' : '';
-    return make('tr', {class: version === shown ? 'chosen' : null},
-      make('th', {scope: 'row'}, name, ' ', ...(tag ? [make('span', {class: `badge ${tag}`}, tag)] : [])),
-      make('td', {class: 'number'}, bin ? `${count(bin.returned)} of ${count(bin.opened)}` : NONE),
-      make('td', {class: 'buttons'}, ...this.buttons(version, serving.version)));
+    return element('tr', {class: version === shown ? 'chosen' : null},
+      element('th', {scope: 'row'}, name, ' ', ...(tag ? [element('span', {class: `badge ${tag}`}, tag)] : [])),
+      element('td', {class: 'number'},
+        bin ? `${formatCount(bin.returned)} of ${formatCount(bin.opened)}` : NO_VALUE),
+      element('td', {class: 'buttons'}, ...this.buttons(version, serving.version)));
   }
 
   buttons(version, served) {
-    const made = [];
+    const buttons = [];
     if (version > 1) {
-      made.push(button('Diff', `compare-${version}`, () => this.act.compare(version - 1, version), {
-        'aria-label': `What changed from version ${version - 1} to ${version}`,
+      const compare = () => this.callbacks.compare(version - 1, version);
+      buttons.push(makeButton('Diff', `compare-${version}`, compare, {
+        'aria-label': `Compare version ${version - 1} with ${version}`,
       }));
     }
     if (version !== served) {
       const older = version < served;
-      made.push(button(older ? 'Roll back' : 'Serve', `serve-${version}`, () => this.act.rollBack(version), {
+      const rollBack = () => this.callbacks.rollBack(version);
+      buttons.push(makeButton(older ? 'Roll back' : 'Serve', `serve-${version}`, rollBack, {
         'aria-label': `${older ? 'Roll back to' : 'Serve'} version ${version}`,
       }));
     }
-    return made;
+    return buttons;
   }
 }
 
-// What each version brought, where the history still tells them apart.
-function brought(history) {
+// Returns the bins of the history that hold a single version, by version.
+function binsByVersion(history) {
   const bins = history?.versions.bins ?? [];
   return new Map(bins.filter(bin => bin.first === bin.last).map(bin => [bin.first, bin]));
 }

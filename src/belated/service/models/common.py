@@ -1,96 +1,76 @@
-"""What models share: kinds of values, and errors."""
+"""Base classes and field types of the models, and the form of errors."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-MOST = 2**31 - 1
+MAX_INT32: Final = 2**31 - 1
+EXAMPLE_ID: Final = "q3Jx0b8mT5yVf1sKz9WcRA"
 
-
-ID = "q3Jx0b8mT5yVf1sKz9WcRA"
-
-
+# Fields of bodies
 Text = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-Number = Annotated[int, Field(ge=0, le=MOST)]
-
-
+Index = Annotated[int, Field(ge=0, le=MAX_INT32)]
 Reward = Annotated[float, Field(ge=0, le=1)]
-
-
-State = Annotated[Text | Number, Field(description="A state: its name, or its index as a number.")]
-
-
-Action = Annotated[
-    Text | Number, Field(description="An action: its name, or its index as a number.")
-]
-
-
+State = Annotated[Text | Index, Field(description="State, by name or by index.")]
+Action = Annotated[Text | Index, Field(description="Action, by name or by index.")]
 Time = Annotated[
     str | None,
     Field(
-        description="When it happened, in ISO 8601 with its zone.",
+        description="Time of the event, in ISO 8601 with a time zone.",
         json_schema_extra={"format": "date-time"},
     ),
 ]
 
-
-ProblemName = Annotated[str, Path(description="The name of a problem.", examples=["clinic"])]
-
-
-EpisodeId = Annotated[str, Path(description="The id of an episode.", examples=[ID])]
-
-
-Subject = Annotated[str, Path(description="Whose data it is.", examples=["patient-17"])]
-
-
-Version = Annotated[int, Path(description="A version of the policy.", ge=1, le=MOST, examples=[1])]
-
-
-QueryVersion = Annotated[int, Query(ge=1, le=MOST, examples=[1])]
+# Parameters of routes
+ProblemName = Annotated[str, Path(description="Name of the problem.", examples=["clinic"])]
+EpisodeId = Annotated[str, Path(description="Id of the episode.", examples=[EXAMPLE_ID])]
+Subject = Annotated[str, Path(description="Subject of the episodes.", examples=["patient-17"])]
+Version = Annotated[
+    int, Path(description="Version of the policy.", ge=1, le=MAX_INT32, examples=[1])
+]
+QueryVersion = Annotated[int, Query(ge=1, le=MAX_INT32, examples=[1])]
 
 
 class Model(BaseModel):
-    """Takes no field that it does not know."""
+    """Base class of all models: rejects unknown fields, infinity and NaN."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
-class Sent(Model):
-    """What is sent here: true is no number, and neither is "1"; 1 is one wherever 1.0 is."""
+class RequestModel(Model):
+    """Base class of request bodies. Strict: booleans and strings are not coerced to numbers."""
 
     model_config = ConfigDict(strict=True)
 
 
-def left_out(**given: Any) -> Any:
-    """A field that may be left out, and is never null."""
+def optional_field(**options: Any) -> Any:
+    """Return a pydantic field, with these `options`, that may be omitted but not be null."""
 
     def without_default(schema: dict[str, Any]) -> None:
         del schema["default"]
 
-    return Field(default=None, json_schema_extra=without_default, **given)
+    return Field(default=None, json_schema_extra=without_default, **options)
 
 
-def example(given: dict[str, Any]) -> ConfigDict:
-    """Settings of a model with an example."""
-    return ConfigDict(extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": [given]})
+def with_example(value: dict[str, Any]) -> ConfigDict:
+    """Return the `model_config` of a model whose example is `value`."""
+    return ConfigDict(extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": [value]})
 
 
 def example_of(model: type[BaseModel]) -> Any:
-    """The example of a model."""
+    """Return the example of `model`."""
     extra: Any = model.model_config["json_schema_extra"]
     return extra["examples"][0]
 
 
 class Error(Model):
-    """Why something was refused."""
+    """Reason why a request was rejected."""
 
-    error: str = Field(description="In a word or two; there is one for each status.")
-    message: str = Field(description="In a sentence.")
-    field: str | None = Field(description="Where, such as rewards[3].")
-    model_config = example(
+    error: str = Field(description="Error code; one for each HTTP status.")
+    message: str = Field(description="Explanation.")
+    field: str | None = Field(description="Field that is wrong, such as rewards[3].")
+    model_config = with_example(
         {
             "error": "refused",
             "message": "states[1] is 'wel'; allowed are ill, well, or 0 .. 1.",

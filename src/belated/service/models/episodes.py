@@ -1,78 +1,60 @@
-"""Episodes, and the policies they are played with."""
+"""Episodes and decisions."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from belated.service.models.common import ID, MOST, Model, Sent, State, Text, Time, example
+from belated.service.models.common import (
+    EXAMPLE_ID,
+    Index,
+    Model,
+    RequestModel,
+    State,
+    Text,
+    Time,
+    with_example,
+)
+from belated.service.models.policies import EXAMPLE_POLICY, Policy
 
 
-class NewEpisode(Sent):
-    """An episode to be opened; every field may be left out."""
+class NewEpisode(RequestModel):
+    """Episode to be opened. Every field may be omitted."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22,64}$")] | None = Field(
-        default=None,
-        description="Random, 128 bits or more; with it the request can be repeated safely.",
+        default=None, description="At least 128 random bits; makes it safe to repeat the request."
     )
     subject: Text | None = Field(
-        default=None, description="By which the data can be withdrawn; a pseudonym."
+        default=None, description="Pseudonym by which the data can be withdrawn."
     )
     event_time: Time = None
-    model_config = example({"subject": "patient-17"})
-
-
-PLAN: dict[str, Any] = {
-    "problem": "clinic",
-    "version": 1,
-    "horizon": 3,
-    "actions": ["wait", "treat"],
-    "plan": [{"ill": "treat", "well": "wait"}] * 3,
-    "explore": [{}, {"ill": ["wait", "treat"]}, {}],
-    "epsilon": 0.0,
-    "sha": "0f3c" * 16,
-}
-
-
-class Plan(Model):
-    """A version of a policy. At step h (from 0) in a state: draw one of `explore[h][state]`, each
-    as likely, if there are any; otherwise, with probability `epsilon`, one of all actions;
-    otherwise play `plan[h][state]`."""
-
-    problem: str
-    version: int
-    horizon: int
-    actions: list[str]
-    plan: list[dict[str, str]]
-    explore: list[dict[str, list[str]]]
-    epsilon: float
-    sha: str = Field(description="The digest of the policy.")
-    model_config = example(PLAN)
+    model_config = with_example({"subject": "patient-17"})
 
 
 class Episode(Model):
-    """An episode, and the policy that it is to be played with."""
+    """Episode that was opened, and the policy for it."""
 
     episode: str
     version: int
-    policy: Plan
-    model_config = example({"episode": ID, "version": 1, "policy": PLAN})
+    policy: Policy
+    model_config = with_example({"episode": EXAMPLE_ID, "version": 1, "policy": EXAMPLE_POLICY})
 
 
-class Situation(Sent):
-    """Where an episode is."""
+class DecisionRequest(RequestModel):
+    """State for which an action is requested."""
 
     state: State
-    step: Annotated[int, Field(ge=0, le=MOST)] = Field(description="From 0.")
+    step: Index = Field(description="Step, from 0.")
     episode: str | None = Field(
         default=None,
-        description="With it, its own version answers, and the same question gets the same answer.",
+        description="Id of an open episode. Its own version is used, and the same request gets the "
+        "same action.",
     )
-    model_config = example({"state": "ill", "step": 0, "episode": ID})
+    model_config = with_example({"state": "ill", "step": 0, "episode": EXAMPLE_ID})
 
 
 class Decision(Model):
-    """What to do."""
+    """Action to take."""
 
     action: str
     version: int
-    model_config = example({"action": "treat", "version": 1})
+    model_config = with_example({"action": "treat", "version": 1})

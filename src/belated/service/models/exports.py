@@ -1,32 +1,61 @@
-"""Events of the ledger."""
+"""Events of the ledger and rejected requests, one on each line of an export."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
-from belated.service.models.common import ID, Model, example
+from belated.service.models.common import EXAMPLE_ID, Model, with_example
 
 
 class LedgerEvent(Model):
-    """An event of the ledger; `body` is null once it was withdrawn."""
+    """Event of the ledger. `body` is null once it was withdrawn."""
 
     seq: int
     episode: str | None
     kind: str
-    at: int = Field(description="When it was recorded, in microseconds since 1970.")
+    at: int = Field(description="Time of recording, in microseconds since 1970.")
     event_time: int | None
     body: Any
     sha: str
     redacted: bool
-    model_config = example(
+    model_config = with_example(
         {
             "seq": 3,
-            "episode": ID,
+            "episode": EXAMPLE_ID,
             "kind": "opened",
             "at": 1767225600000000,
             "event_time": None,
             "body": {"number": 1, "version": 1},
             "sha": "0f3c" * 16,
             "redacted": False,
+        }
+    )
+
+
+class RejectedRequest(Model):
+    """Request in the quarantine. A repetition increments `times`."""
+
+    id: int = Field(description="Increases in the order of arrival.")
+    at: int = Field(description="Time of the last rejection, in microseconds since 1970.")
+    problem: str | None = Field(description="Null if unknown.")
+    episode: str | None = Field(description="Null if unknown.")
+    outcome: Literal["conflict", "unknown", "gone", "refused"]
+    reason: str
+    body: Any = Field(
+        description="Body of the request. A string if it was not JSON, or too long to be kept "
+        "whole; the number of bytes declared or read if it was too large; null if it may not be "
+        "kept."
+    )
+    times: int = Field(description="Number of times it was rejected.")
+    model_config = with_example(
+        {
+            "id": 1767225600000000,
+            "at": 1767225660000000,
+            "problem": "clinic",
+            "episode": EXAMPLE_ID,
+            "outcome": "refused",
+            "reason": "states[1] is 'wel'; allowed are 0 .. 1.",
+            "body": {"states": [0, "wel"], "actions": [1], "rewards": [0]},
+            "times": 2,
         }
     )

@@ -1,41 +1,41 @@
-"""What came back of episodes, and what became of it."""
+"""Feedback, and the response to it."""
 
 from typing import Literal
 
 from pydantic import Field
 
 from belated.service.models.common import (
-    ID,
+    EXAMPLE_ID,
     Action,
+    Index,
     Model,
-    Number,
+    RequestModel,
     Reward,
-    Sent,
     State,
     Time,
-    example,
-    left_out,
+    optional_field,
+    with_example,
 )
 
 
-class StepReport(Sent):
+class Step(RequestModel):
     """One step of an episode."""
 
-    step: Number = Field(description="From 0.")
+    step: Index = Field(description="Step, from 0.")
     state: State
     action: Action
     next_state: State
     reward: Reward | None = None
 
 
-class WholeEpisode(Sent):
-    """A whole episode: H + 1 states, H actions, H rewards (or none where they are known)."""
+class WholeEpisode(RequestModel):
+    """A whole episode: H + 1 states, H actions, and H rewards unless these are known."""
 
     states: list[State]
     actions: list[Action]
     rewards: list[Reward] | None = None
     event_time: Time = None
-    model_config = example(
+    model_config = with_example(
         {
             "states": ["ill", "ill", "well", "well"],
             "actions": ["treat", "treat", "wait"],
@@ -44,60 +44,63 @@ class WholeEpisode(Sent):
     )
 
 
-class SomeSteps(Sent):
+class Steps(RequestModel):
     """Some steps of an episode."""
 
-    steps: list[StepReport] = Field(min_length=1)
+    steps: list[Step] = Field(min_length=1)
     event_time: Time = None
-    model_config = example(
+    model_config = with_example(
         {"steps": [{"step": 0, "state": "ill", "action": 1, "next_state": "well", "reward": 1}]}
     )
 
 
-class Walk(Sent):
+class EpisodePath(RequestModel):
     """States and actions of an episode whose rewards are late."""
 
     states: list[State]
     actions: list[Action]
 
 
-class LateRewards(Sent):
-    """The path, or rewards by step, or both, where only rewards are late."""
+class LateRewards(RequestModel):
+    """Path, or rewards by step, or both, if only rewards are late."""
 
-    path: Walk = left_out()
-    rewards: dict[str, Reward] = left_out(min_length=1)
+    path: EpisodePath = optional_field()
+    rewards: dict[str, Reward] = optional_field(min_length=1)
     event_time: Time = None
-    model_config = example({"rewards": {"0": 0, "2": 1}})
+    model_config = with_example({"rewards": {"0": 0, "2": 1}})
 
 
 class Receipt(Model):
-    """It is on disk: recorded now, or before."""
+    """Confirmation that the data is on disk, recorded now or before."""
 
     result: Literal["recorded", "already recorded"]
-    seq: int = Field(description="Where it stands in the ledger.")
-    model_config = example({"result": "recorded", "seq": 42})
+    seq: int = Field(description="Sequence number in the ledger.")
+    model_config = with_example({"result": "recorded", "seq": 42})
 
 
 class Withdrawal(Model):
-    """It is on disk, or nothing of this subject is kept: nothing ever was, or all was withdrawn.
-    Which of the two cannot be told, since that would mean to remember the subject."""
+    """Confirmation that a withdrawal is on disk, or that there is no data of the subject.
+
+    An unknown subject and one that was withdrawn before get the same response, because the service
+    does not remember withdrawn subjects.
+    """
 
     result: Literal["recorded", "nothing kept"]
-    seq: int | None = Field(description="Where it stands in the ledger, if it was recorded.")
-    model_config = example({"result": "recorded", "seq": 43})
+    seq: int | None = Field(description="Sequence number in the ledger, if recorded.")
+    model_config = with_example({"result": "recorded", "seq": 43})
 
 
 class LineResult(Model):
-    """What became of one line."""
+    """Result of one line of a bulk request."""
 
-    line: int = Field(description="From 1.")
+    line: int = Field(description="Number of the line, from 1.")
     episode: str | None
-    status: int = Field(description="As if it had come alone.")
+    status: int = Field(description="HTTP status that the line would get as a request of its own.")
     result: str | None = None
     seq: int | None = None
     error: str | None = None
     message: str | None = None
     field: str | None = None
-    model_config = example(
-        {"line": 1, "episode": ID, "status": 201, "result": "recorded", "seq": 42}
+    model_config = with_example(
+        {"line": 1, "episode": EXAMPLE_ID, "status": 201, "result": "recorded", "seq": 42}
     )

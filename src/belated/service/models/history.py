@@ -1,84 +1,82 @@
-"""What became of the episodes of a problem, by time and by version of the policy."""
-
-from typing import Any
+"""History of a problem: its episodes by time and by version of the policy."""
 
 from pydantic import Field
 
-from belated.service.models.common import Model, example
-
-HISTORY: dict[str, Any] = {
-    "problem": "clinic",
-    "seq": 120,
-    "times": {
-        "width": 2.0,
-        "bins": [
-            {
-                "start": "2026-11-15T13:50:02Z",
-                "opened": 12,
-                "returned": 9,
-                "delay": 34.5,
-                "longest": 120.0,
-                "episodes": 8.2,
-            }
-        ],
-    },
-    "versions": {
-        "width": 1,
-        "bins": [
-            {
-                "first": 1,
-                "last": 1,
-                "opened": 40,
-                "returned": 31,
-                "mean_return": 1.25,
-                "error": 0.08,
-            }
-        ],
-    },
-}
+from belated.service.models.common import Model, with_example
 
 
 class TimeBin(Model):
-    """What was opened in a stretch of time, and what returned in it; null where nothing did."""
+    """Episodes opened and returned in one interval. Delays are null if none returned."""
 
     start: str = Field(json_schema_extra={"format": "date-time"})
     opened: int
-    returned: int = Field(description="Episodes of which the last piece arrived.")
-    delay: float | None = Field(description="The mean of their delays, in seconds.")
-    longest: float | None = Field(description="The longest of them, in seconds.")
-    episodes: float | None = Field(description="The mean, in episodes opened meanwhile.")
+    returned: int = Field(description="Episodes whose last feedback arrived in the interval.")
+    delay: float | None = Field(description="Mean of their delays, in seconds.")
+    longest: float | None = Field(description="Maximum of their delays, in seconds.")
+    episodes: float | None = Field(description="Mean of their delays, in episodes.")
 
 
 class TimeBins(Model):
-    """Stretches of time without gaps, 256 at most."""
+    """Consecutive intervals of equal width, at most 256."""
 
-    width: float = Field(description="Seconds of each; it doubles as time goes on.")
+    width: float = Field(description="Width in seconds. It doubles as time goes on.")
     bins: list[TimeBin]
 
 
 class VersionBin(Model):
-    """What became of the episodes opened with some versions."""
+    """Episodes opened with the versions `first` to `last`."""
 
     first: int
     last: int
     opened: int
-    returned: int = Field(description="Episodes that are back whole.")
-    mean_return: float | None = Field(description="Of these; null if there are none.")
-    error: float | None = Field(description="The standard error of that; null below 2.")
+    returned: int = Field(description="Episodes whose feedback is complete.")
+    mean_return: float | None = Field(description="Mean return of these; null if there are none.")
+    error: float | None = Field(description="Standard error of the mean; null for fewer than 2.")
 
 
 class VersionBins(Model):
-    """Versions in order, in 256 bins at most."""
+    """Consecutive ranges of versions, at most 256."""
 
-    width: int = Field(description="Versions of each; it doubles as they become more.")
+    width: int = Field(description="Versions in each. It doubles as versions are published.")
     bins: list[VersionBin]
 
 
 class History(Model):
-    """What was opened and came back whole by the last batch; nothing if it cannot be folded."""
+    """History up to the last batch. Empty if the problem cannot be folded."""
 
     problem: str
-    seq: int | None = Field(description="The last event that was folded.")
+    seq: int | None = Field(description="Sequence number of the last event that was folded.")
     times: TimeBins
     versions: VersionBins
-    model_config = example(HISTORY)
+    model_config = with_example(
+        {
+            "problem": "clinic",
+            "seq": 120,
+            "times": {
+                "width": 2.0,
+                "bins": [
+                    {
+                        "start": "2026-11-15T13:50:02Z",
+                        "opened": 12,
+                        "returned": 9,
+                        "delay": 34.5,
+                        "longest": 120.0,
+                        "episodes": 8.2,
+                    }
+                ],
+            },
+            "versions": {
+                "width": 1,
+                "bins": [
+                    {
+                        "first": 1,
+                        "last": 1,
+                        "opened": 40,
+                        "returned": 31,
+                        "mean_return": 1.25,
+                        "error": 0.08,
+                    }
+                ],
+            },
+        }
+    )

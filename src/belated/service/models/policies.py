@@ -1,16 +1,48 @@
-"""Versions of a policy, and what a person decides about them."""
+"""Policies, their versions, and which version is served."""
+
+from typing import Any, Final
 
 from pydantic import Field
 
-from belated.service.models.common import MOST, Model, Sent, example
+from belated.service.models.common import MAX_INT32, Model, RequestModel, with_example
+
+EXAMPLE_POLICY: Final[dict[str, Any]] = {
+    "problem": "clinic",
+    "version": 1,
+    "horizon": 3,
+    "actions": ["wait", "treat"],
+    "plan": [{"ill": "treat", "well": "wait"}] * 3,
+    "explore": [{}, {"ill": ["wait", "treat"]}, {}],
+    "epsilon": 0.0,
+    "sha": "0f3c" * 16,
+}
+
+
+class Policy(Model):
+    """A version of a policy.
+
+    At step h (from 0) in a state: draw one of `explore[h][state]` with equal probabilities, if
+    present. Otherwise, with probability `epsilon`, draw one of all actions. Otherwise take
+    `plan[h][state]`.
+    """
+
+    problem: str
+    version: int
+    horizon: int
+    actions: list[str]
+    plan: list[dict[str, str]]
+    explore: list[dict[str, list[str]]]
+    epsilon: float
+    sha: str = Field(description="Digest of the policy.")
+    model_config = with_example(EXAMPLE_POLICY)
 
 
 class VersionInfo(Model):
-    """A version of a policy, but for what it plays."""
+    """A version of a policy, without its content."""
 
     version: int
     seq: int
-    tick: int | None = Field(description="The batch that it came from.")
+    tick: int | None = Field(description="Sequence number of the batch after which it was planned.")
     sha: str
 
 
@@ -18,7 +50,7 @@ class Versions(Model):
     """All versions, oldest first."""
 
     versions: list[VersionInfo]
-    model_config = example(
+    model_config = with_example(
         {"versions": [{"version": 1, "seq": 2, "tick": None, "sha": "0f3c" * 16}]}
     )
 
@@ -28,18 +60,18 @@ class Change(Model):
 
     step: int
     state: str
-    before: list[str] = Field(description="One of these was played.")
-    after: list[str] = Field(description="One of these is.")
+    before: list[str] = Field(description="Actions of the old version, equally likely.")
+    after: list[str] = Field(description="Actions of the new version, equally likely.")
 
 
 class Diff(Model):
-    """Where two versions differ."""
+    """Differences between two versions."""
 
     old: int
     new: int
     epsilon: tuple[float, float]
     changes: list[Change]
-    model_config = example(
+    model_config = with_example(
         {
             "old": 3,
             "new": 4,
@@ -50,24 +82,24 @@ class Diff(Model):
 
 
 class Choice(Model):
-    """Which version is served, and why."""
+    """ServedPolicy version, and why it is served."""
 
     version: int
     newest: int
-    frozen: bool = Field(description="Whether a person froze or rolled back.")
-    shadow: bool = Field(description="Whether what is learned is kept from being served.")
-    model_config = example({"version": 3, "newest": 5, "frozen": True, "shadow": False})
+    frozen: bool = Field(description="Whether the version was frozen or rolled back.")
+    shadow: bool = Field(description="Whether shadow mode is on.")
+    model_config = with_example({"version": 3, "newest": 5, "frozen": True, "shadow": False})
 
 
-class RollBack(Sent):
-    """Where to go back to."""
+class RollBack(RequestModel):
+    """Version to serve."""
 
-    version: int = Field(ge=1, le=MOST)
-    model_config = example({"version": 1})
+    version: int = Field(ge=1, le=MAX_INT32)
+    model_config = with_example({"version": 1})
 
 
-class Shadow(Sent):
-    """Whether to learn without serving it."""
+class Shadow(RequestModel):
+    """Whether to turn shadow mode on or off."""
 
     on: bool
-    model_config = example({"on": True})
+    model_config = with_example({"on": True})

@@ -1,24 +1,32 @@
-"""Problems, as they are defined."""
+"""Definitions of problems."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from belated.service.models.common import MOST, Model, Reward, Sent, Text, example
+from belated.service.models.common import (
+    MAX_INT32,
+    Index,
+    Model,
+    RequestModel,
+    Reward,
+    Text,
+    with_example,
+)
 
 
-class Part(Sent):
+class Part(RequestModel):
     """A base or an updater, by name, with its options."""
 
     name: Text
     options: dict[str, Any] = Field(
         default_factory=dict,
-        description="Each is a number, a text, true, false, null, or a list of those.",
+        description="Values are numbers, strings, booleans, null, or lists of these.",
     )
-    model_config = example({"name": "ucrl2", "options": {"delta": 0.05}})
+    model_config = with_example({"name": "ucrl2", "options": {"delta": 0.05}})
 
 
-CLINIC: dict[str, Any] = {
+CLINIC: Final[dict[str, Any]] = {
     "name": "clinic",
     "states": ["ill", "well"],
     "actions": ["wait", "treat"],
@@ -28,38 +36,39 @@ CLINIC: dict[str, Any] = {
     "updater": {"name": "lazy", "options": {"alpha": 10}},
     "episodes": 1000,
 }
+"""Example of a problem."""
 
 
-class NewProblem(Sent):
-    """A problem, defined once and for all."""
+class NewProblem(RequestModel):
+    """Problem to be defined. A definition cannot be changed."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = Field(
-        description="It stands in addresses."
+        description="Name in the addresses of the problem."
     )
-    states: list[Text] = Field(min_length=1, description="A name for each state.")
-    actions: list[Text] = Field(min_length=1, description="A name for each action.")
-    horizon: int = Field(ge=1, le=MOST, description="Steps of an episode.")
+    states: list[Text] = Field(min_length=1, description="Names of the states.")
+    actions: list[Text] = Field(min_length=1, description="Names of the actions.")
+    horizon: int = Field(ge=1, le=MAX_INT32, description="Number of steps in an episode.")
     rewards: list[list[Reward]] | list[list[list[Reward]]] | None = Field(
         default=None,
         description="Known mean rewards by state and action, or by step, state and action; "
-        "null where they are unknown and come with the feedback.",
+        "null if they are unknown and part of the feedback.",
     )
-    base: Part = Field(description="How to plan; delta is one of its options.")
-    updater: Part = Field(default=Part(name="active"), description="When to plan.")
-    episodes: int = Field(ge=1, le=MOST, description="How many there will be, about.")
+    base: Part = Field(description="Algorithm that plans; delta is one of its options.")
+    updater: Part = Field(default=Part(name="active"), description="Rule that decides when.")
+    episodes: int = Field(ge=1, le=MAX_INT32, description="Expected number of episodes.")
     stages: Text = "each"
     late: Literal["everything", "rewards"] = Field(
-        default="everything", description="What comes late."
+        default="everything", description="Part of the feedback that is delayed."
     )
     reward_bonus: Text = "hoeffding"
-    seed: int = Field(default=0, ge=0, le=MOST)
-    model_config = example(CLINIC)
+    seed: Index = 0
+    model_config = with_example(CLINIC)
 
 
 class Problem(NewProblem):
-    """A problem as it was defined."""
+    """Definition of a problem, with defaults filled in."""
 
-    model_config = example(
+    model_config = with_example(
         CLINIC | {"stages": "each", "late": "everything", "reward_bonus": "hoeffding", "seed": 0}
     )
 
@@ -68,4 +77,4 @@ class Problems(Model):
     """All problems, oldest first."""
 
     problems: list[Problem]
-    model_config = example({"problems": [CLINIC]})
+    model_config = with_example({"problems": [CLINIC]})

@@ -1,37 +1,25 @@
-"""Routes, by what they are about."""
+"""Routes of the API, by subject."""
 
 from fastapi.routing import APIRoute
 
 from belated.service.routes import (
+    bulk,
     controls,
-    dashboard,
     episodes,
     exports,
     feedback,
     operations,
     policies,
     problems,
-    quarantine,
     withdrawals,
 )
 
+# Routes are matched in this order, so the hot ones come first.
+MODULES = (feedback, bulk, policies, episodes, problems, withdrawals, controls, exports, operations)
+
 
 def routes() -> list[APIRoute]:
-    """Every route; they are tried in this order, so that what is asked most comes first."""
+    """Return all routes in the order in which they are matched."""
     return [
-        route
-        for module in (
-            feedback,
-            policies,
-            episodes,
-            problems,
-            withdrawals,
-            controls,
-            exports,
-            quarantine,
-            operations,
-            dashboard,
-        )
-        for route in module.router.routes
-        if isinstance(route, APIRoute)
+        route for module in MODULES for route in module.router.routes if isinstance(route, APIRoute)
     ]

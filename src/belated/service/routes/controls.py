@@ -1,66 +1,54 @@
-"""Controls: what a person decides about the version that is served."""
+"""Routes that control which version is served."""
 
 from typing import Any
 
 from fastapi import APIRouter, Request
 
-from belated.online.events import Action, Control
-from belated.service import models
-from belated.service.answers import check
-from belated.service.errors import documented
-from belated.service.guard import Guarded, scope
-from belated.service.routes.common import problem_of, served
-from belated.service.state import state_of
-from belated.service.status import choice_of
+from belated.ledger.events import Action, Control
+from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.errors import check_outcome, error_responses
+from belated.service.models.common import ProblemName
+from belated.service.models.policies import Choice, RollBack, Shadow
+from belated.service.routes.common import get_problem, get_served
+from belated.service.state import get_state
+from belated.service.status import serving_json
 
-router = APIRouter(route_class=Guarded, tags=["controls"])
+router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute, tags=["controls"])
 
 
-@router.post(
-    "/v1/problems/{problem}/freeze", response_model=models.Choice, responses=documented(404)
-)
-@scope("admin")
-async def freeze(problem: models.ProblemName, request: Request) -> dict[str, Any]:
-    """Keep to the version that is served now."""
+@router.post("/freeze", response_model=Choice, responses=error_responses(404))
+@require_scope("admin")
+async def freeze(problem: ProblemName, request: Request) -> dict[str, Any]:
+    """Keep serving the current version although newer ones are published."""
     return await _control(request, problem, "freeze")
 
 
-@router.post(
-    "/v1/problems/{problem}/unfreeze", response_model=models.Choice, responses=documented(404)
-)
-@scope("admin")
-async def unfreeze(problem: models.ProblemName, request: Request) -> dict[str, Any]:
+@router.post("/unfreeze", response_model=Choice, responses=error_responses(404))
+@require_scope("admin")
+async def unfreeze(problem: ProblemName, request: Request) -> dict[str, Any]:
     """Serve the newest version again, unless shadow mode is on."""
     return await _control(request, problem, "unfreeze")
 
 
-@router.post(
-    "/v1/problems/{problem}/rollback", response_model=models.Choice, responses=documented(404, 413)
-)
-@scope("admin")
-async def roll_back(
-    problem: models.ProblemName, given: models.RollBack, request: Request
-) -> dict[str, Any]:
-    """Serve an older version until unfreeze."""
-    return await _control(request, problem, "roll_back", given.version)
+@router.post("/rollback", response_model=Choice, responses=error_responses(404, 413))
+@require_scope("admin")
+async def roll_back(problem: ProblemName, body: RollBack, request: Request) -> dict[str, Any]:
+    """Serve an earlier version until unfreeze."""
+    return await _control(request, problem, "roll_back", body.version)
 
 
-@router.post(
-    "/v1/problems/{problem}/shadow", response_model=models.Choice, responses=documented(404, 413)
-)
-@scope("admin")
-async def shadow(
-    problem: models.ProblemName, given: models.Shadow, request: Request
-) -> dict[str, Any]:
-    """Learn and publish, but serve what is served now; or serve the newest again."""
-    return await _control(request, problem, "shadow_on" if given.on else "shadow_off")
+@router.post("/shadow", response_model=Choice, responses=error_responses(404, 413))
+@require_scope("admin")
+async def shadow(problem: ProblemName, body: Shadow, request: Request) -> dict[str, Any]:
+    """Turn shadow mode on (publish new versions without serving them) or off."""
+    return await _control(request, problem, "shadow_on" if body.on else "shadow_off")
 
 
 async def _control(
-    request: Request, problem: str, action: Action, version: int | None = None
+    request: Request, name: str, action: Action, version: int | None = None
 ) -> dict[str, Any]:
-    state, known = state_of(request), await problem_of(request, problem)
-    event = Control(known.id, action, version, by=request.state.caller)
-    check((await state.record(event))[0])
-    state.board.forget(known.id)
-    return choice_of((await served(state, known)).choice)
+    state, problem = get_state(request), await get_problem(request, name)
+    event = Control(problem.id, action, version, by=request.state.caller)
+    check_outcome((await state.record(event))[0])
+    state.policies.invalidate(problem.id)
+    return serving_json((await get_served(state, problem)).state)

@@ -1,4 +1,4 @@
-"""Episodes: opened with the policy they are to be played with, or led step by step."""
+"""Routes that open episodes and choose actions."""
 
 import json
 import random
@@ -7,104 +7,95 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
-from belated.online.content import ContentError, number_of
-from belated.online.events import Opened
-from belated.online.outcomes import Recorded
-from belated.service import models
-from belated.service.answers import check
-from belated.service.errors import RefusalError, documented, unavailable
-from belated.service.guard import Guarded, scope
-from belated.service.routes.common import problem_of, served
-from belated.service.state import state_of
-from belated.service.wire import NO_TIME, microseconds
+from belated.ledger.events import Opened
+from belated.ledger.outcomes import Recorded
+from belated.ledger.recording.content import ContentError, parse_index
+from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.errors import ApiError, check_outcome, error_responses, unavailable
+from belated.service.models.common import ProblemName
+from belated.service.models.episodes import Decision, DecisionRequest, Episode, NewEpisode
+from belated.service.parsing import INVALID_TIME, parse_time
+from belated.service.routes.common import get_problem, get_served
+from belated.service.state import get_state
 
-router = APIRouter(route_class=Guarded, tags=["episodes"])
+router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute, tags=["episodes"])
 
 
 @router.post(
-    "/v1/problems/{problem}/episodes",
+    "/episodes",
     status_code=201,
-    response_model=models.Episode,
+    response_model=Episode,
     responses={
-        200: {"model": models.Episode, "description": "It was opened already; as it was then."},
-        **documented(404, 409, 410, 413),
+        200: {"model": Episode, "description": "Already opened; the same response as then."},
+        **error_responses(404, 409, 410, 413),
     },
 )
-@scope("decide", kept=("id", "event_time"))  # a subject is kept where a withdrawal finds it
+# The subject is not quarantined: a withdrawal would not find it there.
+@require_scope("decide", quarantined_fields=("id", "event_time"))
 async def open_episode(
-    problem: models.ProblemName,
-    request: Request,
-    given: Annotated[models.NewEpisode | None, Body()] = None,
+    problem: ProblemName, request: Request, body: Annotated[NewEpisode | None, Body()] = None
 ) -> Response:
-    """Open an episode. The answer holds the whole policy, so that a device can act offline."""
-    state, known = state_of(request), await problem_of(request, problem)
-    given = given or models.NewEpisode()
-    event_time = microseconds(given.event_time)
-    if event_time is None and given.event_time is not None:
-        raise RefusalError(
-            422,
-            NO_TIME,
-            field="event_time",
-        )
-    version = (await served(state, known)).version
+    """Open an episode. The response holds the whole policy, so that a device can act offline."""
+    state, known = get_state(request), await get_problem(request, problem)
+    new = body or NewEpisode()
+    event_time = parse_time(new.event_time)
+    if event_time is None and new.event_time is not None:
+        raise ApiError(422, INVALID_TIME, field="event_time")
+    version = (await get_served(state, known)).version
     try:
-        event = Opened(known.id, version, given.subject, given.id, event_time)
-    except ValueError:  # which tells the subject, and the reason is kept
+        event = Opened(known.id, version, new.subject, new.id, event_time)
+    except ValueError:  # its message contains the subject, and the reason is quarantined
         message = "subject must consist of printable characters."
-        raise RefusalError(422, message, field="subject") from None
-    outcome = check((await state.record(event))[0])
+        raise ApiError(422, message, field="subject") from None
+    outcome = check_outcome((await state.record(event))[0])
     episode = outcome.episode
     assert episode is not None
-    state.directory.remember(episode)
-    page = await state.board.page(known, episode.version)
-    if page is None:
-        raise unavailable("The policy cannot be read. Try again.")
+    state.ledger_cache.add_episode(episode)
+    policy = await state.policies.document(known, episode.version)
+    if policy is None:
+        raise unavailable("The policy cannot be read.")
     head = json.dumps({"episode": episode.id, "version": episode.version})
-    body = head[:-1].encode() + b', "policy": ' + page.text + b"}"
-    return Response(body, 201 if isinstance(outcome, Recorded) else 200, media_type=JSON)
+    return Response(
+        head[:-1].encode() + b', "policy": ' + policy.text + b"}",
+        status_code=201 if isinstance(outcome, Recorded) else 200,
+        media_type="application/json",
+    )
 
 
-JSON = "application/json"
-
-
-@router.post(
-    "/v1/problems/{problem}/decide",
-    response_model=models.Decision,
-    responses=documented(404, 413),
-)
-@scope("decide")
-async def decide(
-    problem: models.ProblemName, given: models.Situation, request: Request
-) -> models.Decision:
-    """What to do in a state at a step, for those who do not keep a policy."""
-    state, known = state_of(request), await problem_of(request, problem)
+@router.post("/decide", response_model=Decision, responses=error_responses(404, 413))
+@require_scope("decide")
+async def decide(problem: ProblemName, body: DecisionRequest, request: Request) -> Decision:
+    """Choose the action in a state at a step, for clients that do not store a policy."""
+    state, known = get_state(request), await get_problem(request, problem)
+    spec = known.spec
     try:
-        index = number_of("state", given.state, known.spec.state_numbers)
+        index = parse_index("state", body.state, spec.state_numbers)
     except ContentError as error:
-        raise RefusalError(422, str(error), field=error.field) from None
-    if given.step >= known.spec.horizon:
-        raise RefusalError(
-            422, f"step is {given.step}; allowed are 0 .. {known.spec.horizon - 1}.", field="step"
-        )
-    if given.episode is None:
-        now = await served(state, known)
-        version, policy, u = now.version, now.policy, random.SystemRandom().random()
+        raise ApiError(422, str(error), field=error.field) from None
+    if body.step >= spec.horizon:
+        message = f"step must be in 0 .. {spec.horizon - 1}, got {body.step}."
+        raise ApiError(422, message, field="step")
+    if body.episode is None:
+        served = await get_served(state, known)
+        version, policy, u = served.version, served.policy, random.SystemRandom().random()
     else:
-        place = await state.directory.place(given.episode)
-        if place is None or place.problem != known.id:
-            raise RefusalError(404, "There is no such episode of this problem.", field="episode")
-        found = await state.board.policy(known.id, place.version)
+        episode = await state.ledger_cache.episode(body.episode)
+        if episode is None or episode.problem != known.id:
+            raise ApiError(404, "Episode not found in this problem.", field="episode")
+        found = await state.policies.policy(known.id, episode.version)
         if found is None:
-            raise unavailable("The policy cannot be read. Try again.")
-        version, policy, u = place.version, found, drawn(given.episode, given.step)
-    action = policy.action(given.step, index, u)
-    return models.Decision(action=known.spec.actions[action], version=version)
+            raise unavailable("The policy cannot be read.")
+        version, policy, u = episode.version, found, step_uniform(body.episode, body.step)
+    action = policy.action(body.step, index, u)
+    return Decision(action=spec.actions[action], version=version)
 
 
-def drawn(episode: str, step: int) -> float:
-    """A uniform in [0, 1) that belongs to a step of an episode, whenever it is asked for.
+def step_uniform(episode: str, step: int) -> float:
+    """Return the uniform number in [0, 1) for a `step` of the episode with this id.
 
-    >>> drawn("a", 0) == drawn("a", 0) != drawn("a", 1)
+    It is the same at every call, and `OpenEpisode.act` of the client uses the same number.
+
+    >>> step_uniform("a", 0) == step_uniform("a", 0) != step_uniform("a", 1)
     True
     """
     bits = sha256(f"{step}/{episode}".encode(errors="surrogatepass")).digest()

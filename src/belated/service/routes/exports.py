@@ -1,60 +1,54 @@
-"""Exports: the ledger of a problem, to take away."""
+"""Routes that export the events of a problem and the quarantine."""
 
+import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from typing import Annotated, BinaryIO, Final
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from belated.service import models
-from belated.service.errors import documented
-from belated.service.export import parquet_of, piece
-from belated.service.guard import Guarded, scope
-from belated.service.routes.common import inline_schema, problem_of
-from belated.service.state import Aside, state_of
+from belated.ledger.quarantine import QuarantinedRequest
+from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.errors import error_responses
+from belated.service.export import build_parquet, event_line
+from belated.service.models.common import MAX_INT32, ProblemName
+from belated.service.models.exports import LedgerEvent, RejectedRequest
+from belated.service.routes.common import get_problem, ndjson_response, stream_lines
+from belated.service.state import AppState, WorkerThreads, get_state
 
-router = APIRouter(route_class=Guarded, tags=["exports"])
+router = APIRouter(route_class=AuthorizedRoute, tags=["exports"])
 
-NDJSON = "application/x-ndjson"
-PARQUET = "application/vnd.apache.parquet"
-CHUNK: Final = 1 << 18
-"""How many bytes of a file to send at a time."""
+PARQUET: Final = "application/vnd.apache.parquet"
+FILE_CHUNK_BYTES: Final = 1 << 18
+"""Number of bytes of a file that are sent at a time."""
+
+After = Annotated[int, Query(ge=0, lt=2**63, examples=[0])]
+Limit = Annotated[int | None, Query(ge=1, le=MAX_INT32, examples=[1000])]
+
+QUARANTINE: Final = ndjson_response(
+    RejectedRequest, "One rejected request on each line, in order of id."
+)
 
 
 @router.get(
     "/v1/problems/{problem}/events",
     response_class=StreamingResponse,
     responses={
-        200: {
-            "description": "An event on each line, in order.",
-            "content": {
-                NDJSON: {
-                    "schema": inline_schema(models.LedgerEvent),
-                    "example": models.example_of(models.LedgerEvent),
-                }
-            },
-        },
-        **documented(404),
+        **ndjson_response(LedgerEvent, "One event on each line, in order."),
+        **error_responses(404),
     },
 )
-@scope("export")
+@require_scope("export")
 async def export_events(
-    problem: models.ProblemName,
-    request: Request,
-    after: Annotated[int, Query(ge=0, lt=2**63, examples=[0])] = 0,
-    limit: Annotated[int | None, Query(ge=1, le=models.MOST, examples=[1000])] = None,
+    problem: ProblemName, request: Request, after: After = 0, limit: Limit = None
 ) -> StreamingResponse:
-    """The events of a problem; to go on later, ask for those after the last seq."""
-    state, known = state_of(request), await problem_of(request, problem)
+    """Export the events of a problem. To continue later, request those after the last seq."""
+    state, known = get_state(request), await get_problem(request, problem)
     events = state.ledger.events(known.id, after=after, limit=limit)
-
-    async def lines() -> AsyncIterator[bytes]:
-        while some := await state.slow(piece, events):
-            yield some
-
-    return StreamingResponse(lines(), media_type=NDJSON)
+    return stream_lines(state, map(event_line, events))
 
 
 @router.get(
@@ -65,37 +59,103 @@ async def export_events(
             "description": "All events, in order, with bodies in JSON.",
             "content": {PARQUET: {"schema": {"type": "string", "format": "binary"}}},
         },
-        **documented(404),
+        **error_responses(404),
     },
 )
-@scope("export")
-async def export_parquet(problem: models.ProblemName, request: Request) -> StreamingResponse:
-    """The events of a problem, as Parquet."""
-    state, known = state_of(request), await problem_of(request, problem)
-    file = await state.slow(parquet_of, state.ledger, known.id)
-    return FileStream(file, state.slow, f"{known.name}.parquet")
+@require_scope("export")
+async def export_parquet(problem: ProblemName, request: Request) -> StreamingResponse:
+    """Export the events of a problem as Parquet."""
+    state, known = get_state(request), await get_problem(request, problem)
+    file = await state.slow_threads.run(build_parquet, state.ledger, known.id)
+    return FileStream(file, state.slow_threads, f"{known.name}.parquet")
 
 
 class FileStream(StreamingResponse):
-    """Sends an open file, and closes it also when nobody reads it to the end.
+    """Response that sends an open file and closes it, even if the client disconnects.
 
-    It comes whole, whatever range is asked for: the next request would make another file.
+    It ignores Range headers: the next request would create another file.
     """
 
     media_type = PARQUET
 
-    def __init__(self, file: BinaryIO, slow: Aside, name: str) -> None:
-        async def pieces() -> AsyncIterator[bytes]:
-            while some := await slow(file.read, CHUNK):
-                yield some
+    def __init__(self, file: BinaryIO, threads: WorkerThreads, name: str) -> None:
+        async def chunks() -> AsyncIterator[bytes]:
+            while chunk := await threads.run(file.read, FILE_CHUNK_BYTES):
+                yield chunk
 
         headers = {
             "Content-Length": str(os.fstat(file.fileno()).st_size),
             "Content-Disposition": f'attachment; filename="{name}"',
         }
-        super().__init__(pieces(), headers=headers)
+        super().__init__(chunks(), headers=headers)
         self._file = file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._file:
             await super().__call__(scope, receive, send)
+
+
+@router.get(
+    "/v1/problems/{problem}/quarantine",
+    response_class=StreamingResponse,
+    responses={**QUARANTINE, **error_responses(404)},
+)
+@require_scope("export")
+async def read_quarantine(
+    problem: ProblemName, request: Request, after: After = 0, limit: Limit = None
+) -> StreamingResponse:
+    """Export the rejected requests of a problem. To continue later, request those after the last
+    id.
+
+    A repeated request is not listed again, but counted.
+    """
+    state, known = get_state(request), await get_problem(request, problem)
+    return _stream(state, state.ledger.quarantine.read(known.id, after=after, limit=limit))
+
+
+@router.get("/v1/quarantine", response_class=StreamingResponse, responses=QUARANTINE)
+@require_scope("admin")
+async def read_whole_quarantine(
+    request: Request, after: After = 0, limit: Limit = None
+) -> StreamingResponse:
+    """Export the rejected requests of all problems, and those of no problem, such as invalid
+    definitions."""
+    state = get_state(request)
+    return _stream(state, state.ledger.quarantine.read(after=after, limit=limit))
+
+
+def _stream(state: AppState, rejected: Iterator[QuarantinedRequest]) -> StreamingResponse:
+    @cache
+    def problem_name(id: int | None) -> str | None:
+        problem = None if id is None else state.ledger.problem(id)
+        return None if problem is None else problem.name
+
+    return stream_lines(
+        state, (rejected_line(item, problem_name(item.problem)) for item in rejected)
+    )
+
+
+def rejected_line(rejected: QuarantinedRequest, problem: str | None) -> str:
+    """Return a `rejected` request of the problem called `problem` as a line of JSON."""
+    fields = {**vars(rejected), "problem": problem}
+    body = fields.pop("text") or "null"
+    if not is_json(body):
+        body = json.dumps(body)
+    return f'{json.dumps(fields)[:-1]}, "body": {body}}}\n'
+
+
+def is_json(text: str) -> bool:
+    """Return whether `text` is JSON by the standard, which has no NaN and no Infinity.
+
+    >>> is_json("[1]"), is_json("[NaN]")
+    (True, False)
+    """
+
+    def reject(constant: str) -> None:
+        raise ValueError(constant)
+
+    try:
+        json.loads(text, parse_constant=reject)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,42 +1,44 @@
-"""Operations: whether the service is well, for those who run it."""
+"""Routes for operators: health, readiness, metrics and the dashboard."""
 
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from belated.online.host import Failure
-from belated.online.standing import Standing
-from belated.service import models
-from belated.service.guard import Guarded, scope
-from belated.service.state import State, state_of
+from belated.online.status import ProblemStatus
+from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.dashboard import build_page
+from belated.service.models.status import Health, Readiness
+from belated.service.state import AppState, get_state
 
+# Routes that need no token: they say nothing about problems.
 router = APIRouter(tags=["operations"])
-PUBLIC = ("/healthz", "/readyz")
-"""What anybody may ask: it tells of no problem."""
+authorized = APIRouter(route_class=AuthorizedRoute, tags=["operations"])
 
 
-@router.get("/healthz", response_model=models.Health)
-async def healthz() -> models.Health:
-    """Whether it answers at all."""
-    return models.Health()
+@router.get("/healthz", response_model=Health)
+async def healthz() -> Health:
+    """Return whether the service responds."""
+    return Health()
 
 
 @router.get(
     "/readyz",
-    response_model=models.Readiness,
-    responses={503: {"model": models.Readiness, "description": "It is not ready."}},
+    response_model=Readiness,
+    responses={503: {"model": Readiness, "description": "Not ready."}},
 )
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
-    """Whether the store can be reached, and all that is in it has been folded once."""
-    state = state_of(request)
+    """Return whether the store can be reached and all events in it have been folded once."""
+    state = get_state(request)
     try:
-        await state.quick(lambda: state.ledger.last)
+        await state.query_threads.run(lambda: state.ledger.last)
         store = True
     except Exception:
         store = False
     host = state.host
-    ready = store and host.ready and host.trouble is None
+    ready = store and host.ready and host.last_error is None
     response.status_code = 200 if ready else 503
     return {
         "ready": ready,
@@ -47,38 +49,43 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     }
 
 
-async def metrics(request: Request) -> Response:
-    """Counts and times, for Prometheus."""
-    state = state_of(request)
-    page = await state.slow(_page, state)
-    return Response(page, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-
-router.routes.append(
-    Guarded(
-        "/metrics",
-        scope("metrics")(metrics),
-        methods=["GET"],
-        tags=["operations"],
-        response_class=Response,
-        responses={
-            200: {
-                "description": "In Prometheus' text format.",
-                "content": {
-                    "text/plain": {
-                        "schema": {"type": "string"},
-                        "example": "belated_queue_events 0.0\n",
-                    }
-                },
-            }
-        },
-    )
+@authorized.get(
+    "/metrics",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "Metrics in Prometheus' text format.",
+            "content": {
+                "text/plain": {
+                    "schema": {"type": "string"},
+                    "example": "belated_queue_events 0.0\n",
+                }
+            },
+        }
+    },
 )
+@require_scope("metrics")
+async def metrics(request: Request) -> Response:
+    """Return the metrics for Prometheus."""
+    state = get_state(request)
+    text = await state.slow_threads.run(_metrics_text, state)
+    return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-def _page(state: State) -> bytes:
-    standings: list[tuple[str, Standing | None]] = []
+router.routes.extend(authorized.routes)
+
+
+def _metrics_text(state: AppState) -> bytes:
+    problems: list[tuple[str, ProblemStatus | None]] = []
     for problem in state.ledger.problems():
-        standing = state.host.standing_soon(problem)
-        standings.append((problem.name, None if isinstance(standing, Failure) else standing))
-    return state.metrics.page(state.host.plans, standings)
+        status = state.host.status_nowait(problem)
+        problems.append((problem.name, None if isinstance(status, Failure) else status))
+    return state.metrics.to_text(state.host.plans, problems)
+
+
+@router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
+async def dashboard() -> HTMLResponse:
+    """Return the dashboard. It holds no data; its script sends requests with the user's token."""
+    page = build_page()
+    headers = {"Content-Security-Policy": page.security_policy, "Cache-Control": "no-cache"}
+    return HTMLResponse(page.html, headers=headers)

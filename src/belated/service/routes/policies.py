@@ -1,139 +1,120 @@
-"""Policies: what is served, what was, and where a problem stands."""
+"""Routes that read policies, their versions, and the status and history of a problem."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from belated.online.problems import Problem
-from belated.service import models
-from belated.service.errors import RefusalError, documented
-from belated.service.guard import Guarded, scope
-from belated.service.history import history_of
-from belated.service.plans import Page, diff
-from belated.service.routes.common import problem_of, served, standing_of
-from belated.service.state import State, state_of
-from belated.service.status import status_of
+from belated.ledger.problems import Problem
+from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.errors import ApiError, error_responses
+from belated.service.models.common import ProblemName, QueryVersion, Version
+from belated.service.models.history import History
+from belated.service.models.policies import Diff, Policy, Versions
+from belated.service.models.status import Status
+from belated.service.policies import policy_changes
+from belated.service.routes.common import get_problem, get_served, get_status
+from belated.service.state import AppState, get_state
+from belated.service.status import history_json, status_json
 
-router = APIRouter(route_class=Guarded, tags=["policies"])
+router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute, tags=["policies"])
 
-FRESH = {304: {"description": "It is the one you have."}, **documented(404)}
-# a plain route reads its own headers
-TAGGED: dict[str, Any] = {
-    "parameters": [
-        {
-            "name": "If-None-Match",
-            "in": "header",
-            "required": False,
-            "description": "The ETag of the policy you have.",
-            "schema": {"type": "string"},
-        }
-    ]
+# FastAPI does not see that both routes read this header.
+POLICY_OPTIONS: Final[dict[str, Any]] = {
+    "response_model": Policy,
+    "responses": {304: {"description": "Not modified."}, **error_responses(404)},
+    "openapi_extra": {
+        "parameters": [
+            {
+                "name": "If-None-Match",
+                "in": "header",
+                "required": False,
+                "description": "ETag of the policy that the client has.",
+                "schema": {"type": "string"},
+            }
+        ]
+    },
 }
 
 
-@router.get(
-    "/v1/problems/{problem}/policy",
-    response_model=models.Plan,
-    responses=FRESH,
-    openapi_extra=TAGGED,
-)
-@scope("read", plain=True)
-async def read_policy(problem: models.ProblemName, request: Request) -> Response:
-    """The policy that is served now."""
-    state, known = state_of(request), await problem_of(request, problem)
-    version = (await served(state, known)).version
-    return paged(await page_of(state, known, version), request)
+@router.get("/policy", **POLICY_OPTIONS)
+@require_scope("read", bypass_validation=True)
+async def read_policy(problem: ProblemName, request: Request) -> Response:
+    """Return the policy that is served."""
+    state, known = get_state(request), await get_problem(request, problem)
+    served = await get_served(state, known)
+    return await _policy_response(request, state, known, served.version)
 
 
-@router.get(
-    "/v1/problems/{problem}/policy/diff", response_model=models.Diff, responses=documented(404)
-)
-@scope("read")
+@router.get("/policy/diff", response_model=Diff, responses=error_responses(404))
+@require_scope("read")
 async def compare_policies(
-    problem: models.ProblemName,
+    problem: ProblemName,
     request: Request,
-    old: Annotated[models.QueryVersion, Query(alias="from")],
-    new: Annotated[models.QueryVersion, Query(alias="to")],
+    old: Annotated[QueryVersion, Query(alias="from")],
+    new: Annotated[QueryVersion, Query(alias="to")],
 ) -> dict[str, Any]:
-    """Where two versions differ."""
-    state, known = state_of(request), await problem_of(request, problem)
-    before, after = [await state.board.policy(known.id, version) for version in (old, new)]
+    """Return the differences between two versions."""
+    state, known = get_state(request), await get_problem(request, problem)
+    before, after = [await state.policies.policy(known.id, version) for version in (old, new)]
     if before is None or after is None:
-        raise no_version(old if before is None else new)
-    changes = await state.quick(diff, known.spec, before, after)
+        raise version_not_found(old if before is None else new)
+    changes = await state.query_threads.run(policy_changes, known.spec, before, after)
     epsilon = (before.epsilon, after.epsilon)
     return {"old": old, "new": new, "epsilon": epsilon, "changes": changes}
 
 
-@router.get(
-    "/v1/problems/{problem}/policy/{version}",
-    response_model=models.Plan,
-    responses=FRESH,
-    openapi_extra=TAGGED,
-)
-@scope("read")
-async def read_version(
-    problem: models.ProblemName, version: models.Version, request: Request
-) -> Response:
-    """A version of the policy; it never changes."""
-    state, known = state_of(request), await problem_of(request, problem)
-    return paged(await page_of(state, known, version), request)
+@router.get("/policy/{version}", **POLICY_OPTIONS)
+@require_scope("read")
+async def read_version(problem: ProblemName, version: Version, request: Request) -> Response:
+    """Return a version of the policy. It never changes."""
+    state, known = get_state(request), await get_problem(request, problem)
+    return await _policy_response(request, state, known, version)
 
 
-@router.get(
-    "/v1/problems/{problem}/versions", response_model=models.Versions, responses=documented(404)
-)
-@scope("read")
-async def list_versions(problem: models.ProblemName, request: Request) -> dict[str, Any]:
-    """All versions of the policy, oldest first."""
-    state, known = state_of(request), await problem_of(request, problem)
-    versions = await state.quick(state.ledger.policies.versions, known.id)
+@router.get("/versions", response_model=Versions, responses=error_responses(404))
+@require_scope("read")
+async def list_versions(problem: ProblemName, request: Request) -> dict[str, Any]:
+    """Return all versions of the policy, oldest first."""
+    state, known = get_state(request), await get_problem(request, problem)
+    versions = await state.query_threads.run(state.ledger.policies.versions, known.id)
     return {"versions": [vars(version) for version in versions]}
 
 
-@router.get(
-    "/v1/problems/{problem}/status", response_model=models.Status, responses=documented(404)
-)
-@scope("read")
-async def read_status(problem: models.ProblemName, request: Request) -> dict[str, Any]:
-    """What is missing now and how old it is, beside psi, and what has been made of the rest."""
-    state, known = state_of(request), await problem_of(request, problem)
-    choice = (await served(state, known)).choice
-    standing = await standing_of(state, known)
-    return status_of(known.name, choice, standing, now=state.ledger.store.now())
+@router.get("/status", response_model=Status, responses=error_responses(404))
+@require_scope("read")
+async def read_status(problem: ProblemName, request: Request) -> dict[str, Any]:
+    """Return the status: missing episodes, their ages and bound psi, and the served version."""
+    state, known = get_state(request), await get_problem(request, problem)
+    serving = (await get_served(state, known)).state
+    fold = await get_status(state, known)
+    return status_json(known.name, serving, fold, now=state.ledger.store.now())
 
 
-@router.get(
-    "/v1/problems/{problem}/history", response_model=models.History, responses=documented(404)
-)
-@scope("read")
-async def read_history(problem: models.ProblemName, request: Request) -> dict[str, Any]:
-    """What was opened and came back, how late, and what it earned, by time and by version."""
-    state, known = state_of(request), await problem_of(request, problem)
-    standing = await standing_of(state, known)
-    return history_of(known.name, standing)
+@router.get("/history", response_model=History, responses=error_responses(404))
+@require_scope("read")
+async def read_history(problem: ProblemName, request: Request) -> dict[str, Any]:
+    """Return episodes opened and returned, their delays and returns, by time and by version."""
+    known = await get_problem(request, problem)
+    return history_json(known.name, await get_status(get_state(request), known))
 
 
-async def page_of(state: State, problem: Problem, version: int) -> Page:
-    """A version written out, or an answer that there is none."""
-    page = await state.board.page(problem, version)
-    if page is None:
-        raise no_version(version)
-    return page
-
-
-def no_version(version: int) -> RefusalError:
-    """A sentence about a version."""
-    return RefusalError(404, f"There is no version {version}.", field="version")
-
-
-def paged(page: Page, request: Request) -> Response:
-    """A policy, unless the caller has it."""
-    headers = {"ETag": page.etag, "Cache-Control": "private, no-cache"}
+async def _policy_response(
+    request: Request, state: AppState, problem: Problem, version: int
+) -> Response:
+    """Return a version of a policy, or 304 if the client has it."""
+    document = await state.policies.document(problem, version)
+    if document is None:
+        raise version_not_found(version)
+    headers = {"ETag": document.etag, "Cache-Control": "private, no-cache"}
     known = [
         tag.strip().removeprefix("W/")
         for tag in request.headers.get("if-none-match", "").split(",")
     ]
-    if page.etag in known or "*" in known:
+    if document.etag in known or "*" in known:
         return Response(status_code=304, headers=headers)
-    return Response(page.text, media_type="application/json", headers=headers)
+    return Response(document.text, media_type="application/json", headers=headers)
+
+
+def version_not_found(version: int) -> ApiError:
+    """Return a 404 for `version`."""
+    return ApiError(404, f"Version {version} not found.", field="version")

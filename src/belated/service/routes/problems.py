@@ -1,79 +1,74 @@
-"""Problems: defined once, and read."""
+"""Routes that define and read problems."""
 
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from belated.episode import Policy
-from belated.online.events import Defined, Published
-from belated.online.outcomes import Recorded
-from belated.online.parts import learner_of
-from belated.online.problems import Problem
-from belated.online.spec import Spec
-from belated.service import models
-from belated.service.answers import check
-from belated.service.errors import RefusalError, documented
-from belated.service.guard import Guarded, scope
-from belated.service.routes.common import problem_of
-from belated.service.state import state_of
+from belated.ledger.events import Defined, Published
+from belated.ledger.outcomes import Recorded
+from belated.ledger.problems import Problem as LedgerProblem
+from belated.ledger.problems import ProblemSpec
+from belated.online.learner_factory import build_learner
+from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.errors import ApiError, check_outcome, error_responses
+from belated.service.models.common import ProblemName
+from belated.service.models.problems import NewProblem, Problem, Problems
+from belated.service.routes.common import get_problem
+from belated.service.state import get_state
 
-router = APIRouter(route_class=Guarded, tags=["problems"])
+router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["problems"])
 
 
 @router.post(
-    "/v1/problems",
+    "",
     status_code=201,
-    response_model=models.Problem,
+    response_model=Problem,
     responses={
-        200: {"model": models.Problem, "description": "It was defined already, just so."},
-        **documented(409, 413),
+        200: {"model": Problem, "description": "Already defined in the same way."},
+        **error_responses(409, 413),
     },
 )
-@scope("admin")
-async def define_problem(
-    given: models.NewProblem, request: Request, response: Response
-) -> dict[str, Any]:
-    """Define a problem. A name is defined once; the same again is a repeat."""
-    state = state_of(request)
-    cells = given.horizon * len(given.states) * len(given.actions)
-    if cells > state.settings.cells:
-        raise RefusalError(
-            422,
-            f"horizon x states x actions is {cells}; it must be at most {state.settings.cells}.",
-            field="horizon",
-        )
-    spec, policy = await state.slow(_made, given.model_dump())
-    outcome = check((await state.record(Defined(spec)))[0])
-    state.directory.add(Problem(outcome.seq, spec))
+@require_scope("admin")
+async def define_problem(body: NewProblem, request: Request, response: Response) -> dict[str, Any]:
+    """Define a problem. A definition cannot be changed; repeating it has no effect."""
+    state = get_state(request)
+    max_cells = state.settings.max_problem_cells
+    cells = body.horizon * len(body.states) * len(body.actions)
+    if cells > max_cells:
+        message = f"horizon x states x actions must be at most {max_cells}, got {cells}."
+        raise ApiError(422, message, field="horizon")
+    spec, policy = await state.slow_threads.run(_first_policy, body.model_dump())
+    outcome = check_outcome((await state.record(Defined(spec)))[0])
+    state.ledger_cache.add_problem(LedgerProblem(outcome.seq, spec))
     await state.record(Published(outcome.seq, 1, policy))
     response.status_code = 201 if isinstance(outcome, Recorded) else 200
     return spec.body
 
 
-@router.get("/v1/problems", response_model=models.Problems)
-@scope("read")
+@router.get("", response_model=Problems)
+@require_scope("read")
 async def list_problems(request: Request) -> dict[str, Any]:
-    """All problems, oldest first."""
-    state = state_of(request)
-    problems = await state.quick(state.ledger.problems)
+    """Return all problems, oldest first."""
+    state = get_state(request)
+    problems = await state.query_threads.run(state.ledger.problems)
     return {"problems": [problem.spec.body for problem in problems]}
 
 
-@router.get("/v1/problems/{problem}", response_model=models.Problem, responses=documented(404))
-@scope("read")
-async def read_problem(problem: models.ProblemName, request: Request) -> dict[str, Any]:
-    """A problem as it was defined."""
-    return (await problem_of(request, problem)).spec.body
+@router.get("/{problem}", response_model=Problem, responses=error_responses(404))
+@require_scope("read")
+async def read_problem(problem: ProblemName, request: Request) -> dict[str, Any]:
+    """Return the definition of a problem."""
+    return (await get_problem(request, problem)).spec.body
 
 
-def _made(body: dict[str, Any]) -> tuple[Spec, Policy]:
-    """The spec, and the policy of no data; whatever a learner objects to is the caller's."""
+def _first_policy(body: dict[str, Any]) -> tuple[ProblemSpec, Policy]:
+    """Return the spec and the policy without data; all errors of the learner are the caller's."""
     try:
-        spec = Spec.of(body)
-        return spec, learner_of(spec).policy
+        spec = ProblemSpec.of(body)
+        return spec, build_learner(spec).policy
     except (ValueError, TypeError) as error:
-        raise RefusalError(422, str(error)) from None
+        raise ApiError(422, str(error)) from None
     except Exception as error:
-        raise RefusalError(
-            422, f"No learner can be made of this: {type(error).__name__}: {error}."
-        ) from None
+        message = f"Building a learner failed: {type(error).__name__}: {error}."
+        raise ApiError(422, message) from None

@@ -1,70 +1,67 @@
-"""Withdrawals: data that is to be forgotten."""
+"""Routes that withdraw the data of an episode or a subject."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
 
-from belated.online.events import Withdrawn
-from belated.online.outcomes import Outcome, Unknown
-from belated.service import models
-from belated.service.answers import answer, check
-from belated.service.errors import RefusalError, documented
-from belated.service.guard import Guarded, scope
-from belated.service.routes.common import problem_of
-from belated.service.state import State, state_of
+from belated.ledger.events import Withdrawn
+from belated.ledger.outcomes import NotFound, Outcome
+from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.errors import ApiError, check_outcome, error_responses, outcome_response
+from belated.service.models.common import EpisodeId, ProblemName, Subject
+from belated.service.models.feedback import Receipt, Withdrawal
+from belated.service.routes.common import get_problem
+from belated.service.state import AppState, get_state
 
-router = APIRouter(route_class=Guarded, tags=["withdrawals"])
+router = APIRouter(route_class=AuthorizedRoute, tags=["withdrawals"])
 
 
-@router.delete("/v1/episodes/{episode}", response_model=models.Receipt, responses=documented(404))
-@scope("withdraw")
-async def withdraw_episode(episode: models.EpisodeId, request: Request) -> dict[str, Any]:
-    """Forget what came back of an episode; the policy is made anew without it."""
-    state = state_of(request)
-    outcome = (await state.record(Withdrawn(episode=episode)))[0]
-    check(outcome)
+@router.delete("/v1/episodes/{episode}", response_model=Receipt, responses=error_responses(404))
+@require_scope("withdraw")
+async def withdraw_episode(episode: EpisodeId, request: Request) -> dict[str, Any]:
+    """Remove the data of an episode. The policy is then computed again without it."""
+    state = get_state(request)
+    [outcome] = await state.record(Withdrawn(episode=episode))
+    check_outcome(outcome)
     state.host.wake()
-    return answer(outcome)[1]
+    return outcome_response(outcome)[1]
 
 
-# a subject may hold anything, slashes too
+# A subject may contain any character, including slashes.
 @router.delete(
     "/v1/problems/{problem}/subjects/{subject:path}",
-    response_model=models.Withdrawal,
-    responses=documented(404),
+    response_model=Withdrawal,
+    responses=error_responses(404),
 )
-@scope("withdraw")
+@require_scope("withdraw")
 async def withdraw_subject(
-    problem: models.ProblemName, subject: models.Subject, request: Request
+    problem: ProblemName, subject: Subject, request: Request
 ) -> dict[str, Any]:
-    """Forget what came back of all that a subject played in a problem; again, as often as you
-    like."""
-    state, known = state_of(request), await problem_of(request, problem)
+    """Remove the data of a subject in one problem. Repeating the request is safe."""
+    state, known = get_state(request), await get_problem(request, problem)
     try:
         event = Withdrawn(problem=known.id, subject=subject)
     except (ValueError, TypeError) as error:
-        raise RefusalError(422, str(error), field="subject") from None
-    return _told(state, await state.record(event))
+        raise ApiError(422, str(error), field="subject") from None
+    return _withdrawal(state, await state.record(event))
 
 
-@router.delete("/v1/subjects/{subject:path}", response_model=models.Withdrawal)
-@scope("withdraw")
-async def withdraw_subject_everywhere(subject: models.Subject, request: Request) -> dict[str, Any]:
-    """Forget what came back of all that a subject played, in every problem; again, as often as you
-    like."""
-    state = state_of(request)
+@router.delete("/v1/subjects/{subject:path}", response_model=Withdrawal)
+@require_scope("withdraw")
+async def withdraw_subject_everywhere(subject: Subject, request: Request) -> dict[str, Any]:
+    """Remove the data of a subject in all problems. Repeating the request is safe."""
+    state = get_state(request)
     try:
-        outcomes = await state.slow(lambda: state.ledger.withdraw(subject=subject))
+        outcomes = await state.slow_threads.run(lambda: state.ledger.withdraw(subject=subject))
     except (ValueError, TypeError) as error:
-        raise RefusalError(422, str(error), field="subject") from None
-    return _told(state, outcomes)
+        raise ApiError(422, str(error), field="subject") from None
+    return _withdrawal(state, outcomes)
 
 
-def _told(state: State, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """What became of a subject's data; of an unknown one, nothing is kept."""
-    done = [check(outcome) for outcome in outcomes if not isinstance(outcome, Unknown)]
-    if not done:
+def _withdrawal(state: AppState, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    recorded = [check_outcome(outcome) for outcome in outcomes if not isinstance(outcome, NotFound)]
+    if not recorded:
         return {"result": "nothing kept", "seq": None}
     state.host.wake()
-    return {"result": "recorded", "seq": done[-1].seq}
+    return {"result": "recorded", "seq": recorded[-1].seq}

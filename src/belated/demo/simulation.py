@@ -1,0 +1,126 @@
+"""Simulation of the clinic: patients are treated by the served policy and reported later."""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from belated.client import Client, OpenEpisode, ServiceError
+from belated.delays.queue import Queue
+from belated.demo.clinic import PROBLEM, VISITS, Outcome, best_value, treat
+from belated.demo.schedule import Delivery, FeedbackSchedule
+from belated.demo.statistics import DemoStatistics
+
+NAME: Final[str] = PROBLEM["name"]
+
+
+@dataclass
+class Patient:
+    """Patient whose feedback has not been sent completely."""
+
+    episode: OpenEpisode
+    outcome: Outcome
+    deliveries: list[Delivery]  # still to be sent
+
+    @property
+    def is_back(self) -> bool:
+        """Whether all visits have been reported."""
+        return all(delivery.repeated for delivery in self.deliveries)
+
+
+class ClinicSimulation:
+    """Patients of a clinic that uses a service.
+
+    Parameters
+    ----------
+    client : Client
+        Client of the service, which must have the problem `clinic.PROBLEM`.
+    schedule : FeedbackSchedule
+        Times at which feedback is sent.
+    first : int
+        Number of the first patient.
+    """
+
+    def __init__(self, client: Client, schedule: FeedbackSchedule, *, first: int = 1) -> None:
+        self.statistics = DemoStatistics(best_value())
+        self._client = client
+        self._schedule = schedule
+        self._first = first
+        self._patients: dict[int, Patient] = {}  # by number
+        self._in_flight: Queue[Delivery] = Queue()
+
+    def run(
+        self,
+        *,
+        rate: float,
+        episodes: int | None,
+        stop: threading.Event,
+        after_each: Callable[[], None],
+    ) -> None:
+        """Simulate patients until `stop` is set, or until all feedback has been sent.
+
+        Parameters
+        ----------
+        rate : float
+            Maximum number of patients per second.
+        episodes : int | None
+            Number of patients; unlimited if None.
+        stop : threading.Event
+            Ends the simulation when set.
+        after_each : Callable[[], None]
+            Called after each patient.
+        """
+        started = time.monotonic()
+        for number in itertools.count():
+            if stop.wait(max(0.0, started + number / rate - time.monotonic())):
+                return
+            k = self._first + number
+            for delivery in self._in_flight.due(k):
+                self.send(delivery)
+            if episodes is None or number < episodes:
+                self.admit(k)
+            elif not self._in_flight:
+                return
+            after_each()
+
+    def admit(self, number: int) -> None:
+        """Open an episode for patient `number`, simulate it, and schedule its feedback."""
+        episode = self._client.open_episode(NAME, subject=f"patient-{number}")
+        outcome = treat(episode.policy, patient=number, seed=self._schedule.seed)
+        self.statistics.returns.append(outcome.total)
+        deliveries = self._schedule.deliveries(number)
+        if not deliveries:
+            self.statistics.never += 1
+            return
+        self._patients[number] = Patient(episode, outcome, deliveries)
+        for delivery in deliveries:
+            self._in_flight.push(delivery, delivery.delay)
+
+    def send(self, delivery: Delivery) -> None:
+        """Send the feedback in `delivery` to the service."""
+        patient = self._patients.get(delivery.id)
+        if patient is None:  # rejected before
+            return
+        try:
+            result = self._send_feedback(patient, delivery.visits)
+        except ServiceError as error:
+            if error.status not in (409, 410):
+                raise
+            # Somebody corrected or withdrew the episode.
+            self.statistics.rejected += not patient.is_back
+            del self._patients[delivery.id]
+            return
+        self.statistics.repeats += result == "already recorded"
+        self.statistics.twice += delivery.repeated
+        patient.deliveries.remove(delivery)
+        self.statistics.back += patient.is_back and not delivery.repeated
+        if not patient.deliveries:
+            del self._patients[delivery.id]
+
+    def _send_feedback(self, patient: Patient, visits: range) -> str:
+        episode, outcome = patient.episode, patient.outcome
+        if len(visits) == VISITS:
+            return self._client.feedback(episode, outcome.states, outcome.actions)
+        return self._client.steps(episode, outcome.steps(visits))

@@ -1,0 +1,87 @@
+"""Statistics of the demo, as a status line and as a summary."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from belated.simulation.progress import clock_face
+
+RECENT_PATIENTS: Final = 200
+"""Number of patients over which the status line averages the return."""
+COLUMN_WIDTHS: Final = (7, 8, 8, 9, 7, 7, 9, 18)
+
+
+def _format_row(*cells: object) -> str:
+    texts = (f"{cell:,}" if isinstance(cell, int) else f"{cell}" for cell in cells)
+    return "".join(f"{text:>{width}}" for text, width in zip(texts, COLUMN_WIDTHS, strict=True))
+
+
+HEADER: Final = _format_row(
+    *("time", "opened", "back", "pending", "twice", "never", "version"),
+    f"return, last {RECENT_PATIENTS}",
+)
+"""Header of the status line."""
+
+
+@dataclass
+class DemoStatistics:
+    """Counts of patients and of their feedback."""
+
+    best: float
+    """Expected return of an optimal policy."""
+    returns: list[float] = field(default_factory=list)
+    """Return of each patient, in order."""
+    back: int = 0
+    """Patients whose feedback was sent completely."""
+    twice: int = 0
+    """Patients of whom feedback was sent twice."""
+    repeats: int = 0
+    """Number of responses "already recorded"."""
+    never: int = 0
+    """Patients whose feedback is never sent."""
+    rejected: int = 0
+    """Patients whose feedback was rejected, because somebody withdrew or corrected it."""
+
+    @property
+    def opened(self) -> int:
+        """Number of patients so far."""
+        return len(self.returns)
+
+    @property
+    def pending(self) -> int:
+        """Number of patients whose feedback is still to be sent."""
+        return self.opened - self.back - self.never - self.rejected
+
+    def line(self, seconds: float, status: dict[str, Any]) -> str:
+        """Return the status line, `seconds` after the start, in the columns of `HEADER`.
+
+        `status` is the status of the problem as the service reports it.
+        """
+        version = status["serving"]["version"]
+        cells = (self.opened, self.back, status["missing"], self.twice, self.never, version)
+        recent = mean(self.returns[-RECENT_PATIENTS:])
+        return _format_row(clock_face(seconds), *cells, f"{recent:.2f} of {self.best:.2f}")
+
+    def summary(self, pending: int) -> str:
+        """Return a summary of two lines. `pending` is the number that the service reports."""
+        if not self.returns:
+            return "No patients."
+        missing = f"{self.never:,} never sent"
+        if self.pending:
+            missing += f", {self.pending:,} not yet sent"
+        if self.rejected:
+            missing += f", {self.rejected:,} rejected"
+        tenth = max(1, self.opened // 10)
+        first, last = mean(self.returns[:tenth]), mean(self.returns[-tenth:])
+        return (
+            f"{self.opened:,} patients: {self.back:,} back, {missing}; "
+            f"the service has {pending:,} pending. "
+            f"{self.twice:,} sent twice, {self.repeats:,} answered 'already recorded'.\n"
+            f"Mean return: {first:.2f} of the first {tenth:,}, {last:.2f} of the last {tenth:,}; "
+            f"an optimal policy has {self.best:.2f}."
+        )
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of `values`, or 0 if there are none."""
+    return sum(values) / len(values) if values else 0.0

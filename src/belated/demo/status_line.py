@@ -1,0 +1,62 @@
+"""Status line: rewritten in place on a terminal, printed now and then elsewhere."""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import Final
+
+TERMINAL_INTERVAL_S: Final = 0.5
+"""Seconds between two updates on a terminal."""
+OTHER_INTERVAL_S: Final = 10.0
+"""Seconds between two lines where output is not a terminal."""
+
+
+class StatusLine:
+    """Prints a header once, and below it a line that changes over time.
+
+    Parameters
+    ----------
+    header : str
+        Header above the line.
+    line : Callable[[float], str]
+        Returns the text, given the seconds since the start.
+    clock : Callable[[], float]
+        Monotonic time in seconds.
+    """
+
+    def __init__(
+        self,
+        header: str,
+        line: Callable[[float], str],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._header: str | None = header  # None once printed
+        self._line = line
+        self._clock = clock
+        self._in_place = sys.stdout.isatty()
+        self._interval_s = TERMINAL_INTERVAL_S if self._in_place else OTHER_INTERVAL_S
+        self._started = clock()
+        self._next = self._started + self._interval_s
+
+    def update(self) -> None:
+        """Print the line, if the last update was long enough ago."""
+        now = self._clock()
+        if now < self._next:
+            return
+        self._next = now + self._interval_s
+        if self._header is not None:
+            print(self._header)
+            self._header = None
+        text = self._line(now - self._started)
+        if self._in_place:
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r\x1b[2K{text[:width]}", end="", flush=True)
+        else:
+            print(text, flush=True)
+
+    def close(self) -> None:
+        """End the line on a terminal, so that further output starts below it."""
+        if self._in_place and self._header is None:
+            print(flush=True)

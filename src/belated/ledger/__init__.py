@@ -1,0 +1,65 @@
+"""The ledger: append-only record of all events in SQLite or PostgreSQL.
+
+>>> with Ledger.open("sqlite://") as ledger:
+...     spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait", "treat"),
+...                        horizon=1, rewards=[[0, 0], [1, 1]], base=Part("ucrl2"),
+...                        updater=Part("active"), episodes=1000)
+...     print(ledger.define(spec))
+Recorded(seq=1, episode=None)
+"""
+
+try:
+    import alembic as alembic
+    import sqlalchemy as sqlalchemy
+except ImportError:
+    raise ImportError(
+        "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'."
+    ) from None
+
+from belated.ledger.episodes import EpisodeRecord
+from belated.ledger.events import (
+    Control,
+    Corrected,
+    Defined,
+    Event,
+    Feedback,
+    Opened,
+    Published,
+    Tick,
+    Withdrawn,
+)
+from belated.ledger.ledger import Ledger
+from belated.ledger.outcomes import (
+    AlreadyRecorded,
+    Conflict,
+    DataWithdrawn,
+    Invalid,
+    NotFound,
+    Outcome,
+    Recorded,
+)
+from belated.ledger.problems import Part, Problem, ProblemSpec
+
+__all__ = [
+    "AlreadyRecorded",
+    "Conflict",
+    "Control",
+    "Corrected",
+    "DataWithdrawn",
+    "Defined",
+    "EpisodeRecord",
+    "Event",
+    "Feedback",
+    "Invalid",
+    "Ledger",
+    "NotFound",
+    "Opened",
+    "Outcome",
+    "Part",
+    "Problem",
+    "ProblemSpec",
+    "Published",
+    "Recorded",
+    "Tick",
+    "Withdrawn",
+]

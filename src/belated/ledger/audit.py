@@ -1,0 +1,309 @@
+"""Audit of a ledger: compare events with their digests, and derived tables with the events.
+
+Tables and events are read in parallel in the same order, within one consistent transaction, so that
+memory use is constant and events recorded meanwhile are not reported as faults.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import Any, Final, TypeVar
+
+import sqlalchemy as sa
+
+from belated.ledger import canonical, schema
+from belated.ledger.episodes import EXCLUDING_KINDS, EpisodeRecord, Exclusions
+from belated.ledger.events import Event
+from belated.ledger.problems import Problem, ProblemSpec
+from belated.ledger.recording.content import ContentError, parse_content
+from belated.ledger.recording.deduplication import encode_parts
+from belated.ledger.store import Store
+
+MAX_FAULTS: Final = 100
+"""Maximum number of faults to report."""
+
+ROWS_PER_FETCH: Final = 500
+
+L = TypeVar("L")
+R = TypeVar("R")
+
+PartDigests = dict[tuple[str | None, str], str]
+"""Digest by episode and part."""
+
+
+def digest_events(events: Iterable[Event]) -> str:
+    """Return one SHA-256 of all `events`; redaction does not change it."""
+    total = sha256()
+    for event in events:
+        facts = (event.seq, event.problem, event.episode, event.kind, event.at, event.sha)
+        total.update(canonical.canonical(facts).encode())
+    return total.hexdigest()
+
+
+def find_event_fault(event: Event) -> str | None:
+    """Return a message if the stored `event` was changed or badly redacted, else None."""
+    if event.redacted:
+        if (event.text, event.salt, event.event_time) != (None, None, None):
+            return f"Event {event.seq} is redacted, but not all of its content is deleted."
+    elif event.text is None or canonical.digest(event.text, event.salt or b"") != event.sha:
+        return f"Event {event.seq} has been changed: digest mismatch."
+    return None
+
+
+def check_events(events: Iterable[Event]) -> list[str]:
+    """Return a message for each missing or changed event among `events`, all of a ledger.
+
+    At most `MAX_FAULTS` messages are returned; none if the ledger is sound.
+    """
+    faults = []
+    expected = 1
+    for event in events:
+        if event.seq != expected:
+            faults.append(f"Event {expected} is missing.")
+        expected = event.seq + 1
+        fault = find_event_fault(event)
+        if fault is not None:
+            faults.append(fault)
+        if len(faults) >= MAX_FAULTS:
+            break
+    return faults
+
+
+def check_tables(store: Store, problem: Problem) -> list[str]:
+    """Return a message for each difference between the tables of `problem` and its events.
+
+    The derived tables in `store` are compared row by row; at most `MAX_FAULTS` messages are
+    returned.
+    """
+    with store.consistent_reading() as connection:
+        try:
+            return list(islice(_compare_tables(connection, problem), MAX_FAULTS))
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            return [f"The tables cannot be compared with the events: {reason}"]
+
+
+def check_orphans(store: Store) -> list[str]:
+    """Return a message for each row in `store` without a problem or episode it belongs to.
+
+    At most `MAX_FAULTS` messages are returned.
+    """
+    with store.consistent_reading() as connection:
+        return list(islice(_find_orphans(connection), MAX_FAULTS))
+
+
+def _compare_tables(connection: sa.Connection, problem: Problem) -> Iterator[str]:
+    excluding = list(_read_events(connection, problem.id, *EXCLUDING_KINDS))
+    yield from _compare_name(connection, problem)
+    yield from _compare_episodes(connection, problem.id, excluding)
+    yield from _compare_claims(connection, problem, excluding)
+    yield from _compare_replaced(connection, problem.id, excluding)
+
+
+def _read_events(connection: sa.Connection, problem: int, *kinds: str) -> Iterator[Event]:
+    columns = schema.events.c
+    query = sa.select(schema.events).where(columns.problem == problem, columns.kind.in_(kinds))
+    if not {"opened", "feedback"} & set(kinds):
+        query = query.where(sa.text(schema.RARE))
+    return (Event._make(row) for row in _stream(connection, query.order_by(columns.seq)))
+
+
+def _stream(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[Any]:
+    return iter(connection.execute(query, execution_options={"yield_per": ROWS_PER_FETCH}))
+
+
+def _merge(
+    left: Iterator[tuple[int, L]], right: Iterator[tuple[int, R]]
+) -> Iterator[tuple[L | None, R | None]]:
+    """Yield pairs of values with equal keys, in order of keys; None where one side has none."""
+    one, other = next(left, None), next(right, None)
+    while one is not None or other is not None:
+        if other is None or (one is not None and one[0] < other[0]):
+            yield one[1] if one is not None else None, None
+            one = next(left, None)
+        elif one is None or other[0] < one[0]:
+            yield None, other[1]
+            other = next(right, None)
+        else:
+            yield one[1], other[1]
+            one, other = next(left, None), next(right, None)
+
+
+def _compare_name(connection: sa.Connection, problem: Problem) -> Iterator[str]:
+    columns = schema.problems.c
+    name = connection.scalar(sa.select(columns.name).where(columns.id == problem.id))
+    if name != problem.name:
+        yield _wrong_name(problem.id, name, problem.name)
+
+
+def _wrong_name(id: int, name: str | None, defined: str) -> str:
+    if name is None:
+        return f"Problem {defined!r} was defined at {id}, but is not in the table of problems."
+    return f"Problem {id} is {name!r} in the table of problems; it was defined as {defined!r}."
+
+
+def _compare_episodes(
+    connection: sa.Connection, problem: int, excluding: list[Event]
+) -> Iterator[str]:
+    """Compare episodes by number, which grows with seq."""
+    withdrawn = _withdrawal_seqs(excluding)
+    table = schema.episodes
+    query = sa.select(table).where(table.c.problem == problem).order_by(table.c.number)
+    stored = (EpisodeRecord(**row._mapping) for row in _stream(connection, query))
+    opened = (
+        _expected_episode(event, withdrawn) for event in _read_events(connection, problem, "opened")
+    )
+    for expected, found in _merge(
+        ((episode.number, episode) for episode in opened),
+        ((episode.number, episode) for episode in stored),
+    ):
+        if expected is not None and found is not None and expected.id == found.id:
+            yield from _compare_episode(expected, found)
+            continue
+        if expected is not None:
+            yield (
+                f"Episode {expected.id} was opened at {expected.seq}, "
+                "but is not in the table of episodes."
+            )
+        if found is not None:
+            yield (
+                f"Episode {found.id} has number {found.number} in the table of episodes, "
+                "but was not opened with that number."
+            )
+
+
+def _withdrawal_seqs(excluding: list[Event]) -> dict[str, int]:
+    """Return the seq of the withdrawal of each withdrawn episode."""
+    return {
+        id: event.seq
+        for event in excluding
+        if event.kind == "withdrawn"
+        for id in event.body["episodes"]
+    }
+
+
+def _expected_episode(event: Event, withdrawn: dict[str, int]) -> EpisodeRecord:
+    """Return the record of an opened episode without its subject, which the event does not hold."""
+    id, body = str(event.episode), event.body
+    return EpisodeRecord(
+        id,
+        event.problem,
+        body["number"],
+        body["version"],
+        event.seq,
+        withdrawn=withdrawn.get(id),
+    )
+
+
+def _compare_episode(expected: EpisodeRecord, found: EpisodeRecord) -> Iterator[str]:
+    for name in ("version", "seq", "withdrawn"):
+        ours, theirs = getattr(expected, name), getattr(found, name)
+        if ours != theirs:
+            yield f"Episode {expected.id} has {name} {theirs}; by the events it is {ours}."
+    if expected.withdrawn is not None and found.subject is not None:
+        yield f"Episode {expected.id} has been withdrawn, but its subject is still stored."
+
+
+def _compare_claims(
+    connection: sa.Connection, problem: Problem, excluding: list[Event]
+) -> Iterator[str]:
+    """Compare claims with the feedback that made them, unless it is excluded."""
+    exclusions, withdrawn = Exclusions(excluding), _withdrawal_seqs(excluding)
+    events = _read_events(connection, problem.id, "feedback", "corrected")
+    rows = _stream(connection, _rows_of_problem(schema.claims, problem.id))
+    for event, claims in _merge(
+        ((event.seq, event) for event in events),
+        ((seq, list(group)) for seq, group in groupby(rows, attrgetter("seq"))),
+    ):
+        found = {(row.id, row.part): row.sha for row in claims or ()}
+        if event is None:
+            yield from _compare_parts({}, found, claims[0].seq if claims else 0)
+            continue
+        if event.redacted and event.episode not in withdrawn:
+            yield f"Event {event.seq} is redacted, but its episode was not withdrawn."
+        elif event.episode in withdrawn and not event.redacted:
+            yield f"Event {event.seq} is of a withdrawn episode, but is not redacted."
+        expected = _expected_claims(event, exclusions, problem.spec)
+        if expected is not None and expected != found:
+            yield from _compare_parts(expected, found, event.seq)
+
+
+def _rows_of_problem(table: sa.Table, problem: int) -> sa.Select[Any]:
+    """Return a query for rows keyed by opening seq, with the id of the episode, by seq."""
+    opening = schema.events.alias()
+    rows = sa.select(table, opening.c.episode.label("id"))
+    joined = rows.join_from(table, opening, opening.c.seq == table.c.episode)
+    return joined.where(opening.c.problem == problem).order_by(table.c.seq)
+
+
+def _compare_replaced(
+    connection: sa.Connection, problem: int, excluding: list[Event]
+) -> Iterator[str]:
+    """Compare the table of replaced events with the feedback before each last correction."""
+    last = {event.episode: event.seq for event in excluding if event.kind == "corrected"}
+    expected = {
+        (event.episode, event.seq)
+        for event in _read_events(connection, problem, "feedback", "corrected")
+        if event.seq < last.get(event.episode, 0)
+    }
+    rows = connection.execute(_rows_of_problem(schema.replaced, problem))
+    found = {(row.id, row.seq) for row in rows}
+    for episode, seq in sorted(expected - found, key=str):
+        yield f"Event {seq} of episode {episode} was corrected, but is not in the table replaced."
+    for episode, seq in sorted(found - expected, key=str):
+        yield f"Event {seq} of episode {episode} is in the table replaced, but was not corrected."
+
+
+def _expected_claims(event: Event, exclusions: Exclusions, spec: ProblemSpec) -> PartDigests | None:
+    """Return the claims of a feedback event; None if its content is invalid."""
+    if event in exclusions:
+        return {}
+    try:
+        _, digests = encode_parts(parse_content(event.body, spec))
+    except ContentError:
+        return None
+    return {(event.episode, part): sha for part, sha in digests.items()}
+
+
+def _compare_parts(expected: PartDigests, found: PartDigests, seq: int) -> Iterator[str]:
+    for episode, part in sorted(expected.keys() | found.keys(), key=str):
+        name = f"Part {part!r} of episode {episode}"
+        if (episode, part) not in found:
+            yield f"{name} arrived at {seq}, but is not in the table of claims."
+        elif (episode, part) not in expected:
+            yield f"{name} is in the table of claims at {seq}, but did not arrive there."
+        elif expected[episode, part] != found[episode, part]:
+            yield f"{name} arrived at {seq} with different content than in the table of claims."
+
+
+def _find_orphans(connection: sa.Connection) -> Iterator[str]:
+    events, problems, episodes = schema.events.c, schema.problems.c, schema.episodes.c
+    names = {row.id: row.name for row in connection.execute(sa.select(schema.problems))}
+    query = sa.select(events.seq, events.body)
+    query = query.where(events.kind == "defined", sa.text(schema.RARE))
+    defined = {row.seq: _read_name(row.body) for row in connection.execute(query)}
+    for id, name in defined.items():
+        if name is not None and names.get(id) != name:
+            yield _wrong_name(id, names.get(id), name)
+    for id in sorted(names.keys() - defined.keys()):
+        yield f"Problem {names[id]!r} is in the table of problems, but no event {id} defined it."
+    lost = sa.select(episodes.id).where(episodes.problem.not_in(sa.select(problems.id)))
+    for row in _stream(connection, lost):
+        yield f"Episode {row.id} belongs to no problem in the table of problems."
+    for table in (schema.claims, schema.replaced):
+        opened = sa.select(events.seq).where(events.seq == table.c.episode, events.kind == "opened")
+        for row in _stream(connection, sa.select(table).where(~opened.exists())):
+            yield (
+                f"Event {row.seq} in the table {table.name} belongs to an episode opened at "
+                f"{row.episode}, but none was opened there."
+            )
+
+
+def _read_name(text: str | None) -> str | None:
+    """Return the name in the text of a definition; None if it cannot be read."""
+    try:
+        return str(json.loads(text or "")["name"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,51 @@
+"""Copying a ledger to another database, for backup and restore."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from belated.ledger import audit, schema
+from belated.ledger.events import Event
+from belated.ledger.ledger import Ledger
+
+ROWS_PER_INSERT: Final = 500
+
+
+def copy(source: Ledger, target: Ledger) -> dict[str, int]:
+    """Copy all rows of `source` to the empty ledger `target` in one transaction.
+
+    The rows are counted and the digests of all events compared before the transaction commits.
+    Returns the number of rows by table.
+    """
+    with source.store.consistent_reading() as old, target.store.writing() as new:
+        for table in schema.metadata.sorted_tables:
+            if new.execute(sa.select(table).limit(1)).first() is not None:
+                raise ValueError(f"target has {table.name} already; it must be an empty ledger.")
+        rows = {table.name: _copy_table(table, old, new) for table in schema.metadata.sorted_tables}
+        for table in schema.metadata.sorted_tables:
+            found = new.scalar(sa.select(sa.func.count()).select_from(table))
+            if found != rows[table.name]:
+                raise RuntimeError(f"{table.name} has {rows[table.name]} rows, its copy {found}.")
+        if _digest(old) != _digest(new):
+            raise RuntimeError("Digest mismatch between the ledger and its copy.")
+    return rows
+
+
+def _copy_table(table: sa.Table, old: sa.Connection, new: sa.Connection) -> int:
+    count = 0
+    for rows in _partitions(table, old):
+        new.execute(sa.insert(table), [dict(row._mapping) for row in rows])
+        count += len(rows)
+    return count
+
+
+def _digest(connection: sa.Connection) -> str:
+    rows: Iterable[Any] = (row for rows in _partitions(schema.events, connection) for row in rows)
+    return audit.digest_events(map(Event._make, rows))
+
+
+def _partitions(table: sa.Table, connection: sa.Connection) -> Iterator[Any]:
+    """Yield the rows of `table` in order of its key, in lists of limited length."""
+    query = sa.select(table).order_by(*table.primary_key)
+    return connection.execution_options(yield_per=ROWS_PER_INSERT).execute(query).partitions()

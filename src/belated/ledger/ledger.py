@@ -1,0 +1,310 @@
+"""The ledger: append-only record of events in a database."""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Self, get_args
+
+import sqlalchemy as sa
+
+from belated.episode import Policy
+from belated.ledger import audit, migrations, schema
+from belated.ledger.episodes import EpisodeRecord, chunk_ids
+from belated.ledger.events import (
+    Action,
+    Control,
+    Defined,
+    Event,
+    Kind,
+    NewEvent,
+    Opened,
+    Published,
+    Tick,
+    Withdrawn,
+)
+from belated.ledger.outcomes import Outcome
+from belated.ledger.policies import Policies
+from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
+from belated.ledger.quarantine import Quarantine
+from belated.ledger.recording import RECORDERS
+from belated.ledger.recording.transaction import Transaction
+from belated.ledger.snapshots import Snapshots
+from belated.ledger.store import Clock, Store, now, read_pages
+from belated.ledger.tokens import Tokens
+from belated.ledger.validation import check_seq, check_text, is_id, is_name
+
+
+class Ledger:
+    """Append-only record of events in a database.
+
+    Events have the sequence numbers 1, 2, ... without gaps, in order of commit: a reader that has
+    read up to some number has missed nothing before it. Several threads may share a ledger.
+
+    Attributes
+    ----------
+    store : Store
+        The database.
+    policies : Policies
+        Published policies.
+    snapshots : Snapshots
+        Snapshots of folds.
+    quarantine : Quarantine
+        Rejected requests.
+    tokens : Tokens
+        Tokens of clients.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._problems = ProblemCache()
+        self.policies = Policies(store, self._problems)
+        self.snapshots = Snapshots(store)
+        self.quarantine = Quarantine(store)
+        self.tokens = Tokens(store)
+
+    @classmethod
+    def open(cls, url: str, *, clock: Clock = now) -> Self:
+        """Open the ledger in a database, and create or migrate its tables if need be.
+
+        Parameters
+        ----------
+        url : str
+            sqlite:///path/to/file, sqlite:// for a ledger in memory, or postgresql://...
+        clock : callable
+            Returns the current time in microseconds since 1970 (UTC).
+
+        Returns
+        -------
+        Ledger
+            The open ledger.
+        """
+        store = Store.open(url, clock)
+        try:
+            with store.reading() as connection:
+                version = migrations.current(connection)
+            if version != migrations.newest():
+                with store.writing() as connection:
+                    migrations.upgrade(connection)
+        except BaseException:
+            store.close()
+            raise
+        return cls(store)
+
+    def close(self) -> None:
+        """Close the database."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def append(self, events: Iterable[NewEvent]) -> list[Outcome]:
+        """Record `events` in one transaction, in this order, and return the outcome of each.
+
+        An event that is rejected does not affect the others; rejected feedback is kept in the
+        quarantine. When this returns, all recorded events are on disk; if it raises, none was
+        recorded.
+        """
+        given = list(events)
+        for event in given:
+            if type(event) not in RECORDERS:
+                raise TypeError(f"An event is {event!r}; it must be one of belated.ledger's kinds.")
+        if not given:
+            return []
+        with self.store.writing() as connection:
+            transaction = Transaction(connection, self._problems, self.store.now())
+            transaction.load_episodes(given)
+            outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
+            transaction.flush()
+        self.store.scrub(wait=transaction.redacted)
+        return outcomes
+
+    def define(self, spec: ProblemSpec) -> Outcome:
+        """Record the definition of the problem `spec` and return the outcome."""
+        return self.append([Defined(spec)])[0]
+
+    def open_episodes(
+        self, problem: int, count: int = 1, *, version: int, subject: str | None = None
+    ) -> list[Outcome]:
+        """Record the opening of episodes.
+
+        Parameters
+        ----------
+        problem : int
+            Id of the problem.
+        count : int
+            Number of episodes.
+        version : int
+            Version of the policy that they follow.
+        subject : str, optional
+            Pseudonym of the person to whom they belong.
+
+        Returns
+        -------
+        list of Outcome
+            One outcome for each episode.
+        """
+        return self.append([Opened(problem, version, subject)] * check_seq("count", count))
+
+    def tick(self, problem: int, upto: int | None = None) -> Outcome:
+        """Record the end of a batch of `problem` at seq `upto`, by default the last event.
+
+        Returns the outcome.
+        """
+        return self.append([Tick(problem, upto)])[0]
+
+    def publish(
+        self, problem: int, policy: Policy, *, version: int, tick: int | None = None
+    ) -> Outcome:
+        """Record a new version of a policy.
+
+        Parameters
+        ----------
+        problem : int
+            Id of the problem.
+        policy : Policy
+            The policy.
+        version : int
+            Its number, one more than the last.
+        tick : int, optional
+            Seq of the tick after which the policy was computed; None before the first tick.
+
+        Returns
+        -------
+        Outcome
+            The outcome.
+        """
+        return self.append([Published(problem, version, policy, tick)])[0]
+
+    def control(
+        self, problem: int, action: Action, *, version: int | None = None, by: str | None = None
+    ) -> Outcome:
+        """Record a decision of an operator.
+
+        Parameters
+        ----------
+        problem : int
+            Id of the problem.
+        action : str
+            "freeze", "unfreeze", "roll_back", "shadow_on" or "shadow_off".
+        version : int, optional
+            Version to serve, for "roll_back".
+        by : str, optional
+            Name of the operator.
+
+        Returns
+        -------
+        Outcome
+            The outcome.
+        """
+        return self.append([Control(problem, action, version, by)])[0]
+
+    def withdraw(self, *, episode: str | None = None, subject: str | None = None) -> list[Outcome]:
+        """Redact the data of `episode`, or of `subject` in all problems; return the outcomes."""
+        if subject is None or episode is not None:
+            return self.append([Withdrawn(episode, None, subject)])
+        columns = schema.episodes.c
+        check_text("subject", subject)
+        query = sa.select(columns.problem).where(columns.subject == subject).distinct()
+        with self.store.reading() as connection:
+            problems = list(connection.scalars(query.order_by(columns.problem)))
+        return self.append([Withdrawn(problem=id, subject=subject) for id in problems])
+
+    @property
+    def last(self) -> int:
+        """Sequence number of the last event; 0 if there is none."""
+        with self.store.reading() as connection:
+            return connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
+
+    def events(
+        self,
+        problem: int | None = None,
+        *,
+        after: int = 0,
+        upto: int | None = None,
+        limit: int | None = None,
+        kinds: Collection[Kind] | None = None,
+    ) -> Iterator[Event]:
+        """Return an iterator over events in order of seq, read page by page.
+
+        Parameters
+        ----------
+        problem : int, optional
+            Id of the problem; None for all.
+        after, upto : int
+            Read only events with `after` < seq <= `upto`.
+        limit : int, optional
+            Maximum number of events.
+        kinds : collection of str, optional
+            Kinds of events; None for all.
+
+        Returns
+        -------
+        iterator of Event
+            The events up to the end of the ledger at the time of the last page.
+        """
+        columns = schema.events.c
+        query = sa.select(schema.events)
+        order: sa.ColumnElement[int] = columns.seq
+        if problem is not None:
+            query = query.where(columns.problem == check_seq("problem", problem))
+        if upto is not None:
+            query = query.where(columns.seq <= check_seq("upto", upto, 0))
+        if kinds is not None:
+            query = query.where(columns.kind.in_(_check_kinds(kinds)))
+            if not {"opened", "feedback"} & set(kinds):
+                query = query.where(sa.text(schema.RARE))
+                order = columns.seq + 0  # keeps SQLite from scanning by seq instead of the index
+        after = check_seq("after", after, 0)
+        limit = None if limit is None else check_seq("limit", limit, 0)
+        rows = read_pages(self.store, query, columns.seq, order=order, after=after, limit=limit)
+        return map(Event._make, rows)
+
+    def problem(self, which: str | int) -> Problem | None:
+        """Return the problem whose name or id is `which`, or None."""
+        with self.store.reading() as connection:
+            if isinstance(which, int):
+                return self._problems.get(connection, which)
+            return self._problems.find(connection, which) if is_name(which) else None
+
+    def problems(self) -> list[Problem]:
+        """Return all problems, oldest first."""
+        with self.store.reading() as connection:
+            return self._problems.all(connection)
+
+    def episode(self, id: str) -> EpisodeRecord | None:
+        """Return the episode `id`, or None."""
+        return self.episodes([id]).get(id)
+
+    def episodes(self, ids: Iterable[str]) -> dict[str, EpisodeRecord]:
+        """Return the episodes with these `ids` by id; unknown ids are left out."""
+        table, wanted = schema.episodes, sorted({id for id in ids if is_id(id)})
+        if not wanted:
+            return {}
+        with self.store.reading() as connection:
+            found = [
+                EpisodeRecord(**row._mapping)
+                for chunk in chunk_ids(wanted)
+                for row in connection.execute(sa.select(table).where(table.c.id.in_(chunk)))
+            ]
+        return {record.id: record for record in found}
+
+    def digest(self, problem: int | None = None, *, upto: int | None = None) -> str:
+        """Return one SHA-256 of all events, of `problem` or of all, up to seq `upto`.
+
+        Redaction does not change it.
+        """
+        return audit.digest_events(self.events(problem, upto=upto))
+
+    def faults(self) -> list[str]:
+        """Return messages about events and rows that are missing or were changed, if any."""
+        return audit.check_events(self.events()) + audit.check_orphans(self.store)
+
+
+def _check_kinds(kinds: Collection[Kind]) -> list[Kind]:
+    for kind in [kinds] if isinstance(kinds, str) else kinds:
+        if isinstance(kinds, str) or kind not in get_args(Kind):
+            raise ValueError(
+                f"kinds has {kind!r}; it must be a list of {', '.join(get_args(Kind))}."
+            )
+    return list(kinds)

@@ -1,0 +1,128 @@
+"""Stored policy versions, and the encoding of a policy as bytes."""
+
+import struct
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from belated.episode import Policy
+from belated.ledger import schema
+from belated.ledger.problems import ProblemCache, ProblemSpec
+from belated.ledger.store import Store
+
+
+class EncodedPolicy(NamedTuple):
+    """Policy as bytes, with their digest; the fields are columns of the table of policies."""
+
+    actions: bytes
+    """Action of each (step, state) as little-endian int32."""
+    explore: bytes | None
+    """Explored (step, state, action) as packed bits; None if there are none."""
+    epsilon: float
+    """Probability of a uniformly random action."""
+    sha: str
+    """SHA-256 of the other fields."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """Published version of a policy, without the policy itself."""
+
+    version: int
+    """1, 2, ... within the problem."""
+    seq: int
+    """Sequence number of the publication."""
+    tick: int | None
+    """Seq of the tick after which the policy was computed; None before the first tick."""
+    sha: str
+    """Digest of the policy."""
+
+
+def encode_policy(policy: Policy) -> EncodedPolicy:
+    """Return `policy` as bytes, which are the same on every machine."""
+    actions = np.ascontiguousarray(policy.actions, "<i4").tobytes()
+    explore = None
+    if policy.explore is not None and policy.explore.any():
+        explore = np.packbits(policy.explore).tobytes()
+    epsilon = float(policy.epsilon)
+    return EncodedPolicy(actions, explore, epsilon, _digest(actions, explore, epsilon))
+
+
+def decode_policy(encoded: EncodedPolicy, spec: ProblemSpec) -> Policy:
+    """Return the policy that was encoded as `encoded` for the problem `spec`."""
+    H, S, A = spec.shape.table
+    actions = np.frombuffer(encoded.actions, "<i4").astype(np.int32).reshape(H, S)
+    explore = None
+    if encoded.explore is not None:
+        bits = np.unpackbits(np.frombuffer(encoded.explore, np.uint8), count=H * S * A)
+        explore = bits.astype(np.bool_).reshape(H, S, A)
+    elif encoded.epsilon > 0:
+        explore = np.zeros((H, S, A), np.bool_)
+    return Policy(actions, explore, encoded.epsilon)
+
+
+def _digest(actions: bytes, explore: bytes | None, epsilon: float) -> str:
+    return sha256(struct.pack("<d", epsilon) + actions + (explore or b"")).hexdigest()
+
+
+def check_policy(policy: Policy, spec: ProblemSpec) -> None:
+    """Raise ValueError if `policy` does not have the shape of the problem `spec`."""
+    H, S, A = spec.shape.table
+    if policy.actions.shape != (H, S):
+        raise ValueError(
+            f"policy has actions of shape {policy.actions.shape}; it must be {(H, S)}."
+        )
+    if not ((policy.actions >= 0) & (policy.actions < A)).all():
+        raise ValueError(f"policy has an action outside 0 .. {A - 1}.")
+    if policy.explore is not None and policy.explore.shape != (H, S, A):
+        raise ValueError(
+            f"policy explores with shape {policy.explore.shape}; it must be {(H, S, A)}."
+        )
+
+
+class Policies:
+    """Published policies of the ledger in `store`, read-only; `problems` caches its problems."""
+
+    def __init__(self, store: Store, problems: ProblemCache) -> None:
+        self._store = store
+        self._problems = problems
+
+    def versions(self, problem: int) -> list[Version]:
+        """Return all versions of `problem`, oldest first."""
+        query = self._query(problem).order_by(schema.policies.c.version)
+        with self._store.reading() as connection:
+            return [Version(*row) for row in connection.execute(query)]
+
+    def newest(self, problem: int) -> Version | None:
+        """Return the newest version of `problem`, or None."""
+        query = self._query(problem).order_by(schema.policies.c.version.desc()).limit(1)
+        with self._store.reading() as connection:
+            row = connection.execute(query).first()
+        return None if row is None else Version(*row)
+
+    @staticmethod
+    def _query(problem: int) -> sa.Select[Any]:
+        columns = schema.policies.c
+        query = sa.select(columns.version, columns.seq, columns.tick, columns.sha)
+        return query.where(columns.problem == problem)
+
+    def get(self, problem: int, version: int) -> Policy | None:
+        """Return the policy that was published as `version` of `problem`, or None.
+
+        Raises ValueError if the stored policy does not match its digest.
+        """
+        columns = schema.policies.c
+        query = sa.select(columns.actions, columns.explore, columns.epsilon, columns.sha)
+        query = query.where(columns.problem == problem, columns.version == version)
+        with self._store.reading() as connection:
+            known = self._problems.get(connection, problem)
+            row: Any = connection.execute(query).first()
+        if row is None or known is None:
+            return None
+        encoded = EncodedPolicy(*row)
+        if _digest(*encoded[:3]) != encoded.sha:
+            raise ValueError(f"Version {version} of problem {known.name!r} has a digest mismatch.")
+        return decode_policy(encoded, known.spec)

@@ -1,0 +1,266 @@
+"""Problems: their specification, which never changes, and the problems of a ledger."""
+
+import json
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import ArrayLike
+
+from belated.arguments import check_integer
+from belated.episode import Floats, Shape
+from belated.ledger import schema
+from belated.ledger.canonical import canonical
+from belated.ledger.validation import check_name, check_text
+from belated.options import Late
+
+
+@dataclass(frozen=True)
+class Part:
+    """Specification of a base or an updater.
+
+    >>> Part("lazy", {"alpha": 10})
+    Part(name='lazy', options={'alpha': 10})
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options by name: numbers, texts, true, false, null, or lists of those."""
+
+    def __post_init__(self) -> None:
+        check_text("The name of a part", self.name)
+        if not isinstance(self.options, Mapping) or not all(
+            isinstance(key, str) for key in self.options
+        ):
+            raise TypeError(f"options of {self.name} must be a mapping, not {self.options!r}.")
+        for key, value in self.options.items():
+            values = value if isinstance(value, list | tuple) else [value]
+            if not all(isinstance(item, bool | int | float | str | None) for item in values):
+                # reprlib, since the value may be nested too deep for repr
+                raise ValueError(
+                    f"option {key!r} of {self.name} is {reprlib.repr(value)}; it must be a number, "
+                    "a text, true, false, null, or a list of those."
+                )
+        try:
+            canonical(dict(self.options))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"options of {self.name} are {self.options!r}; JSON must be able to hold them."
+            ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemSpec:
+    """Specification of a decision problem, and of the learner for it.
+
+    Parameters
+    ----------
+    name : str
+        Unique name: letters, digits, '.', '_' and '-'.
+    states, actions : sequence of str
+        Names of the S states and A actions.
+    horizon : int
+        Number of steps H of an episode.
+    rewards : array_like or None
+        Known mean rewards in [0, 1], of shape (S, A) or (H, S, A); None if they are unknown.
+    base, updater : Part
+        Base and updater of the learner.
+    episodes : int
+        Expected number of episodes K.
+    stages, reward_bonus, seed
+        Options of the learner, which checks them.
+    late : {"everything", "rewards"}
+        Whether all feedback is late, or only the rewards.
+
+    >>> spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait",), horizon=3,
+    ...                    rewards=None, base=Part("ucrl2"), updater=Part("lazy"), episodes=1000)
+    >>> ProblemSpec.of(spec.body) == spec
+    True
+    """
+
+    name: str
+    states: tuple[str, ...]
+    actions: tuple[str, ...]
+    horizon: int
+    rewards: Floats | None
+    base: Part
+    updater: Part
+    episodes: int
+    stages: str = "each"
+    late: Late = "everything"
+    reward_bonus: str = "hoeffding"
+    seed: int = 0
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        states: tuple[str, ...] | list[str],
+        actions: tuple[str, ...] | list[str],
+        horizon: int,
+        rewards: ArrayLike | None,
+        base: Part,
+        updater: Part,
+        episodes: int,
+        stages: str = "each",
+        late: Late = "everything",
+        reward_bonus: str = "hoeffding",
+        seed: int = 0,
+    ) -> None:
+        for role, part in (("base", base), ("updater", updater)):
+            if not isinstance(part, Part):
+                raise TypeError(f"{role} is {part!r}; it must be a Part(name, options).")
+        if late not in ("everything", "rewards"):
+            raise ValueError(f"late is {late!r}; allowed are everything, rewards.")
+        if late == "rewards" and rewards is not None:
+            raise ValueError("late is 'rewards', but the rewards are known; give rewards=None.")
+        values: dict[str, Any] = {
+            "name": check_name("name", name),
+            "states": _check_names("states", states),
+            "actions": _check_names("actions", actions),
+            "horizon": check_integer("horizon", horizon, 1),
+            "base": base,
+            "updater": updater,
+            "episodes": check_integer("episodes", episodes, 1),
+            "stages": check_text("stages", stages),
+            "late": late,
+            "reward_bonus": check_text("reward_bonus", reward_bonus),
+            "seed": check_integer("seed", seed, 0),
+        }
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+        table = None if rewards is None else _check_rewards(rewards, self.shape)
+        object.__setattr__(self, "rewards", table)
+
+    @property
+    def shape(self) -> Shape:
+        """Sizes (S, A, H) of the problem."""
+        return Shape(len(self.states), len(self.actions), self.horizon)
+
+    @cached_property
+    def body(self) -> dict[str, Any]:
+        """The specification as JSON values."""
+        plain: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name in ("base", "updater"):
+            plain[name] = {"name": plain[name].name, "options": dict(plain[name].options)}
+        for name in ("states", "actions"):
+            plain[name] = list(plain[name])
+        plain["rewards"] = None if self.rewards is None else self.rewards.tolist()
+        return plain
+
+    @cached_property
+    def state_numbers(self) -> dict[str, int]:
+        """Index of each state by name."""
+        return {name: i for i, name in enumerate(self.states)}
+
+    @cached_property
+    def action_numbers(self) -> dict[str, int]:
+        """Index of each action by name."""
+        return {name: i for i, name in enumerate(self.actions)}
+
+    @cached_property
+    def text(self) -> str:
+        """The specification as canonical JSON."""
+        return canonical(self.body)
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "ProblemSpec":
+        """Return the specification with the JSON values `body`."""
+        if not isinstance(body, Mapping):
+            raise TypeError(f"A spec must be an object, not {body!r}.")
+        known = [f.name for f in fields(cls)]
+        for key in body:
+            if key not in known:
+                raise ValueError(f"A spec has no {key!r}; it has {', '.join(known)}.")
+        for key in known[: known.index("stages")]:
+            if key not in body:
+                raise ValueError(f"{key} is missing; a spec needs it.")
+        parts = {role: _parse_part(role, body[role]) for role in ("base", "updater")}
+        return cls(**{**body, **parts})
+
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, ProblemSpec) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+def _parse_part(role: str, given: object) -> Part:
+    if not isinstance(given, Mapping) or not {"name"} <= set(given) <= {"name", "options"}:
+        raise TypeError(f"{role} is {given!r}; it must be an object with a name and options.")
+    return Part(given["name"], given.get("options", {}))
+
+
+def _check_names(field: str, given: object) -> tuple[str, ...]:
+    if not isinstance(given, tuple | list) or not given:
+        raise TypeError(f"{field} must be a list of at least one name, not {given!r}.")
+    names = tuple(check_text(f"{field}[{i}]", name) for i, name in enumerate(given))
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"{field} has {twice!r} twice; each needs a name of its own.")
+    return names
+
+
+def _check_rewards(given: ArrayLike, shape: Shape) -> Floats:
+    H, S, A = shape.table
+    try:
+        table = np.array(given, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError("rewards must be a table of numbers.") from None
+    if table.shape not in ((S, A), (H, S, A)):
+        raise ValueError(
+            f"rewards has shape {table.shape}; it must be {(S, A)}, or {(H, S, A)} by step."
+        )
+    if not ((table >= 0) & (table <= 1)).all():
+        raise ValueError("rewards has a number outside [0, 1].")
+    table += 0.0  # turns -0.0 into 0.0, so that equal numbers have equal text
+    table.setflags(write=False)
+    return table
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Problem of a ledger."""
+
+    id: int
+    """Sequence number of the event that defined the problem."""
+    spec: ProblemSpec
+
+    @property
+    def name(self) -> str:
+        """Unique name."""
+        return self.spec.name
+
+
+class ProblemCache:
+    """Problems by id, each read from the database once, since they never change."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Problem] = {}
+
+    def get(self, connection: sa.Connection, id: int) -> Problem | None:
+        """Return the problem `id`, read over `connection` if need be, or None."""
+        if id not in self._known:
+            events = schema.events.c
+            query = sa.select(events.body).where(events.seq == id, events.kind == "defined")
+            text = connection.scalar(query)
+            if text is None:
+                return None
+            self._known[id] = Problem(id, ProblemSpec.of(json.loads(text)))
+        return self._known[id]
+
+    def find(self, connection: sa.Connection, name: str) -> Problem | None:
+        """Return the problem called `name`, looked up over `connection`, or None."""
+        problems = schema.problems.c
+        id = connection.scalar(sa.select(problems.id).where(problems.name == name))
+        return None if id is None else self.get(connection, id)
+
+    def all(self, connection: sa.Connection) -> list[Problem]:
+        """Return all problems, oldest first, looked up over `connection`."""
+        ids = connection.scalars(sa.select(schema.problems.c.id).order_by(schema.problems.c.id))
+        found = (self.get(connection, id) for id in ids.all())
+        return [problem for problem in found if problem is not None]

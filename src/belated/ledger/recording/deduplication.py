@@ -1,0 +1,144 @@
+"""Deduplication of feedback: recognises parts that are repeated, new or in conflict.
+
+A claim records that a part of an episode has arrived, with the digest of its content.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from belated.ledger.canonical import canonical, digest
+from belated.ledger.outcomes import AlreadyRecorded, Conflict
+from belated.ledger.recording.content import (
+    PATH,
+    WHOLE,
+    Parts,
+    join_parts,
+    split_into_path,
+    split_into_steps,
+)
+
+Form = Literal["whole", "steps", "path"]
+
+SPLITTERS: Final[dict[Form, Callable[[Parts], Parts]]] = {
+    "steps": split_into_steps,
+    "path": split_into_path,
+}
+"""Function that converts a whole episode to another form."""
+
+
+class Claim(NamedTuple):
+    """Record that a part of an episode has arrived."""
+
+    sha: str
+    """Digest of the part's content."""
+    seq: int
+    """Sequence number of the event that brought it."""
+
+
+Claims: TypeAlias = dict[str, Claim]
+"""Claims of an episode by part."""
+
+
+def digest_parts(parts: Parts) -> dict[str, str]:
+    """Return the digest of each of `parts`."""
+    return {part: digest(canonical(value)) for part, value in parts.items()}
+
+
+def encode_parts(parts: Parts) -> tuple[str, dict[str, str]]:
+    """Return feedback with these `parts` as canonical JSON, and the digest of each part."""
+    text = canonical(join_parts(parts))
+    # the text of a whole episode is also that of its only part
+    return text, {WHOLE: digest(text)} if WHOLE in parts else digest_parts(parts)
+
+
+def _form(parts: Iterable[str]) -> Form:
+    """Return the form in which an episode with these parts arrives."""
+    part = next(iter(parts))
+    if part == WHOLE:
+        return "whole"
+    return "path" if part == PATH or part.startswith("reward:") else "steps"
+
+
+def find_new_parts(
+    parts: Parts, known: Mapping[str, Claim], load: Callable[[int], Parts]
+) -> Parts | AlreadyRecorded | Conflict:
+    """Compare the parts of feedback with the claims of its episode.
+
+    An episode keeps the form in which it first arrived: a whole episode that arrives after some of
+    its steps is recorded as the steps that are missing.
+
+    Parameters
+    ----------
+    parts : Parts
+        Parts of the feedback.
+    known : mapping
+        Claims of the episode by part.
+    load : callable
+        Returns the parts of the event with a given seq.
+
+    Returns
+    -------
+    Parts, AlreadyRecorded or Conflict
+        The new parts; or the outcome, if there are none or one contradicts a claim.
+    """
+    if not known:
+        return parts
+    form, known_form = _form(parts), _form(known)
+    if form != known_form:
+        if known_form == "whole":
+            seq = known[WHOLE].seq
+            digests = digest_parts(SPLITTERS[form](load(seq)))
+            known = {part: Claim(sha, seq) for part, sha in digests.items()}
+        elif form == "whole":
+            parts = SPLITTERS[known_form](parts)
+        else:
+            seq = min(claim.seq for claim in known.values())
+            names: dict[Form, str] = {"steps": "steps", "path": "path and rewards"}
+            return Conflict(
+                f"The episode has arrived by {names[known_form]}, not by {names[form]}.", seq
+            )
+    new, seq = {}, 0
+    for part, sha in digest_parts(parts).items():
+        claim = known.get(part)
+        if claim is None:
+            new[part] = parts[part]
+        elif claim.sha != sha:
+            return Conflict(
+                f"{_describe(part)} has already arrived with different content.", claim.seq
+            )
+        else:
+            seq = max(seq, claim.seq)
+    return new or AlreadyRecorded(seq)
+
+
+def find_superseded(parts: Parts, earlier: Iterable[tuple[int, Parts]]) -> int | None:
+    """Return the seq by which all of `parts` had arrived in `earlier` feedback, or None.
+
+    `earlier` holds the seq and parts of events that were corrected later.
+    """
+    old = {
+        claim: seq
+        for seq, earlier_parts in earlier
+        for form in _all_forms(earlier_parts)
+        for claim in digest_parts(form).items()
+    }
+    for form in _all_forms(parts):
+        found = [old.get(claim) for claim in digest_parts(form).items()]
+        if None not in found:
+            return max(seq for seq in found if seq is not None)
+    return None
+
+
+def _all_forms(parts: Parts) -> list[Parts]:
+    if WHOLE not in parts:
+        return [parts]
+    return [parts, split_into_steps(parts), split_into_path(parts)]
+
+
+def _describe(part: str) -> str:
+    name, _, step = part.partition(":")
+    if name == WHOLE:
+        return "The episode"
+    if name == PATH:
+        return "Its path"
+    return f"Its step {step}" if name == "step" else f"Its reward at step {step}"

@@ -1,0 +1,277 @@
+"""Recording of events about an episode: openings, feedback, corrections and withdrawals."""
+
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from belated.ledger import schema
+from belated.ledger.canonical import SALT_BYTES, canonical
+from belated.ledger.episodes import EpisodeRecord, chunk_ids, feedback_seqs
+from belated.ledger.events import Corrected, Event, Feedback, Opened, Withdrawn
+from belated.ledger.outcomes import (
+    AlreadyRecorded,
+    Conflict,
+    DataWithdrawn,
+    Invalid,
+    NotFound,
+    Outcome,
+    Recorded,
+)
+from belated.ledger.problems import ProblemSpec
+from belated.ledger.quarantine import RejectedRequest, quarantine_request
+from belated.ledger.recording.content import (
+    ContentError,
+    Parts,
+    parse_content,
+    parse_correction,
+)
+from belated.ledger.recording.deduplication import (
+    encode_parts,
+    find_new_parts,
+    find_superseded,
+)
+from belated.ledger.recording.problems import problem_not_found
+from belated.ledger.recording.transaction import Transaction
+
+F = TypeVar("F", bound=Feedback)
+
+
+def record_opening(transaction: Transaction, event: Opened) -> Outcome:
+    """Record the opening `event` in `transaction`; a repeat returns the existing episode.
+
+    Returns the outcome.
+    """
+    if transaction.problem(event.problem) is None:
+        return problem_not_found(event.problem)
+    known = None if event.id is None else transaction.episode(event.id)
+    if known is not None:
+        return _compare_opening(event, known)
+    newest = transaction.max_value(schema.policies.c.version, event.problem)
+    if event.version > newest:
+        return Invalid(
+            f"version is {event.version}; problem {event.problem} has published {newest}.",
+            "version",
+        )
+    number = transaction.max_value(schema.episodes.c.number, event.problem) + 1
+    id = event.id or secrets.token_urlsafe(SALT_BYTES)
+    # the subject is not part of the event, so that it can be deleted
+    seq = transaction.add_event(
+        "opened",
+        canonical({"number": number, "version": event.version}),
+        problem=event.problem,
+        episode=id,
+        event_time=event.event_time,
+    )
+    episode = EpisodeRecord(id, event.problem, number, event.version, seq, event.subject)
+    transaction.add_episode(episode)
+    return Recorded(seq, episode)
+
+
+def _compare_opening(event: Opened, known: EpisodeRecord) -> Outcome:
+    """Return the outcome of opening an existing episode again, which keeps its version."""
+    if known.withdrawn is not None:
+        return DataWithdrawn(f"Episode {known.id} has been withdrawn.", known.withdrawn)
+    if (known.problem, known.subject) == (event.problem, event.subject):
+        return AlreadyRecorded(known.seq, known)
+    return Conflict(
+        f"Episode {known.id} is already open with a different problem or subject.", known.seq
+    )
+
+
+def _quarantining(
+    record: Callable[[Transaction, F, EpisodeRecord, ProblemSpec], Outcome],
+) -> Callable[[Transaction, F], Outcome]:
+    """Decorate `record` to look up the episode of feedback, and to quarantine what is rejected."""
+
+    @wraps(record)
+    def recorded(transaction: Transaction, event: F) -> Outcome:
+        episode = transaction.episode(event.episode)
+        outcome: Outcome
+        foreign = episode is not None and event.problem not in (None, episode.problem)
+        if episode is None or foreign:
+            where = "" if event.problem is None else " of this problem"
+            outcome = NotFound(f"There is no episode {event.episode[:64]!r}{where}.")
+        elif episode.withdrawn is not None:
+            outcome = DataWithdrawn(f"Episode {episode.id} has been withdrawn.", episode.withdrawn)
+        else:
+            problem = transaction.problem(episode.problem)
+            assert problem is not None
+            outcome = record(transaction, event, episode, problem.spec)
+        if not isinstance(outcome, Recorded | AlreadyRecorded):
+            request = RejectedRequest(
+                outcome.reason,
+                # data that was withdrawn or belongs to another problem must not be kept
+                None if foreign or isinstance(outcome, DataWithdrawn) else event.content,
+                problem=event.problem if episode is None or foreign else episode.problem,
+                episode=event.episode,
+                outcome=outcome.name,
+            )
+            quarantine_request(transaction.connection, request, at=transaction.at)
+        return outcome
+
+    return recorded
+
+
+@_quarantining
+def record_feedback(
+    transaction: Transaction, event: Feedback, episode: EpisodeRecord, spec: ProblemSpec
+) -> Outcome:
+    """Record the parts of feedback that have not been recorded yet.
+
+    Parameters
+    ----------
+    transaction : Transaction
+        Open transaction.
+    event : Feedback
+        The feedback.
+    episode : EpisodeRecord
+        Its episode; looked up by the decorator, which callers do not pass.
+    spec : ProblemSpec
+        The problem of the episode; likewise.
+
+    Returns
+    -------
+    Outcome
+        The outcome.
+    """
+    try:
+        parts = parse_content(event.content, spec)
+    except ContentError as error:
+        return Invalid(str(error), error.field)
+    found = find_new_parts(parts, transaction.claims(episode.id), _loader(transaction, spec))
+    if isinstance(found, Conflict):
+        return _find_superseded_repeat(transaction, parts, episode, spec) or found
+    if isinstance(found, AlreadyRecorded):
+        return found
+    return _add_feedback(transaction, event, episode, found)
+
+
+@_quarantining
+def record_correction(
+    transaction: Transaction, event: Corrected, episode: EpisodeRecord, spec: ProblemSpec
+) -> Outcome:
+    """Record a correction, which replaces all earlier feedback, unless it repeats that.
+
+    `transaction`, `event`, `episode`, `spec` and the returned outcome are as in `record_feedback`.
+    """
+    try:
+        parts = parse_correction(event.content, spec)
+    except ContentError as error:
+        return Invalid(str(error), error.field)
+    known = transaction.claims(episode.id)
+    found = find_new_parts(parts, known, _loader(transaction, spec))
+    if isinstance(found, AlreadyRecorded):
+        return found
+    text, _ = encode_parts(parts)
+    for earlier in _read_feedback(transaction, episode.id) if known else []:
+        if (earlier.kind, earlier.text, earlier.event_time) == (
+            "corrected",
+            text,
+            event.event_time,
+        ):
+            return Conflict(
+                f"This correction was recorded at seq {earlier.seq} and has been corrected since; "
+                "to make it again, give it an event_time of its own.",
+                earlier.seq,
+            )
+    if known:
+        first = min(claim.seq for claim in known.values())
+        transaction.delete_snapshots(episode.problem, since=first)
+        transaction.replace_claims(episode.id)
+    return _add_feedback(transaction, event, episode, parts)
+
+
+def _add_feedback(
+    transaction: Transaction, event: Feedback, episode: EpisodeRecord, parts: Parts
+) -> Recorded:
+    text, digests = encode_parts(parts)
+    seq = transaction.add_event(
+        event.kind,
+        text,
+        problem=episode.problem,
+        episode=episode.id,
+        event_time=event.event_time,
+    )
+    transaction.add_claims(episode.id, digests)
+    return Recorded(seq)
+
+
+def _loader(transaction: Transaction, spec: ProblemSpec) -> Callable[[int], Parts]:
+    """Return a function that loads the parts of the feedback at a seq."""
+
+    def load(seq: int) -> Parts:
+        columns = schema.events.c
+        query = sa.select(columns.body).where(columns.seq == seq)
+        return parse_content(json.loads(transaction.execute(query).scalar_one()), spec)
+
+    return load
+
+
+def _read_feedback(transaction: Transaction, episode: str) -> list[Event]:
+    """Return all feedback of an episode, replaced or not, in order of seq."""
+    seq = schema.events.c.seq
+    query = sa.select(schema.events).where(seq.in_(feedback_seqs([episode]))).order_by(seq)
+    return [Event._make(row) for row in transaction.execute(query)]
+
+
+def _find_superseded_repeat(
+    transaction: Transaction, parts: Parts, episode: EpisodeRecord, spec: ProblemSpec
+) -> AlreadyRecorded | None:
+    """Return the outcome of repeating feedback that has been corrected since, else None."""
+    events = _read_feedback(transaction, episode.id)
+    last = max((event.seq for event in events if event.kind == "corrected"), default=0)
+    earlier = [(event.seq, parse_content(event.body, spec)) for event in events if event.seq < last]
+    seq = find_superseded(parts, earlier)
+    return None if seq is None else AlreadyRecorded(seq)
+
+
+def record_withdrawal(transaction: Transaction, event: Withdrawn) -> Outcome:
+    """Record the withdrawal `event` in `transaction`, and redact the feedback of its episodes.
+
+    Returns the outcome.
+    """
+    if event.episode is not None:
+        episode = transaction.episode(event.episode)
+        if episode is None:
+            return NotFound(f"There is no episode {event.episode[:64]!r}.")
+        if episode.withdrawn is not None:
+            return AlreadyRecorded(episode.withdrawn)
+        ids, problem = [episode.id], episode.problem
+    else:
+        assert event.problem is not None
+        problem = event.problem
+        columns = schema.episodes.c
+        query = sa.select(columns.id).where(
+            columns.problem == problem, columns.subject == event.subject
+        )
+        ids = list(transaction.execute(query.order_by(columns.number)).scalars())
+        if not ids:
+            return NotFound(f"The subject has no episodes in problem {problem}.")
+    # the event names the episodes for the fold, but not the subject
+    seq = transaction.add_event(
+        "withdrawn", canonical({"episodes": ids}), problem=problem, event_time=event.event_time
+    )
+    for chunk in chunk_ids(ids):
+        _redact(transaction, chunk, problem=problem, seq=seq)
+    transaction.delete_claims(ids)
+    transaction.reload_episodes(ids)
+    transaction.redacted = True
+    return Recorded(seq)
+
+
+def _redact(transaction: Transaction, ids: Sequence[str], *, problem: int, seq: int) -> None:
+    events, episodes, quarantine = schema.events, schema.episodes, schema.quarantine
+    first = sa.select(sa.func.min(episodes.c.seq)).where(episodes.c.id.in_(ids))
+    transaction.delete_snapshots(problem, since=transaction.execute(first).scalar_one())
+    for statement in (
+        sa.update(events)
+        .where(events.c.seq.in_(feedback_seqs(ids)))
+        .values(body=None, salt=None, event_time=None, redacted=True),
+        sa.update(episodes).where(episodes.c.id.in_(ids)).values(subject=None, withdrawn=seq),
+        sa.delete(quarantine).where(quarantine.c.episode.in_(ids)),
+    ):
+        transaction.execute(statement)

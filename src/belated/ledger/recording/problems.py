@@ -1,0 +1,139 @@
+"""Recording of events about a problem: definitions, ticks, publications and controls."""
+
+import sqlalchemy as sa
+
+from belated.ledger import schema
+from belated.ledger.canonical import canonical
+from belated.ledger.events import Control, Defined, Event, Published, Tick
+from belated.ledger.outcomes import AlreadyRecorded, Conflict, Invalid, NotFound, Outcome, Recorded
+from belated.ledger.policies import check_policy, encode_policy
+from belated.ledger.problems import Problem
+from belated.ledger.recording.transaction import Transaction
+
+
+def record_definition(transaction: Transaction, event: Defined) -> Outcome:
+    """Record the definition `event` in `transaction`, unless the name is taken.
+
+    Returns the outcome.
+    """
+    spec = event.spec
+    known = transaction.find_problem(spec.name)
+    if known is None:
+        seq = transaction.add_event("defined", spec.text, event_time=event.event_time)
+        transaction.add_problem(Problem(seq, spec))
+        return Recorded(seq)
+    if known.spec == spec:
+        return AlreadyRecorded(known.id)
+    return Conflict(f"Problem {spec.name!r} is already defined with different content.", known.id)
+
+
+def record_tick(transaction: Transaction, event: Tick) -> Outcome:
+    """Record the end of a batch `event` in `transaction`, after the previous batch.
+
+    Returns the outcome.
+    """
+    if transaction.problem(event.problem) is None:
+        return problem_not_found(event.problem)
+    upto = transaction.seq if event.upto is None else event.upto
+    if upto > transaction.seq:
+        return Invalid(f"upto is {upto}; the ledger ends at {transaction.seq}.", "upto")
+    last = _find_last_tick(transaction, event.problem)
+    done = 0 if last is None else last.body["upto"]
+    if last is not None and upto == done:
+        return AlreadyRecorded(last.seq)
+    if upto < done:
+        return Invalid(f"upto is {upto}; the last batch ended at {done}.", "upto")
+    seq = transaction.add_event(
+        "tick", canonical({"upto": upto}), problem=event.problem, event_time=event.event_time
+    )
+    return Recorded(seq)
+
+
+def record_publication(transaction: Transaction, event: Published) -> Outcome:
+    """Record the new version `event` in `transaction`, if it follows the last version and tick.
+
+    Returns the outcome.
+    """
+    problem = transaction.problem(event.problem)
+    if problem is None:
+        return problem_not_found(event.problem)
+    try:
+        check_policy(event.policy, problem.spec)
+    except ValueError as error:
+        return Invalid(str(error), "policy")
+    encoded = encode_policy(event.policy)
+    last = transaction.max_value(schema.policies.c.version, event.problem)
+    if event.version <= last:
+        return _compare_version(transaction, event, encoded.sha)
+    if event.version > last + 1:
+        return Invalid(f"version is {event.version}; the next one is {last + 1}.", "version")
+    if event.tick is not None:
+        columns = schema.events.c
+        query = sa.select(columns.seq).where(
+            columns.seq == event.tick, columns.problem == event.problem, columns.kind == "tick"
+        )
+        if transaction.execute(query).scalar() is None:
+            return Invalid(f"tick is {event.tick}; no tick of this problem has that seq.", "tick")
+        newest = _find_last_tick(transaction, event.problem)
+        if newest is not None and newest.seq > event.tick:
+            # the slower of two hosts must not publish last
+            return Invalid(f"tick is {event.tick}; the last one is {newest.seq}.", "tick")
+    seq = transaction.add_event(
+        "published",
+        canonical({"version": event.version, "sha": encoded.sha, "tick": event.tick}),
+        problem=event.problem,
+        event_time=event.event_time,
+    )
+    transaction.add_policy(event, encoded)
+    return Recorded(seq)
+
+
+def record_control(transaction: Transaction, event: Control) -> Outcome:
+    """Record the decision `event` in `transaction`, if its version has been published.
+
+    Returns the outcome.
+    """
+    problem = transaction.problem(event.problem)
+    if problem is None:
+        return problem_not_found(event.problem)
+    last = transaction.max_value(schema.policies.c.version, event.problem)
+    if event.version is not None and event.version > last:
+        return Invalid(
+            f"version is {event.version}; the newest of problem {problem.name!r} is {last}.",
+            "version",
+        )
+    seq = transaction.add_event(
+        "control",
+        canonical({"action": event.action, "version": event.version, "by": event.by}),
+        problem=event.problem,
+        event_time=event.event_time,
+    )
+    return Recorded(seq)
+
+
+def problem_not_found(problem: int) -> NotFound:
+    """Return the outcome of an event whose `problem` does not exist."""
+    return NotFound(f"There is no problem {problem}.")
+
+
+def _compare_version(transaction: Transaction, event: Published, sha: str) -> Outcome:
+    """Return the outcome of publishing an existing version again."""
+    columns = schema.policies.c
+    query = sa.select(columns.seq, columns.sha)
+    known = transaction.execute(
+        query.where(columns.problem == event.problem, columns.version == event.version)
+    ).one()
+    if known.sha == sha:
+        return AlreadyRecorded(known.seq)
+    return Conflict(
+        f"Version {event.version} is already published with different content.", known.seq
+    )
+
+
+def _find_last_tick(transaction: Transaction, problem: int) -> Event | None:
+    columns = schema.events.c
+    query = sa.select(schema.events).where(
+        columns.problem == problem, columns.kind == "tick", sa.text(schema.RARE)
+    )
+    row = transaction.execute(query.order_by(columns.seq.desc()).limit(1)).first()
+    return None if row is None else Event._make(row)

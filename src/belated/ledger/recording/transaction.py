@@ -1,0 +1,276 @@
+"""Write transaction of a ledger: looks up what recording needs, and inserts rows in bulk."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from belated.ledger import schema
+from belated.ledger.canonical import SALT_BYTES, digest
+from belated.ledger.episodes import EpisodeRecord, chunk_ids, opening_seqs
+from belated.ledger.events import Feedback, Kind, NewEvent, Opened, Published, Withdrawn
+from belated.ledger.policies import EncodedPolicy
+from belated.ledger.problems import Problem, ProblemCache
+from belated.ledger.recording.deduplication import Claim, Claims
+from belated.ledger.validation import is_id
+
+MAX_PARAMETERS_PER_INSERT: Final = 10_000
+"""Maximum number of values in one statement; both databases allow three times as many."""
+
+# tables in the order of their foreign keys
+INSERT_ORDER: Final = (
+    schema.problems,
+    schema.episodes,
+    schema.events,
+    schema.claims,
+    schema.replaced,
+    schema.policies,
+)
+
+
+def _episode_query(claims: sa.FromClause, related: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return (
+        sa.select(claims.c.part, claims.c.sha, claims.c.seq, schema.episodes)
+        .select_from(schema.episodes.outerjoin(claims, related))
+        .where(schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)))
+    )
+
+
+_RELATED: Final = schema.claims.c.episode == schema.episodes.c.seq
+EPISODE_QUERIES: Final = {
+    "sqlite": _episode_query(schema.claims, _RELATED),
+    # a lateral join, since PostgreSQL scans the whole table of claims until it has statistics
+    "postgresql": _episode_query(
+        sa.select(schema.claims).where(_RELATED).offset(0).lateral("claims"), sa.true()
+    ),
+}
+"""Query for the claims and the EpisodeRecord fields of episodes, by dialect."""
+
+
+class Transaction:
+    """Open write transaction of a ledger.
+
+    Rows are kept in memory until `flush`; lookups see them, so that each event of a batch is
+    compared with those before it.
+
+    Parameters
+    ----------
+    connection : sa.Connection
+        Connection with the database transaction.
+    problems : ProblemCache
+        Problems of the ledger.
+    at : int
+        Time of recording, in microseconds since 1970 (UTC).
+    """
+
+    def __init__(self, connection: sa.Connection, problems: ProblemCache, at: int) -> None:
+        self.at = at
+        self.seq: int = connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
+        """Sequence number of the last event, including those not written yet."""
+        self.redacted = False
+        """Whether data has been redacted."""
+        self.connection = connection
+        self._problems = problems
+        self._new_problems: dict[int, Problem] = {}
+        self._rows: dict[sa.Table, list[dict[str, Any]]] = {table: [] for table in INSERT_ORDER}
+        self._episodes: dict[str, EpisodeRecord | None] = {}
+        self._claims: dict[str, Claims] = {}
+        self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
+
+    def load_episodes(self, events: Iterable[NewEvent]) -> None:
+        """Load all episodes named by `events`, with their claims, in few queries."""
+        ids = set()
+        for event in events:
+            id = event.id if isinstance(event, Opened) else None
+            id = event.episode if isinstance(event, Feedback | Withdrawn) else id
+            if is_id(id) and id not in self._episodes:
+                ids.add(str(id))
+        self.reload_episodes(sorted(ids))
+
+    def reload_episodes(self, ids: Sequence[str]) -> None:
+        """Load the episodes `ids` with their claims from the database."""
+        self._episodes |= dict.fromkeys(ids)
+        self._claims |= {id: {} for id in ids}
+        for chunk in chunk_ids(ids):
+            query = EPISODE_QUERIES[self.connection.dialect.name]
+            rows: Iterable[Any] = self.execute(query, ids=chunk)
+            for part, sha, seq, id, *rest in rows:
+                if self._episodes[id] is None:
+                    self._episodes[id] = EpisodeRecord(id, *rest)
+                if part is not None:
+                    self._claims[id][part] = Claim(sha, seq)
+
+    def episode(self, id: str) -> EpisodeRecord | None:
+        """Return the loaded episode `id`, or None."""
+        return self._episodes.get(id)
+
+    def claims(self, episode: str) -> Claims:
+        """Return the claims of the loaded `episode` by part."""
+        return self._claims[episode]
+
+    def problem(self, id: int) -> Problem | None:
+        """Return the problem `id`, or None."""
+        return self._new_problems.get(id) or self._problems.get(self.connection, id)
+
+    def find_problem(self, name: str) -> Problem | None:
+        """Return the problem called `name`, or None."""
+        new = [problem for problem in self._new_problems.values() if problem.name == name]
+        return new[0] if new else self._problems.find(self.connection, name)
+
+    def max_value(self, column: sa.Column[Any], problem: int) -> int:
+        """Return the maximum of `column` over the rows of `problem`; 0 if there are none."""
+        if (column, problem) not in self._max_values:
+            query = sa.select(sa.func.max(column)).where(column.table.c.problem == problem)
+            self._max_values[column, problem] = self.execute(query).scalar() or 0
+        return self._max_values[column, problem]
+
+    def add_event(
+        self,
+        kind: Kind,
+        text: str,
+        *,
+        problem: int | None = None,
+        episode: str | None = None,
+        event_time: int | None = None,
+    ) -> int:
+        """Append an event.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the event.
+        text : str
+            Body as canonical JSON.
+        problem : int, optional
+            Id of the problem; None if the event defines it, whose seq becomes the id.
+        episode : str, optional
+            Id of the episode.
+        event_time : int, optional
+            Time at which the event happened, in microseconds since 1970 (UTC).
+
+        Returns
+        -------
+        int
+            Sequence number of the event.
+        """
+        self.seq += 1
+        # a salt keeps redacted content from being guessed from its digest
+        salt = os.urandom(SALT_BYTES) if kind in ("feedback", "corrected") else None
+        self._rows[schema.events].append(
+            {
+                "seq": self.seq,
+                "problem": self.seq if problem is None else problem,
+                "episode": episode,
+                "kind": kind,
+                "at": self.at,
+                "event_time": event_time,
+                "body": text,
+                "salt": salt,
+                "sha": digest(text, salt or b""),
+                "redacted": False,
+            }
+        )
+        return self.seq
+
+    def add_problem(self, problem: Problem) -> None:
+        """Add `problem` to the table of problems, after its event."""
+        self._new_problems[problem.id] = problem
+        self._add_row(schema.problems, id=problem.id, name=problem.name)
+
+    def add_episode(self, episode: EpisodeRecord) -> None:
+        """Add `episode` to the table of episodes, after its event."""
+        self._episodes[episode.id] = episode
+        self._claims[episode.id] = {}
+        self._max_values[schema.episodes.c.number, episode.problem] = episode.number
+        self._add_row(schema.episodes, **vars(episode))
+
+    def add_policy(self, event: Published, encoded: EncodedPolicy) -> None:
+        """Add the `encoded` policy of the last event, `event`, to the table of policies."""
+        problem, version = event.problem, event.version
+        self._max_values[schema.policies.c.version, problem] = version
+        row = {"problem": problem, "version": version, "seq": self.seq, "tick": event.tick}
+        self._add_row(schema.policies, **row, **encoded._asdict())
+
+    def add_claims(self, episode: str, digests: Mapping[str, str]) -> None:
+        """Add a claim of `episode` by the last event for each part in `digests`."""
+        opened = self._opening_seq(episode)
+        for part, sha in digests.items():
+            self._claims[episode][part] = Claim(sha, self.seq)
+            self._add_row(schema.claims, episode=opened, part=part, sha=sha, seq=self.seq)
+
+    def replace_claims(self, episode: str) -> None:
+        """Delete the claims of `episode`, and add their events to the table of replaced events."""
+        opened = self._opening_seq(episode)
+        for seq in sorted({claim.seq for claim in self._claims[episode].values()}):
+            self._add_row(schema.replaced, episode=opened, seq=seq)
+        self.delete_claims([episode])
+
+    def delete_claims(self, episodes: Sequence[str]) -> None:
+        """Delete all claims of `episodes`."""
+        claims = schema.claims
+        for chunk in chunk_ids(episodes):
+            self.execute(sa.delete(claims).where(claims.c.episode.in_(opening_seqs(chunk))))
+        self._claims |= {id: {} for id in episodes}
+
+    def _opening_seq(self, episode: str) -> int:
+        known = self._episodes[episode]
+        assert known is not None
+        return known.seq
+
+    def delete_snapshots(self, problem: int, *, since: int) -> None:
+        """Delete the snapshots of `problem` that include the event `since`."""
+        snapshots = schema.snapshots
+        mine = (snapshots.c.problem == problem, snapshots.c.seq >= since)
+        self.execute(sa.delete(snapshots).where(*mine))
+
+    def _add_row(self, table: sa.Table, **row: Any) -> None:
+        self._rows[table].append(row)
+
+    def execute(self, statement: sa.Executable, **parameters: Any) -> sa.CursorResult[Any]:
+        """Write all pending rows, execute `statement` with `parameters`, and return its result."""
+        self.flush()
+        return self.connection.execute(statement, parameters or None)
+
+    def flush(self) -> None:
+        """Write all pending rows."""
+        for table, rows in self._rows.items():
+            if rows:
+                insert_rows(self.connection, table, rows)
+                self._rows[table] = []
+
+
+def insert_rows(
+    connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Insert many rows in few statements.
+
+    The driver releases the interpreter lock at each statement, so that inserting row by row lets
+    other threads interrupt as often as there are rows.
+
+    Parameters
+    ----------
+    connection : sa.Connection
+        Connection with the transaction.
+    table : sa.Table
+        Table to insert into.
+    rows : sequence of mappings
+        Rows with a value for each column, of types that the driver accepts.
+    """
+    names = [column.name for column in table.columns]
+    size = MAX_PARAMETERS_PER_INSERT // len(names)
+    for first in range(0, len(rows), size):
+        chunk = rows[first : first + size]
+        statement = _insert_statement(table, len(chunk), connection.dialect.paramstyle)
+        values = tuple(row[name] for row in chunk for name in names)
+        connection.exec_driver_sql(statement, values)
+
+
+@lru_cache(maxsize=256)
+def _insert_statement(table: sa.Table, rows: int, style: str) -> str:
+    mark = "?" if style == "qmark" else "%s"
+    columns = [column.name for column in table.columns]
+    row = f"({', '.join([mark] * len(columns))})"
+    # the names need no quotes: they are ours, and none is a reserved word
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"

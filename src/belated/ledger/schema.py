@@ -1,0 +1,134 @@
+"""Tables of a ledger.
+
+`events` is append-only: triggers in the database reject every change except the redaction of bodies
+when data is withdrawn. `tokens` and `quarantine` are independent of it; all other tables are
+derived from `events`.
+"""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+metadata: Final = sa.MetaData()
+
+# A primary key is SQLite's rowid only if it is INTEGER, which has 64 bits there.
+Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+Sha: Final = sa.String(64)
+
+RARE: Final = "kind NOT IN ('opened', 'feedback')"
+"""Condition of the partial index of rare events; a query must contain it to use the index."""
+
+events: Final = sa.Table(
+    "events",
+    metadata,
+    sa.Column("seq", Number, primary_key=True, autoincrement=False),
+    sa.Column("problem", Number, nullable=False),
+    sa.Column("episode", sa.String(64)),
+    sa.Column("kind", sa.String(16), nullable=False),
+    sa.Column("at", Number, nullable=False),
+    sa.Column("event_time", Number),
+    sa.Column("body", sa.Text),
+    sa.Column("salt", sa.LargeBinary),
+    sa.Column("sha", Sha, nullable=False),
+    sa.Column("redacted", sa.Boolean, nullable=False),
+    sa.Index("events_of_problem", "problem", "seq"),
+    sa.Index(
+        "events_rare",
+        "problem",
+        "kind",
+        "seq",
+        sqlite_where=sa.text(RARE),
+        postgresql_where=sa.text(RARE),
+    ),
+)
+
+problems: Final = sa.Table(
+    "problems",
+    metadata,
+    sa.Column("id", Number, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.String(100), nullable=False, unique=True),
+)
+
+episodes: Final = sa.Table(
+    "episodes",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("problem", Number, sa.ForeignKey("problems.id"), nullable=False),
+    sa.Column("number", Number, nullable=False),
+    sa.Column("version", Number, nullable=False),
+    sa.Column("seq", Number, nullable=False),
+    sa.Column("subject", sa.String(200)),
+    sa.Column("withdrawn", Number),
+    sa.UniqueConstraint("problem", "number", name="episodes_number"),
+    sa.Index("episodes_of_subject", "subject"),
+)
+
+# Keyed by the seq at which the episode was opened, not by its random id, so that claims of
+# episodes that were opened at about the same time lie close together.
+claims: Final = sa.Table(
+    "claims",
+    metadata,
+    sa.Column("episode", Number, primary_key=True, autoincrement=False),
+    sa.Column("part", sa.String(32), primary_key=True),
+    sa.Column("sha", Sha, nullable=False),
+    sa.Column("seq", Number, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Events whose claims were deleted by a correction.
+replaced: Final = sa.Table(
+    "replaced",
+    metadata,
+    sa.Column("episode", Number, primary_key=True, autoincrement=False),
+    sa.Column("seq", Number, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+policies: Final = sa.Table(
+    "policies",
+    metadata,
+    sa.Column("problem", Number, sa.ForeignKey("problems.id"), primary_key=True),
+    sa.Column("version", Number, primary_key=True, autoincrement=False),
+    sa.Column("seq", Number, nullable=False),
+    sa.Column("tick", Number),
+    sa.Column("actions", sa.LargeBinary, nullable=False),
+    sa.Column("explore", sa.LargeBinary),
+    sa.Column("epsilon", sa.Double, nullable=False),
+    sa.Column("sha", Sha, nullable=False),
+)
+
+snapshots: Final = sa.Table(
+    "snapshots",
+    metadata,
+    sa.Column("problem", Number, sa.ForeignKey("problems.id"), primary_key=True),
+    sa.Column("seq", Number, primary_key=True, autoincrement=False),
+    sa.Column("at", Number, nullable=False),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+    sa.Column("sha", Sha, nullable=False),
+)
+
+tokens: Final = sa.Table(
+    "tokens",
+    metadata,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("hash", sa.LargeBinary, nullable=False),
+    sa.Column("scopes", sa.Text, nullable=False),
+    sa.Column("problem", Number, sa.ForeignKey("problems.id")),
+    sa.Column("created", Number, nullable=False),
+    sa.Column("revoked", Number),
+)
+
+quarantine: Final = sa.Table(
+    "quarantine",
+    metadata,
+    sa.Column("id", Number, primary_key=True, autoincrement=False),
+    sa.Column("at", Number, nullable=False),
+    sa.Column("problem", Number),
+    sa.Column("episode", sa.String(64)),
+    sa.Column("outcome", sa.String(16), nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("body", sa.Text),
+    sa.Column("sha", Sha, nullable=False, unique=True),
+    sa.Column("times", Number, nullable=False),
+    sa.Index("quarantine_of_episode", "episode"),
+)

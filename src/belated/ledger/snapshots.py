@@ -1,0 +1,88 @@
+"""Table of snapshots: the encoded state of a fold at some event, from which it can be restored.
+
+The bytes are encoded and decoded by `belated.online.snapshots`.
+"""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+
+import sqlalchemy as sa
+
+from belated.ledger import schema
+from belated.ledger.episodes import EXCLUDING_KINDS
+from belated.ledger.store import Store
+from belated.ledger.validation import check_seq
+
+SNAPSHOTS_PER_PROBLEM: Final = 4
+"""Number of snapshots to keep of each problem; a correction can delete the last ones."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """State of the fold of a problem after the event `seq`."""
+
+    problem: int
+    seq: int
+    data: bytes = field(repr=False)
+
+
+class Snapshots:
+    """Snapshots of the ledger in `store`.
+
+    A correction or withdrawal deletes the snapshots that depend on the changed events in the same
+    transaction.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def save(self, problem: int, seq: int, data: bytes) -> bool:
+        """Save a snapshot, unless a correction or withdrawal was recorded after it.
+
+        Parameters
+        ----------
+        problem : int
+            Id of the problem.
+        seq : int
+            Seq of the last event that the snapshot includes.
+        data : bytes
+            Encoded state.
+
+        Returns
+        -------
+        bool
+            Whether the snapshot was saved.
+        """
+        if not isinstance(data, bytes):
+            raise TypeError(f"data must be bytes, not {type(data).__name__}.")
+        table, events = schema.snapshots, schema.events.c
+        excluding = sa.select(events.seq).where(
+            events.problem == problem,
+            events.kind.in_(EXCLUDING_KINDS),
+            events.seq > check_seq("seq", seq),
+            sa.text(schema.RARE),
+        )
+        with self._store.writing() as connection:
+            if connection.execute(excluding.limit(1)).first() is not None:
+                return False
+            mine = table.c.problem == problem
+            connection.execute(sa.delete(table).where(mine, table.c.seq == seq))
+            row = {"problem": problem, "seq": seq, "at": self._store.now(), "data": data}
+            connection.execute(sa.insert(table).values(**row, sha=sha256(data).hexdigest()))
+            newest_first = sa.select(table.c.seq).where(mine).order_by(table.c.seq.desc())
+            oldest = list(connection.scalars(newest_first.offset(SNAPSHOTS_PER_PROBLEM)))
+            connection.execute(sa.delete(table).where(mine, table.c.seq.in_(oldest)))
+        return True
+
+    def newest(self, problem: int, *, upto: int | None = None) -> Snapshot | None:
+        """Return the newest undamaged snapshot of `problem` at seq `upto` or before, or None."""
+        columns = schema.snapshots.c
+        query = sa.select(columns.seq, columns.data, columns.sha).where(columns.problem == problem)
+        if upto is not None:
+            query = query.where(columns.seq <= check_seq("upto", upto, 0))
+        with self._store.reading() as connection:
+            for row in connection.execute(query.order_by(columns.seq.desc())):
+                if sha256(row.data).hexdigest() == row.sha:
+                    return Snapshot(problem, row.seq, bytes(row.data))
+        return None

@@ -1,0 +1,355 @@
+"""Database of a ledger, SQLite or PostgreSQL: its URL, connections and transactions."""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.pool import StaticPool
+from sqlalchemy.util import asbool
+
+Clock: TypeAlias = Callable[[], int]
+
+WRITER_LOCK_ID: Final = int.from_bytes(b"belated", "big")
+"""Id of the advisory lock that a writer holds on PostgreSQL."""
+
+LOCK_TIMEOUT_MS: Final = 60_000
+"""Maximum time to wait for another process that writes to the same SQLite file."""
+
+SCRUB_TIMEOUT_MS: Final = 500
+"""Maximum time to wait for readers before scrubbing, during which nothing can be written."""
+
+POOL_SIZE: Final = 14
+"""Number of connections to keep open: the number of threads in which the service reads."""
+
+PAGE_SIZE: Final = 1000
+"""Maximum number of rows to read in one transaction."""
+
+OUTAGES: Final = (
+    sa.exc.OperationalError,
+    sa.exc.InterfaceError,
+    sa.exc.InternalError,  # the database is read-only, such as a standby before it takes over
+    sa.exc.TimeoutError,
+)
+"""Exceptions that mean that the database is unavailable."""
+
+_WRITES: Final = {"belated_writes": True}
+
+
+def now() -> int:
+    """Return the current time in microseconds since 1970 (UTC)."""
+    return time.time_ns() // 1000
+
+
+class Store:
+    """Open database.
+
+    Writers are serialised on either database, so that sequence numbers have no gaps and no reader
+    sees a number before all smaller ones. Several threads may share a store.
+
+    Parameters
+    ----------
+    engine : sa.Engine
+        Engine for reading.
+    writer : sa.Engine
+        Engine for writing; may be the same.
+    shared : bool
+        Whether there is a single connection for both, so that readers must wait for writers.
+    clock : callable
+        Returns the current time in microseconds since 1970 (UTC).
+    """
+
+    def __init__(self, engine: sa.Engine, writer: sa.Engine, *, shared: bool, clock: Clock) -> None:
+        self.engine = engine
+        self.writer = writer
+        self.now = clock
+        self._write = threading.RLock()
+        self._read = self._write if shared else None
+        self._open = True
+        # whether the log may hold redacted data, such as after a process was killed
+        self._needs_scrub = True
+
+    @classmethod
+    def open(cls, url: str, clock: Clock = now) -> "Store":
+        """Open a database.
+
+        Parameters
+        ----------
+        url : str
+            sqlite:///path/to/file, sqlite:// for one in memory, or postgresql://...
+        clock : callable
+            Returns the current time in microseconds since 1970 (UTC).
+
+        Returns
+        -------
+        Store
+            The open database.
+
+        Raises
+        ------
+        ValueError
+            If the URL is not valid.
+        OSError
+            If the database cannot be opened.
+        """
+        parsed = parse_url(url)
+        in_memory = parsed.get_backend_name() == "sqlite" and is_in_memory(parsed)
+        if parsed.get_backend_name() == "postgresql":
+            engine = writer = _create_postgres(parsed)
+        elif in_memory:
+            engine = writer = _create_sqlite(parsed, poolclass=StaticPool)
+        else:
+            engine = _create_sqlite(parsed, pool_size=POOL_SIZE)
+            # SQLite drops the page cache of a connection when another connection has written
+            writer = _create_sqlite(parsed, pool_size=1, max_overflow=0)
+        try:
+            with engine.connect():
+                pass
+        except sa.exc.DBAPIError as error:
+            engine.dispose()
+            why = str(error.orig).strip().partition("\n")[0]
+            raise ConnectionError(f"store {parsed} cannot be opened: {why}.") from None
+        return cls(engine, writer, shared=in_memory, clock=clock)
+
+    @property
+    def on_postgres(self) -> bool:
+        """Whether the database is PostgreSQL."""
+        return self.engine.dialect.name == "postgresql"
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Return a context with a read transaction in which each statement sees all commits."""
+        self._check_open()
+        with self._read or nullcontext(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def consistent_reading(self) -> Iterator[sa.Connection]:
+        """Return a context with a read transaction that sees the database as of its beginning."""
+        self._check_open()
+        level = {"isolation_level": "REPEATABLE READ"} if self.on_postgres else {}
+        with (
+            self._read or nullcontext(),
+            self.engine.connect().execution_options(**level) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """Return a context with an exclusive write transaction, which is on disk when it ends."""
+        with self._write:
+            self._check_open()
+            with (
+                self.writer.connect().execution_options(**_WRITES) as connection,
+                connection.begin(),
+            ):
+                if self.on_postgres:
+                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITER_LOCK_ID)))
+                yield connection
+
+    def scrub(self, *, wait: bool) -> bool:
+        """Remove redacted data from the write-ahead log of SQLite.
+
+        Parameters
+        ----------
+        wait : bool
+            Whether data has just been redacted: wait for readers for a limited time. Otherwise
+            scrub only if an earlier attempt failed, without waiting.
+
+        Returns
+        -------
+        bool
+            Whether the log holds no redacted data; a reader of the old data prevents scrubbing.
+        """
+        if self.on_postgres or not (wait or self._needs_scrub):
+            return True
+        with self._write:
+            self._needs_scrub = not self._truncate_log(SCRUB_TIMEOUT_MS if wait else 0)
+            return not self._needs_scrub
+
+    def _truncate_log(self, timeout_ms: int) -> bool:
+        """Move the log to the database file and truncate it; return whether that succeeded."""
+        try:
+            with self.writer.connect() as connection:
+                driver: Any = connection.connection.dbapi_connection
+                driver.execute(f"PRAGMA busy_timeout = {timeout_ms}")
+                try:
+                    prevented, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                finally:
+                    driver.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
+        except (sqlite3.Error, sa.exc.SQLAlchemyError):  # such as a full disk
+            return False
+        return not prevented
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._open = False
+        self.engine.dispose()
+        self.writer.dispose()
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise ValueError("The ledger is closed.")
+
+
+def parse_url(url: str) -> sa.URL:
+    """Return the parsed `url` of a SQLite or PostgreSQL database."""
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        raise ValueError(
+            f"store is {url!r}; it must be an address such as sqlite:///belated.db "
+            "or postgresql://user@host/database."
+        ) from None
+    if parsed.drivername in ("postgres", "postgresql"):
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if parsed.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+        raise ValueError(
+            f"store is of the kind {parsed.drivername!r}; allowed are sqlite and postgresql."
+        )
+    return parsed
+
+
+def is_uri(url: sa.URL) -> bool:
+    """Return whether `url` contains a SQLite URI instead of the name of a file."""
+    return asbool(url.query.get("uri", False))
+
+
+def is_in_memory(url: sa.URL) -> bool:
+    """Return whether the SQLite `url` is of a database in memory."""
+    return url.database in (None, "", ":memory:")
+
+
+def _create_postgres(url: sa.URL) -> sa.Engine:
+    try:
+        # a writer that waited for the lock must see what the previous writer committed
+        engine = sa.create_engine(
+            url,
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,
+            pool_size=POOL_SIZE,
+            hide_parameters=True,
+        )
+    except ImportError:
+        raise ImportError(
+            "A store on PostgreSQL needs psycopg: pip install 'belated[postgres]'."
+        ) from None
+
+    @event.listens_for(engine, "connect")
+    def durable(connection: Any, record: object) -> None:
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'on', false) "
+            "WHERE current_setting('synchronous_commit') = 'off'"
+        )
+        connection.commit()
+
+    return engine
+
+
+def _create_sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
+    if pool.get("poolclass") is not StaticPool and not is_uri(url):
+        _create_private_file(Path(str(url.database)))
+    engine = sa.create_engine(
+        url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: object) -> None:
+        connection.isolation_level = None  # so that BEGIN is sent below, also for DDL
+        connection.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
+        _use_write_ahead_log(connection)
+        for setting in (
+            "synchronous = FULL",  # a commit is on disk when it returns
+            "fullfsync = ON",  # not only in the cache of the disk (macOS)
+            "foreign_keys = ON",
+            "secure_delete = ON",  # redacted data is overwritten
+            "wal_autocheckpoint = 8000",  # pages; a page that is written often is copied once
+            "cache_size = -16000",  # kilobytes
+        ):
+            connection.execute(f"PRAGMA {setting}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        writes = connection.get_execution_options().get("belated_writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Use a write-ahead log, so that readers and the writer do not wait for each other.
+
+    SQLite's busy timeout does not apply when two processes switch a new file at the same time.
+    """
+    deadline = time.monotonic() + LOCK_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            kind = error.sqlite_errorcode & 0xFF  # the primary result code
+            if kind != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _create_private_file(path: Path) -> None:
+    """Create the file with access for its owner only, since it holds personal data."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"store is in {path.parent}, and there is no such folder.")
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise type(error)(f"store {path} cannot be opened: {error.strerror}.") from None
+
+
+def read_pages(
+    store: Store,
+    query: sa.Select[Any],
+    key: sa.ColumnElement[int],
+    *,
+    after: int = 0,
+    limit: int | None = None,
+    order: sa.ColumnElement[int] | None = None,
+) -> Iterator[sa.Row[Any]]:
+    """Yield the rows of a query in order of a key, page by page, holding no lock in between.
+
+    Parameters
+    ----------
+    store : Store
+        Database to read from.
+    query : sa.Select
+        Query whose first column is `key`.
+    key : sa.ColumnElement
+        Unique integer column.
+    after : int
+        Yield only rows with a larger key.
+    limit : int, optional
+        Maximum number of rows.
+    order : sa.ColumnElement, optional
+        Equivalent of `key` for ORDER BY, to steer the query planner.
+
+    Yields
+    ------
+    sa.Row
+        The rows.
+    """
+    order, left = key if order is None else order, limit
+    while left is None or left > 0:
+        size = PAGE_SIZE if left is None else min(PAGE_SIZE, left)
+        page = query.where(key > after).order_by(order).limit(size)
+        with store.reading() as connection:
+            rows = connection.execute(page).all()
+        yield from rows
+        if len(rows) < size:
+            return
+        after = rows[-1][0]
+        left = None if left is None else left - len(rows)

@@ -1,0 +1,109 @@
+"""Tokens that authenticate clients, stored by a hash of their secret."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from belated.ledger import schema
+from belated.ledger.store import Store
+from belated.ledger.validation import check_name, is_name
+
+
+@dataclass(frozen=True)
+class Token:
+    """Token as stored: everything but its secret."""
+
+    id: str
+    """Unique name."""
+    hash: bytes = field(repr=False)
+    """Hash of the secret."""
+    scopes: tuple[str, ...]
+    """Permissions, sorted."""
+    problem: int | None
+    """Id of the only problem the token gives access to; None for all."""
+    created: int
+    """Time of creation, in microseconds since 1970 (UTC)."""
+    revoked: int | None = None
+    """Time of revocation; None if the token is valid."""
+
+
+class Tokens:
+    """Tokens of the ledger in `store`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(
+        self, id: str, hash: bytes, *, scopes: Iterable[str], problem: int | None = None
+    ) -> Token:
+        """Store a token.
+
+        Parameters
+        ----------
+        id : str
+            Unique name.
+        hash : bytes
+            Hash of the secret.
+        scopes : iterable of str
+            Permissions, at least one.
+        problem : int, optional
+            Id of the only problem the token gives access to.
+
+        Returns
+        -------
+        Token
+            The stored token.
+
+        Raises
+        ------
+        ValueError
+            If the id is taken, there is no such problem, or there are no scopes.
+        """
+        if not isinstance(hash, bytes) or not hash:
+            raise TypeError("hash must be bytes.")
+        names = tuple(sorted({check_name("scope", scope) for scope in scopes}))
+        if not names:
+            raise ValueError("scopes is empty; a token needs at least one scope.")
+        token = Token(check_name("id", id), hash, names, problem, self._store.now())
+        row = {**vars(token), "scopes": ",".join(names)}
+        try:
+            with self._store.writing() as connection:
+                connection.execute(sa.insert(schema.tokens).values(**row))
+        except sa.exc.IntegrityError:
+            raise ValueError(
+                f"Token {id!r} cannot be stored: its id is taken, or there is no problem {problem}."
+            ) from None
+        return token
+
+    def get(self, id: str) -> Token | None:
+        """Return the token `id`, valid or revoked, or None."""
+        found = self._read(schema.tokens.c.id == id) if is_name(id) else []
+        return found[0] if found else None
+
+    def all(self) -> list[Token]:
+        """Return all tokens, valid and revoked, oldest first."""
+        return self._read(sa.true())
+
+    def revoke(self, id: str) -> bool:
+        """Revoke the token `id`; return whether it was valid before."""
+        if not is_name(id):
+            return False
+        tokens = schema.tokens
+        valid = (tokens.c.id == id, tokens.c.revoked.is_(None))
+        with self._store.writing() as connection:
+            result = connection.execute(
+                sa.update(tokens).where(*valid).values(revoked=self._store.now())
+            )
+        return result.rowcount == 1
+
+    def _read(self, condition: sa.ColumnElement[bool]) -> list[Token]:
+        tokens = schema.tokens
+        with self._store.reading() as connection:
+            rows = connection.execute(
+                sa.select(tokens).where(condition).order_by(tokens.c.created, tokens.c.id)
+            ).all()
+        return [
+            Token(r.id, bytes(r.hash), tuple(r.scopes.split(",")), r.problem, r.created, r.revoked)
+            for r in rows
+        ]

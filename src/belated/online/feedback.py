@@ -1,0 +1,138 @@
+"""Conversion of recorded content to feedback as a learner takes it.
+
+Content has the form that `belated.ledger.recording.content` describes. It is taken from events of
+the ledger, so that it is valid and contains each part of an episode once.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from belated.episode import Floats, Ints
+from belated.learner.feedback import Feedback
+from belated.learner.learner import Learner
+from belated.online.in_flight import InFlight
+
+Content = dict[str, Any]
+
+
+def build_feedback(pieces: Iterable[tuple[InFlight, Content]], learner: Learner) -> list[Feedback]:
+    """Return the feedback in `pieces` of recorded content, for `learner` to take at once.
+
+    Rewards that arrive before the path of their episode are kept in its `early_rewards`.
+    """
+    feedback: list[Feedback | None] = []
+    whole: list[tuple[int, InFlight, Content]] = []
+    paths: dict[int, Feedback] = {}
+    for episode, content in pieces:
+        if "states" in content:
+            whole.append((len(feedback), episode, content))
+            feedback.append(None)
+        elif "steps" in content:
+            feedback.append(_build_steps(episode.number, content["steps"]))
+        else:
+            feedback += _build_path_and_rewards(episode, content, learner, paths)
+    # most content is of whole episodes, which are converted as a few large arrays
+    for place, item in _build_whole(whole):
+        feedback[place] = item
+    return [item for item in feedback if item is not None]
+
+
+def sum_rewards(feedback: list[Feedback], known: Floats | None) -> Iterator[tuple[int, float]]:
+    """Yield the learner's episode id and the sum of rewards for each piece with rewards.
+
+    All sums are computed at once, since one by one takes as long as the learner does.
+
+    Parameters
+    ----------
+    feedback : list of Feedback
+        Feedback that the learner takes.
+    known : array or None
+        Known mean rewards, (S, A) or (H, S, A), which count instead of the rewards in `feedback`.
+
+    Yields
+    ------
+    tuple[int, float]
+        Episode id and sum of rewards.
+    """
+    rewarded = [item for item in feedback if item.delayed]
+    if not rewarded:
+        return
+    if known is None:
+        each = np.concatenate([item.rewards for item in rewarded if item.rewards is not None])
+    else:
+        states = np.concatenate([item.states for item in rewarded])
+        actions = np.concatenate([item.actions for item in rewarded])
+        steps = np.concatenate([item.steps for item in rewarded])
+        each = known[states, actions] if known.ndim == 2 else known[steps, states, actions]
+    sizes = [item.steps.size for item in rewarded]
+    sums = np.add.reduceat(each, np.cumsum([0, *sizes[:-1]]))
+    yield from zip((item.id for item in rewarded), sums.tolist(), strict=True)
+
+
+def _build_whole(whole: list[tuple[int, InFlight, Content]]) -> Iterator[tuple[int, Feedback]]:
+    if not whole:
+        return
+    all_states = np.array([content["states"] for _, _, content in whole], np.int64)
+    all_actions = np.array([content["actions"] for _, _, content in whole], np.int64)
+    zeros = [0.0] * all_actions.shape[1]
+    all_rewards = np.array([content["rewards"] or zeros for _, _, content in whole])
+    steps = np.arange(all_actions.shape[1])
+    for (place, episode, content), states, actions, rewards in zip(
+        whole, all_states, all_actions, all_rewards, strict=True
+    ):
+        brought = rewards if content["rewards"] else None
+        yield place, Feedback(episode.number, steps, states[:-1], actions, states[1:], brought)
+
+
+def _build_steps(number: int, steps: list[Content]) -> Feedback:
+    def column(name: str) -> Ints:
+        return np.array([step[name] for step in steps], np.int64)
+
+    rewards = [step["reward"] for step in steps]
+    return Feedback(
+        number,
+        steps=column("step"),
+        states=column("state"),
+        actions=column("action"),
+        successors=column("next_state"),
+        # a reward is omitted only if the problem's rewards are known
+        rewards=None if None in rewards else np.array(rewards, np.float64),
+    )
+
+
+def _build_path_and_rewards(
+    episode: InFlight, content: Content, learner: Learner, paths: dict[int, Feedback]
+) -> Iterator[Feedback]:
+    """Yield the path, and rewards once the path is known; `paths` holds those of this batch."""
+    number = episode.number
+    if "path" in content:
+        states = np.array(content["path"]["states"], np.int64)
+        actions = np.array(content["path"]["actions"], np.int64)
+        steps = np.arange(actions.size)
+        paths[number] = Feedback(
+            number, steps, states[:-1], actions, states[1:], None, delayed=False
+        )
+        yield paths[number]
+    rewards = {int(step): reward for step, reward in content.get("rewards", {}).items()}
+    episode.early_rewards |= rewards
+    path, pending = paths.get(number), learner.pending(number)
+    if path is None and pending is not None:
+        path = pending.path
+    if path is not None and episode.early_rewards:
+        yield _build_rewards(path, episode.early_rewards)
+        episode.early_rewards = {}
+
+
+def _build_rewards(path: Feedback, rewards: dict[int, float]) -> Feedback:
+    steps = np.array(sorted(rewards), np.int64)
+    return Feedback(
+        path.id,
+        steps,
+        path.states[steps],
+        path.actions[steps],
+        path.successors[steps],
+        np.array([rewards[step] for step in steps.tolist()], np.float64),
+        transitions=False,
+    )

@@ -1,0 +1,87 @@
+"""Construction of the learner that a problem's specification describes.
+
+>>> from belated.ledger.problems import Part
+>>> spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait", "treat"), horizon=1,
+...                    rewards=[[0, 0], [0, 1]], base=Part("ucrl2"),
+...                    updater=Part("lazy", {"alpha": 10}), episodes=1000)
+>>> build_learner(spec).policy.actions.tolist()
+[[0, 1]]
+"""
+
+import reprlib
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any, Final, TypeVar, cast
+
+from belated.learner.bases import BASES, PSRL, BaseAlgorithm, Fixed, Optimal
+from belated.learner.learner import Learner
+from belated.learner.updaters import UPDATERS, MultiInstance
+from belated.learner.updaters.updater import Updater
+from belated.ledger.problems import Part, ProblemSpec
+from belated.options import LearnerOptions, option_choices
+
+T = TypeVar("T")
+
+LEARNER_OPTIONS: Final = [name for name in option_choices(LearnerOptions) if name != "planning"]
+"""Options of a learner that a problem can set; how it plans does not affect results."""
+
+ONLINE_BASES: Final = {name: kind for name, kind in BASES.items() if kind not in (Fixed, Optimal)}
+"""Bases by name that can be used for real episodes."""
+
+ONLINE_UPDATERS: Final = {
+    name: kind for name, kind in UPDATERS.items() if kind is not MultiInstance
+}
+"""Updaters by name that can be used for real episodes. MultiInstance would have to choose an
+instance when an episode is opened, not when the opening is folded."""
+
+
+def build_learner(spec: ProblemSpec) -> Learner:
+    """Return a new learner for the problem `spec`.
+
+    Raises ValueError or TypeError if the specification is not valid for a learner.
+    """
+    return Learner(
+        spec.shape,
+        base=build_base(spec),
+        updater=build_updater(spec),
+        rewards=spec.rewards,
+        episodes=spec.episodes,
+        seed=spec.seed,
+        **{name: getattr(spec, name) for name in LEARNER_OPTIONS},
+    )
+
+
+def build_base(spec: ProblemSpec) -> BaseAlgorithm:
+    """Return the base of the problem `spec`."""
+    part = spec.base
+    if part.name == PSRL.name:
+        # a draw for each episode would need a published version for each episode
+        given = part.options.get("resample", "update")
+        if given != "update":
+            raise ValueError(
+                f"resample is {reprlib.repr(given)}; online it must be 'update', since a version "
+                "of a policy serves many episodes."
+            )
+        part = Part(part.name, {**part.options, "resample": "update"})
+    return _build_part("base", part, ONLINE_BASES)
+
+
+def build_updater(spec: ProblemSpec) -> Updater:
+    """Return the updater of the problem `spec`."""
+    return _build_part("updater", spec.updater, ONLINE_UPDATERS)
+
+
+def _build_part(role: str, part: Part, known: Mapping[str, type[T]]) -> T:
+    kind = known.get(part.name)
+    if kind is None:
+        raise ValueError(f"{role} is {part.name!r}; it must be one of {', '.join(known)}.")
+    options = [field for field in fields(cast(Any, kind)) if field.init]
+    names = [field.name for field in options]
+    for name in part.options:
+        if name not in names:
+            has = f"it has {', '.join(names)}" if names else "it has none"
+            raise ValueError(f"{role} {part.name!r} has no option {name!r}; {has}.")
+    for field in options:
+        if field.default is MISSING and field.name not in part.options:
+            raise ValueError(f"{role} {part.name!r} needs the option {field.name!r}.")
+    return kind(**part.options)

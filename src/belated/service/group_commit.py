@@ -1,0 +1,165 @@
+"""Group commit: one thread records the events of concurrent requests in shared transactions.
+
+A transaction is expensive and an additional event in it is cheap, so one write to disk serves many
+requests.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple, TypeAlias
+
+from belated.ledger.events import NewEvent
+from belated.ledger.outcomes import Outcome
+from belated.ledger.store import OUTAGES
+
+Append: TypeAlias = Callable[[list[NewEvent]], list[Outcome]]
+
+GROUP_COMMIT_WAIT_S: Final = 0.002
+
+
+class BusyError(Exception):
+    """The queue is full, or the service is stopping."""
+
+
+class Job(NamedTuple):
+    """Events of one request, and the future on which it waits for their outcomes."""
+
+    events: Sequence[NewEvent]
+    outcomes: asyncio.Future[list[Outcome]]
+
+
+class GroupCommit:
+    """Queue of events and the thread that records them.
+
+    Parameters
+    ----------
+    append : Append
+        Records events in one transaction and returns their outcomes.
+    max_batch_events : int
+        Maximum number of events in a transaction. A single request may exceed it.
+    max_queued_events : int
+        Maximum number of events that wait. `submit` raises BusyError beyond it.
+    on_batch : Callable | None
+        Called with the outcomes of each transaction.
+    wait_s : float
+        Maximum time in seconds for which a batch waits for more requests. It waits only if recent
+        batches held several requests, and only until it holds as many.
+    """
+
+    def __init__(
+        self,
+        append: Append,
+        *,
+        max_batch_events: int,
+        max_queued_events: int,
+        on_batch: Callable[[Sequence[Outcome]], None] | None = None,
+        wait_s: float = GROUP_COMMIT_WAIT_S,
+    ) -> None:
+        self._append = append
+        self._max_batch_events = max_batch_events
+        self._max_queued_events = max_queued_events
+        self._on_batch = on_batch
+        self._wait_s = wait_s
+        self._jobs: deque[Job] = deque()
+        self._queued_events = 0
+        self._wake_at_jobs = 1  # length of the queue at which the thread is notified
+        self._expected_jobs = 1  # size of recent batches, decaying
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def queued_events(self) -> int:
+        """Number of events that wait to be recorded."""
+        return self._queued_events
+
+    def start(self) -> None:
+        """Start the thread."""
+        if self._thread is not None:
+            raise RuntimeError("The group commit has already been started.")
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="belated-commit", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Accept no more events, and return when all queued ones are recorded."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    async def submit(self, events: Sequence[NewEvent]) -> list[Outcome]:
+        """Record `events` consecutively, in this order; return their outcomes."""
+        job = Job(events, asyncio.get_running_loop().create_future())
+        with self._changed:
+            if self._stopping:
+                raise BusyError("The service is stopping.")
+            queued = self._queued_events
+            if queued and queued + len(events) > self._max_queued_events:
+                raise BusyError(f"The queue is full: {queued} events wait to be recorded.")
+            self._jobs.append(job)
+            self._queued_events += len(events)
+            if len(self._jobs) >= self._wake_at_jobs:
+                self._changed.notify()
+        return await job.outcomes
+
+    def _run(self) -> None:
+        while batch := self._take_batch():
+            self._record(batch)
+
+    def _take_batch(self) -> list[Job]:
+        """Wait for jobs and take a batch of them; empty when stopping and all is recorded."""
+        with self._changed:
+            self._wait_for_jobs(1, None)
+            self._wait_for_jobs(self._expected_jobs, self._wait_s)
+            batch: list[Job] = []
+            size = 0
+            while self._jobs and (
+                not batch or size + len(self._jobs[0].events) <= self._max_batch_events
+            ):
+                batch.append(self._jobs.popleft())
+                size += len(batch[-1].events)
+            self._queued_events -= size
+            self._expected_jobs = max(len(batch), self._expected_jobs * 3 // 4)
+            return batch
+
+    def _wait_for_jobs(self, jobs: int, timeout_s: float | None) -> None:
+        self._wake_at_jobs = jobs
+        self._changed.wait_for(lambda: len(self._jobs) >= jobs or self._stopping, timeout_s)
+
+    def _record(self, batch: list[Job]) -> None:
+        try:
+            outcomes = self._append([event for job in batch for event in job.events])
+        except Exception as error:
+            if len(batch) == 1 or isinstance(error, OUTAGES):
+                _resolve(batch, [error] * len(batch))
+            else:  # only the request that causes the error may fail
+                for job in batch:
+                    self._record([job])
+            return
+        rest = iter(outcomes)
+        _resolve(batch, [[next(rest) for _ in job.events] for job in batch])
+        if self._on_batch is not None:
+            self._on_batch(outcomes)
+
+
+def _resolve(batch: list[Job], results: Sequence[list[Outcome] | Exception]) -> None:
+    """Give each job of `batch` its result, with one wake-up for each event loop."""
+
+    def resolve_on(loop: asyncio.AbstractEventLoop) -> None:
+        for job, result in zip(batch, results, strict=True):
+            if job.outcomes.get_loop() is not loop or job.outcomes.done():
+                continue
+            if isinstance(result, Exception):
+                job.outcomes.set_exception(result)
+            else:
+                job.outcomes.set_result(result)
+
+    for loop in {job.outcomes.get_loop() for job in batch}:
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits on it
+            loop.call_soon_threadsafe(resolve_on, loop)

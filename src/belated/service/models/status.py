@@ -1,0 +1,85 @@
+"""Status of a problem, and health of the service."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from belated.service.models.common import Model, with_example
+from belated.service.models.policies import Choice
+
+
+class Ages(Model):
+    """Ages of the missing episodes, in seconds."""
+
+    oldest: float | None
+    median: float | None
+    counts: dict[str, int] = Field(
+        description="Number of episodes younger than each limit, in seconds."
+    )
+
+
+class InFlight(Model):
+    """Fraction of the visits to a (state, action) that is in flight."""
+
+    most: float = Field(description="Maximum over all pairs.")
+    mean: float = Field(description="Mean over all pairs.")
+    exact: bool = Field(description="False if the numbers are upper bounds.")
+
+
+class Status(Model):
+    """Status of a problem. Numbers are null if it cannot be folded."""
+
+    problem: str
+    serving: Choice
+    failure: str | None = Field(description="Reason why the problem cannot be folded.")
+    seq: int | None = Field(description="Sequence number of the last event that was folded.")
+    waiting: int | None = Field(description="Pieces of feedback that wait for the next batch.")
+    begun: int | None = Field(description="Episodes that were opened.")
+    observed: int | None = Field(description="Episodes whose feedback is complete.")
+    missing: int | None = Field(description="Episodes in flight.")
+    mean_delay: float | None = Field(description="Observed mean delay, in episodes.")
+    psi: float | None = Field(description="Upper bound on `missing` with high probability.")
+    ages: Ages | None
+    in_flight: InFlight | None
+    updates: int | None = Field(description="Number of plans after the first one.")
+    epochs: int | None = Field(description="Number of plans.")
+    alpha: float | None = Field(description="Parameter of the current epoch; null if not lazy.")
+    model_config = with_example(
+        {
+            "problem": "clinic",
+            "serving": {"version": 3, "newest": 3, "frozen": False, "shadow": False},
+            "failure": None,
+            "seq": 120,
+            "waiting": 0,
+            "begun": 40,
+            "observed": 31,
+            "missing": 9,
+            "mean_delay": 8.5,
+            "psi": 31.4,
+            "ages": {"oldest": 86000.0, "median": 3600.0, "counts": {"60": 1, "inf": 9}},
+            "in_flight": {"most": 0.4, "mean": 0.1, "exact": False},
+            "updates": 12,
+            "epochs": 13,
+            "alpha": 10.0,
+        }
+    )
+
+
+class Health(Model):
+    """Response of a running service."""
+
+    status: Literal["ok"] = "ok"
+    model_config = with_example({"status": "ok"})
+
+
+class Readiness(Model):
+    """Whether the service can do its work."""
+
+    ready: bool
+    store: bool = Field(description="Whether the store can be reached.")
+    caught_up: bool = Field(description="Whether all events in the store have been folded once.")
+    plans: bool = Field(description="Whether this process plans.")
+    failed: int = Field(description="Number of problems that cannot be folded.")
+    model_config = with_example(
+        {"ready": True, "store": True, "caught_up": True, "plans": True, "failed": 0}
+    )

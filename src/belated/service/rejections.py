@@ -1,0 +1,113 @@
+"""Rejected requests: what a caller sent goes to the quarantine, with the reason.
+
+Feedback that reaches the ledger is quarantined there. This module covers the rest: bodies that are
+too large, of the wrong type or no JSON, and invalid problems, episodes, decisions and controls.
+"""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any, Final
+
+from fastapi import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from belated.ledger.quarantine import MAX_BODY_CHARS, RejectedRequest
+from belated.service.errors import LOG, to_api_error
+from belated.service.parsing import TooLargeError, parse_json
+from belated.service.state import AppState, get_state
+
+OUTCOMES: Final = {
+    404: "unknown",
+    409: "conflict",
+    410: "gone",
+    413: "refused",
+    415: "refused",
+    422: "refused",
+}
+"""Outcome in the quarantine, by HTTP status.
+
+Requests without authorization are not kept, or anybody could fill the disk.
+"""
+
+
+async def quarantine_request(
+    request: Request, error: Exception, fields: Sequence[str] | None = None
+) -> None:
+    """Write a rejected POST request to the quarantine.
+
+    Parameters
+    ----------
+    request : Request
+        Request that was rejected. Other methods than POST have no body and are not kept.
+    error : Exception
+        One of `errors.REJECTIONS`, which gives the reason.
+    fields : Sequence[str] | None
+        Fields of the body to keep; None to keep all of it.
+    """
+    rejected = to_api_error(error, request.method)
+    outcome = OUTCOMES.get(rejected.status)
+    if outcome is None or request.method != "POST":
+        return
+    state = get_state(request)
+    try:
+        name = request.path_params.get("problem")
+        problem = None if name is None else await state.ledger_cache.problem(name)
+        body = None if rejected.status == 413 else await _read_body(request)
+        rejection = RejectedRequest(
+            rejected.message,
+            error.size if isinstance(error, TooLargeError) else _select(body, outcome, fields),
+            problem=None if problem is None else problem.id,
+            episode=request.path_params.get("episode") or _find_episode(body),
+            outcome=outcome,
+        )
+    except Exception as failure:
+        _log(failure)
+    else:
+        await quarantine(state, [rejection])
+
+
+async def quarantine(state: AppState, rejections: Sequence[RejectedRequest]) -> None:
+    """Write `rejections` to the quarantine of the ledger of `state`.
+
+    A failure is logged and not raised: the caller gets the reason of the rejection all the same.
+    """
+    try:
+        await state.quarantine_threads.run(state.ledger.quarantine.add_all, rejections)
+    except Exception as failure:
+        _log(failure)
+
+
+async def _read_body(request: Request) -> Any:
+    """Return the body, or its beginning, as a JSON value, or as a string if it is not JSON."""
+    raw = b""
+    try:
+        async with aclosing(request.stream()) as chunks:
+            async for chunk in chunks:
+                raw += chunk
+                if len(raw) > MAX_BODY_CHARS:
+                    break
+    except (RuntimeError, HTTPException, ClientDisconnect):
+        return None  # the body was streamed already, or the connection was lost
+    return parse_json(raw)[0] if raw else None
+
+
+def _select(body: Any, outcome: str, fields: Sequence[str] | None) -> Any:
+    """Return the part of a rejected body that may be kept."""
+    if outcome == "gone":  # withdrawn data must not be kept in the quarantine either
+        return None
+    if fields is None:
+        return body
+    body = body if isinstance(body, dict) else {}
+    return {key: body[key] for key in fields if key in body} or None
+
+
+def _find_episode(body: Any) -> str | None:
+    """Return the id of the episode that a body names."""
+    id = body.get("episode", body.get("id")) if isinstance(body, dict) else None
+    return id if isinstance(id, str) else None
+
+
+def _log(failure: Exception) -> None:
+    # without its message, which may hold personal data
+    LOG.error("Writing to the quarantine failed: %s.", type(failure).__name__)

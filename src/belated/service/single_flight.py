@@ -1,0 +1,131 @@
+"""Lookups that concurrent requests share: a single-flight cache, and lookups of many keys at once.
+
+Both classes are for one event loop and hold no locks.
+"""
+
+import asyncio
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class BoundedDict(OrderedDict[K, V]):
+    """Dictionary of at most `max_size` items; the item at the front is dropped first."""
+
+    def __init__(self, max_size: float = math.inf) -> None:
+        super().__init__()
+        self._max_size = max_size
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        if len(self) > self._max_size:
+            self.popitem(last=False)
+
+
+class SingleFlightCache(Generic[K, V]):
+    """Cache in which concurrent callers of the same key share one lookup.
+
+    - A value is fresh for `ttl_s` seconds, counted from the start of its lookup.
+    - While a stale value is being refreshed, other callers get the stale value. The caller that
+      started the lookup waits for it.
+    - Without a cached value, all callers wait for the same lookup. If one of them is cancelled, the
+      lookup goes on for the others.
+    - None and exceptions are not cached. A stale value survives a failed refresh, and the next
+      caller starts another lookup.
+
+    Parameters
+    ----------
+    ttl_s : float
+        Time to live in seconds; infinite by default, 0 to look up every time.
+    max_size : float
+        Maximum number of cached values. The least recently used one is evicted.
+    clock : Callable[[], float]
+        Monotonic time in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        ttl_s: float = math.inf,
+        max_size: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._cached: BoundedDict[K, tuple[V, float]] = BoundedDict(max_size)
+        self._lookups: dict[K, asyncio.Task[V | None]] = {}
+
+    async def get(self, key: K, look_up: Callable[[], Awaitable[V | None]]) -> V | None:
+        """Return the value of `key`, calling `look_up` if no fresh value is cached."""
+        cached = self._cached.get(key)
+        if cached is not None and self._clock() - cached[1] < self._ttl_s:
+            self._cached.move_to_end(key)
+            return cached[0]
+        lookup = self._lookups.get(key)
+        if lookup is None:
+            lookup = self._lookups[key] = asyncio.create_task(self._refresh(key, look_up))
+        elif cached is not None:
+            return cached[0]
+        return await asyncio.shield(lookup)
+
+    def put(self, key: K, value: V) -> None:
+        """Cache `value` under `key` as of now."""
+        self._cached[key] = value, self._clock()
+
+    def invalidate(self, key: K) -> None:
+        """Drop the value of `key`; a lookup in progress still answers its callers, uncached."""
+        self._cached.pop(key, None)
+        self._lookups.pop(key, None)
+
+    async def _refresh(self, key: K, look_up: Callable[[], Awaitable[V | None]]) -> V | None:
+        started, task = self._clock(), asyncio.current_task()
+        try:
+            value = await look_up()
+            if value is not None and self._lookups.get(key) is task:
+                self._cached[key] = value, started
+            return value
+        finally:
+            if self._lookups.get(key) is task:
+                del self._lookups[key]
+
+
+class BatchedLookup(Generic[K, V]):
+    """Lookup that combines the keys of concurrent callers into one query.
+
+    Keys requested while a query is running go together into the next query, each once.
+    """
+
+    def __init__(self, look_up: Callable[[list[K]], Awaitable[dict[K, V]]]) -> None:
+        self._look_up = look_up
+        self._requested: dict[K, asyncio.Future[V | None]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def get(self, key: K) -> V | None:
+        """Return the value of `key`, or None if the query found none."""
+        answer = self._requested.get(key)
+        if answer is None:
+            answer = self._requested[key] = asyncio.get_running_loop().create_future()
+            if self._task is None:
+                self._task = asyncio.create_task(self._run())
+        # The future is shared: cancelling one caller must not cancel it for the others.
+        return await asyncio.shield(answer)
+
+    async def _run(self) -> None:
+        while self._requested:
+            requested, self._requested = self._requested, {}
+            try:
+                found = await self._look_up(list(requested))
+            except Exception as error:
+                for answer in requested.values():
+                    if not answer.done():
+                        answer.set_exception(error)
+                continue
+            for key, answer in requested.items():
+                if not answer.done():
+                    answer.set_result(found.get(key))
+        self._task = None

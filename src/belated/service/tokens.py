@@ -1,0 +1,108 @@
+"""Tokens: creating them, checking them, and the cache of a ledger's tokens.
+
+A token has the form belated_ID_SECRET. The secret is shown once; the ledger stores only its
+SHA-256, which is safe without a salt because a secret has 256 random bits.
+"""
+
+import hmac
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from belated.ledger.tokens import Token
+from belated.service.single_flight import SingleFlightCache
+
+SCOPES: Final = {
+    "read": "read problems, policies and status",
+    "decide": "open episodes and request actions",
+    "feedback": "send feedback",
+    "correct": "replace feedback",
+    "withdraw": "withdraw the data of an episode or a subject",
+    "export": "read the ledger and the quarantine",
+    "metrics": "read the metrics",
+    "admin": "all of the above; define problems; freeze, roll back and shadow mode",
+}
+"""Descriptions of the scopes, by name."""
+PREFIX: Final = "belated"
+
+
+class NewToken(NamedTuple):
+    """Token that was just created."""
+
+    id: str  # public part, as `belated token list` shows it
+    text: str  # whole token, as a client sends it
+    hash: bytes  # SHA-256 of the secret, as the ledger stores it
+
+
+def create_token() -> NewToken:
+    """Return a new random token. It is valid once the ledger has its hash."""
+    id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    return NewToken(id, f"{PREFIX}_{id}_{secret}", hash_secret(secret))
+
+
+def hash_secret(secret: str) -> bytes:
+    """Return the SHA-256 of `secret`."""
+    return sha256(secret.encode()).digest()
+
+
+def check_scopes(text: str) -> list[str]:
+    """Return the scopes in `text`, a list separated by commas; raise ValueError if one is unknown.
+
+    >>> check_scopes("decide, feedback")
+    ['decide', 'feedback']
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names or [""]:
+        if name not in SCOPES:
+            raise ValueError(f"scope must be one of {', '.join(SCOPES)}; got {name!r}.")
+    return names
+
+
+def find_token(tokens: dict[str, Token], text: str) -> Token | None:
+    """Return the token that a client sent as `text`, or None if it is unknown or revoked.
+
+    The time does not depend on whether the id is in `tokens`, which maps ids to tokens.
+    """
+    prefix, _, rest = text.partition("_")
+    id, _, secret = rest.partition("_")
+    token = tokens.get(id)
+    expected = token.hash if token is not None else bytes(32)
+    same = hmac.compare_digest(expected, hash_secret(secret))
+    if token is None or not same or prefix != PREFIX or token.revoked is not None:
+        return None
+    return token
+
+
+class TokenCache:
+    """Tokens of a ledger, for one event loop.
+
+    Parameters
+    ----------
+    read : Callable
+        Reads all tokens from the ledger.
+    ttl_s : float
+        Seconds for which tokens are reused: the maximum time for which a revoked token is accepted.
+    clock : Callable[[], float]
+        Monotonic time in seconds.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Awaitable[list[Token]]],
+        *,
+        ttl_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read = read
+        self._cache: SingleFlightCache[None, dict[str, Token]] = SingleFlightCache(
+            ttl_s=ttl_s, clock=clock
+        )
+
+    async def tokens(self) -> dict[str, Token]:
+        """Return all tokens by id, including revoked ones."""
+        return await self._cache.get(None, self._read_by_id) or {}
+
+    async def _read_by_id(self) -> dict[str, Token]:
+        return {token.id: token for token in await self._read()}

@@ -1,0 +1,142 @@
+"""Feedback, taken apart and put together."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ledger_samples as samples
+from belated.ledger import ProblemSpec
+from belated.ledger.canonical import canonical, digest
+from belated.ledger.recording.content import (
+    ContentError,
+    join_parts,
+    parse_content,
+    parse_correction,
+    split_into_path,
+    split_into_steps,
+)
+from belated.ledger.recording.deduplication import encode_parts
+
+UNKNOWN = samples.spec(late="rewards")
+KNOWN = ProblemSpec.of({**samples.spec().body, "rewards": np.full((3, 2), 0.5)})
+
+STATES = st.lists(st.integers(0, 2), min_size=4, max_size=4)
+ACTIONS = st.lists(st.integers(0, 1), min_size=3, max_size=3)
+REWARDS = st.lists(st.floats(0, 1), min_size=3, max_size=3)
+
+
+@given(STATES, ACTIONS, REWARDS, st.sets(st.integers(0, 2), min_size=1))
+def test_what_was_taken_apart_goes_together_again(states, actions, rewards, some) -> None:
+    whole = {"states": states, "actions": actions, "rewards": rewards}
+    parts = parse_content(whole, UNKNOWN)
+    assert join_parts(parts) == whole
+    for split in (split_into_steps(parts), split_into_path(parts)):
+        body = json.loads(canonical(join_parts(split)))
+        assert parse_content(body, UNKNOWN) == split
+    steps = {
+        part: value for part, value in split_into_steps(parts).items() if int(part[5:]) in some
+    }
+    assert parse_content(join_parts(steps), UNKNOWN) == steps
+
+
+@given(STATES, ACTIONS, REWARDS)
+def test_the_same_content_has_the_same_digest_however_it_is_written(s, a, r) -> None:
+    plain = {"states": s, "actions": a, "rewards": r}
+    others = [
+        {"rewards": tuple(r), "actions": np.array(a), "states": tuple(s)},
+        json.loads(json.dumps(plain, indent=2)),
+        {**plain, "rewards": [-0.0 if x == 0 else int(x) if x == 1 else x for x in r]},
+    ]
+    texts = {encode_parts(parse_content(body, UNKNOWN))[0] for body in [plain, *others]}
+    assert len(texts) == 1
+
+
+@given(STATES, ACTIONS, REWARDS, st.data())
+def test_names_and_indices_may_be_mixed_and_mean_the_same(s, a, r, data) -> None:
+    def told(numbers, names):
+        return [names[i] if data.draw(st.booleans()) else i for i in numbers]
+
+    plain = parse_content({"states": s, "actions": a, "rewards": r}, UNKNOWN)
+    states, actions = told(s, UNKNOWN.states), told(a, UNKNOWN.actions)
+    assert parse_content({"states": states, "actions": actions, "rewards": r}, UNKNOWN) == plain
+    steps = [
+        {
+            "step": h,
+            "state": states[h],
+            "action": actions[h],
+            "next_state": states[h + 1],
+            "reward": r[h],
+        }
+        for h in range(3)
+    ]
+    assert parse_content({"steps": steps}, UNKNOWN) == split_into_steps(plain)
+    path = {"states": states, "actions": actions}
+    assert parse_content({"path": path}, UNKNOWN) == {"path": split_into_path(plain)["path"]}
+
+
+def test_canonical_json_and_its_digest_are_known() -> None:
+    text = canonical({"b": [1, 1.0, None, True], "a": {"é": "\0"}})
+    assert text == '{"a":{"\\u00e9":"\\u0000"},"b":[1,1.0,null,true]}'
+    assert digest("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert digest("b", b"a") == digest("ab") != digest("b")
+
+
+def test_rewards_may_be_left_out_where_they_are_known() -> None:
+    bare = {"states": [0, 1, 2, 0], "actions": [0, 1, 0]}
+    assert parse_content(bare, KNOWN) == parse_content({**bare, "rewards": None}, KNOWN)
+    step = {"step": 1, "state": 1, "action": 1, "next_state": 2}
+    assert parse_content({"steps": [step]}, KNOWN) == {"step:1": {**step, "reward": None}}
+    assert split_into_steps(parse_content(bare, KNOWN))["step:1"] == {**step, "reward": None}
+
+
+def test_steps_that_say_the_same_twice_say_it_once() -> None:
+    step = samples.step(1, 5)
+    assert parse_content({"steps": [step, dict(step)]}, UNKNOWN) == {"step:1": step}
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "sentence"),
+    [
+        ("whole", None, "content must be an object, not 'whole'."),
+        ({"state": 1}, None, "content must have states and actions, or steps, or a path, or"),
+        ({"states": [0] * 4}, "actions", "actions must be a list of 3, not None."),
+        ({**samples.whole(), "colour": 1}, None, "content has 'colour'; allowed together are"),
+        ({**samples.whole(), "states": [0] * 99}, "states", "states must be a list of 4, not 99."),
+        ({"steps": [1]}, "steps[0]", "steps[0] must be an object, not 1."),
+        ({"steps": {"0": 1}}, "steps", "steps must be a list of at least one step."),
+        (
+            {"steps": [{**samples.step(0), "x": 1}]},
+            "steps[0]",
+            "steps[0] has 'x'; allowed together",
+        ),
+        ({"path": [0]}, "path", "path must be an object, not [0]."),
+        ({"path": {"states": [0] * 4}}, "path.actions", "path.actions must be a list of 3, not"),
+        ({"rewards": {}}, "rewards", "rewards must be an object of at least one reward by step."),
+        ({"rewards": [0.5]}, "rewards", "rewards must be an object of at least one reward by step"),
+        ({"rewards": {"3": 0.5}}, "rewards", "rewards has the step '3'; allowed are 0 .. 2."),
+        ({"rewards": {"9" * 5000: 0.5}}, "rewards", "rewards has the step '9999"),
+        ({"rewards": {"01": 0.5}}, "rewards", "rewards has the step '01'; allowed are 0 .. 2."),
+        ({"rewards": {"²": 0.5}}, "rewards", "rewards has the step '²'; allowed are 0 .. 2."),
+        ({"rewards": {True: 0.5}}, "rewards", "rewards has the step True; allowed are 0 .. 2."),
+        ({"rewards": {"1": "x" * 99}}, "rewards[1]", "rewards[1] is 'xxxxx"),
+    ],
+)
+def test_nonsense_gets_a_sentence_and_a_field(content, field, sentence: str) -> None:
+    with pytest.raises(ContentError) as raised:
+        parse_content(content, UNKNOWN)
+    assert str(raised.value).startswith(sentence)
+    assert raised.value.field == field
+    assert len(str(raised.value)) < 200
+
+
+def test_a_path_alone_is_for_late_rewards() -> None:
+    with pytest.raises(ContentError, match="may arrive separately only if late is 'rewards'"):
+        parse_content({"path": samples.path()}, KNOWN)
+
+
+def test_a_correction_must_be_whole() -> None:
+    with pytest.raises(ContentError, match=r"^A correction must be a whole episode"):
+        parse_correction({"steps": [samples.step(0)]}, UNKNOWN)

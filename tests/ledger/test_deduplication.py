@@ -1,0 +1,186 @@
+"""Each part of an episode is recorded once, in whatever pieces it arrives."""
+
+from typing import Any
+
+import pytest
+
+from belated.ledger import Ledger
+from belated.ledger.events import Corrected, Feedback
+from belated.ledger.outcomes import AlreadyRecorded, Conflict, Invalid, NotFound, Recorded
+from ledger_samples import at, defined, kinds, one, opened, path, seq, step, tell, whole
+
+
+def holds(ledger: Ledger, seq: int, content: Any) -> None:
+    """Hold that this is what an event says."""
+    body = at(ledger, seq).body
+    assert body == content
+
+
+@pytest.fixture
+def ledger(any_ledger: Ledger) -> Ledger:
+    """An empty ledger in a file, in memory or on PostgreSQL."""
+    return any_ledger
+
+
+def test_repeated_feedback_is_recorded_once(ledger: Ledger) -> None:
+    """The same feedback again is answered with the seq of the first, and adds nothing."""
+    [episode] = opened(ledger, defined(ledger))
+    first = seq(tell(ledger, episode, whole(7)))
+    holds(ledger, first, whole(7))
+    same = {name: tuple(values) for name, values in reversed(whole(7).items())}
+    for again in (whole(7), same):
+        outcome = tell(ledger, episode, again)
+        assert outcome == AlreadyRecorded(first)
+    batch = ledger.append([Feedback(episode, whole(7))] * 2)
+    assert batch == [AlreadyRecorded(first)] * 2
+    assert ledger.last == first
+    assert list(ledger.quarantine) == []
+
+
+def test_events_of_one_call_are_compared_with_each_other(ledger: Ledger) -> None:
+    """Events of one call are held against each other, in their order."""
+    a, b = opened(ledger, defined(ledger), 2)
+    before = ledger.last
+    outcomes = ledger.append(
+        [
+            Feedback(a, whole(1)),
+            Feedback(a, whole(1)),
+            Feedback(a, whole(2)),
+            Feedback(b, {"steps": [step(0, 3)]}),
+            Feedback(b, {"steps": [step(0, 3), step(2, 3)]}),
+            Corrected(b, whole(4)),
+            Feedback(b, whole(4)),
+        ]
+    )
+    got = [type(outcome) for outcome in outcomes]
+    expected = [
+        Recorded,
+        AlreadyRecorded,
+        Conflict,
+        Recorded,
+        Recorded,
+        Recorded,
+        AlreadyRecorded,
+    ]
+    assert got == expected
+    assert ledger.last == before + 4
+    holds(ledger, before + 3, {"steps": [step(2, 3)]})
+
+
+def test_feedback_with_different_content_is_a_conflict(ledger: Ledger) -> None:
+    """Other content for what has come is a conflict; it adds nothing, and is kept aside."""
+    [episode] = opened(ledger, defined(ledger))
+    first = seq(tell(ledger, episode, whole(7)))
+    for content in (whole(8), {"steps": [step(1, 40)]}):
+        outcome = tell(ledger, episode, content)
+        assert type(outcome) is Conflict
+        assert outcome.seq == first
+    assert ledger.last == first
+    assert [(refusal.episode, refusal.outcome) for refusal in ledger.quarantine] == [
+        (episode, "conflict")
+    ] * 2
+
+
+def test_feedback_of_an_episode_that_was_not_opened_is_not_found(ledger: Ledger) -> None:
+    """Feedback of an episode that was never opened is unknown."""
+    [episode] = opened(ledger, defined(ledger))
+    before = ledger.last
+    for id in (episode[::-1], episode.swapcase(), "", "nobody", "x" * 500, "\0", "\ud800"):
+        assert type(tell(ledger, id, whole())) is NotFound
+        assert type(one(ledger, Corrected(id, whole()))) is NotFound
+    assert ledger.last == before
+    assert {refusal.outcome for refusal in ledger.quarantine} == {"unknown"}
+
+
+def test_steps_arrive_in_any_order_and_only_new_ones_are_recorded(ledger: Ledger) -> None:
+    """Steps come in any order and in any company; what has come before is left out."""
+    episode, other, third = opened(ledger, defined(ledger), 3)
+    first = seq(tell(ledger, episode, {"steps": [step(2, 5)]}))
+    second = seq(tell(ledger, episode, {"steps": [step(2, 5), step(0, 5)]}))
+    holds(ledger, second, {"steps": [step(0, 5)]})
+    outcome = tell(ledger, episode, {"steps": [step(2, 5), step(1, 6)], "more": 1})
+    assert type(outcome) is Invalid
+    assert type(tell(ledger, episode, {"steps": [step(1), step(2, 80)]})) is Conflict
+    rest = seq(tell(ledger, episode, whole(5)))
+    holds(ledger, rest, {"steps": [step(1, 5)]})
+    for content in (whole(5), {"steps": [step(1, 5)]}, {"steps": [step(0, 5), step(2, 5)]}):
+        assert type(tell(ledger, episode, content)) is AlreadyRecorded
+    for steps, by in (([2], first), ([0, 2], second), ([2, 1, 0], rest)):
+        outcome = tell(ledger, episode, {"steps": [step(h, 5) for h in steps]})
+        assert outcome == AlreadyRecorded(by)
+    assert type(tell(ledger, other, whole(9))) is Recorded
+    assert type(tell(ledger, other, {"steps": [step(1, 9)]})) is AlreadyRecorded
+    assert type(tell(ledger, third, {"path": path()})) is Invalid
+
+
+def test_a_path_and_its_rewards_arrive_in_any_order(ledger: Ledger) -> None:
+    """Where rewards are late, a path and its rewards come apart, in any order."""
+    a, b, c = opened(ledger, defined(ledger, late="rewards"), 3)
+    rewards = {str(h): r for h, r in enumerate(whole(5)["rewards"])}
+    seq(tell(ledger, a, {"rewards": {"1": rewards["1"]}}))
+    told = seq(tell(ledger, a, {"path": path(5), "rewards": {0: rewards["0"]}}))
+    holds(ledger, told, {"path": path(5), "rewards": {"0": rewards["0"]}})
+    assert type(tell(ledger, a, {"rewards": {"0": 0.125}})) is Conflict
+    assert type(tell(ledger, a, {"path": path(50)})) is Conflict
+    assert type(tell(ledger, a, {"steps": [step(0, 5)]})) is Conflict
+    rest = seq(tell(ledger, a, whole(5)))
+    holds(ledger, rest, {"rewards": {"2": rewards["2"]}})
+    assert type(tell(ledger, a, {"rewards": rewards})) is AlreadyRecorded
+    seq(tell(ledger, b, whole(6)))
+    assert type(tell(ledger, b, {"path": path(6)})) is AlreadyRecorded
+    seq(tell(ledger, c, {"steps": [step(0, 7)]}))
+    assert type(tell(ledger, c, {"path": path(7)})) is Conflict
+
+
+def test_malformed_feedback_is_invalid_and_the_field_is_named(ledger: Ledger) -> None:
+    """What no episode of the problem could have been is refused, with the field."""
+    [episode] = opened(ledger, defined(ledger))
+    before = ledger.last
+    cases: tuple[tuple[str | None, Any], ...] = (
+        (None, None),
+        (None, {}),
+        ("states", {**whole(), "states": [0, 0]}),
+        ("states[1]", {**whole(), "states": [0, 3, 0, 0]}),
+        ("states[1]", {**whole(), "states": [0, -1, 0, 0]}),
+        ("actions[0]", {**whole(), "actions": [True, 0, 0]}),
+        ("actions[2]", {**whole(), "actions": [0, 0, 0.0]}),
+        ("rewards[0]", {**whole(), "rewards": [1.5, 0, 0]}),
+        ("rewards[1]", {**whole(), "rewards": [0, float("nan"), 0]}),
+        ("rewards", {**whole(), "rewards": None}),
+        ("steps", {"steps": []}),
+        ("steps[0].step", {"steps": [{**step(0), "step": 3}]}),
+        ("steps[1]", {"steps": [step(0), {**step(0), "reward": 0.75}]}),
+        ("steps[0].reward", {"steps": [{**step(0), "reward": None}]}),
+        ("steps[0].state", {"steps": [{"step": 0, "action": 0, "next_state": 0}]}),
+    )
+    for field, content in cases:
+        outcome = tell(ledger, episode, content)
+        assert isinstance(outcome, Invalid)
+        assert outcome.field == field
+        assert (field or "content") in outcome.reason
+        assert outcome.reason.endswith(".")
+        assert "\n" not in outcome.reason
+    assert ledger.last == before
+    aside = [refusal.reason for refusal in ledger.quarantine]
+    assert len(aside) == len(cases)
+
+
+def test_a_correction_replaces_all_earlier_feedback(ledger: Ledger) -> None:
+    """A correction replaces what came before; a repeat of that, come late, changes nothing."""
+    episode, silent = opened(ledger, defined(ledger), 2)
+    first = seq(tell(ledger, episode, {"steps": [step(0, 1), step(1, 1)]}))
+    assert type(one(ledger, Corrected(episode, {"steps": [step(0, 2)]}))) is Invalid
+    fixed = seq(one(ledger, Corrected(episode, whole(2))))
+    holds(ledger, fixed, whole(2))
+    for event in (Corrected(episode, whole(2)), Feedback(episode, whole(2))):
+        outcome = one(ledger, event)
+        assert outcome == AlreadyRecorded(fixed)
+    outcome = tell(ledger, episode, {"steps": [step(0, 1)]})
+    assert outcome == AlreadyRecorded(first)
+    assert type(tell(ledger, episode, whole(3))) is Conflict
+    seq(one(ledger, Corrected(episode, whole(4))))
+    assert type(one(ledger, Corrected(episode, whole(2)))) is Conflict
+    seq(one(ledger, Corrected(episode, whole(2), event_time=7)))
+    seq(one(ledger, Corrected(silent, whole(9))))
+    assert type(tell(ledger, silent, whole(8))) is Conflict
+    assert kinds(ledger).count("corrected") == 4

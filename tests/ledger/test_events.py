@@ -1,0 +1,81 @@
+"""Kinds of events: what they refuse, each with a sentence."""
+
+import pytest
+
+import ledger_samples as samples
+from belated.ledger import (
+    Control,
+    Corrected,
+    Defined,
+    Event,
+    Feedback,
+    Ledger,
+    Opened,
+    Published,
+    Tick,
+    Withdrawn,
+)
+
+ID = "x" * 22
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Defined("clinic"), "spec is 'clinic'; it must be a ProblemSpec."),
+        (lambda: Opened("clinic", 1), "problem must be an integer, not 'clinic'."),
+        (lambda: Opened(0, 1), "problem is 0; it must be at least 1."),
+        (lambda: Opened(1, True), "version must be an integer, not True."),
+        (lambda: Opened(1, 1, subject=""), "subject has 0 characters; allowed are 1 .. 200."),
+        (lambda: Opened(1, 1, subject="a\0"), "subject is 'a\\x00'; it must consist of printable"),
+        (lambda: Opened(1, 1, subject="\ud800"), "subject is '\\ud800'; it must consist of"),
+        (lambda: Opened(1, 1, id="mine"), "id is 'mine'; it must be 22 .. 64 of the letters"),
+        (lambda: Feedback(7, {}), "episode must be a text, not 7."),
+        (lambda: Feedback(ID, {}, 1.5), "event_time must be an integer, not 1.5."),
+        (lambda: Corrected(ID, {}, 2**63), f"event_time is {2**63}; it must be below 2**63."),
+        (lambda: Withdrawn(), "Withdrawn takes an episode, or a problem and a subject."),
+        (lambda: Withdrawn(ID, 1, "Ann"), "Withdrawn takes an episode, or a problem and a"),
+        (lambda: Withdrawn(subject="Ann"), "Withdrawn takes an episode, or a problem and a"),
+        (lambda: Withdrawn(problem=1, subject="\n"), "subject is '\\n'; it must consist of"),
+        (lambda: Tick(1, 0), "upto is 0; it must be at least 1."),
+        (lambda: Published(1, 1, None), "policy is None; it must be a Policy."),
+        (lambda: Published(1, 0, samples.policy()), "version is 0; it must be at least 1."),
+        (lambda: Control(1, "stop"), "action is 'stop'; allowed are freeze, unfreeze, roll_back,"),
+        (lambda: Control(1, "freeze", 3), "version is 3; roll_back needs one, and the others"),
+        (lambda: Control(1, "roll_back"), "version is None; roll_back needs one, and the others"),
+    ],
+)
+def test_nonsense_gets_a_sentence(make, sentence: str) -> None:
+    with pytest.raises((ValueError, TypeError)) as raised:
+        make()
+    assert str(raised.value).startswith(sentence)
+    assert str(raised.value).endswith(".")
+
+
+def test_what_is_no_event_is_refused_before_anything_is_recorded(memory: Ledger) -> None:
+    [episode] = samples.opened(memory, samples.defined(memory))
+    before = memory.last
+    with pytest.raises(TypeError, match=r"^An event is .*; it must be one of belated.ledger's"):
+        memory.append([Feedback(episode, samples.whole()), {"kind": "tick"}])
+    assert memory.last == before
+
+
+def test_the_body_is_parsed_until_it_is_redacted() -> None:
+    event = Event(1, 1, None, "tick", 0, None, '{"upto":3}', None, "", False)
+    assert event.body == {"upto": 3}
+    assert event._replace(text=None, redacted=True).body is None
+
+
+def test_the_time_is_that_of_the_clock_and_of_the_caller() -> None:
+    times = iter(range(100, 200))
+    with Ledger.open("sqlite://", clock=lambda: next(times)) as ledger:
+        [episode] = samples.opened(ledger, samples.defined(ledger))
+        samples.one(ledger, Feedback(episode, samples.whole(), event_time=-5))
+        found = [(event.at, event.event_time) for event in ledger.events()]
+    assert found == [(100, None), (101, None), (102, None), (103, -5)]
+
+
+def test_a_subject_is_not_shown_by_accident(memory: Ledger) -> None:
+    [outcome] = memory.open_episodes(samples.defined(memory), version=1, subject="Ann Other")
+    assert outcome.episode.subject == "Ann Other"
+    assert "Ann" not in repr(outcome)

@@ -1,0 +1,205 @@
+"""A database of any version is brought up to date."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+
+import ledger_samples as samples
+from belated.ledger import AlreadyRecorded, Feedback, Ledger, migrations, schema
+from belated.ledger.events import Kind
+from belated.ledger.store import Store
+from belated.online.host import Host
+from belated.online.status import ProblemStatus
+from belated.online.verify import verify
+
+NEXT = '''
+"""A column more."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "next"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    op.add_column("episodes", sa.Column("note", sa.Text))
+    op.execute("UPDATE episodes SET note = 'old'")
+'''
+
+
+FIRST = Path(__file__).with_name("first_migration.sql")
+"""A ledger as the first version wrote it, with something of every kind; never to be changed."""
+DIGEST = "26b1aa4f0bc9bf3d71f9033d15a0b0e2a8a47aa924ef032bdaffcbc696b5d5ca"
+"""Of its events."""
+POLICY = "216e230404f14c86edc784797110bac45ec796998a92c9693a8df9e1b0d748e2"
+"""Of what they come to."""
+
+
+@pytest.fixture
+def first(url: str, tmp_path: Path) -> str:
+    """The address of that ledger, on either database."""
+    file = f"sqlite:///{tmp_path / 'first.db'}"
+    with closing(sqlite3.connect(tmp_path / "first.db")) as connection:
+        connection.executescript(FIRST.read_text())
+    if url.startswith("sqlite"):
+        return file
+    old, new = Store.open(file), Store.open(url)
+    with old.reading() as source, new.writing() as target:
+        migrations.upgrade(target, "0001")
+        tables = {store: sa.MetaData() for store in (source, target)}
+        for store, known in tables.items():
+            known.reflect(store)
+        for table in tables[target].sorted_tables:
+            rows = source.execute(sa.select(tables[source].tables[table.name])).all()
+            if rows and table.name != migrations.TABLE:
+                rows.sort(key=lambda row: row._mapping.get("seq", 0))
+                target.execute(sa.insert(table), [dict(row._mapping) for row in rows])
+    old.close()
+    new.close()
+    return url
+
+
+@pytest.fixture
+def later(tmp_path: Path) -> Path:
+    """The versions, with another one to come."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrations.FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "versions" / "v9999_next.py").write_text(NEXT)
+    return folder
+
+
+def played(number: int) -> dict[str, list[float]]:
+    """What may come back of an episode of that ledger."""
+    return {"states": [0, number, 1, 2], "actions": [1, 0, 1], "rewards": [0.5, 1, number / 4]}
+
+
+def version(ledger: Ledger) -> str | None:
+    with ledger.store.reading() as connection:
+        return migrations.current(connection)
+
+
+def test_an_empty_database_gets_the_newest_version(url: str) -> None:
+    with Ledger.open(url) as ledger:
+        assert version(ledger) == migrations.newest() is not None
+
+
+def test_the_tables_are_those_that_the_code_knows(ledger: Ledger) -> None:
+    with ledger.store.reading() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"version_table": migrations.TABLE, "compare_type": True}
+        )
+        assert compare_metadata(context, schema.metadata) == []
+        indexes = sa.inspect(connection).get_indexes("events")
+    assert {index["name"] for index in indexes} >= {"events_of_problem", "events_rare"}
+
+
+def test_a_database_of_the_first_version_is_brought_up_to_date(url: str) -> None:
+    store = Store.open(url)
+    with store.writing() as connection:
+        migrations.upgrade(connection, "0001")
+        assert migrations.current(connection) == "0001"
+    store.close()
+    with Ledger.open(url) as ledger:
+        assert version(ledger) == migrations.newest()
+        assert samples.opened(ledger, samples.defined(ledger))
+
+
+def test_a_ledger_of_the_first_version_is_read_as_it_was_written(first: str) -> None:
+    with Ledger.open(first) as ledger:
+        assert version(ledger) == migrations.newest()
+        counts = samples.counts(ledger)
+        assert (counts.episodes, counts.withdrawn) == (14, 1)
+        assert set(counts.events) == set(get_args(Kind))
+        assert (counts.redacted, counts.quarantined) == (1, 1)
+        assert (ledger.digest(), ledger.faults()) == (DIGEST, [])
+        assert [token.id for token in ledger.tokens.all()] == ["one"]
+        [problem] = ledger.problems()
+        verdict = verify(ledger, problem)
+        assert (verdict.faults, verdict.unsettled, verdict.policy) == ([], [], POLICY)
+
+
+def test_a_ledger_of_the_first_version_goes_on(first: str) -> None:
+    with Ledger.open(first) as ledger:
+        [problem] = ledger.problems()
+        host = Host(ledger)
+        host.step()
+        standing = host.status(problem)
+        assert isinstance(standing, ProblemStatus)
+        assert (standing.learner.begun, standing.learner.observed) == (13, 11)
+        before = ledger.last
+        for number in range(4):
+            ids = samples.opened(ledger, problem.id, 3)
+            ledger.append([Feedback(id, played(number)) for id in ids])
+        ledger.append([Feedback(ids[0], {"states": []})])
+        ledger.withdraw(subject="patient-2")
+        host.step()
+        host.stop()
+        assert ledger.last > before + 24
+        assert [kept.id == 1 for kept in ledger.quarantine] == [True, False]
+        verdict = verify(ledger, problem)
+        assert (verdict.faults, verdict.unsettled) == ([], [])
+        assert verdict.policy != POLICY
+
+
+def test_what_a_correction_replaced_before_the_upgrade_is_still_found(first: str) -> None:
+    with Ledger.open(first) as ledger:
+        [corrected] = ledger.events(kinds=["corrected"])
+        answers = [
+            event
+            for event in ledger.events(kinds=["feedback", "corrected"])
+            if event.episode == corrected.episode
+        ]
+        assert [event.kind for event in answers] == ["feedback", "corrected"]
+        id = str(corrected.episode)
+        assert ledger.append([Feedback(id, answers[0].body)]) == [AlreadyRecorded(answers[0].seq)]
+        ledger.withdraw(episode=id)
+        left = [event for event in ledger.events() if event.episode == id]
+        assert [event.redacted for event in left] == [False, True, True]
+        [problem] = ledger.problems()
+        assert verify(ledger, problem).faults == []
+
+
+def test_what_was_recorded_survives_an_upgrade(url: str, later: Path) -> None:
+    with Ledger.open(url) as ledger:
+        [episode] = samples.opened(ledger, samples.defined(ledger), subject="Ann")
+        samples.seq(samples.tell(ledger, episode, samples.whole(5)))
+        before = list(ledger.events())
+        with ledger.store.writing() as connection:
+            migrations.upgrade(connection, folder=later)
+        assert version(ledger) == "next"
+        assert list(ledger.events()) == before
+        with ledger.store.reading() as connection:
+            notes = connection.exec_driver_sql("SELECT subject, note FROM episodes").all()
+    assert [tuple(row) for row in notes] == [("Ann", "old")]
+
+
+def test_an_upgrade_that_fails_leaves_the_database_as_it_was(url: str, later: Path) -> None:
+    (later / "versions" / "v9999_next.py").write_text(NEXT + '    op.execute("nonsense")\n')
+    with Ledger.open(url) as ledger:
+        with pytest.raises(sa.exc.DBAPIError), ledger.store.writing() as connection:
+            migrations.upgrade(connection, folder=later)
+        assert version(ledger) == migrations.newest()
+        with ledger.store.reading() as connection:
+            columns = [column["name"] for column in sa.inspect(connection).get_columns("episodes")]
+    assert "note" not in columns
+
+
+def test_a_database_from_the_future_is_refused_with_a_sentence(url: str, later: Path) -> None:
+    with Ledger.open(url) as ledger, ledger.store.writing() as connection:
+        migrations.upgrade(connection, folder=later)
+    with pytest.raises(ValueError, match=r"^The database has version next, which this release"):
+        Ledger.open(url)
+
+
+def test_a_ledger_leaves_the_alembic_of_its_neighbours_alone(ledger: Ledger) -> None:
+    with ledger.store.reading() as connection:
+        tables = sa.inspect(connection).get_table_names()
+    assert set(tables) == {*schema.metadata.tables, "belated_version"}

@@ -1,0 +1,59 @@
+"""A transaction looks episodes up by index, and inserts rows in bulk without changing them."""
+
+import pytest
+import sqlalchemy as sa
+
+import ledger_samples as samples
+from belated.ledger import Feedback, Ledger
+from belated.ledger.recording import transaction
+from belated.ledger.recording.transaction import EPISODE_QUERIES
+from belated.ledger.schema import policies, problems
+
+
+def test_a_few_episodes_are_looked_up_without_reading_all_claims(ledger: Ledger) -> None:
+    """Also while the database has not counted its rows yet, which takes it a minute or more."""
+    ids = samples.opened(ledger, samples.defined(ledger), 3000)
+    ledger.append([Feedback(id, samples.whole(number)) for number, id in enumerate(ids)])
+    with ledger.store.reading() as connection:
+        dialect = connection.dialect
+        query = EPISODE_QUERIES[dialect.name].params(ids=ids[1000:1032])
+        text = query.compile(
+            dialect=dialect, compile_kwargs={"literal_binds": True, "render_postcompile": True}
+        )
+        explain = "EXPLAIN" if ledger.store.on_postgres else "EXPLAIN QUERY PLAN"
+        rows = connection.exec_driver_sql(f"{explain} {text}").all()
+    plan = "\n".join(str(row) for row in rows)
+    assert "claims" in plan
+    assert "Seq Scan on claims" not in plan
+    assert "SCAN claims" not in plan
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 499, 1001])
+def test_every_row_arrives_as_it_was_given(
+    ledger: Ledger, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction, "MAX_PARAMETERS_PER_INSERT", 1000)
+    given = [{"id": i, "name": f"problem '{i}' % ? \\ é"} for i in range(1, count + 1)]
+    with ledger.store.writing() as connection:
+        transaction.insert_rows(connection, problems, given)
+    with ledger.store.reading() as connection:
+        rows = connection.execute(sa.select(problems).order_by(problems.c.id))
+        assert [dict(row._mapping) for row in rows] == given
+
+
+def test_bytes_numbers_and_nothing_arrive_as_they_are(ledger: Ledger) -> None:
+    row = {
+        "problem": 1,
+        "version": 2**62,
+        "seq": 3,
+        "tick": None,
+        "actions": bytes(range(256)),
+        "explore": None,
+        "epsilon": 0.1 + 0.2,
+        "sha": "0" * 64,
+    }
+    with ledger.store.writing() as connection:
+        transaction.insert_rows(connection, problems, [{"id": 1, "name": "p"}])
+        transaction.insert_rows(connection, policies, [row])
+    with ledger.store.reading() as connection:
+        assert dict(connection.execute(sa.select(policies)).one()._mapping) == row

@@ -1,0 +1,111 @@
+"""From a spec to a learner, or to a sentence."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.ledger import Part
+from belated.online.learner_factory import (
+    ONLINE_BASES,
+    ONLINE_UPDATERS,
+    build_base,
+    build_learner,
+)
+from histories import KINDS, A, H, S, make_spec
+from snapshots import same
+
+
+@pytest.mark.parametrize("options", KINDS.values(), ids=KINDS.keys())
+def test_every_kind_of_problem_gets_a_learner(options: dict[str, Any]) -> None:
+    assert build_learner(make_spec(**options)).policy.actions.shape == (H, S)
+
+
+def test_a_learner_is_made_as_the_spec_says() -> None:
+    rewards = np.linspace(0, 1, H * S * A).reshape(H, S, A)
+    spec = make_spec(
+        rewards=rewards,
+        base=Part("ubev", {"delta": 0.2, "ties": "random"}),
+        updater=Part("lazy", {"alpha": 3}),
+        episodes=77,
+        stages="pooled",
+        reward_bonus="paper",
+        seed=5,
+    )
+    made = bl.Learner(
+        bl.Shape(S, A, H),
+        base=bl.UBEV(delta=0.2, ties="random"),
+        updater=bl.Lazy(3),
+        rewards=rewards,
+        episodes=77,
+        stages="pooled",
+        reward_bonus="paper",
+        seed=5,
+    )
+    assert same(build_learner(spec).snapshot(), made.snapshot())
+    assert spec.shape == made.shape
+
+
+@pytest.mark.parametrize("options", [{}, {"resample": "update"}])
+@pytest.mark.parametrize("updater", [Part("active"), Part("lazy", {"alpha": 2})])
+def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> None:
+    assert build_base(make_spec(base=Part("psrl", options), updater=updater)) == bl.PSRL(
+        resample="update"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"base": Part("fixed", {"actions": [0] * S})},
+            f"base is 'fixed'; it must be one of {', '.join(ONLINE_BASES)}.",
+        ),
+        (
+            {"base": Part("optimal")},
+            f"base is 'optimal'; it must be one of {', '.join(ONLINE_BASES)}.",
+        ),
+        ({"base": Part("nonsense")}, "base is 'nonsense'; it must be one of "),
+        (
+            {"updater": Part("multi")},
+            f"updater is 'multi'; it must be one of {', '.join(ONLINE_UPDATERS)}.",
+        ),
+        (
+            {"base": Part("psrl", {"resample": "episode"})},
+            "resample is 'episode'; online it must be 'update', since a version "
+            "of a policy serves many episodes.",
+        ),
+        ({"base": Part("psrl", {"resample": "auto"})}, "resample is 'auto'; online it must be"),
+        ({"base": Part("psrl", {"resample": "banana"})}, "resample is 'banana'; online it must be"),
+        ({"base": Part("psrl", {"resample": None})}, "resample is None; online it must be"),
+        (
+            {"base": Part("ucrl2", {"colour": 1})},
+            "base 'ucrl2' has no option 'colour'; it has delta, scale, monotone, ties",
+        ),
+        (
+            {"updater": Part("active", {"alpha": 1})},
+            "updater 'active' has no option 'alpha'; it has none.",
+        ),
+        ({"updater": Part("lazy")}, "updater 'lazy' needs the option 'alpha'."),
+        (
+            {"base": Part("ucrl2", {"delta": 2})},
+            "delta is 2; it must lie strictly between 0 and 1.",
+        ),
+        ({"updater": Part("lazy", {"alpha": 0.5})}, "alpha is 0.5; it must be at least 1"),
+        ({"updater": Part("explicit")}, "tau_max is missing; explicit exploration needs"),
+        ({"stages": "none"}, "stages is 'none'; it must be one of 'each', 'pooled'."),
+        ({"reward_bonus": "none"}, "reward_bonus is 'none'; it must be one of "),
+    ],
+)
+def test_a_spec_that_cannot_be_learnt_gets_a_sentence(
+    options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ValueError) as refused:  # noqa: PT011
+        build_learner(make_spec(**options))
+    assert str(refused.value).startswith(sentence)
+
+
+def test_an_option_of_the_wrong_type_gets_the_sentence_of_its_base() -> None:
+    with pytest.raises(TypeError, match=r"^scale must be a number, not 'big'\.$"):
+        build_learner(make_spec(base=Part("ucrl2", {"scale": "big"})))

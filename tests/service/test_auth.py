@@ -1,0 +1,205 @@
+"""Authorization by tokens, scopes and problems."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+from starlette.routing import Route
+
+from belated.ledger import Ledger
+from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.ledger_cache import LedgerCache
+from belated.service.routes import routes
+from belated.service.tokens import SCOPES
+from service.site import CLINIC, PLAYED, Site
+
+PUBLIC = {"/", "/healthz", "/readyz", "/openapi.json"}
+"""Routes that need no token."""
+
+TABLE = [(method, route) for route in routes() for method in sorted(route.methods)]
+GUARDED = [(method, route) for method, route in TABLE if route.path not in PUBLIC]
+NAMES = [f"{method} {route.path}" for method, route in GUARDED]
+
+
+def address(route: APIRoute, **given: object) -> str:
+    values = {"problem": "clinic", "subject": "me", "version": 1, "episode": "a" * 22, **given}
+    return re.sub(r"{(\w+)}", lambda found: str(values[found[1]]), route.path_format)
+
+
+def test_the_application_has_these_routes_and_no_others(site: Site) -> None:
+    assert all(isinstance(route, Route) for route in site.app.routes)
+    paths = {route.path for route in site.app.routes if isinstance(route, Route)}
+    assert paths == {route.path for _, route in TABLE} | {"/openapi.json"}
+    for route in site.app.routes:
+        assert isinstance(route, AuthorizedRoute) == (route.path not in PUBLIC)  # type: ignore[attr-defined]
+
+
+def test_public_routes_answer_without_a_token(site: Site) -> None:
+    site.token("read")
+    assert {path: site.get(path).status_code for path in PUBLIC} == {
+        "/": 200,
+        "/healthz": 200,
+        "/readyz": 503,
+        "/openapi.json": 200,
+    }
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Two problems, with an episode of the first, and a token for each scope and problem."""
+    with (
+        Ledger.open(f"sqlite:///{tmp_path_factory.mktemp('town') / 'ledger.db'}") as ledger,
+        Site(ledger, token_ttl_s=0.0) as site,
+    ):
+        site.define()
+        site.define("shop")
+        episode = site.open()
+        tokens = {name: site.token(name) for name in SCOPES}
+        other = site.token("admin", problem="shop")
+        own = site.token("admin", problem="clinic")
+        yield site, episode, tokens, other, own
+
+
+@pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
+def test_every_route_rejects_an_invalid_token(
+    town: Any, method: str, route: AuthorizedRoute
+) -> None:
+    site, episode, tokens, *_ = town
+    path = address(route, episode=episode)
+    for token in (None, "", "x", "belated__", tokens["admin"] + "x", tokens["admin"].upper()):
+        answer = site.ask(method, path, token, content=b"{")
+        assert answer.status_code == 401, token
+        assert answer.headers["www-authenticate"] == "Bearer"
+    basic = {"authorization": f"Basic {tokens['admin']}"}
+    assert site.ask(method, path, headers=basic).status_code == 401
+
+
+@pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
+def test_every_route_rejects_every_other_scope(
+    town: Any, method: str, route: AuthorizedRoute
+) -> None:
+    site, episode, tokens, *_ = town
+    path = address(route, episode=episode)
+    for name, token in tokens.items():
+        if name not in (route.requirements.scope, "admin"):
+            assert site.ask(method, path, token, content=b"{").status_code == 403, name
+
+
+@pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
+def test_every_route_rejects_a_token_of_another_problem(
+    town: Any, method: str, route: AuthorizedRoute
+) -> None:
+    site, episode, _, other, _ = town
+    path = address(route, episode=episode)
+    assert site.ask(method, path, other, content=b"{").status_code == 403
+    missing = address(route, problem="nowhere", episode=episode)
+    assert site.ask(method, missing, other, content=b"{").status_code == 403
+
+
+@pytest.mark.parametrize(("method", "route"), GUARDED, ids=NAMES)
+def test_every_route_of_a_problem_admits_its_own_token(
+    town: Any, method: str, route: AuthorizedRoute
+) -> None:
+    site, _, tokens, _, own = town
+    path = address(route)  # of an unknown episode, so that nothing changes
+    of_one = "{problem}" in route.path or "{episode}" in route.path
+    answer = site.ask(method, path, own, content=b"{")
+    assert (answer.status_code in (401, 403)) is not of_one, answer.text
+    assert site.ask(method, path, tokens["admin"], content=b"{").status_code not in (401, 403)
+
+
+def test_a_token_of_a_problem_cannot_send_feedback_of_another_one_in_bulk(town: Any) -> None:
+    site, episode, _, other, _ = town
+    before = site.ledger.counts().events.get("feedback", 0)
+    answer = site.ask(
+        "POST",
+        "/v1/problems/shop/feedback",
+        other,
+        content=json.dumps({"episode": episode, **PLAYED}),
+        headers={"content-type": "application/x-ndjson"},
+    )
+    assert json.loads(answer.text)["status"] == 404
+    assert site.ledger.counts().events.get("feedback", 0) == before
+
+
+def test_a_token_of_a_problem_cannot_use_an_episode_that_is_opened_meanwhile(
+    town: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, _, tokens, other, _ = town
+    id = "m" * 22
+    look_up = LedgerCache.episode
+
+    async def slow(self: LedgerCache, episode: str) -> Any:
+        found = await look_up(self, episode)
+        opened = await site.asking(
+            "POST", "/v1/problems/clinic/episodes", tokens["decide"], json={"id": id}
+        )
+        assert opened.status_code == 201
+        return found
+
+    site.host.step()
+    monkeypatch.setattr(LedgerCache, "episode", slow)
+    answer = site.ask("POST", f"/v1/episodes/{id}/feedback", other, json=PLAYED)
+    assert answer.status_code == 404
+    assert id not in {event.episode for event in site.ledger.events(kinds=["feedback"])}
+
+
+def test_a_token_of_a_problem_cannot_ask_about_an_episode_of_another(town: Any) -> None:
+    site, episode, _, other, _ = town
+    asked = {"state": 0, "step": 0, "episode": episode}
+    answer = site.ask("POST", "/v1/problems/shop/decide", other, json=asked)
+    assert answer.status_code == 404
+
+
+def test_a_route_without_a_scope_cannot_be_created() -> None:
+    async def forgotten() -> None: ...
+
+    with pytest.raises(TypeError, match="/v1/new declares no scope"):
+        AuthorizedRoute("/v1/new", forgotten)
+
+
+def test_an_unknown_scope_cannot_be_declared() -> None:
+    with pytest.raises(ValueError, match=r"scope must be one of read, .*; got 'reed'"):
+        require_scope("reed")
+
+
+def test_a_revoked_token_is_rejected(site: Site) -> None:
+    token = site.token("admin")
+    assert site.ask("GET", "/v1/problems", token).status_code == 200
+    site.ledger.tokens.revoke(token.split("_")[1])
+    assert site.ask("GET", "/v1/problems", token).status_code == 401
+
+
+def test_no_token_is_needed_until_the_first_is_created(site: Site) -> None:
+    assert site.get("/v1/problems").status_code == 200
+    token = site.token("admin")
+    assert site.get("/v1/problems").status_code == 401
+    site.ledger.tokens.revoke(token.split("_")[1])
+    assert site.get("/v1/problems").status_code == 401
+
+
+def test_a_service_that_is_not_open_always_needs_a_token(ledger: Ledger) -> None:
+    with Site(ledger, open=False) as site:
+        assert site.get("/v1/problems").status_code == 401
+        assert site.post("/v1/problems", CLINIC).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "evil.example:8000"},
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"host": "["},
+    ],
+)
+def test_an_open_service_rejects_other_sites(site: Site, headers: dict[str, str]) -> None:
+    assert site.get("/v1/problems", headers=headers).status_code == 403
+
+
+def test_an_open_service_accepts_its_own_pages(site: Site) -> None:
+    headers = {"host": "localhost:8000", "origin": "http://localhost:8000"}
+    assert site.get("/v1/problems", headers=headers).status_code == 200

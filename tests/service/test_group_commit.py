@@ -1,0 +1,215 @@
+"""Group commit: concurrent events share transactions, and none is lost."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from belated.ledger.events import Tick
+from belated.ledger.outcomes import Recorded
+from belated.service.group_commit import BusyError, GroupCommit
+
+
+class Slow:
+    """An `append` that blocks until released, and keeps its arguments."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Any]] = []
+        self.entered = threading.Semaphore(0)
+        self.go = threading.Semaphore(0)
+
+    def __call__(self, events: list[Any]) -> list[Any]:
+        self.entered.release()
+        assert self.go.acquire(timeout=30)
+        self.batches.append([event.problem for event in events])
+        for event in events:
+            if event.problem == 13:
+                raise ValueError("thirteen")
+            if event.problem == 14:
+                raise sa.exc.OperationalError("lost", {}, Exception())
+        return [Recorded(event.problem) for event in events]
+
+
+@pytest.fixture
+def slow() -> Slow:
+    return Slow()
+
+
+@pytest.fixture
+def commit(slow: Slow) -> Iterator[GroupCommit]:
+    made = GroupCommit(slow, max_batch_events=5, max_queued_events=8)
+    made.start()
+    yield made
+    for _ in range(100):
+        slow.go.release()
+    made.stop()
+
+
+async def begin(commit: GroupCommit, *numbers: int) -> "asyncio.Task[list[Any]]":
+    task = asyncio.ensure_future(commit.submit([Tick(number) for number in numbers]))
+    await asyncio.sleep(0)
+    return task
+
+
+async def hold(commit: GroupCommit, slow: Slow) -> "asyncio.Task[list[Any]]":
+    """Keep the thread busy with a first event."""
+    task = await begin(commit, 1)
+    assert await asyncio.to_thread(slow.entered.acquire, timeout=30)
+    return task
+
+
+def test_events_submitted_during_a_transaction_share_the_next(
+    commit: GroupCommit, slow: Slow
+) -> None:
+    async def go() -> None:
+        first = await hold(commit, slow)
+        rest = [await begin(commit, number) for number in (2, 3, 4)]
+        slow.go.release()
+        slow.go.release()
+        assert await first == [Recorded(1)]
+        assert [await task for task in rest] == [[Recorded(n)] for n in (2, 3, 4)]
+
+    asyncio.run(go())
+    assert slow.batches == [[1], [2, 3, 4]]
+
+
+def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow) -> None:
+    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
+    commit.start()
+    for _ in range(9):
+        slow.go.release()
+
+    async def entered(timeout: float) -> bool:
+        return await asyncio.to_thread(slow.entered.acquire, timeout=timeout)
+
+    async def go() -> None:
+        await begin(commit, *range(1, 6))  # a full batch
+        rest = [await begin(commit, number) for number in (6, 7, 8)]
+        assert await entered(30)
+        await asyncio.gather(*rest)
+        assert await entered(30)
+        alone = await begin(commit, 9)
+        assert not await entered(0.05)
+        rest = [await begin(commit, number) for number in (10, 11)]
+        await asyncio.gather(alone, *rest)
+
+    asyncio.run(go())
+    commit.stop()
+    assert slow.batches == [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]]
+
+
+def test_a_waiting_batch_is_recorded_when_stopping(slow: Slow) -> None:
+    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
+    commit.start()
+
+    async def go() -> None:
+        first = await hold(commit, slow)
+        rest = [await begin(commit, number) for number in (2, 3, 4)]
+        slow.go.release()
+        slow.go.release()
+        await asyncio.gather(first, *rest)
+        last = await begin(commit, 5)
+        slow.go.release()
+        await asyncio.to_thread(commit.stop)
+        assert await last == [Recorded(5)]
+
+    asyncio.run(go())
+
+
+def test_a_batch_is_limited_but_a_request_is_never_split(commit: GroupCommit, slow: Slow) -> None:
+    async def go() -> None:
+        tasks = [await hold(commit, slow)]
+        for numbers in ((2, 3, 4), (5, 6), (7,)):
+            tasks.append(await begin(commit, *numbers))
+        for _ in range(3):
+            slow.go.release()
+        await asyncio.gather(*tasks)
+        large = await begin(commit, *range(20, 29))
+        slow.go.release()
+        assert len(await large) == 9
+
+    asyncio.run(go())
+    assert slow.batches == [[1], [2, 3, 4, 5, 6], [7], [*range(20, 29)]]
+
+
+def test_submitting_to_a_full_queue_raises(commit: GroupCommit, slow: Slow) -> None:
+    async def go() -> None:
+        tasks = [await hold(commit, slow)]
+        for number in range(2, 10):
+            tasks.append(await begin(commit, number))
+        assert commit.queued_events == 8
+        with pytest.raises(BusyError, match="8 events wait"):
+            await commit.submit([Tick(10)])
+        for _ in range(3):
+            slow.go.release()
+        await asyncio.gather(*tasks)
+        assert commit.queued_events == 0
+
+    asyncio.run(go())
+    assert [number for batch in slow.batches for number in batch] == [*range(1, 10)]
+
+
+def test_an_error_affects_only_the_request_that_causes_it(commit: GroupCommit, slow: Slow) -> None:
+    async def go() -> None:
+        first = await hold(commit, slow)
+        good, bad, other = [await begin(commit, number) for number in (2, 13, 3)]
+        for _ in range(5):
+            slow.go.release()
+        await first
+        assert (await good, await other) == ([Recorded(2)], [Recorded(3)])
+        with pytest.raises(ValueError, match="thirteen"):
+            await bad
+
+    asyncio.run(go())
+    assert slow.batches == [[1], [2, 13, 3], [2], [13], [3]]
+
+
+def test_an_outage_fails_all_requests_of_the_batch(commit: GroupCommit, slow: Slow) -> None:
+    async def go() -> None:
+        first = await hold(commit, slow)
+        tasks = [await begin(commit, number) for number in (2, 14)]
+        slow.go.release()
+        slow.go.release()
+        await first
+        for task in tasks:
+            with pytest.raises(sa.exc.OperationalError):
+                await task
+
+    asyncio.run(go())
+    assert slow.batches == [[1], [2, 14]]
+
+
+def test_stopping_records_the_queue_and_rejects_new_events(commit: GroupCommit, slow: Slow) -> None:
+    async def go() -> None:
+        tasks = [await hold(commit, slow), await begin(commit, 2)]
+        stopping = asyncio.ensure_future(asyncio.to_thread(commit.stop))
+        slow.go.release()
+        slow.go.release()
+        await stopping
+        assert await asyncio.gather(*tasks) == [[Recorded(1)], [Recorded(2)]]
+        with pytest.raises(BusyError, match="stopping"):
+            await commit.submit([Tick(3)])
+
+    asyncio.run(go())
+
+
+def test_a_cancelled_request_does_not_affect_others(commit: GroupCommit, slow: Slow) -> None:
+    async def go() -> None:
+        first = await hold(commit, slow)
+        gone, stays = [await begin(commit, number) for number in (2, 3)]
+        gone.cancel()
+        slow.go.release()
+        slow.go.release()
+        await first
+        assert await stays == [Recorded(3)]
+
+    asyncio.run(go())
+    assert slow.batches == [[1], [2, 3]]
+
+
+def test_it_cannot_be_started_twice(commit: GroupCommit) -> None:
+    with pytest.raises(RuntimeError, match="already been started"):
+        commit.start()

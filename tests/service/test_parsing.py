@@ -1,0 +1,47 @@
+"""Parsing of feedback and times."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from belated.ledger.recording.content import ContentError, parse
+from belated.service.parsing import parse_feedback, parse_time
+from histories import make_spec
+
+SPEC = make_spec()
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+FIELDS = st.sampled_from(["states", "actions", "rewards", "steps", "path", "event_time"])
+
+
+@given(st.dictionaries(FIELDS, ANYTHING) | ANYTHING)
+def test_any_value_is_parsed_and_the_ledger_rejects_those_with_an_error(
+    content: object,
+) -> None:
+    feedback = parse_feedback(content)
+    if feedback.error is not None:
+        with pytest.raises(ContentError):
+            parse(feedback.content, SPEC)
+
+
+def test_the_event_time_is_separated_from_the_content() -> None:
+    given = {"states": [0], "event_time": "1970-01-01T00:00:01Z"}
+    assert parse_feedback(given) == ({"states": [0]}, 1_000_000, None)
+    assert "event_time" in given
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("1970-01-01T00:00:00Z", 0),
+        ("1969-12-31T23:59:59.5+00:00", -500_000),
+        ("2026-01-31T12:00:00", None),
+        ("nothing", None),
+        (12, None),
+        (None, None),
+    ],
+)
+def test_a_time_needs_a_time_zone(text: object, time: int | None) -> None:
+    assert parse_time(text) == time

@@ -1,0 +1,183 @@
+"""The disk cache of compiled code depends on every source file that the code is made from."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import belated.compiled
+from belated.compiled import JIT, CacheFile
+
+SOURCES = {
+    "tiny/__init__.py": "",
+    "tiny/numbers.py": "UNIT = 1\n",
+    "tiny/callee.py": """
+from tiny.compiled import inlined
+from tiny.numbers import UNIT
+
+@inlined
+def step(x):
+    return x + UNIT
+""",
+    "tiny/middle.py": """
+from tiny import callee
+from tiny.compiled import kernel
+
+step = callee.step
+
+@kernel
+def twice(x):
+    return step(step(x))
+""",
+    "tiny/unrelated.py": "from tiny.middle import twice\n",
+    "tiny/plain.py": "import tiny.unrelated\n\nSHIFT = 0\n",
+    "tiny/caller.py": """
+from tiny.compiled import kernel
+from tiny.middle import twice
+from tiny.plain import SHIFT
+
+@kernel
+def advance(x):
+    return twice(x) + SHIFT
+""",
+    "elsewhere/user.py": """
+from tiny.callee import step
+
+def backup(x):
+    return 10 * step(x)
+""",
+    "elsewhere/main.py": """
+from types import FunctionType
+
+import numba
+import tiny.caller
+import user
+from tiny.compiled import compile_callback
+
+advance = tiny.caller.advance
+names = {**tiny.caller.__dict__, **user.__dict__, "__file__": tiny.caller.__file__}
+backup = FunctionType(user.backup.__code__, names, "backup")
+callback = compile_callback(backup, numba.types.int64(numba.types.int64))
+value = callback.ctypes(1)
+print(advance(1), sum(advance.stats.cache_hits.values()), value, callback.cache_hits)
+""",
+}
+
+
+class Outcome(NamedTuple):
+    """Printed by a process that calls a kernel and a callback."""
+
+    advanced: int
+    kernel_cached: int
+    backed_up: int
+    callback_cached: int
+
+
+class Project:
+    """A small package that compiles with a copy of `belated.compiled`, and a user's file."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name, text in SOURCES.items():
+            (root / name).parent.mkdir(exist_ok=True)
+            (root / name).write_text(text)
+        shutil.copy(belated.compiled.__file__, root / "tiny" / "compiled.py")
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        text = (self.root / name).read_text()
+        assert old in text
+        (self.root / name).write_text(text.replace(old, new))
+
+    def run(self) -> Outcome:
+        command = [sys.executable, str(self.root / "elsewhere" / "main.py")]
+        environment = {"PYTHONPATH": str(self.root), "HOME": str(self.root)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return Outcome(*map(int, done.stdout.split()))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+needs_compiler = pytest.mark.skipif(not JIT, reason="nothing is compiled")
+
+
+@needs_compiler
+def test_the_cache_is_used_until_a_callee_in_another_file_changes(project: Project) -> None:
+    assert project.run() == Outcome(3, 0, 20, 0)
+    assert project.run() == Outcome(3, 1, 20, 1)
+    project.edit("tiny/callee.py", "x + UNIT", "x + 2 * UNIT")  # two imports away
+    assert project.run() == Outcome(5, 0, 30, 0)
+    project.edit("tiny/numbers.py", "1", "3")  # in a module that compiles nothing
+    assert project.run() == Outcome(13, 0, 70, 0)
+    assert project.run() == Outcome(13, 1, 70, 1)
+
+
+@needs_compiler
+def test_only_code_made_from_the_edited_file_is_compiled_again(project: Project) -> None:
+    assert project.run() == Outcome(3, 0, 20, 0)
+    project.edit("tiny/unrelated.py", "twice", "twice as double")
+    assert project.run() == Outcome(3, 1, 20, 1)
+    project.edit("elsewhere/user.py", "10 *", "20 *")
+    assert project.run() == Outcome(3, 1, 40, 0)
+
+
+@needs_compiler
+def test_outdated_files_are_removed_when_code_is_compiled_again(project: Project) -> None:
+    def cached() -> list[Path]:
+        return sorted((project.root / "tiny" / "__pycache__").glob("*.nbc"))
+
+    project.run()
+    before = cached()
+    project.edit("tiny/callee.py", "x + UNIT", "x + 2 * UNIT")
+    project.run()
+    assert len(cached()) == len(before)
+    assert not set(cached()) & set(before)
+
+
+def test_an_index_never_refers_to_code_that_is_not_written_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = CacheFile(str(tmp_path), "module.function-1", "digest of the sources")
+    written: list[str] = []
+    open_file = cache._open_for_write
+    monkeypatch.setattr(
+        cache, "_open_for_write", lambda path: (written.append(path), open_file(path))[1]
+    )
+    for key in ("signature", "another signature"):
+        cache.save(key, f"code of {key}")
+        assert [Path(path).suffix for path in written] == [".nbc", ".nbi"]
+        assert cache.load(key) == f"code of {key}"
+        written.clear()
+    assert len(list(tmp_path.glob("*.nbc"))) == 2
+    assert CacheFile(str(tmp_path), "module.function-1", "other digest").load("signature") is None
+
+
+def test_every_import_in_the_package_is_absolute() -> None:
+    """Relative imports are not followed by `digest_sources`."""
+    package = Path(belated.compiled.PACKAGE)
+    relative = re.compile(r"^\s*from \.", re.MULTILINE)
+    assert not [path for path in package.rglob("*.py") if relative.search(path.read_text())]
+
+
+def test_the_digest_of_the_engine_covers_the_kernels_it_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+    original = belated.compiled._read_source
+
+    def recorded(file: str) -> tuple[str, frozenset[str]]:
+        read.append(file)
+        return original(file)
+
+    monkeypatch.setattr(belated.compiled, "_read_source", recorded)
+    engine = str(Path(belated.compiled.PACKAGE) / "simulation" / "engine.py")
+    belated.compiled.digest_sources.__wrapped__(frozenset({engine}))
+    names = {Path(file).relative_to(belated.compiled.PACKAGE).as_posix() for file in read}
+    assert {"compiled.py", "randomness.py", "exact/values.py", "learner/counts.py"} <= names
+    assert not {"learner/bases/ucrl2.py", "__init__.py"} & names
