@@ -1,16 +1,15 @@
 """Public names: listed once, importable, and enough to name all that public functions return."""
 
-import inspect
 import re
 import typing
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import belated as bl
+from belated import client
 
 STUB = Path(bl.__file__).with_name("__init__.pyi")
 LISTED = re.findall(r"^from \.[\w.]* import (\w+) as (\w+)$", STUB.read_text(), re.MULTILINE)
@@ -70,9 +69,7 @@ def test_the_results_of_public_functions_have_public_names(name: str) -> None:
 @pytest.mark.parametrize("name", CALLABLE)
 def test_a_public_function_returns_public_classes(name: str) -> None:
     public = {getattr(bl, other) for other in CALLABLE}
-    modules = [getattr(bl, other) for other in bl.__all__]
-    for module in modules:
-        if isinstance(module, ModuleType):
-            public |= {item for item in vars(module).values() if inspect.isclass(item)}
+    for package in (bl.checks, bl.delays, bl.gym, bl.theory, client):
+        public |= {getattr(package, other) for other in package.__all__}
     for function in public_methods(getattr(bl, name)):
         assert returned_classes(function) <= public, function
