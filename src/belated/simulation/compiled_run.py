@@ -223,7 +223,6 @@ class Player:
         config = configure(problem, instance)
         options = engine.RunOptions(last=episodes, plans=self.plans)
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
-        engine.plan_and_evaluate(backup.batch, config, truth.world, run, True)
         gaps = np.zeros(episodes)
         alphas = np.zeros(episodes if config.auto_alpha else 0)
         done, block = 0, 32

@@ -110,9 +110,15 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
     )
 
 
-@kernel
+@inlined
 def plan_and_evaluate(
-    batch: Batch, config: Config, world: World, run: RunState, refresh: bool
+    batch: Batch,
+    config: Config,
+    world: World,
+    learner: LearnerState,
+    v_pi: Floats,
+    refresh: bool,
+    mean_delay: float,
 ) -> None:
     """Plan, and compute the exact value of the new policy.
 
@@ -124,25 +130,22 @@ def plan_and_evaluate(
         Configuration of the learner.
     world : World
         World that is played.
-    run : RunState
+    learner : LearnerState
         Changed in place.
+    v_pi : Floats
+        (H + 1, S) exact value of the policy, changed in place.
     refresh : bool
         Whether late rewards may be used.
+    mean_delay : float
+        Mean delay observed so far.
     """
-    learner = run.learner
-    started = run.tally[STARTED]
-    mean_delay = run.tally[WAITED] / started if started > 0 else 0.0
     partial = make_plan(batch, config, learner, refresh, mean_delay)
     actions, explore = learner.table.actions, learner.exploration.explore
     epsilon = learner.exploration.epsilon
     if partial:
-        reevaluate(
-            world, actions, explore, epsilon, learner.changed, run.v_pi, learner.scratch.moved
-        )
+        reevaluate(world, actions, explore, epsilon, learner.changed, v_pi, learner.scratch.moved)
     else:
-        evaluate(
-            world.ptr, world.succ, world.prob, world.rewards, actions, explore, epsilon, run.v_pi
-        )
+        evaluate(world.ptr, world.succ, world.prob, world.rewards, actions, explore, epsilon, v_pi)
         clear(learner.changed)
 
 
@@ -330,10 +333,11 @@ def advance(
                 return i
             receive(config, run)
         # 3. Plan if a plan is due; transitions that are not late are used at once.
-        due = learner.numbers[PLAN_DUE] == 1 or config.every_episode
+        due = k == 1 or learner.numbers[PLAN_DUE] == 1 or config.every_episode
         new_path = config.late_rewards and not config.stepwise
-        if k > 1 and (due or new_path) and options.plans:
-            plan_and_evaluate(batch, config, truth.world, run, due)
+        if k == 1 or ((due or new_path) and options.plans):
+            mean_delay = tally[WAITED] / tally[STARTED] if k > 1 else 0.0
+            plan_and_evaluate(batch, config, truth.world, learner, run.v_pi, due, mean_delay)
         learner.numbers[PLAN_DUE] = 0
         tally[MAX_MISSING] = max(tally[MAX_MISSING], tally[MISSING])
         tally[WAITED] += tally[MISSING]
