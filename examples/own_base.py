@@ -16,16 +16,13 @@ import numpy as np
 
 import belated as bl
 from belated.figures.curves import regret_curves
-from belated.learner.backup import clipped, mean, unseen
-from belated.learner.bases import BackupRule
-from belated.mdp.riverswim import riverswim
 
 
 @bl.backup
 def mbie_eb(constants, stage, row):
     if row.n == 0:
-        return unseen(stage, row)  # the largest value possible
-    return clipped(stage, row, mean(stage, row), constants[0] / math.sqrt(row.n))
+        return bl.unseen(stage, row)  # the largest value possible
+    return bl.clipped(stage, row, bl.mean(stage, row), constants[0] / math.sqrt(row.n))
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class MBIE_EB(bl.Base):
     name = "mbie-eb"
 
     def backup_rule(self, shape, episodes):
-        return BackupRule(mbie_eb, np.array([self.scale * self.beta]), reads="successors")
+        return bl.BackupRule(mbie_eb, np.array([self.scale * self.beta]), reads="successors")
 
 
 def main(fast: bool) -> None:
@@ -45,7 +42,7 @@ def main(fast: bool) -> None:
         "UCBVI-BF": bl.UCBVI_BF(preset="simplified_bernstein", scale=0.1),
         "UCRL2": bl.UCRL2(scale=0.025),
     }
-    world = riverswim(6)
+    world = bl.riverswim(6)
     groups = {}
     for name, base in bases.items():
         runs = groups[name] = bl.simulate_many(

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import belated as bl
-from belated.learner.backup import cap
-from belated.learner.bases import BackupRule
 
 
 @bl.backup
 def all_or_nothing(constants, stage, row):
-    return cap(stage) if constants[0] > 0 else 0.0
+    return bl.cap(stage) if constants[0] > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -22,4 +20,4 @@ class Threshold(bl.Base):
 
     def backup_rule(self, shape, episodes):
         enough = float(self.scale >= self.needs)
-        return BackupRule(all_or_nothing, np.array([enough]), reads="successors")
+        return bl.BackupRule(all_or_nothing, np.array([enough]), reads="successors")

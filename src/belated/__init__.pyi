@@ -12,6 +12,7 @@ from .exact.values import optimal_actions as optimal_actions
 from .exact.values import optimal_value as optimal_value
 from .exact.values import policy_value as policy_value
 from .gym.delayed import DelayedFeedback as DelayedFeedback
+from .learner.backup import Backup as Backup
 from .learner.backup import Row as Row
 from .learner.backup import Stage as Stage
 from .learner.backup import anywhere as anywhere
@@ -41,7 +42,9 @@ from .learner.bases import QLearning as QLearning
 from .learner.bases import UniformRandom as UniformRandom
 from .learner.bases.planner import Plan as Plan
 from .learner.bases.planner import Planner as Planner
+from .learner.exploration import Exploration as Exploration
 from .learner.feedback import Feedback as Feedback
+from .learner.feedback import PendingEpisode as PendingEpisode
 from .learner.learner import Learner as Learner
 from .learner.plan import plan as plan
 from .learner.status import Status as Status

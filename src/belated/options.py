@@ -135,7 +135,9 @@ def extend_signature(function: Callee, added: list[inspect.Parameter]) -> Callee
     return function
 
 
-def accepts(options: type[LearnerOptions], *, omit: tuple[str, ...] = ()) -> Callable[..., Any]:
+def accepts(
+    options: type[LearnerOptions], *, omit: tuple[str, ...] = ()
+) -> Callable[[Callee], Callee]:
     """Return a decorator that lists the fields of a dataclass in the signature of a function.
 
     The function takes them as `**keywords`; `help` and notebooks then show every option.

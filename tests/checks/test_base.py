@@ -241,8 +241,8 @@ class Undeclared(Mine):
 
 
 class UndeclaredUCRL2(bl.UCRL2):
-    def kernel(self, shape, episodes):
-        return super().kernel(shape, episodes)._replace(reads="successors")
+    def backup_rule(self, shape, episodes):
+        return super().backup_rule(shape, episodes)._replace(reads="successors")
 
 
 @bl.backup
@@ -318,15 +318,19 @@ class UnclearError(bl.UCRL2):
     """Base whose error does not name the option."""
 
     def __post_init__(self):
-        if not (self.scale >= 0 and self.delta > 0):
+        if not (self.scale >= 0 and self.delta > 0 and self.ties in ("first", "random")):
             raise ValueError("no")
 
 
 BROKEN = [
-    ("has_valid_shapes", Flat(), r"has q of shape \(4,\); it must be \(1, 2, 2\)"),
+    ("has_valid_shapes", Flat(), r"plan of Flat must have q of shape \(1, 2, 2\), got \(4,\)"),
     ("has_valid_shapes", Fractional(), "has type float64; actions must be integers"),
     ("has_valid_shapes", InvalidAction(), "contains action 9; actions are 0 .. 1"),
-    ("has_valid_shapes", ValueAfterEnd(), r"v\[H\] = \[1. 1.\]; it must be 0 after the last step"),
+    (
+        "has_valid_shapes",
+        ValueAfterEnd(),
+        r"v\[H\] of ValueAfterEnd must be 0 after the last step, got \[1. 1.\]",
+    ),
     ("has_valid_shapes", Nan(), "has q that are not all finite numbers"),
     (
         "is_greedy",
@@ -379,7 +383,7 @@ BROKEN = [
     (
         "runs_compiled",
         Misspelt(),
-        "does not compile: Unknown attribute 'rewad' of type .*; a backup",
+        r"does not compile: Unknown attribute 'rewad' of type .*\. A backup",
     ),
     (
         "runs_compiled",
@@ -397,7 +401,11 @@ BROKEN = [
         Alternating(),
         "gives a different regret with the reference engine and incremental planning",
     ),
-    ("rejects_invalid_options", Unchecked(), "accepts delta=nan; it must raise a ValueError"),
+    (
+        "rejects_invalid_options",
+        Unchecked(),
+        "accepts ties='unknown literal'; it must raise a ValueError",
+    ),
     (
         "rejects_invalid_options",
         UnclearError(),

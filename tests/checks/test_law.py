@@ -103,7 +103,7 @@ class Lenient(Law):
 
 
 BROKEN = [
-    ("has_name", die(name=" "), "The name of the law is ' '; it must be a non-empty string"),
+    ("has_name", die(name=" "), "The name of the law must be a non-empty string, got ' '"),
     (
         "draws_whole_numbers",
         die(inverse=halves),

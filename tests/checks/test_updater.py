@@ -53,8 +53,8 @@ def test_a_valid_updater_passes() -> None:
 
 
 class ReturnsNumber(Mine):
-    def due(self, sight):
-        return sight.since - 5
+    def due(self, arrival):
+        return arrival.since_plan - 5
 
 
 class Alternating(Mine):
@@ -62,14 +62,14 @@ class Alternating(Mine):
 
     calls = [0]  # noqa: RUF012
 
-    def due(self, sight):
+    def due(self, arrival):
         self.calls[0] += 1
-        return sight.arrived > 0 and self.calls[0] % 3 != 0
+        return arrival.arrived > 0 and self.calls[0] % 3 != 0
 
 
 class ChangesInput(Mine):
-    def due(self, sight):
-        sight.n[sight.touched] += 1
+    def due(self, arrival):
+        arrival.counts[arrival.rows] += 1
         return True
 
 
@@ -82,25 +82,25 @@ class ReadsFirstRow(Mine):
 
 
 class AlwaysPlans(Mine):
-    def due(self, sight):
+    def due(self, arrival):
         return True
 
 
 class NeverPlans(Mine):
-    def due(self, sight):
+    def due(self, arrival):
         return False
 
 
 class NanAlpha(Mine):
-    def pace(self, outset):
+    def epoch_alpha(self, start):
         return math.nan
 
 
 class ChangingAlpha(Mine):
-    paces = iter(range(10**9))
+    alphas = iter(range(10**9))
 
-    def epoch_alpha(self, outset):
-        return next(self.paces)
+    def epoch_alpha(self, start):
+        return next(self.alphas)
 
 
 class Memory(Explorer):
@@ -159,7 +159,7 @@ BROKEN = [
         Alternating(),
         "returns a different value for the same arrival when it is called again",
     ),
-    ("is_pure", ChangesInput(), "changes n of its argument; it may only read it"),
+    ("is_pure", ChangesInput(), "changes counts of its argument; it may only read it"),
     (
         "ignores_row_order",
         ReadsFirstRow(),

@@ -1,5 +1,6 @@
 """`belated demo`, as it is typed."""
 
+import os
 import re
 import signal
 import socket
@@ -32,7 +33,7 @@ def demo(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={"TMPDIR": str(folder), "PYTHONUTF8": "1"},
+        env={**os.environ, "TMPDIR": str(folder), "PYTHONUTF8": "1"},
     ) as process:
         try:
             yield process

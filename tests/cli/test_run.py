@@ -158,12 +158,15 @@ def test_json_alone_is_on_stdout_when_files_are_written_too(tmp_path):
     [
         (["--base", "fly"], "'--base': base must be one of "),
         (["--base", "nowhere:Base"], "'--base': base 'nowhere:Base' cannot be imported"),
-        (["--base", "ucrl2", "--world", "x"], "'--world': world is 'x'; it must be "),
+        (["--base", "ucrl2", "--world", "x"], "'--world': world must be one of "),
         (["--base", "ucrl2", "--updater", "lazy"], "'--updater': updater must be "),
-        (["--base", "ucrl2", "--updater", "lazy:0"], "'--updater': alpha is 0.0; it must be "),
+        (["--base", "ucrl2", "--updater", "lazy:0"], "'--updater': alpha must be at least 1 "),
         (["--base", "ucrl2", "--delay", "x"], "'--delay': delay must be constant:MEAN, "),
-        (["--base", "ucrl2", "--stages", "x"], "'--stages': stages is 'x'; it must be "),
-        (["--base", "ucrl2", "--option", "scale=-1"], "'--base': scale is -1; it must be "),
+        (["--base", "ucrl2", "--stages", "x"], "'--stages': stages must be one of "),
+        (
+            ["--base", "ucrl2", "--option", "scale=-1"],
+            "'--base': scale must be finite and at least 0, got -1.",
+        ),
         (["--base", "ucrl2", "--option", "=1"], "'--option': option must be 'key=value', such as"),
         (
             ["--base", "ucrl2", "--option", "ubev.scale=1"],
@@ -181,7 +184,7 @@ def test_wrong_usage_leaves_with_2_and_a_sentence(arguments, sentence, monkeypat
     def never(*arguments, **options):
         raise AssertionError("It ran.")
 
-    monkeypatch.setattr(many, "play", never)
+    monkeypatch.setattr(many, "run_seeds", never)
     done = call(*TINY, *arguments)
     assert done.exit_code == 2
     assert done.stdout == ""
@@ -226,7 +229,7 @@ def test_what_cannot_run_is_said_after_what_could():
 
 
 def test_ctrl_c_leaves_with_130_and_shows_and_draws_what_finished(monkeypatch, tmp_path):
-    real = many.play
+    real = many.run_seeds
 
     def play(setting, seeds, **options):
         runs = real(setting, seeds, **options)
@@ -234,7 +237,7 @@ def test_ctrl_c_leaves_with_130_and_shows_and_draws_what_finished(monkeypatch, t
             raise Interrupted(runs[:2], 3)
         return runs
 
-    monkeypatch.setattr(many, "play", play)
+    monkeypatch.setattr(many, "run_seeds", play)
     updaters = ("--updater", "active", "--updater", "lazy:2", "--updater", "multi")
     done = call(*TINY, "--base", "ucrl2", *updaters, "--figure", tmp_path / "plot")
     assert done.exit_code == 130
@@ -250,7 +253,7 @@ def test_ctrl_c_before_anything_finished_prints_nothing(monkeypatch):
     def play(setting, seeds, **options):
         raise Interrupted([], 3)
 
-    monkeypatch.setattr(many, "play", play)
+    monkeypatch.setattr(many, "run_seeds", play)
     done = call(*TINY, "--base", "ucrl2", "--json")
     assert (done.exit_code, done.stdout) == (130, "")
     assert done.stderr == "Interrupted: 0 of 3 runs were finished.\n"

@@ -83,7 +83,7 @@ def test_without_plot_nothing_is_written(tmp_path, monkeypatch):
     ("arguments", "sentence"),
     [
         (["fly"], "world must be one of chain-S, chain-S-right, "),
-        (["chain-1"], "S is 1; it must be at least 2."),
+        (["chain-1"], "S must be at least 2, got 1."),
         (["chain-5", "--plot", "x.jpg"], "'--plot': plot must end in .pdf, .png or have no"),
         (["chain-13", "--plot", "x"], "'--plot': 13 states are too many to draw; at most 12 fit."),
         (["garnet-6-3-2", "--plot", "x"], "'--plot': 36 successors are too many to draw; "),

@@ -84,10 +84,10 @@ def test_a_delay_from_a_law_is_accepted_as_it_is() -> None:
 
 
 def test_a_negative_delay_raises_an_error() -> None:
-    with pytest.raises(ValueError, match=r"^delay of episode 4 is -1; it must be at least 0.$"):
+    with pytest.raises(ValueError, match=r"^delay of episode 4 must be at least 0, got -1.$"):
         Queue().push(blank(4), -1)
 
 
 def test_a_fractional_delay_raises_an_error() -> None:
-    with pytest.raises(TypeError, match=r"^delay of episode 4 must be an integer, not 1.5.$"):
+    with pytest.raises(TypeError, match=r"^delay of episode 4 must be an integer, got 1.5.$"):
         Queue().push(blank(4), 1.5)  # type: ignore[arg-type]

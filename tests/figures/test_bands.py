@@ -49,7 +49,7 @@ def test_runs_with_different_checkpoints_are_rejected():
 
 
 def test_no_runs_have_no_band():
-    with pytest.raises(ValueError, match=r"^runs is empty; a band needs at least one run\.$"):
+    with pytest.raises(ValueError, match=r"^runs must hold at least one run, got none\.$"):
         band([])
 
 

@@ -176,5 +176,5 @@ def test_a_missing_package_is_an_error_that_names_the_extra(regret, monkeypatch,
 
 
 def test_no_lines_make_no_chart():
-    with pytest.raises(ValueError, match=r"^panels is empty; a figure needs at least one line\.$"):
+    with pytest.raises(ValueError, match=r"^panels must hold at least one line, got none\.$"):
         regret_chart({"Constant": {}}, "one", title="A title")

@@ -85,6 +85,6 @@ def test_a_long_command_is_broken_into_lines_and_kept_whole(groups):
 
 
 def test_no_learners_make_no_figure(tmp_path):
-    with pytest.raises(ValueError, match=r"^groups is empty; a figure needs the runs of "):
+    with pytest.raises(ValueError, match=r"^groups must hold the runs of "):
         regret_curves({}, tmp_path / "empty", **NOTES)
     assert list(tmp_path.iterdir()) == []

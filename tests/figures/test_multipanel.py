@@ -228,6 +228,6 @@ def test_the_legend_and_the_small_print_stay_clear_of_each_other_and_of_the_pane
 @pytest.mark.parametrize("panels", [{}, {"Constant": {}, "Uniform": {}}])
 @pytest.mark.parametrize("draw", [regret_panels, delay_panels])
 def test_no_lines_make_no_figure(draw, panels, tmp_path):
-    with pytest.raises(ValueError, match=r"^panels is empty; a figure needs at least one line\.$"):
+    with pytest.raises(ValueError, match=r"^panels must hold at least one line, got none\.$"):
         draw(panels, tmp_path / "empty", **NOTES)
     assert list(tmp_path.iterdir()) == []

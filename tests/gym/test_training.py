@@ -144,7 +144,7 @@ def test_progress_is_shown_on_request(capsys):
         (
             lambda env, learner: train(env, learner, episodes=0),
             ValueError,
-            r"^episodes is 0; it must be at least 1\.$",
+            r"^episodes must be at least 1, got 0\.$",
         ),
         (
             lambda env, learner: train(env, learner_of(bl.chain(4)), episodes=1),

@@ -465,7 +465,9 @@ class EveryFifth(Updater):
     name = "every-fifth"
 
     def due(self, arrival: Arrival) -> bool:
-        self.seen.append(arrival._replace(counts=arrival.counts.copy(), epoch_counts=arrival.epoch_counts.copy()))
+        self.seen.append(
+            arrival._replace(counts=arrival.counts.copy(), epoch_counts=arrival.epoch_counts.copy())
+        )
         return arrival.since_plan >= self.count
 
 

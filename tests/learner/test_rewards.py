@@ -170,9 +170,7 @@ def test_known_rewards_leave_all_of_delta_to_transitions() -> None:
 
 
 def test_a_whole_number_for_a_scale_does_not_make_compiled_code_of_another_type() -> None:
-    problem = LearningProblem(
-        shape=SHAPE, base=bl.UCRL2(scale=1), updater=bl.Active(), episodes=9
-    )
+    problem = LearningProblem(shape=SHAPE, base=bl.UCRL2(scale=1), updater=bl.Active(), episodes=9)
     assert type(problem.reward_estimator.scale) is float
 
 

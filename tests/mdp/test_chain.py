@@ -34,8 +34,8 @@ def test_a_chain_is_stored_once_starts_at_the_left_and_is_as_long_as_its_horizon
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"S": 1}, r"^S is 1; it must be at least 2\.$"),
-        ({"S": 5, "horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
+        ({"S": 1}, r"^S must be at least 2, got 1\.$"),
+        ({"S": 5, "horizon": 0}, r"^horizon must be at least 1, got 0\.$"),
         (
             {"S": 5, "reward_on": "arrival"},
             r"^reward_on must be 'state' or 'state_right', got 'arrival'\.$",

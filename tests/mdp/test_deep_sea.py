@@ -76,5 +76,5 @@ def test_only_the_noisy_sea_pays_coins():
 
 
 def test_a_sea_of_one_cell_raises_an_error():
-    with pytest.raises(ValueError, match=r"^size is 1; it must be at least 2\.$"):
+    with pytest.raises(ValueError, match=r"^size must be at least 2, got 1\.$"):
         deep_sea(1)

@@ -73,8 +73,8 @@ def test_the_optimal_value_is_that_of_a_dense_dynamic_programme(arguments, value
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"states": 0}, r"^states is 0; it must be at least 1\.$"),
-        ({"branching": 0}, r"^branching is 0; it must be at least 1\.$"),
+        ({"states": 0}, r"^states must be at least 1, got 0\.$"),
+        ({"branching": 0}, r"^branching must be at least 1, got 0\.$"),
         ({"branching": 5}, r"^branching must be at most the number of states, 4, got 5\.$"),
         ({"seed": -1}, r"^seed must lie in 0 \.\. 2\*\*64 - 1, got -1\.$"),
     ],

@@ -112,7 +112,7 @@ def test_the_authors_package_is_read_and_not_imported():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
+        ({"horizon": 0}, r"^horizon must be at least 1, got 0\.$"),
         (
             {"inadmissible": "raise_exception"},
             r"^inadmissible must be 'mean' or 'terminate', got 'raise_exception'\.$",

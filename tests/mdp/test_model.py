@@ -284,7 +284,7 @@ def test_bad_sparse_input_raises_an_error(changes, message):
             r"^transitions \(3, 1, 1, 1\), rewards \(2, 1, 1\) and horizon=None must give",
         ),
         ({"rewards": np.zeros((1, 2)), "horizon": 1}, r"^rewards must have .*, got \(1, 2\)\.$"),
-        ({"horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
+        ({"horizon": 0}, r"^horizon must be at least 1, got 0\.$"),
         (
             {"transitions": [[[np.nan]]], "horizon": 1},
             r"^The probability of successor 0 of state 0, action 0 must lie in .*, got nan\.$",

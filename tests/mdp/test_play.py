@@ -133,5 +133,5 @@ def test_a_bad_seed_or_episode_raises_an_error():
     policy = Policy(np.zeros((1, 1), np.int32))
     with pytest.raises(ValueError, match=r"^seed must lie in .*, got -1\.$"):
         play(world, policy, seed=-1, episode=0)
-    with pytest.raises(ValueError, match=r"^episode is -1; it must be at least 0\.$"):
+    with pytest.raises(ValueError, match=r"^episode must be at least 0, got -1\.$"):
         play(world, policy, seed=0, episode=-1)

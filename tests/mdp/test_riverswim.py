@@ -71,8 +71,8 @@ def test_two_states_are_both_ends():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"states": 1}, r"^states is 1; it must be at least 2\.$"),
-        ({"horizon": 0}, r"^horizon is 0; it must be at least 1\.$"),
+        ({"states": 1}, r"^states must be at least 2, got 1\.$"),
+        ({"horizon": 0}, r"^horizon must be at least 1, got 0\.$"),
     ],
 )
 def test_an_impossible_river_raises_an_error(arguments, message):

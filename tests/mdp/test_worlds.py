@@ -97,8 +97,8 @@ def test_an_unknown_name_is_an_error_that_lists_all_patterns(name):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("chain-1", r"^S is 1; it must be at least 2\.$"),
-        ("grid-0x3", r"^rows is 0; it must be at least 1\.$"),
+        ("chain-1", r"^S must be at least 2, got 1\.$"),
+        ("grid-0x3", r"^rows must be at least 1, got 0\.$"),
         ("garnet-3-2-9", r"^branching must be at most the number of states, 3, got 9\.$"),
     ],
 )

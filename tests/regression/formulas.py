@@ -31,7 +31,7 @@ def late_sizes() -> Iterator[tuple[bl.Shape, dict[str, Any]]]:
 
 def regret(found: Any) -> list[Any]:
     """Return the numbers of a bound, those that follow from others included."""
-    return [found.leading, found.delay, found.total, found.most, found.order, found.vacuous]
+    return [found.leading, found.delay, found.total, found.max_regret, found.order, found.vacuous]
 
 
 def optimism(base: str) -> list[Any]:

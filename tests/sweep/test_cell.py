@@ -78,7 +78,7 @@ def test_every_base_and_updater_makes_a_cell(base: str, updater: str, name: str)
 
 def test_a_cell_builds_what_it_says() -> None:
     setting = dataclasses.replace(LATE, delay_per="step", updater="lazy:auto").build()
-    assert (setting.rewards, setting.late, setting.delay_per) == (None, "rewards", "step")
+    assert (setting.rewards, setting.late, setting.delay_per) == ("unknown", "rewards", "step")
     assert setting.updater == bl.Lazy("auto")
     assert (PLAIN.build().rewards, PLAIN.build().late) == ("known", "everything")
 
@@ -86,11 +86,14 @@ def test_a_cell_builds_what_it_says() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"late": "rewards"}, r"^late is 'rewards', but the rewards are known, .*\.$"),
-        ({"base": "q-learning", "stages": "pooled"}, r"^stages is 'pooled', but q-learning learns"),
+        ({"late": "rewards"}, r"^late='rewards' needs unknown rewards, .*\.$"),
+        (
+            {"base": "q-learning", "stages": "pooled"},
+            r"^stages must be 'each' for q-learning, which learns",
+        ),
         (
             {"base": "fixed", "base_options": (("actions", [[0, 1], [0, 1]]),)},
-            r"^actions has shape \(2, 2\); this problem needs \(3, 3\)\.$",
+            r"^actions must have shape \(H, S\) = \(3, 3\), got \(2, 2\)\.$",
         ),
     ],
 )

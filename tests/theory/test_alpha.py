@@ -114,11 +114,11 @@ def test_an_unknown_base_is_treated_like_ucbvi_ch() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"episodes": 0}, "episodes is 0; it must be at least 1."),
+        ({"episodes": 0}, "episodes must be at least 1, got 0."),
         ({"mean_delay": -1}, "mean_delay must be at least 0, got -1."),
         ({"mean_delay": math.nan}, "mean_delay must be at least 0, got nan."),
         ({"delta": 0}, "delta must lie strictly between 0 and 1, got 0."),
-        ({"base": "ucbvi_bf"}, "base must be one of 'ubev', .*; got 'ucbvi_bf'."),
+        ({"base": "ucbvi_bf"}, "base must be one of 'ubev', .*, got 'ucbvi_bf'."),
     ],
 )
 def test_invalid_arguments_are_rejected(asked: dict[str, object], message: str) -> None:

@@ -92,7 +92,7 @@ def test_constants_are_the_published_ones() -> None:
 
 def test_the_error_for_an_unknown_base_lists_the_known_ones() -> None:
     with pytest.raises(
-        ValueError, match=r"^base must be one of 'ubev', .*'chi2-ucrl'; got 'sarsa'\.$"
+        ValueError, match=r"^base must be one of 'ubev', .*'chi2-ucrl', got 'sarsa'\.$"
     ):
         optimism("sarsa", bl.Shape(2, 2, 2), episodes=10)
 
@@ -100,7 +100,7 @@ def test_the_error_for_an_unknown_base_lists_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("episodes", "delta", "message"),
     [
-        (0, 0.05, "episodes is 0; it must be at least 1."),
+        (0, 0.05, "episodes must be at least 1, got 0."),
         (10, 1.5, "delta must lie strictly between 0 and 1, got 1.5."),
     ],
 )

@@ -123,7 +123,7 @@ def test_an_alpha_below_one_is_rejected(alpha: float) -> None:
 
 
 def test_a_run_without_episodes_is_rejected() -> None:
-    with pytest.raises(ValueError, match=r"^episodes is 0; it must be at least 1.$"):
+    with pytest.raises(ValueError, match=r"^episodes must be at least 1, got 0.$"):
         epoch_bound(ONE, 0, 1)
 
 

@@ -108,7 +108,7 @@ def test_delays_must_be_a_flat_sequence_of_integers(delays: list[int]) -> None:
     [
         (-1, 10, 0.05, "mean_delay must be at least 0, got -1."),
         (math.nan, 10, 0.05, "mean_delay must be at least 0, got nan."),
-        (1, 0, 0.05, "episodes is 0; it must be at least 1."),
+        (1, 0, 0.05, "episodes must be at least 1, got 0."),
         (1, 10, 0, "delta must lie strictly between 0 and 1, got 0."),
         (1, 10, 1.0, "delta must lie strictly between 0 and 1, got 1.0."),
     ],

@@ -20,5 +20,5 @@ def test_an_order_is_a_product_of_powers() -> None:
 
 
 def test_an_order_without_episodes_is_rejected() -> None:
-    with pytest.raises(ValueError, match=r"^episodes is 0; it must be at least 1.$"):
+    with pytest.raises(ValueError, match=r"^episodes must be at least 1, got 0.$"):
         Order(T=1)(Shape(1, 1, 1), episodes=0)

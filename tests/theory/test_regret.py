@@ -131,11 +131,11 @@ def test_a_total_is_the_sum_of_its_terms() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"episodes": 0}, "episodes is 0; it must be at least 1."),
+        ({"episodes": 0}, "episodes must be at least 1, got 0."),
         ({"mean_delay": -1}, "mean_delay must be at least 0, got -1."),
         ({"delta": 1}, "delta must lie strictly between 0 and 1, got 1."),
         ({"alpha": 0.5}, r"alpha must be at least 1 \(inf is active updating\), got 0.5."),
-        ({"base": "x"}, "base must be one of .*; got 'x'."),
+        ({"base": "x"}, "base must be one of .*, got 'x'."),
     ],
 )
 def test_invalid_arguments_are_rejected(asked: dict[str, object], message: str) -> None:

@@ -107,5 +107,5 @@ def test_an_invalid_number_of_reachable_states_is_rejected(reachable: int) -> No
 
 
 def test_an_unknown_base_has_no_row() -> None:
-    with pytest.raises(ValueError, match=r"^base must be one of 'ubev', .*; got 'sarsa'"):
+    with pytest.raises(ValueError, match=r"^base must be one of 'ubev', .*, got 'sarsa'"):
         find_row("sarsa")

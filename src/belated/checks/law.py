@@ -64,7 +64,7 @@ def has_name(law: Law) -> None:
     """Check that `law` has a name, because laws with equal name and mean are considered equal."""
     require(
         isinstance(law.name, str) and law.name.strip(),
-        f"The name of the law is {law.name!r}; it must be a non-empty string.",
+        f"The name of the law must be a non-empty string, got {law.name!r}.",
     )
 
 

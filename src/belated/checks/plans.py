@@ -55,7 +55,7 @@ def has_valid_shapes(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
             array = np.asarray(getattr(made, name, None))
             require(
                 array.shape == expected,
-                f"The plan of {who} has {name} of shape {array.shape}; it must be {expected}.",
+                f"The plan of {who} must have {name} of shape {expected}, got {array.shape}.",
             )
             require(
                 array.dtype.kind in "iuf" and np.isfinite(array).all(),
@@ -70,7 +70,7 @@ def has_valid_shapes(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
             raise AssertionError(
                 f"The policy of {who} contains action {action}; actions are 0 .. {A - 1}."
             )
-        require((v[H] == 0).all(), f"{who} gives v[H] = {v[H]}; it must be 0 after the last step.")
+        require((v[H] == 0).all(), f"v[H] of {who} must be 0 after the last step, got {v[H]}.")
 
 
 def is_greedy(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:

@@ -63,7 +63,7 @@ def select_checks(
         raise TypeError(f"without must be a list of names of checks, got {without!r}.")
     unknown = [name for name in without if name not in available]
     if unknown:
-        raise ValueError(f"without must contain only {', '.join(available)}; got {unknown[0]!r}.")
+        raise ValueError(f"without must contain only {', '.join(available)}, got {unknown[0]!r}.")
     return [
         Check(name, (check.__doc__ or "").partition("\n")[0], partial(check, *arguments))
         for name, check in available.items()

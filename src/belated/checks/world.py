@@ -68,7 +68,7 @@ def has_valid_transitions(world: MDP) -> None:
         where = f"stage {row // (S * A)}, state {row // A % S}, action {row % A}"
         require(
             (np.diff(world.succ[block]) > 0).all(),
-            f"The successors of {where} are {world.succ[block]}; they must be in increasing order.",
+            f"The successors of {where} must be in increasing order, got {world.succ[block]}.",
         )
         require_distribution(f"The probabilities of {where}", world.prob[block], world.cum[block])
 
@@ -90,7 +90,7 @@ def require_valid_indices(world: MDP) -> None:
     H, S, A = world.shape.table
     require(
         world.ptr.size - 1 in (S * A, H * S * A),
-        f"ptr has {world.ptr.size} entries; it must have S * A + 1 or H * S * A + 1.",
+        f"ptr must have S * A + 1 or H * S * A + 1 entries, got {world.ptr.size}.",
     )
     require(
         world.ptr[0] == 0
@@ -100,15 +100,15 @@ def require_valid_indices(world: MDP) -> None:
     )
     require(
         ((world.succ >= 0) & (world.succ < S)).all(),
-        f"succ contains {world.succ.max()}; states are 0 .. {S - 1}.",
+        f"succ must hold states 0 .. {S - 1}, got {world.succ.max()}.",
     )
     require(
         world.rewards.shape in ((1, S, A), (H, S, A)),
-        f"rewards has shape {world.rewards.shape}; it must be (1, S, A) or (H, S, A).",
+        f"rewards must have shape (1, S, A) or (H, S, A), got {world.rewards.shape}.",
     )
     require(
         world.start.shape == world.start_cum.shape == (S,),
-        f"start has shape {world.start.shape}; it must have a probability for each of {S} states.",
+        f"start must have a probability for each of {S} states, got shape {world.start.shape}.",
     )
 
 
@@ -126,7 +126,7 @@ def require_distribution(label: str, probabilities: Floats, cum: Floats) -> None
     """
     require(
         (probabilities >= 0).all() and abs(probabilities.sum() - 1) <= PROBABILITY_TOLERANCE,
-        f"{label} are {probabilities}; they must be at least 0 and sum to 1.",
+        f"{label} must be at least 0 and sum to 1, got {probabilities}.",
     )
     require(
         cum[-1] == 1.0 and np.allclose(cum, np.cumsum(probabilities), rtol=0, atol=1e-8),
@@ -139,8 +139,8 @@ def has_valid_rewards(world: MDP) -> None:
     require_valid_indices(world)
     for h, s, a in np.argwhere(~((world.rewards >= 0) & (world.rewards <= 1)))[:1]:
         raise AssertionError(
-            f"The reward of stage {h}, state {s}, action {a} is {world.rewards[h, s, a]}; "
-            "it must lie in [0, 1]."
+            f"The reward of stage {h}, state {s}, action {a} must lie in [0, 1], "
+            f"got {world.rewards[h, s, a]}."
         )
 
 
@@ -157,8 +157,8 @@ def has_attainable_value(world: MDP) -> None:
     left = np.arange(world.shape.horizon, -1, -1.0)[:, None]
     for h, s in np.argwhere(~((v >= 0) & (v <= left + PROBABILITY_TOLERANCE)))[:1]:
         raise AssertionError(
-            f"The optimal value of state {s} at step {h} is {v[h, s]}; "
-            f"it must lie in 0 .. {left[h, 0]:g}."
+            f"The optimal value of state {s} at step {h} must lie in 0 .. {left[h, 0]:g}, "
+            f"got {v[h, s]}."
         )
     best, greedy = optimal_value(world), policy_value(world, optimal_policy(world))
     require(

@@ -95,7 +95,7 @@ def build_fact_table(named: "NamedWorld", world: "MDP") -> "Table":
 
 def print_policy(named: "NamedWorld", world: "MDP") -> None:
     """Print the optimal policy of `world`, which is the world `named`, if it is small enough."""
-    from belated.exact.best import optimal_actions
+    from belated.exact.values import optimal_actions
 
     S, H = world.shape.states, world.shape.horizon
     max_states = MAX_GRID_CELLS if isinstance(named.layout, tuple) else MAX_POLICY_STATES

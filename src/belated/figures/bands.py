@@ -49,7 +49,7 @@ PanelPer = Literal["learner", "law"]
 def band(runs: Sequence[Run]) -> Band:
     """Return the band of `runs`, which must have the same checkpoints."""
     if not runs:
-        raise ValueError("runs is empty; a band needs at least one run.")
+        raise ValueError("runs must hold at least one run, got none.")
     episode = runs[0].episode
     for run in runs:
         if not np.array_equal(run.episode, episode):
@@ -250,5 +250,5 @@ def axis_limit(panels: Panels) -> float | None:
 def line_names(panels: Panels, order: Sequence[str]) -> list[str]:
     """Return the names of all lines of `panels` without repetition, those in `order` first."""
     if not any(panels.values()):
-        raise ValueError("panels is empty; a figure needs at least one line.")
+        raise ValueError("panels must hold at least one line, got none.")
     return list(dict.fromkeys([*order, *(name for lines in panels.values() for name in lines)]))

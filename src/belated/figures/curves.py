@@ -38,7 +38,7 @@ def regret_curves(
         The files written, a PDF and a PNG.
     """
     if not groups:
-        raise ValueError("groups is empty; a figure needs the runs of at least one learner.")
+        raise ValueError("groups must hold the runs of at least one learner, got none.")
     with style.context(["default", RC_PARAMS]):
         figure = build_figure(groups, title=title, command=command)
         return save_figure(figure, Path(path))

@@ -20,6 +20,9 @@ SEEDS_PER_CELL = 5
 DEFAULTS = SimulationOptions()
 """Options of a simulation at their defaults."""
 
+NOT_IN_BASE_LABEL = ("late", "delay_per", "stages")
+"""Options that are in the delay's part of an id, and `stages`, which older ids do not have."""
+
 Options = tuple[tuple[str, Any], ...]
 """Names and values of options, hashable."""
 
@@ -55,8 +58,10 @@ class Cell(SimulationOptions):
         parts = [self.label or self.base.rpartition(":")[2]]
         if self.rewards == "unknown":
             parts.append("unknown-rewards")
-        changed = (self.reward_bonus, DEFAULTS.reward_bonus), (self.planning, DEFAULTS.planning)
-        return "-".join(parts + [value for value, default in changed if value != default])
+        for name, value in option_values(self, SimulationOptions).items():
+            if name not in NOT_IN_BASE_LABEL and value != getattr(DEFAULTS, name):
+                parts.append(value)
+        return "-".join(parts)
 
     @property
     def delay_suffix(self) -> str:

@@ -15,8 +15,9 @@
     preset = "two_term"                   # all other keys are options of the base
     scale = 0.03
 
-The keys rewards, late and delay_per are optional. The cells are the cross product without
-duplicates. Errors name the file, the key, the value and the allowed values.
+The keys rewards and checkpoints and the options of a simulation (`SimulationOptions`) are optional.
+The cells are the cross product without duplicates. Errors name the file, the key, the value and the
+allowed values.
 """
 
 import tomllib
@@ -163,6 +164,9 @@ class Study(OptionLists):  # type: ignore[misc]
         for world, entry, delay, chosen, updater, block in product(
             self.worlds, self.bases, self.delays, options, self.updaters, blocks
         ):
+            label = entry.id_label
+            if len(set(self.stages)) > 1 and chosen["stages"] == "pooled":
+                label += "-pooled"  # ids do not contain `stages`
             cell = Cell(
                 world=world,
                 base=entry.name,
@@ -173,7 +177,7 @@ class Study(OptionLists):  # type: ignore[misc]
                 base_options=entry.options,
                 rewards=self.rewards,
                 points=self.checkpoints,
-                label=entry.id_label,
+                label=label,
                 **chosen,
             )
             cells.setdefault(cell.id, cell)

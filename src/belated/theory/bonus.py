@@ -128,7 +128,7 @@ def check_base(base: object) -> None:
     """Raise ValueError if the constants of `base` are unknown."""
     if base not in NUMERATORS:
         known = ", ".join(repr(name) for name in NUMERATORS)
-        raise ValueError(f"base must be one of {known}; got {base!r}.")
+        raise ValueError(f"base must be one of {known}, got {base!r}.")
 
 
 def _ubev(shape: Shape, K: int, delta: float) -> BonusNumerators:

@@ -138,7 +138,7 @@ def test_a_new_study_is_one_that_a_sweep_reads(tmp_path):
     )
     study = read_study(file)
     assert study.name == 'a "new" one'
-    assert (study.episodes, study.seeds, study.stages) == (500, 7, "pooled")
+    assert (study.episodes, study.seeds, study.stages) == (500, 7, ["pooled"])
     assert (study.worlds, study.updaters, study.delays) == (
         ["chain-5"],
         ["lazy:10"],

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-from belated.figures.bands import Panels
+from belated.figures.bands import Panels, Points, delay_bands, published_points, regret_bands
 from belated.figures.charts import Chart, delay_chart, regret_chart
-from belated.figures.columns import Points, delay_bands, published_points, regret_bands
-from belated.figures.panels import delay_panels, regret_panels
+from belated.figures.multipanel import delay_panels, regret_panels
 from belated.figures.report import Section, Table, citation, provenance, write_report
 from belated.papers.howson2021.claims import Verdict, all_claims
 from belated.papers.howson2021.evidence import merge_chain_names

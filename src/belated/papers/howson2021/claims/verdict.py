@@ -33,7 +33,7 @@ class Verdict:
     where: str
     """Section of the paper."""
     rule: str
-    """When the claim holds in a setting."""
+    """Condition under which the claim holds in a setting."""
     outcome: str
     """"holds", "holds in n of m settings", "does not hold" or "not tested"."""
     numbers: Numbers
