@@ -120,6 +120,14 @@ class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
     data file is named after its key and the sources, and written before the index refers to it.
     """
 
+    def _load_index(self) -> dict[Any, str]:
+        """Return the data file of each signature; none if the index names types that are gone."""
+        try:
+            index: dict[Any, str] = super()._load_index()
+        except (AttributeError, ImportError):  # a record was renamed or moved
+            return {}
+        return index
+
     def save(self, key: Any, data: Any) -> None:
         """Write `data`, the compiled code of the signature in `key`, and remove outdated files."""
         name = sha256(repr((key, self._source_stamp)).encode()).hexdigest()[:16]
