@@ -115,7 +115,7 @@ def missing_facts(function: Function) -> list[str]:
     patterns = {
         name: rf"\b{name}\b"
         if len(name) > 1
-        else rf"`[^`]*\b{name}\b[^`]*`|^[\w, *]*\b{name}\b.* : "
+        else rf"`[^`]*\b{name}\b[^`]*`|^(\w+, )*{name}(, \w+)*( : .*)?$"
         for name in names
     }
     missing = [name for name in names if not re.search(patterns[name], text, re.MULTILINE)]

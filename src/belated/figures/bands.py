@@ -225,7 +225,10 @@ def select_runs(runs: Columns, *, world: str, base: str, law: str, updater: str)
 def panel_lines(
     laws: Sequence[str], learners: Mapping[str, str], per: PanelPer
 ) -> list[tuple[str, str, str, str]]:
-    """Return (panel, line, updater, law) for each line; parameters as in `delay_bands`."""
+    """Return (panel, line, updater, law) for each line of `laws` and `learners`.
+
+    `per` decides whether a panel shows a learner or a law; see `delay_bands`.
+    """
     if per == "learner":
         return [(name, law.capitalize(), u, law) for u, name in learners.items() for law in laws]
     return [(law.capitalize(), name, u, law) for law in laws for u, name in learners.items()]

@@ -45,7 +45,7 @@ def regret_curves(
 
 
 def build_figure(groups: Mapping[str, Sequence[Run]], *, title: str, command: str) -> Figure:
-    """Return the figure without writing it; parameters as in `regret_curves`."""
+    """Return the figure of `groups` with its `title` and `command`, as in `regret_curves`."""
     figure = Figure(figsize=(5.5, 3.8), layout="constrained")
     axes = figure.add_subplot()
     for name, line_style in line_styles(groups).items():

@@ -104,7 +104,18 @@ def delay_panels(
 def build_regret_figure(
     panels: Panels, *, title: str, command: str, order: Sequence[str] = ()
 ) -> Figure:
-    """Return the figure of cumulative regret; parameters as in `regret_panels`."""
+    """Return the figure of cumulative regret, without writing it.
+
+    Parameters
+    ----------
+    panels, title, command, order
+        As in `regret_panels`.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     styles = line_styles(line_names(panels, order), PALETTE)
     limit = axis_limit(panels)
     cut = {
@@ -132,7 +143,18 @@ def build_delay_figure(
     order: Sequence[str] = (),
     palette: Sequence[str] = LAW_PALETTE,
 ) -> Figure:
-    """Return the figure of final regret against delay; parameters as in `delay_panels`."""
+    """Return the figure of final regret against delay, without writing it.
+
+    Parameters
+    ----------
+    panels, title, command, published, order, palette
+        As in `delay_panels`.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     styles = line_styles(line_names(panels, order), palette)
     handles = legend_handles(panels, styles, markers=True)
     if published:

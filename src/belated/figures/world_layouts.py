@@ -54,7 +54,7 @@ def draw_row(axes: Axes, world: MDP, names: Sequence[str]) -> None:
 
 
 def draw_ring(axes: Axes, world: MDP, names: Sequence[str]) -> None:
-    """Draw states in a ring, clockwise from the top; parameters as in `draw_row`."""
+    """Draw the states of `world` on `axes` as a ring, with `names` as in `draw_row`."""
     S, A = world.shape.states, world.shape.actions
     angles = np.pi / 2 - 2 * np.pi * np.arange(S) / S
     radius = 0.8 / math.sin(math.pi / S) if S > 1 else 0.0
@@ -144,9 +144,9 @@ def draw_state(axes: Axes, world: MDP, s: int, position: Floats) -> Circle:
 
 
 def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
-    """Draw a row of reachable states for each step, from top to bottom.
+    """Draw a row of the reachable states of `world` on `axes` for each step, from top to bottom.
 
-    Parameters as in `draw_row`.
+    `names` are those of the actions, as in `draw_row`.
     """
     H, S, _ = world.shape.table
     v, best, reached = optimal_table(world), optimal_actions(world), reachable_states(world)

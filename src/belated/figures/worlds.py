@@ -93,7 +93,18 @@ def check_drawable(world: MDP, layout: Layout) -> None:
 def build_figure(
     world: MDP, *, title: str, command: str, layout: Layout, actions: Sequence[str] = ()
 ) -> Figure:
-    """Return the figure without writing it; parameters as in `draw_world`."""
+    """Return the figure of a world, without writing it.
+
+    Parameters
+    ----------
+    world, title, command, layout, actions
+        As in `draw_world`.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     check_drawable(world, layout)
     names = list(actions) or [f"action {a}" for a in range(world.shape.actions)]
     figure = Figure(layout="constrained")

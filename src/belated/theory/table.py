@@ -148,7 +148,20 @@ def evaluate_row(
     alpha: float,
     reachable: int | None = None,
 ) -> RowNumbers:
-    """Return one `row` of Table 1 in numbers; the other parameters are those of `table_1`."""
+    """Return one row of Table 1 in numbers.
+
+    Parameters
+    ----------
+    row : TableRow
+        The row.
+    shape, episodes, mean_delay, alpha, reachable
+        As in `table_1`.
+
+    Returns
+    -------
+    RowNumbers
+        The orders of the row.
+    """
     mean, slack = check_mean_delay(mean_delay), 1 / check_alpha(alpha)
     max_regret = episodes * shape.horizon
     immediate = row.immediate(shape, episodes=episodes, reachable=reachable)

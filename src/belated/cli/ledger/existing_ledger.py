@@ -26,7 +26,7 @@ class ExistingLedger(Ledger):
         limit: int | None = None,
         kinds: Collection[Kind] | None = None,
     ) -> Iterator[Event]:
-        """Yield events as the base class does; reading some `kinds` only advances no progress."""
+        # Reading some kinds only advances no progress.
         found = super().events(problem, after=after, upto=upto, limit=limit, kinds=kinds)
         return found if self.progress is None or kinds is not None else self.progress.track(found)
 
