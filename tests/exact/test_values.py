@@ -184,7 +184,7 @@ def test_one_marked_action_is_worth_what_playing_it_is():
 
 
 @pytest.mark.parametrize(
-    ("policy", "error", "sentence"),
+    ("policy", "error", "message"),
     [
         (
             np.zeros((3, 2), int),
@@ -230,6 +230,6 @@ def test_one_marked_action_is_worth_what_playing_it_is():
         (np.zeros(4, int), TypeError, r"^policy is an array of shape \(4,\) and type int64; it"),
     ],
 )
-def test_a_bad_policy_is_refused_in_one_sentence(policy, error, sentence):
-    with pytest.raises(error, match=sentence):
+def test_a_bad_policy_is_refused(policy, error, message):
+    with pytest.raises(error, match=message):
         policy_value(chain(2), policy)
