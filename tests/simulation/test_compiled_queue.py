@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.simulation.in_flight import (
-    InFlightHeap,
-    empty_heap,
+from belated.simulation.compiled_queue import (
+    CompiledQueue,
+    empty_queue,
     enlarge,
     free_slot,
     has_arrived,
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.plain
 STEPS = 3
 
 
-def send(heap: InFlightHeap, number: int, arrival: int) -> InFlightHeap:
+def send(heap: CompiledQueue, number: int, arrival: int) -> CompiledQueue:
     """Return the heap with one more piece of feedback, whose content is derived from its number."""
     while is_full(heap, 1):
         heap = enlarge(heap)
@@ -34,7 +34,7 @@ def send(heap: InFlightHeap, number: int, arrival: int) -> InFlightHeap:
     return heap
 
 
-def receive(heap: InFlightHeap) -> tuple[int, int, int]:
+def receive(heap: CompiledQueue) -> tuple[int, int, int]:
     """Remove the first entry, check its content, and return its arrival, number and slot."""
     arrival, number = int(heap.arrival[0]), int(heap.number[0])
     slot = pop(heap)
@@ -45,13 +45,13 @@ def receive(heap: InFlightHeap) -> tuple[int, int, int]:
     return arrival, number, slot
 
 
-def used_slots(heap: InFlightHeap) -> set[int]:
+def used_slots(heap: CompiledQueue) -> set[int]:
     return set(heap.slot[: heap.size[0]].tolist())
 
 
 @given(st.lists(st.integers(0, 9), max_size=80), st.booleans())
 def test_entries_leave_by_arrival_then_number(delays: list[int], rewards: bool) -> None:
-    heap = empty_heap(STEPS, rewards=rewards, capacity=1)
+    heap = empty_queue(STEPS, rewards=rewards, capacity=1)
     for number, delay in enumerate(delays):
         heap = send(heap, number, number + delay)
     expected = sorted((number + delay, number) for number, delay in enumerate(delays))
@@ -62,7 +62,7 @@ def test_entries_leave_by_arrival_then_number(delays: list[int], rewards: bool) 
 @given(st.lists(st.integers(0, 6) | st.none(), max_size=100))
 def test_feedback_is_usable_from_the_episode_after_its_arrival(delays: list[int | None]) -> None:
     """One episode starts after the other; None is one whose feedback never arrives."""
-    heap = empty_heap(STEPS, rewards=True, capacity=2)
+    heap = empty_queue(STEPS, rewards=True, capacity=2)
     outstanding: list[tuple[int, int]] = []
     for k, delay in enumerate(delays, start=1):
         usable = sorted(entry for entry in outstanding if entry[0] < k)
@@ -79,8 +79,8 @@ def test_feedback_is_usable_from_the_episode_after_its_arrival(delays: list[int 
         assert sorted(list(entries)[: heap.size[0]]) == sorted(outstanding)
 
 
-def test_nothing_has_arrived_in_an_empty_heap() -> None:
-    heap = empty_heap(STEPS, rewards=False)
+def test_nothing_has_arrived_in_an_empty_queue() -> None:
+    heap = empty_queue(STEPS, rewards=False)
     assert not has_arrived(heap, 2**62)
     heap = send(heap, 0, 5)
     assert not has_arrived(heap, 5)
@@ -91,7 +91,7 @@ def test_nothing_has_arrived_in_an_empty_heap() -> None:
 
 @given(st.lists(st.integers(0, 5) | st.just("pop"), max_size=80))
 def test_every_slot_is_used_or_free_and_a_free_one_is_used_again(script: list[int | str]) -> None:
-    heap = empty_heap(STEPS, rewards=True, capacity=4)
+    heap = empty_queue(STEPS, rewards=True, capacity=4)
     number = 0
     for entry in script:
         if entry == "pop":
@@ -110,7 +110,7 @@ def test_every_slot_is_used_or_free_and_a_free_one_is_used_again(script: list[in
 
 @pytest.mark.parametrize("rewards", [True, False])
 def test_enlarging_keeps_every_entry_and_doubles_the_capacity(rewards: bool) -> None:
-    heap = empty_heap(STEPS, rewards=rewards, capacity=4)
+    heap = empty_queue(STEPS, rewards=rewards, capacity=4)
     arrivals = [9, 2, 7, 2]
     for number, arrival in enumerate(arrivals):
         heap = send(heap, number, arrival)
@@ -131,7 +131,7 @@ def test_enlarging_keeps_every_entry_and_doubles_the_capacity(rewards: bool) -> 
 
 @pytest.mark.parametrize("delay", [0, 5, 40])
 def test_memory_grows_with_the_feedback_outstanding_and_not_with_the_episodes(delay: int) -> None:
-    heap = empty_heap(STEPS, rewards=True, capacity=1)
+    heap = empty_queue(STEPS, rewards=True, capacity=1)
     for k in range(1, 1001):
         while has_arrived(heap, k):
             receive(heap)
@@ -143,7 +143,7 @@ def test_memory_grows_with_the_feedback_outstanding_and_not_with_the_episodes(de
 
 def test_pieces_of_one_episode_arrive_in_the_order_of_their_steps() -> None:
     """Feedback by step is numbered i H + h, and all of it may arrive together."""
-    heap = empty_heap(STEPS, rewards=True)
+    heap = empty_queue(STEPS, rewards=True)
     for h in (2, 0, 1):
         heap = send(heap, 4 * 3 + h, 6)
     heap = send(heap, 3 * 3 + 2, 6)
