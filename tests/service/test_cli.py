@@ -13,7 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from belated.cli.serve import hidden, serve
+from belated.cli.serve import serve
+from belated.cli.support.stores import hide_password
 from belated.cli.token import token
 from belated.ledger import Ledger
 from belated.service.tokens import find_token
@@ -103,7 +104,7 @@ def test_an_unusable_store_or_port_is_reported(store: str) -> None:
 
 
 def test_no_password_is_printed() -> None:
-    assert "secret" not in hidden("postgresql://me:secret@host/belated")
+    assert "secret" not in hide_password("postgresql://me:secret@host/belated")
 
 
 @pytest.fixture
