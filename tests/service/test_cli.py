@@ -95,7 +95,7 @@ def test_a_revoked_token_does_not_allow_a_public_address(store: str) -> None:
 
 
 def test_an_unusable_store_or_port_is_reported(store: str) -> None:
-    assert "store is of the kind 'mysql'" in belated("serve", "--store", "mysql://x").output
+    assert "store must be of the kind sqlite" in belated("serve", "--store", "mysql://x").output
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         said = belated("serve", "--store", store, "--port", port)

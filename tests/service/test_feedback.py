@@ -118,7 +118,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones(site: Site) -> None:
     site.define()
     given = {**PLAYED, "states": ["ill", "wel", "ill", "ill"]}
     answer = site.post(f"/v1/episodes/{site.open()}/feedback", given)
-    message = "states[1] is 'wel'; allowed are ill, well, or 0 .. 1."
+    message = "states[1] must be one of ill, well, or in 0 .. 1, got 'wel'."
     assert answer.json()["message"] == message
 
 
