@@ -247,7 +247,12 @@ def test_errors_have_the_message_of_the_service(client: Client, service: Service
     episode = client.open_episode("clinic")
     client.feedback(episode, *ALL)
     cases: list[tuple[Callable[[], object], int, str | None, str]] = [
-        (lambda: client.feedback(episode, ALL[0], ALL[1], [1, 1, 1]), 409, None, "other content"),
+        (
+            lambda: client.feedback(episode, ALL[0], ALL[1], [1, 1, 1]),
+            409,
+            None,
+            "different content",
+        ),
         (lambda: client.define(CLINIC | {"horizon": 4}), 409, None, "clinic"),
         (lambda: client.feedback(ID, *ALL), 404, None, ID),
         (lambda: client.status("no/where?"), 404, None, "."),

@@ -169,7 +169,7 @@ def test_a_problem_that_cannot_be_read_leaves_with_1_and_the_others_are_verified
     done = call("verify", "--store", address(file))
     assert done.exit_code == 1
     assert f"Event {seq} has been changed: digest mismatch.\n" in done.stderr
-    assert "clinic: It cannot be read: " in done.stderr
+    assert "clinic: Cannot be read: " in done.stderr
     assert " events, sound.\n" in done.stdout
 
 

@@ -100,7 +100,7 @@ def test_an_unusable_store_or_port_is_reported(store: str) -> None:
         port = str(taken.getsockname()[1])
         said = belated("serve", "--store", store, "--port", port)
     assert said.exit_code == 2
-    assert "cannot be listened at" in said.output
+    assert "cannot listen on" in said.output
 
 
 def test_no_password_is_printed() -> None:
@@ -139,7 +139,7 @@ def test_it_serves_until_it_is_stopped_and_loses_nothing(
     process.send_signal(end)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")
-    assert out == f"Stopped; everything is in {store}.\n"
+    assert out == f"Stopped; everything is stored in {store}.\n"
     # no withdrawn data can remain there
     assert [file.name for file in tmp_path.iterdir() if "wal" in file.name] == []
     with Ledger.open(store) as ledger:
