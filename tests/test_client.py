@@ -261,7 +261,7 @@ def test_errors_have_the_message_of_the_service(client: Client, service: Service
             lambda: client.correct(episode, ["ill", "wel", "ill", "ill"], ALL[1], ALL[2]),
             422,
             "states[1]",
-            "states[1] is 'wel'; allowed are ill, well, or 0 .. 1.",
+            "states[1] must be one of ill, well, or in 0 .. 1, got 'wel'.",
         ),
         (lambda: client.decide("clinic", "ill", step=3), 422, "step", "step must be in 0 .. 2"),
     ]

@@ -217,13 +217,13 @@ def test_a_learner_that_raises_is_tried_again_when_something_is_corrected(
     (id,) = history.open()
     calls = 0
 
-    def fail(self: Learner, parcels: Any) -> bool:
+    def fail(self: Learner, feedback: Any) -> bool:
         nonlocal calls
         calls += 1
         raise RuntimeError("out of luck")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Learner, "take", fail)
+        patched.setattr(Learner, "absorb", fail)
         history.answer(id)
         for _ in range(3):
             host.step()

@@ -81,7 +81,7 @@ def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> N
         ({"base": Part("psrl", {"resample": None})}, "resample must be 'update' online"),
         (
             {"base": Part("ucrl2", {"colour": 1})},
-            "base 'ucrl2' has no option 'colour'; it has delta, scale, monotone, ties",
+            "base 'ucrl2' has no option 'colour'; it has ties, delta, scale, monotone",
         ),
         (
             {"updater": Part("active", {"alpha": 1})},
