@@ -235,9 +235,7 @@ class Fold:
             If the snapshot has another format or belongs to another problem.
         """
         if state.get("format") != FORMAT:
-            raise ValueError(
-                f"state has format {state.get('format')!r}; this version reads {FORMAT}."
-            )
+            raise ValueError(f"state must have format {FORMAT}, got {state.get('format')!r}.")
         if state["spec"] != spec.text:
             raise ValueError("state is of another problem.")
         self = cls.__new__(cls)

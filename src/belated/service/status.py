@@ -71,7 +71,7 @@ def status_json(
 
 
 def serving_json(serving: ServingState) -> dict[str, Any]:
-    """Return the served version in `serving`, as described by `models.policies.Choice`."""
+    """Return the served version in `serving`, as described by `models.policies.ServingState`."""
     return {
         "version": serving.version,
         "newest": serving.newest,
@@ -107,12 +107,12 @@ def history_json(problem: str, fold: ProblemStatus | Failure) -> dict[str, Any]:
 
     `fold` is the status of its fold; the history of a `Failure` is empty.
     """
-    past = History().view() if isinstance(fold, Failure) else fold.history
+    history = History().view() if isinstance(fold, Failure) else fold.history
     return {
         "problem": problem,
         "seq": None if isinstance(fold, Failure) else fold.seq,
-        "times": times_json(past.times),
-        "versions": versions_json(past.versions, past.newest),
+        "times": times_json(history.times),
+        "versions": versions_json(history.versions, history.newest),
     }
 
 

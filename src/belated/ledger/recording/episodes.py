@@ -53,7 +53,7 @@ def record_opening(transaction: Transaction, event: Opened) -> Outcome:
     newest = transaction.max_value(schema.policies.c.version, event.problem)
     if event.version > newest:
         return Invalid(
-            f"version is {event.version}; problem {event.problem} has published {newest}.",
+            f"version must be at most {newest}, the newest of the problem, got {event.version}.",
             "version",
         )
     number = transaction.max_value(schema.episodes.c.number, event.problem) + 1

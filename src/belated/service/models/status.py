@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from belated.service.models.common import Model, with_example
-from belated.service.models.policies import Choice
+from belated.service.models.policies import ServingState
 
 
 class Ages(Model):
@@ -30,7 +30,7 @@ class Status(Model):
     """Status of a problem. Numbers are null if it cannot be folded."""
 
     problem: str
-    serving: Choice
+    serving: ServingState
     failure: str | None = Field(description="Reason why the problem cannot be folded.")
     seq: int | None = Field(description="Sequence number of the last event that was folded.")
     waiting: int | None = Field(description="Pieces of feedback that wait for the next batch.")
