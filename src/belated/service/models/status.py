@@ -18,7 +18,7 @@ class Ages(Model):
     )
 
 
-class InFlight(Model):
+class OpenEpisode(Model):
     """Fraction of the visits to a (state, action) that is in flight."""
 
     most: float = Field(description="Maximum over all pairs.")
@@ -40,7 +40,7 @@ class Status(Model):
     mean_delay: float | None = Field(description="Observed mean delay, in episodes.")
     psi: float | None = Field(description="Upper bound on `missing` with high probability.")
     ages: Ages | None
-    in_flight: InFlight | None
+    in_flight: OpenEpisode | None
     updates: int | None = Field(description="Number of plans after the first one.")
     epochs: int | None = Field(description="Number of plans.")
     alpha: float | None = Field(description="Parameter of the current epoch; null if not lazy.")
