@@ -23,10 +23,10 @@ def test_a_shape_is_three_whole_numbers() -> None:
 @pytest.mark.parametrize("name", ["states", "actions", "horizon"])
 def test_a_shape_without_size_is_refused(name: str) -> None:
     sizes: dict[str, Any] = {"states": 3, "actions": 2, "horizon": 5}
-    with pytest.raises(ValueError, match=rf"^{name} is 0; it must be at least 1\.$"):
+    with pytest.raises(ValueError, match=rf"^{name} must be at least 1, got 0\.$"):
         bl.Shape(**{**sizes, name: 0})
     for wrong in (2.0, "2", None, True):
-        with pytest.raises(TypeError, match=rf"^{name} must be an integer, not {wrong!r}\.$"):
+        with pytest.raises(TypeError, match=rf"^{name} must be an integer, got {wrong!r}\.$"):
             bl.Shape(**{**sizes, name: wrong})
 
 
@@ -45,10 +45,10 @@ def test_an_episode_keeps_copies_of_what_it_is_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "sentence"),
+    ("given", "error", "message"),
     [
-        ({"id": -1}, ValueError, r"^Episode id is -1; it must be at least 0\.$"),
-        ({"id": "a"}, TypeError, r"^Episode id must be an integer, not 'a'\.$"),
+        ({"id": -1}, ValueError, r"^Episode id must be at least 0, got -1\.$"),
+        ({"id": "a"}, TypeError, r"^Episode id must be an integer, got 'a'\.$"),
         ({"states": [0.0, 1.0]}, TypeError, r"^states of episode 3 must be a flat sequence of int"),
         ({"states": [[0, 1]]}, TypeError, r"^states of episode 3 must be a flat sequence of int"),
         ({"actions": "right"}, TypeError, r"^actions of episode 3 must be a flat sequence of int"),
@@ -56,8 +56,8 @@ def test_an_episode_keeps_copies_of_what_it_is_given() -> None:
         ({"states": [0, None]}, TypeError, r"^states of episode 3 must be a flat sequence of int"),
     ],
 )
-def test_what_cannot_be_an_episode_is_refused(given: Any, error: Any, sentence: str) -> None:
-    with pytest.raises(error, match=sentence):
+def test_what_cannot_be_an_episode_is_refused(given: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
         bl.Episode(**{"id": 3, "states": [0, 1], "actions": [0], **given})
 
 
@@ -71,20 +71,32 @@ def test_an_episode_is_checked_against_a_shape() -> None:
     shape = bl.Shape(2, 3, 2)
     bl.Episode(1, [0, 1, 1], [2, 0]).check(shape)
     bl.Episode(1, [0, 1, 1], [2, 0], [0, 1]).check(shape)
-    for episode, sentence in (
-        (bl.Episode(1, [0, 1], [2, 0]), r"^Episode 1 has 2 states; horizon 2 needs 3 \("),
-        (bl.Episode(1, [0, 1, 1], [2]), r"^Episode 1 has 1 actions; horizon 2 needs 2 \("),
-        (bl.Episode(1, [0, 2, 1], [2, 0]), r"^Episode 1 has states\[1\] = 2; allowed are 0 \.\. 1"),
+    for episode, message in (
+        (bl.Episode(1, [0, 1], [2, 0]), r"^Episode 1 must have 3 states .*, got 2\.$"),
+        (bl.Episode(1, [0, 1, 1], [2]), r"^Episode 1 must have 2 actions .*, got 1\.$"),
+        (
+            bl.Episode(1, [0, 2, 1], [2, 0]),
+            r"^states\[1\] of episode 1 must .*, got 2\.$",
+        ),
         (
             bl.Episode(1, [0, 1, 1], [3, 0]),
-            r"^Episode 1 has actions\[0\] = 3; allowed are 0 \.\. 2",
+            r"^actions\[0\] of episode 1 must lie in 0 \.\. 2, got 3\.$",
         ),
-        (bl.Episode(1, [0, 1, 1], [-1, 0]), r"^Episode 1 has actions\[0\] = -1; allowed are"),
-        (bl.Episode(1, [0, 1, 1], [2, 0], [0.5]), r"^Episode 1 has 1 rewards; horizon 2 needs as"),
-        (bl.Episode(1, [0, 1, 1], [2, 0], [0, math.nan]), r"^Episode 1 has rewards\[1\] = nan;"),
-        (bl.Episode(1, [0, 1, 1], [2, 0], [-0.1, 0]), r"^Episode 1 has rewards\[0\] = -0\.1;"),
+        (bl.Episode(1, [0, 1, 1], [-1, 0]), r"^actions\[0\] of episode 1 must .*, got -1\.$"),
+        (
+            bl.Episode(1, [0, 1, 1], [2, 0], [0.5]),
+            r"^rewards of episode 1 must have shape \(2,\), .*, got \(1,\)\.$",
+        ),
+        (
+            bl.Episode(1, [0, 1, 1], [2, 0], [0, math.nan]),
+            r"^rewards\[1\] of .* must .*, got nan\.$",
+        ),
+        (
+            bl.Episode(1, [0, 1, 1], [2, 0], [-0.1, 0]),
+            r"^rewards\[0\] of .* must .*, got -0\.1\.$",
+        ),
     ):
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(ValueError, match=message):
             episode.check(shape)
 
 

@@ -255,7 +255,7 @@ def test_a_copy_on_postgres_holds_the_same_rows_and_goes_back(
     )
     again = call("copy", "--from", address(played), "--to", postgres)
     assert again.exit_code == 2
-    assert "'--to': target has " in again.stderr
+    assert "'--to': target must be an empty ledger" in again.stderr
     assert call("backup", "--store", postgres, tmp_path / "saved.db").exit_code == 0
     assert contents(address(tmp_path / "saved.db")) == contents(address(played))
 
@@ -360,7 +360,7 @@ def test_a_journal_that_was_left_behind_is_not_taken_for_the_new_files(
     [
         (["verify", "--store", "sqlite:///{tmp}/none.db"], "'--store': There is no file {tmp}/no"),
         (["verify", "--store", "sqlite:///{tmp}/none.db?timeout=5"], "'--store': There is no file"),
-        (["verify", "--store", "mysql://x/y"], "'--store': store is of the kind 'mysql'; "),
+        (["verify", "--store", "mysql://x/y"], "'--store': store must be of the kind sqlite or "),
         (["verify", "--store", "sqlite://"], "'--store': sqlite:// is a new database in memory"),
         (["verify", "--store", "sqlite:///{tmp}/empty"], "'--store': sqlite:///{tmp}/empty has no"),
         (

@@ -128,7 +128,7 @@ def test_the_comparison_notices_a_base_that_reads_more_than_it_declares() -> Non
     assert found - {None}
 
 
-def test_threads_and_stretches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_length_of_a_block_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     import belated.simulation.compiled_run as driver
 
     def run() -> Run:
@@ -143,7 +143,7 @@ def test_threads_and_stretches_change_nothing(monkeypatch: pytest.MonkeyPatch) -
         )
 
     usual = run()
-    monkeypatch.setattr(driver, "STRETCH", 0.0)  # one episode at a time
+    monkeypatch.setattr(driver, "BLOCK_S", 0.0)  # one episode at a time
     assert difference(usual, run()) is None
 
 

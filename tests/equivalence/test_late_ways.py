@@ -200,18 +200,18 @@ def test_every_way_chooses_the_same_alphas_for_bases_without_a_bound(base: Base)
     assert len(set(alpha)) > 5
 
 
-def test_the_comparison_notices_a_base_that_draws_and_does_not_say_so() -> None:
-    class Secretive(bl.PSRL):
+def test_the_comparison_notices_a_base_that_samples_without_declaring_it() -> None:
+    class Undeclared(bl.PSRL):
         def backup_rule(self, shape: bl.Shape, episodes: int) -> BackupRule:
-            return super().backup_rule(shape, episodes)._replace(drawn=False)
+            return super().backup_rule(shape, episodes)._replace(samples=False)
 
     runs = four_ways(
-        a_world(), base=Secretive(), updater=bl.Active(), episodes=40, **KINDS["late rewards"]
+        a_world(), base=Undeclared(), updater=bl.Active(), episodes=40, **KINDS["late rewards"]
     )
     assert difference(runs["compiled full"], runs["compiled incremental"]) == "regret"
 
 
-def test_stretches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_length_of_a_block_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     import belated.simulation.compiled_run as driver
 
     def runs() -> list[Run]:
@@ -231,7 +231,7 @@ def test_stretches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
 
     usual = runs()
-    monkeypatch.setattr(driver, "STRETCH", 0.0)  # one episode at a time
+    monkeypatch.setattr(driver, "BLOCK_S", 0.0)  # one episode at a time
     assert [difference(*pair) for pair in zip(usual, runs(), strict=True)] == [None] * 18
 
 
@@ -314,7 +314,7 @@ def test_what_is_late_changes_neither_the_world_nor_the_delays(kind: dict[str, A
 
 
 @pytest.mark.parametrize("name", ["late rewards by step", "late rewards", "unknown by step"])
-def test_a_copy_that_hears_of_an_episode_at_several_times_runs_in_the_reference_loop(
+def test_multi_instance_with_feedback_in_pieces_runs_in_the_reference_loop(
     name: str,
 ) -> None:
     given: dict[str, Any] = {
@@ -326,13 +326,14 @@ def test_a_copy_that_hears_of_an_episode_at_several_times_runs_in_the_reference_
         "trace": True,
         **KINDS[name],
     }
-    reason = "a copy of MultiInstance hears of one episode at several times"
+    reason = "MultiInstance needs the feedback of an episode in one piece"
     with pytest.raises(
-        ValueError, match=rf"^engine is 'compiled', but {reason}; use 'auto' or 'reference'\.$"
+        ValueError,
+        match=rf"^engine='compiled' is not possible: {reason}; use 'auto' or 'reference'\.$",
     ):
         bl.simulate(a_world(), engine="compiled", **given)
     with pytest.raises(
-        ValueError, match=rf"^planning is 'none', which needs compiled code, but {reason}\.$"
+        ValueError, match=rf"^planning='none' needs the compiled engine, but {reason}\.$"
     ):
         bl.simulate(a_world(), planning="none", **given)
     with pytest.warns(UserWarning, match=rf"^Running the slower reference loop: {reason}\.$"):
@@ -356,40 +357,65 @@ def test_an_episode_of_one_step_has_no_pieces() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
         (
             {"late": "rewards"},
-            "late is 'rewards', but the rewards are known, so nothing would be late; "
-            "give rewards=None.",
+            "late='rewards' needs unknown rewards, or nothing would be late; use rewards=None.",
         ),
-        ({"late": "states"}, "late is 'states'; it must be one of 'everything', 'rewards'."),
-        ({"delay_per": "run"}, "delay_per is 'run'; it must be one of 'episode', 'step'."),
-        ({"rewards": "unknown"}, "rewards is 'unknown'; it must be 'known' or None, unknown."),
+        ({"late": "states"}, "late must be one of 'everything', 'rewards', got 'states'."),
+        ({"delay_per": "run"}, "delay_per must be one of 'episode', 'step', got 'run'."),
         (
             {"rewards": None, "reward_bonus": "chernoff"},
-            "reward_bonus is 'chernoff'; it must be one of 'hoeffding', 'paper', 'jaksch', "
-            "'filippi', 'bernstein', 'ubev'.",
+            "reward_bonus must be one of 'hoeffding', 'paper', 'jaksch', 'filippi', 'bernstein', "
+            "'ubev', got 'chernoff'.",
         ),
         (
             {"base": bl.QLearning(), "stages": "pooled"},
-            "stages is 'pooled', but q-learning learns each step apart; use 'each'.",
+            "stages must be 'each' for q-learning, which learns each step separately; "
+            "got 'pooled'.",
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_sentence(
-    options: dict[str, Any], sentence: str
-) -> None:
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"base": bl.UCRL2(), "updater": bl.Active(), "episodes": 5}
-    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         bl.simulate(bl.chain(3), **{**given, **options})
 
 
-def test_rewards_as_an_array_are_refused_in_one_sentence() -> None:
-    """A learner takes them; a world has its own."""
+@pytest.mark.parametrize("rewards", ["some", np.zeros((2, 2)), np.full((3, 2), 1.5)])
+def test_rewards_that_make_no_sense_are_refused(rewards: Any) -> None:
     given: Any = {"base": bl.UCRL2(), "updater": bl.Active(), "episodes": 5}
-    with pytest.raises(ValueError, match=r"(?s)^rewards is array.*; it must be 'known' or None"):
-        bl.simulate(bl.chain(3), **{**given, "rewards": np.zeros((3, 2))})
+    with pytest.raises(ValueError, match=r"^rewards must .*, got "):
+        bl.simulate(bl.chain(3), **given, rewards=rewards)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_rewards_are_known_unknown_or_given_as_an_array(engine: Any) -> None:
+    world = a_world()
+    given: Any = {
+        "base": bl.UCRL2(scale=0.1),
+        "updater": bl.Active(),
+        "delay": bl.delays.geometric(3),
+        "episodes": 60,
+        "every": 1,
+        "trace": True,
+        "engine": engine,
+    }
+    runs = {
+        name: bl.simulate(world, rewards=rewards, **given)
+        for name, rewards in {
+            "known": "known",
+            "table": world.reward_table(),
+            "unknown": "unknown",
+            "none": None,
+            "wrong": 1 - world.reward_table(),
+        }.items()
+    }
+    assert difference(runs["known"], runs["table"]) is None
+    assert difference(runs["unknown"], runs["none"]) is None
+    assert difference(runs["known"], runs["unknown"]) is not None
+    assert difference(runs["known"], runs["wrong"]) is not None
 
 
 SHORT = """

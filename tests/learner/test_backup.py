@@ -28,13 +28,14 @@ class Wordy(bl.Base):
 
 
 @pytest.mark.skipif(not JIT, reason="nothing is compiled")
-def test_a_backup_that_does_not_compile_is_told_in_a_sentence() -> None:
+def test_a_backup_that_does_not_compile_raises_an_error_with_its_line() -> None:
     source, first = inspect.getsourcelines(wordy.function)
     line = first + source.index('    return "much" + row.reward\n')
     with pytest.raises(
         TypeError,
-        match=rf"^The backup wordy does not compile: .* \(line {line}\); a backup computes with "
-        r"numbers and makes no arrays or objects\. Without @bl\.backup it runs as plain Python\.$",
+        match=rf"^The backup wordy does not compile: .* \(line {line}\)\. A backup computes with "
+        r"numbers and creates no arrays or objects\. Without @bl\.backup it runs as plain "
+        r"Python\.$",
     ):
         bl.simulate(
             bl.chain(3),

@@ -117,18 +117,18 @@ def test_a_fixed_policy_is_played_for_ever(stages: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("actions", "sentence"),
+    ("actions", "message"),
     [
         ([0, 1], r"^actions must be integers \(H, S\): one for each step and state\.$"),
         ([[0.5]], r"^actions must be integers \(H, S\): one for each step and state\.$"),
         ((), r"^actions must be integers \(H, S\): one for each step and state\.$"),
-        ([[0, 0]], r"^actions has shape \(1, 2\); this problem needs \(2, 2\)\.$"),
-        ([[0, 2], [0, 0]], r"^actions holds 2; allowed are 0 \.\. 1\.$"),
-        ([[0, -1], [1, 1]], r"^actions holds -1; allowed are 0 \.\. 1\.$"),
+        ([[0, 0]], r"^actions must have shape \(H, S\) = \(2, 2\), got \(1, 2\)\.$"),
+        ([[0, 2], [0, 0]], r"^actions must lie in 0 \.\. 1, got 2\.$"),
+        ([[0, -1], [1, 1]], r"^actions must lie in 0 \.\. 1, got -1\.$"),
     ],
 )
-def test_a_fixed_policy_that_cannot_be_played_is_refused(actions: Any, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_a_fixed_policy_that_cannot_be_played_is_refused(actions: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         bl.Learner(
             bl.Shape(2, 2, 2),
             base=Fixed(actions=actions),
@@ -288,8 +288,15 @@ def test_one_seed_meets_every_baseline_with_the_same_delays() -> None:
 
 @pytest.mark.parametrize("epsilon", [-0.1, 1.1, math.nan])
 def test_an_epsilon_that_is_no_probability_is_refused(epsilon: float) -> None:
-    with pytest.raises(ValueError, match=rf"^epsilon is {epsilon}; it must lie in \[0, 1\]\.$"):
+    with pytest.raises(ValueError, match=rf"^epsilon must lie in \[0, 1\], got {epsilon}\.$"):
         EpsilonGreedy(epsilon=epsilon)
+
+
+@pytest.mark.parametrize("base", [bl.PSRL, EpsilonGreedy, UniformRandom, Fixed, Optimal])
+@pytest.mark.parametrize("option", [{"delta": 0.1}, {"scale": 2.0}, {"monotone": True}])
+def test_a_base_without_bonuses_does_not_accept_their_options(base: Any, option: Any) -> None:
+    with pytest.raises(TypeError, match=next(iter(option))):
+        base(**option)
 
 
 def test_every_baseline_has_a_name() -> None:

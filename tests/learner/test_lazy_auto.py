@@ -220,15 +220,15 @@ def test_it_has_a_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "message"),
     [
-        ("lazy:Auto", r"^updater must have a number or 'auto' after 'lazy:', got 'lazy:Auto'\.$"),
-        ("lazy", r"^updater must be 'active', 'lazy:ALPHA', 'explicit' or 'multi', got 'lazy'"),
-        ("lazy:nan", r"^alpha is nan; it must be at least 1 \(math\.inf is active\), or 'auto'\.$"),
+        ("lazy:Auto", r"^updater .* number or 'auto' .*'lazy:Auto'"),
+        ("lazy", r"^updater .* 'active', 'lazy:ALPHA', 'explicit' or 'multi'"),
+        ("lazy:nan", r"^alpha must be at least 1 .* or 'auto', got nan\.$"),
     ],
 )
-def test_another_name_is_refused(text: str, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_another_name_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         parse_updater(text)
-    with pytest.raises(TypeError, match=r"^alpha must be a number, not 'often'\.$"):
+    with pytest.raises(TypeError, match=r"^alpha must be a number, got 'often'\.$"):
         bl.Lazy("often")  # type: ignore[arg-type]

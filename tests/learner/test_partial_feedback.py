@@ -61,7 +61,7 @@ def planned(learner: bl.Learner) -> dict[str, Any]:
     instance = learner.snapshot()["instances"][0]
     return {
         "n": instance["counts"]["n"],
-        "earned": instance["earned"],
+        "reward_sums": instance["reward_sums"],
         "rewards": instance["rewards"],
         "q": instance["table"]["q"],
         "v": instance["table"]["v"],
@@ -69,10 +69,10 @@ def planned(learner: bl.Learner) -> dict[str, Any]:
     }
 
 
-def unchanged(learner: bl.Learner, refused: Callable[[], Any], sentence: str) -> None:
-    """The call is refused with this sentence, and the learner is as it was."""
+def unchanged(learner: bl.Learner, refused: Callable[[], Any], message: str) -> None:
+    """The call is refused with this message, and the learner is as it was."""
     before = learner.snapshot()
-    with pytest.raises((TypeError, ValueError), match=sentence):
+    with pytest.raises((TypeError, ValueError), match=message):
         refused()
     assert same(learner.snapshot(), before)
 
@@ -117,7 +117,7 @@ def test_an_episode_is_back_when_all_of_its_steps_are() -> None:
         assert learner.updates == i
         learner.observe_steps([steps_of(episode)[h]])
     assert (learner.observed, learner.missing) == (1, 0)
-    with pytest.raises(ValueError, match=r"^id 1 has begun already"):
+    with pytest.raises(ValueError, match=r"^id must be new, but episode 1 "):
         learner.start(1)
 
 
@@ -133,68 +133,71 @@ def test_a_step_counts_once() -> None:
     learner.observe([one])
     learner.observe_steps(steps_of(two)[:2])
 
-    def refused(batch: Any, sentence: str) -> None:
-        unchanged(learner, lambda: learner.observe_steps(batch), rf"^{sentence}; it counts once\.$")
+    def refused(batch: Any, part: str) -> None:
+        unchanged(learner, lambda: learner.observe_steps(batch), rf"^{part} .* already; .* once\.$")
 
     fresh = steps_of(three)
-    refused([*fresh, *steps_of(two)[1:]], "Episode 2 brings step 1 that has come already")
-    refused([*fresh, steps_of(one)[0]], "Episode 1 has come back already")
-    refused([*fresh, *fresh], "Episode 3 brings step 0 that has come already")
-    refused([fresh[2], fresh[2]], "Episode 3 brings step 2 that has come already")
+    refused([*fresh, *steps_of(two)[1:]], "Step 1 of episode 2")
+    refused([*fresh, steps_of(one)[0]], "Episode 1")
+    refused([*fresh, *fresh], "Step 0 of episode 3")
+    refused([fresh[2], fresh[2]], "Step 2 of episode 3")
     # nor does it count again with the whole
-    sentence = r"^Episode 2 brings step 0 that has come already; it counts once\.$"
-    unchanged(learner, lambda: learner.observe([three, two]), sentence)
+    message = r"^Step 0 of episode 2 .* already; .* once\.$"
+    unchanged(learner, lambda: learner.observe([three, two]), message)
     learner.observe_steps(steps_of(two)[2:])
     learner.observe([three])
     assert (learner.observed, learner.missing) == (3, 0)
 
 
 @pytest.mark.parametrize(
-    ("step", "sentence"),
+    ("step", "message"),
     [
         (
             bl.Step(9, 3, 0, 0, 0, 0.5),
-            r"^A step of episode 9 has step = 3; allowed are 0 \.\. 2",
+            r"^step .*episode 9 must lie in 0 \.\. 2, got 3\.$",
         ),
         (
             bl.Step(9, 0, 3, 0, 0, 0.5),
-            r"^A step of episode 9 has state = 3; allowed are 0 \.\. 2",
+            r"^state .*episode 9 must lie in 0 \.\. 2, got 3\.$",
         ),
-        (bl.Step(9, 0, 0, 2, 0, 0.5), r"^A step of episode 9 has action = 2; allowed are 0 \.\. 1"),
+        (bl.Step(9, 0, 0, 2, 0, 0.5), r"^action .*episode 9 must lie in 0 \.\. 1, got 2\.$"),
         (
             bl.Step(9, 0, 0, 0, 3, 0.5),
-            r"^A step of episode 9 has successor = 3; allowed are 0",
+            r"^successor .*episode 9 must lie in 0 \.\. 2, got 3\.$",
         ),
         (
             bl.Step(9, 0, 0, 0, 0),
-            r"^Episode 9 comes without rewards; they are not known .*\.$",
+            r"^Episode 9 has no rewards; they are unknown, .*\.$",
         ),
-        (bl.Episode(9, [0, 0, 0, 0], [0, 0, 0]), r"^Feedback is .*; it must be of type Step\.$"),
+        (
+            bl.Episode(9, [0, 0, 0, 0], [0, 0, 0]),
+            r"^Feedback must be of type Step, got Ep.*\.$",
+        ),
     ],
 )
-def test_a_bad_step_leaves_the_learner_as_it_was(step: Any, sentence: str) -> None:
+def test_a_bad_step_leaves_the_learner_as_it_was(step: Any, message: str) -> None:
     learner = make()
     good = steps_of(paid_episodes(5, 1)[0])
-    unchanged(learner, lambda: learner.observe_steps([good[0], step, good[1]]), sentence)
+    unchanged(learner, lambda: learner.observe_steps([good[0], step, good[1]]), message)
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
         (
             {"reward": 1.5},
-            r"^The reward of step 0 of episode 9 is 1\.5; rewards lie in \[0, 1\]\.$",
+            r"^The reward of step 0 of episode 9 must lie in \[0, 1\], got 1\.5\.$",
         ),
-        ({"reward": NAN}, r"^The reward of step 0 of episode 9 is nan; rewards lie in \[0, 1\]\.$"),
-        ({"reward": "1"}, r"^The reward of step 0 of episode 9 must be a number, not '1'\.$"),
-        ({"step": -1}, r"^step is -1; it must be at least 0\.$"),
-        ({"state": 0.5}, r"^state must be an integer, not 0\.5\.$"),
-        ({"id": -1}, r"^Step id is -1; it must be at least 0\.$"),
+        ({"reward": NAN}, r"^The reward of step 0 of episode 9 must lie in \[0, 1\], got nan\.$"),
+        ({"reward": "1"}, r"^The reward of step 0 of episode 9 must be a number, got '1'\.$"),
+        ({"step": -1}, r"^step must be at least 0, got -1\.$"),
+        ({"state": 0.5}, r"^state must be an integer, got 0\.5\.$"),
+        ({"id": -1}, r"^Step id must be at least 0, got -1\.$"),
     ],
 )
-def test_what_is_no_step_is_refused(options: dict[str, Any], sentence: str) -> None:
+def test_what_is_no_step_is_refused(options: dict[str, Any], message: str) -> None:
     given = {"id": 9, "step": 0, "state": 0, "action": 0, "successor": 0, **options}
-    with pytest.raises((TypeError, ValueError), match=sentence):
+    with pytest.raises((TypeError, ValueError), match=message):
         bl.Step(**given)
 
 
@@ -221,8 +224,8 @@ def test_a_copy_is_free_when_the_last_step_of_its_episode_has_come() -> None:
     assert counts[:3] == [3, 2, 0]
     learner.start(5)
     assert learner.instances == 4
-    sentence = r"^Episode 9 was not begun; MultiInstance must know which copy played it, .*\.$"
-    unchanged(learner, lambda: learner.observe_steps([bl.Step(9, 0, 0, 0, 0, 0.5)]), sentence)
+    message = r"^Episode 9 was not started; MultiInstance must know which instance .*\.$"
+    unchanged(learner, lambda: learner.observe_steps([bl.Step(9, 0, 0, 0, 0, 0.5)]), message)
 
 
 def test_explicit_exploration_sees_each_step_when_it_comes() -> None:
@@ -295,27 +298,27 @@ def test_rewards_need_a_path_and_come_once() -> None:
     learner.observe_rewards({1: rewards_of(one), 2: [0.5, NAN, NAN]})
     good = [NAN, 0.5, NAN]
 
-    def refused(rewards: Any, sentence: str) -> None:
-        unchanged(learner, lambda: learner.observe_rewards(rewards), sentence)
+    def refused(rewards: Any, message: str) -> None:
+        unchanged(learner, lambda: learner.observe_rewards(rewards), message)
 
-    later = "; call observe_path first, and this once"
-    refused({2: good, 1: good}, rf"^The path of episode 1 has come back already{later}\.$")
+    later = "; call observe_path first, and observe each reward once"
+    refused({2: good, 1: good}, rf"^The path of episode 1 has arrived already{later}\.$")
     refused({2: good, 3: good}, rf"^The path of episode 3 is not known{later}\.$")
     refused({2: good, 7: good}, rf"^The path of episode 7 is not known{later}\.$")
-    refused({2: [0.5, NAN, NAN]}, r"^Episode 2 brings step 0 that has come already; it counts on")
-    refused({2: [0.5, 0.5]}, r"^Episode 2 has 2 rewards; horizon 3 needs as many\.$")
-    refused({2: 0.5}, r"^Episode 2 has 1 rewards; horizon 3 needs as many\.$")
-    refused({2: None}, r"^Episode 2 has 1 rewards; horizon 3 needs as many\.$")
-    refused({2: [NAN, 2.0, NAN]}, r"^Episode 2 has rewards\[1\] = 2\.0; rewards lie in \[0, 1\]\.$")
-    refused({2: [NAN, math.inf, NAN]}, r"^Episode 2 has rewards\[1\] = .*; rewards lie in \[0, 1\]")
-    refused({2: ["a", "b", "c"]}, r"^rewards of episode 2 must be a flat sequence of numbers, not")
-    refused({-1: good}, r"^id is -1; it must be at least 0\.$")
-    refused({"2": good}, r"^id must be an integer, not '2'\.$")
-    known = r"^The path of episode 2 is known already; it counts once\.$"
+    refused({2: [0.5, NAN, NAN]}, r"^Step 0 of episode 2 .* already; .* once\.$")
+    refused({2: [0.5, 0.5]}, r"^rewards of episode 2 must have shape \(3,\), .*, got \(2,\)\.$")
+    refused({2: 0.5}, r"^rewards of episode 2 must have shape \(3,\), .*, got \(\)\.$")
+    refused({2: None}, r"^rewards of episode 2 must have shape \(3,\), .*, got \(\)\.$")
+    refused({2: [NAN, 2.0, NAN]}, r"^rewards\[1\] of episode 2 must lie in \[0, 1\], got 2\.0\.$")
+    refused({2: [NAN, math.inf, NAN]}, r"^rewards\[1\] of episode 2 must lie in \[0, 1\], got ")
+    refused({2: ["a", "b", "c"]}, r"^rewards of episode 2 must be a flat sequence of numbers, got")
+    refused({-1: good}, r"^id must be at least 0, got -1\.$")
+    refused({"2": good}, r"^id must be an integer, got '2'\.$")
+    known = r"^The path of episode 2 has been observed already; .* once\.$"
     unchanged(learner, lambda: learner.observe_path([two]), known)
     unchanged(learner, lambda: learner.observe([two]), known)
     unchanged(learner, lambda: learner.observe_steps(steps_of(two)[1:2]), known)
-    back = r"^Episode 1 has come back already; it counts once\.$"
+    back = r"^Episode 1 has been observed already; .* once\.$"
     unchanged(learner, lambda: learner.observe_path([one]), back)
     learner.observe_rewards({2: [NAN, 0.5, 0.5]})
     assert (learner.observed, learner.missing) == (2, 1)
@@ -325,8 +328,8 @@ def test_a_path_does_not_count_the_steps_of_it_that_came_before() -> None:
     learner = make(late="rewards")
     [episode] = paid_episodes(12, 1)
     learner.observe_steps(steps_of(episode)[:1])
-    sentence = r"^The path of episode 1 comes after steps of it; they count once\.$"
-    unchanged(learner, lambda: learner.observe_path([episode]), sentence)
+    message = r"^Steps of episode 1 have been observed already; .*\.$"
+    unchanged(learner, lambda: learner.observe_path([episode]), message)
     learner.observe_steps(steps_of(episode)[1:])
     assert learner.observed == 1
     assert planned(learner)["n"].sum() == H
@@ -349,15 +352,15 @@ def test_where_everything_is_late_there_are_no_paths(rewards: Any) -> None:
 
 
 def test_known_rewards_cannot_be_late() -> None:
-    with pytest.raises(ValueError, match=r"^late is 'rewards', but the rewards are known, .*\.$"):
+    with pytest.raises(ValueError, match=r"^late='rewards' needs unknown rewards, .*\.$"):
         make(rewards=np.zeros((S, A)), late="rewards")
 
 
 def test_unknown_rewards_must_come_with_an_episode() -> None:
     learner = make()
     bare = bl.Episode(1, [0, 1, 2, 0], [0, 1, 0])
-    sentence = r"^Episode 1 comes without rewards; they are not known beforehand, .*\.$"
-    unchanged(learner, lambda: learner.observe([bare]), sentence)
+    message = r"^Episode 1 has no rewards; they are unknown, .*\.$"
+    unchanged(learner, lambda: learner.observe([bare]), message)
 
 
 def test_a_copy_is_free_when_the_rewards_of_its_episode_have_come() -> None:
@@ -406,7 +409,7 @@ def test_whole_or_in_pieces_it_comes_to_the_same_policy(base: bl.Base, stages: A
 def live(learner: bl.Learner, rounds: range) -> list[Any]:
     """Everything a learner shows while episodes begin and come back in pieces."""
     rng = np.random.default_rng(rounds.start)
-    late = learner.snapshot()["late"] == "rewards"
+    late = learner.snapshot()["options"]["late"] == "rewards"
     shown: list[Any] = []
     waiting: list[tuple[int, int]] = []
     for k in rounds:
@@ -460,7 +463,7 @@ def test_a_learner_restored_in_the_middle_goes_on_bit_for_bit(
     learner = make(base=base, updater=updater, late=late, reward_bonus="bernstein", seed=3)
     live(learner, range(1, 16))
     state = learner.snapshot()
-    assert any(part["came"] for _, part in state["open"]["parts"])  # some are half back
+    assert any(part["received"] for part in state["pending"]["partial"])
     if base == bl.PSRL(resample="episode") and not isinstance(updater, bl.MultiInstance):
         learner.start(1000)
         state = learner.snapshot()

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -284,7 +283,7 @@ def test_episode_draws_from_all_that_has_come_back_even_if_the_updater_waits() -
         learner.observe(episodes[8:])
         learner.start(100)
         assert learner.policy is not None  # drawn when it is asked for
-        planned_from[resample] = learner.snapshot()["instances"][0]["epoch"][0]
+        planned_from[resample] = learner.snapshot()["instances"][0]["epoch_counts"][0]
     assert planned_from == {"update": 8, "episode": 15}
 
 
@@ -348,31 +347,16 @@ def test_it_learns() -> None:
 # Options
 
 
-def test_options_without_a_meaning_change_nothing() -> None:
-    given: dict[str, Any] = {
-        "updater": bl.Active(),
-        "delay": bl.delays.geometric(3),
-        "episodes": 60,
-        "every": 1,
-        "trace": True,
-        "rewards": None,
-    }
-    usual = bl.simulate(bl.chain(4), base=bl.PSRL(), **given)
-    for change in ({"monotone": True}, {"scale": 7}):
-        other = bl.simulate(bl.chain(4), base=replace(bl.PSRL(), **change), **given)
-        assert difference(usual, other) is None
-
-
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
-        ({"prior": 0}, r"^prior is 0; it must be finite and at least 0\.001\.$"),
-        ({"prior": math.nan}, r"^prior is nan; it must be finite and at least 0\.001\.$"),
-        ({"prior": math.inf}, r"^prior is inf; it must be finite and at least 0\.001\.$"),
-        ({"prior": "1"}, r"^prior must be a number, not '1'\.$"),
-        ({"resample": "never"}, r"^resample is 'never'; it must be one of 'auto', 'update', 'ep"),
+        ({"prior": 0}, r"^prior must be finite and at least 0\.001, got 0\.$"),
+        ({"prior": math.nan}, r"^prior must be finite and at least 0\.001, got nan\.$"),
+        ({"prior": math.inf}, r"^prior must be finite and at least 0\.001, got inf\.$"),
+        ({"prior": "1"}, r"^prior must be a number, got '1'\.$"),
+        ({"resample": "never"}, r"^resample must be one of 'auto', .*, got 'never'\.$"),
     ],
 )
-def test_nonsense_is_refused(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=sentence):
+def test_nonsense_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         bl.PSRL(**options)

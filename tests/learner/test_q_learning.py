@@ -8,6 +8,19 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.learner.bases.q_learning import (
+    QParameters,
+    bonus_of,
+    empty_inbox,
+    empty_memory,
+    initialise_values,
+    learn,
+    post,
+    with_inbox_room,
+)
+from belated.learner.problem import LearningProblem
+from belated.learner.state import configure, empty_state, with_room_for
+from belated.learner.updating import absorb
 from belated.mdp.play import play
 from belated.randomness import REWARD, START, TRANSITION, uniform
 from worlds import random_world
@@ -366,18 +379,166 @@ def test_counts_alone_are_refused() -> None:
     nothing = np.zeros((2, 2, 2, 2))
     with pytest.raises(
         ValueError,
-        match=r"^base is q-learning, which learns step by step; counts are not enough\.$",
+        match=r"^base must plan from counts, but q-learning learns from single steps\.$",
     ):
         bl.plan(bl.QLearning(), nothing.sum(axis=3), nothing, np.zeros((2, 2)), episodes=10)
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
-        ({"bonus": "ucb"}, r"^bonus is 'ucb'; it must be one of 'hoeffding', 'bernstein'\.$"),
-        ({"range": "h"}, r"^range is 'h'; it must be one of 'H', 'H-h\+1'\.$"),
+        ({"bonus": "ucb"}, r"^bonus must be one of 'hoeffding', 'bernstein', got 'ucb'\.$"),
+        ({"range": "h"}, r"^range must be one of 'H', 'H-h\+1', got 'h'\.$"),
+        ({"monotone": True}, r"^monotone must be False: .*\.$"),
     ],
 )
-def test_nonsense_is_refused(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_nonsense_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         bl.QLearning(**options)
+
+
+# Single kernels, by hand: H = 2, S = 2, A = 2, and log = 2, so that H^3 log = 16
+
+
+HOEFFDING = QParameters(tight=0.0, bonus=0.0, c=0.25, log=2.0, lower=1.0)
+BERNSTEIN = HOEFFDING._replace(bonus=1.0, c=0.5)
+
+
+def row_of(h: int, s: int, a: int) -> int:
+    return (h * 2 + s) * 2 + a
+
+
+def learnt(parameters: QParameters, steps: list[tuple[int, int, int, int, float]]) -> Any:
+    """Return Q, V and the memory after the steps (h, s, a, successor, reward)."""
+    constants = np.array(parameters)
+    inbox, memory = empty_inbox(len(steps)), empty_memory(8)
+    q, v = np.zeros((2, 4)), np.ones((3, 2))
+    initialise_values(constants, q, v)
+    for h, s, a, y, reward in steps:
+        post(inbox, row_of(h, s, a), y, reward)
+    learn(constants, inbox, memory, q, v)
+    assert inbox.used[0] == 0
+    return q.reshape(2, 2, 2), v, memory
+
+
+@pytest.mark.plain
+def test_values_start_at_their_upper_limits() -> None:
+    q, v, memory = learnt(HOEFFDING, [])
+    assert (q == 2.0).all()
+    assert v.tolist() == [[2.0, 2.0], [2.0, 2.0], [0.0, 0.0]]
+    assert not memory.n.any()
+    q, v, _ = learnt(HOEFFDING._replace(tight=1.0), [])
+    assert q.tolist() == [[[2.0, 2.0]] * 2, [[1.0, 1.0]] * 2]
+    assert v.tolist() == [[2.0, 2.0], [1.0, 1.0], [0.0, 0.0]]
+
+
+@pytest.mark.plain
+def test_the_hoeffding_bonus_depends_on_the_count_only() -> None:
+    memory = empty_memory(8)
+    for t, expected in ((1, 0.25 * 4), (4, 0.25 * 2), (16, 0.25)):
+        memory.n[5] = t
+        assert bonus_of(HOEFFDING, memory, 5, 1.7, 3 / (2 + t), 2) == expected
+    assert not memory.total.any()
+    assert not memory.beta.any()
+
+
+@pytest.mark.plain
+def test_the_bernstein_bonus_is_the_difference_of_two_betas() -> None:
+    memory = empty_memory(8)
+    # t = 1, alpha = 1: one value has no variance
+    memory.n[5] = 1
+    beta_1 = 0.5 * (math.sqrt(2 * (0 + 2) * 2) + 1)
+    assert bonus_of(BERNSTEIN, memory, 5, 1.0, 1.0, 2) == pytest.approx(beta_1 / 2, rel=1e-15)
+    # t = 2, alpha = 3/4: the variance of 1 and 0 is 1/4
+    memory.n[5] = 2
+    beta_2 = 0.5 * (math.sqrt(2 * (0.25 + 2) * 2 / 2) + 1 / 2)
+    expected = (beta_2 - 0.25 * beta_1) / 1.5
+    assert bonus_of(BERNSTEIN, memory, 5, 0.0, 0.75, 2) == pytest.approx(expected, rel=1e-15)
+    assert (memory.total[5], memory.squares[5]) == (1.0, 1.0)
+    assert memory.beta[5] == pytest.approx(beta_2, rel=1e-15)
+    assert np.flatnonzero(memory.beta).tolist() == [5]
+
+
+@pytest.mark.plain
+def test_the_bernstein_bonus_is_at_most_that_of_hoeffding() -> None:
+    memory = empty_memory(8)
+    memory.n[0] = 1
+    wide = BERNSTEIN._replace(lower=100.0)
+    assert bonus_of(wide, memory, 0, 1.0, 1.0, 2) == 0.5 * math.sqrt(16) / 2
+
+
+@pytest.mark.plain
+def test_steps_are_learnt_one_after_the_other() -> None:
+    steps = [(1, 0, 0, 1, 0.5), (1, 0, 1, 0, 0.0), (0, 1, 0, 0, 0.25), (0, 1, 0, 0, 0.25)]
+    q, v, memory = learnt(HOEFFDING, steps)
+    # b_t = 1 / sqrt(t), alpha_1 = 1 and alpha_2 = 3/4
+    last = 0.25 * (0.25 + 1.5 + 1) + 0.75 * (0.25 + 1.5 + 1 / math.sqrt(2))
+    assert q[1, 0].tolist() == [0.5 + 0 + 1, 0.0 + 0 + 1]
+    assert q[0, 1].tolist() == [pytest.approx(last, rel=1e-15), 2.0]
+    assert v.tolist() == [[2.0, 2.0], [1.5, 2.0], [0.0, 0.0]]  # V is at most H
+    counts = {row_of(1, 0, 0): 1, row_of(1, 0, 1): 1, row_of(0, 1, 0): 2}
+    assert {int(row): int(memory.n[row]) for row in np.flatnonzero(memory.n)} == counts
+    # in the opposite order, the first step is followed by a state worth H
+    q, v, _ = learnt(HOEFFDING, steps[::-1])
+    last = 0.25 * (0.25 + 2 + 1) + 0.75 * (0.25 + 2 + 1 / math.sqrt(2))
+    assert q[0, 1, 0] == pytest.approx(last, rel=1e-15)
+    assert v[1].tolist() == [1.5, 2.0]
+
+
+@pytest.mark.plain
+def test_a_tight_range_caps_every_value_at_the_steps_that_remain() -> None:
+    steps = [(1, 0, a, 1, 0.5) for a in (0, 1)]
+    q, v, _ = learnt(HOEFFDING._replace(tight=1.0), steps)
+    assert q[1, 0].tolist() == [1.5, 1.5]
+    assert v[1, 0] == 1.0
+    _, v, _ = learnt(HOEFFDING, steps)
+    assert v[1, 0] == 1.5
+
+
+@pytest.mark.plain
+def test_an_inbox_grows_by_doubling_and_keeps_its_steps() -> None:
+    inbox = empty_inbox(2)
+    assert with_inbox_room(inbox, 2) is inbox
+    post(inbox, 3, 1, 0.5)
+    assert with_inbox_room(inbox, 1) is inbox
+    larger = with_inbox_room(inbox, 2)
+    assert larger.row.size == larger.successor.size == larger.reward.size == 2 * 2 + 2
+    post(larger, 7, 0, 0.25)
+    assert larger.used[0] == 2
+    assert larger.row[:2].tolist() == [3, 7]
+    assert larger.successor[:2].tolist() == [1, 0]
+    assert larger.reward[:2].tolist() == [0.5, 0.25]
+    assert inbox.used[0] == 1  # the inbox it was made from is as before
+    from_nothing = with_inbox_room(empty_inbox(0), 1)
+    assert from_nothing.row.size == 1
+
+
+@pytest.mark.plain
+def test_feedback_fills_the_inbox_up_to_its_room_and_goes_on_after_it_has_grown() -> None:
+    rng = np.random.default_rng(5)
+    problem = LearningProblem(
+        shape=bl.Shape(2, 2, 2),
+        base=bl.QLearning(),
+        updater=bl.Lazy(1),
+        rewards=None,
+        episodes=50,
+    )
+    config, state = configure(problem, 0), empty_state(problem)
+    steps, states, actions, successors = rng.integers(0, 2, (4, 40))
+    rewards = rng.random(40)
+    done, sizes = 0, [state.inbox.row.size]
+    while done < 40:
+        more = absorb(config, state, done, steps, states, actions, successors, rewards, True, True)
+        if more < 40:
+            assert more == state.inbox.used[0]
+            state = with_room_for(state, 1)
+            sizes.append(state.inbox.row.size)
+        done = more
+    assert sizes == sorted(set(sizes))
+    assert sizes[-1] < 2 * 40 + 2
+    assert state.inbox.used[0] == 40
+    rows = [row_of(*step) for step in zip(steps, states, actions, strict=True)]
+    assert state.inbox.row[:40].tolist() == rows
+    assert state.inbox.successor[:40].tolist() == successors.tolist()
+    assert state.inbox.reward[:40].tolist() == rewards.tolist()
+    assert state.counts.n.sum() == 40

@@ -178,7 +178,7 @@ def test_a_whole_number_for_a_scale_does_not_make_compiled_code_of_another_type(
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.randoms(use_true_random=False))
-def test_the_order_of_arrivals_never_changes_a_hope(rewards: list[float], random: Any) -> None:
+def test_the_order_of_arrivals_never_changes_an_estimate(rewards: list[float], random: Any) -> None:
     episodes = paying(rewards)
     shuffled = episodes.copy()
     random.shuffle(shuffled)
@@ -191,7 +191,7 @@ def test_the_order_of_arrivals_never_changes_a_hope(rewards: list[float], random
         snapshots.append(taught.snapshot()["instances"][0])
     one, other = snapshots
     for name in ("n", "total", "squares"):
-        assert one["earned"][name].tobytes() == other["earned"][name].tobytes()
+        assert one["reward_sums"][name].tobytes() == other["reward_sums"][name].tobytes()
     assert one["rewards"].tobytes() == other["rewards"].tobytes()
     assert one["table"]["q"].tobytes() == other["table"]["q"].tobytes()
 
@@ -205,10 +205,10 @@ def test_sums_of_floats_would_depend_on_the_order() -> None:
 def test_a_mean_is_right_to_ten_digits(rewards: list[float]) -> None:
     taught = learner()
     taught.observe(paying(rewards))
-    earned = taught.snapshot()["instances"][0]["earned"]
+    sums = taught.snapshot()["instances"][0]["reward_sums"]
     row = 1 * A + 2
-    assert earned["n"][row] == len(rewards)
-    assert earned["total"][row] / UNIT / len(rewards) == pytest.approx(
+    assert sums["n"][row] == len(rewards)
+    assert sums["total"][row] / UNIT / len(rewards) == pytest.approx(
         np.mean(rewards), rel=0, abs=2**-32
     )
 

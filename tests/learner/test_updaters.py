@@ -33,7 +33,7 @@ def base(rng: np.random.Generator) -> bl.Base:
 
 def due(updater: bl.Lazy, n: int, epoch: int) -> bool:
     counts = np.array([3, n]), np.array([3, epoch])
-    return bool(updater.due(Arrival(*counts, touched=np.array([1]), arrived=1, since=1)))
+    return bool(updater.due(Arrival(*counts, rows=np.array([1]), arrived=1, since_plan=1)))
 
 
 class Definition:
@@ -214,13 +214,13 @@ def test_only_new_data_triggers_and_a_first_observation_always_does(alpha: float
 
 @pytest.mark.parametrize("alpha", [0.99, 0, -1, math.nan, -math.inf])
 def test_an_alpha_below_one_is_refused(alpha: float) -> None:
-    with pytest.raises(ValueError, match=rf"^alpha is {alpha}; it must be at least 1 .*\.$"):
+    with pytest.raises(ValueError, match=rf"^alpha must be at least 1 .*, got {alpha}\.$"):
         bl.Lazy(alpha)
 
 
 @pytest.mark.parametrize("alpha", ["2", None, True])
 def test_an_alpha_that_is_no_number_is_refused(alpha: Any) -> None:
-    with pytest.raises(TypeError, match=rf"^alpha must be a number, not {alpha!r}\.$"):
+    with pytest.raises(TypeError, match=rf"^alpha must be a number, got {alpha!r}\.$"):
         bl.Lazy(alpha)
 
 
@@ -354,7 +354,7 @@ def test_a_learner_marks_what_the_rule_marks(options: Any) -> None:
 )
 def test_the_threshold_has_its_formula(options: Any, m: float) -> None:
     updater = bl.ExplicitExploration(**options)
-    assert updater.least(bl.Shape(30, 2, 30)) == pytest.approx(m, rel=1e-15)
+    assert updater.count_threshold(bl.Shape(30, 2, 30)) == pytest.approx(m, rel=1e-15)
 
 
 @engines
@@ -402,21 +402,21 @@ def test_without_a_largest_delay_explicit_exploration_refuses(engine: Any) -> No
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "message"),
     [
-        ({"unit": "s"}, r"^unit is 's'; it must be one of 'sha', 'sh'\.$"),
-        ({"draw": "some"}, r"^draw is 'some'; it must be one of 'all', 'rare'\.$"),
-        ({"log": "S"}, r"^log is 'S'; it must be one of 'SH', 'SHA', 'none'\.$"),
-        ({"unit": "sh", "draw": "rare"}, r"^draw is 'rare'; with unit='sh' no action is rarer"),
-        ({"tau_max": -1}, r"^tau_max is -1; it must be a finite number of at least 0\.$"),
-        ({"tau_max": math.inf}, r"^tau_max is inf; it must be a finite number"),
-        ({"threshold": math.nan}, r"^threshold is nan; it must be a finite number"),
-        ({"c": -0.5}, r"^c is -0\.5; it must be a finite number"),
-        ({"delta": 1}, r"^delta is 1; it must lie strictly between 0 and 1\.$"),
+        ({"unit": "s"}, r"^unit must be one of 'sha', 'sh', got 's'\.$"),
+        ({"draw": "some"}, r"^draw must be one of 'all', 'rare', got 'some'\.$"),
+        ({"log": "S"}, r"^log must be one of 'SH', 'SHA', 'none', got 'S'\.$"),
+        ({"unit": "sh", "draw": "rare"}, r"^draw='rare' needs unit='sha'; got unit='sh'\.$"),
+        ({"tau_max": -1}, r"^tau_max must be finite and at least 0, got -1\.$"),
+        ({"tau_max": math.inf}, r"^tau_max must be finite and at least 0, got inf\.$"),
+        ({"threshold": math.nan}, r"^threshold must be finite and at least 0, got nan\.$"),
+        ({"c": -0.5}, r"^c must be finite and at least 0, got -0\.5\.$"),
+        ({"delta": 1}, r"^delta must lie strictly between 0 and 1, got 1\.$"),
     ],
 )
-def test_a_bad_option_of_explicit_exploration_is_refused(options: Any, sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
+def test_a_bad_option_of_explicit_exploration_is_refused(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         bl.ExplicitExploration(**options)
 
 
@@ -528,7 +528,7 @@ def test_feedback_before_its_start_is_refused() -> None:
     )
     episode = bl.Episode(4, states=[0, 0], actions=[0])
     learner.start(3)
-    with pytest.raises(ValueError, match=r"^Episode 4 was not begun; .* call start\(4\) first\.$"):
+    with pytest.raises(ValueError, match=r"^Episode 4 was not started; .* start\(4\) first\.$"):
         learner.observe([episode])
     assert (learner.observed, learner.missing, learner.instances) == (0, 1, 1)
     learner.start(4)

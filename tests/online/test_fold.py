@@ -42,7 +42,7 @@ def folded(fold: Fold, events: list[Event]) -> Fold:
 def observed(learner: bl.Learner) -> dict[str, Any]:
     """What a learner has made of its feedback, and not how long it has waited for it."""
     state = learner.snapshot()
-    return {key: state[key] for key in ("instances", "seen", "tally")}
+    return {key: state[key] for key in ("instances", "seen")}
 
 
 @every_kind

@@ -64,7 +64,7 @@ def test_it_says_so_if_the_lowest_scale_is_enough():
     assert [trial.scale for trial in found.tried] == [1.0, 0.003]
 
 
-def test_a_base_that_is_never_optimistic_is_given_up_with_a_sentence():
+def test_a_base_that_is_never_optimistic_is_given_up_with_a_message():
     tried = []
     with pytest.raises(ValueError, match=r"^Optimism held in only 0 of 4 runs at scale 1024, "):
         calibrate(bl.chain(3), base=Threshold(math.inf), on_trial=tried.append, **SHORT)
@@ -157,7 +157,7 @@ def test_the_interval_leaves_two_and_a_half_percent_at_either_end():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "sentence"),
+    ("wrong", "error", "message"),
     [
         ({"base": object()}, TypeError, r"^base must be a Base, which has a scale, got <object "),
         ({"level": 0}, ValueError, r"^level must be above 0 and at most 1, got 0\.$"),
@@ -173,6 +173,6 @@ def test_the_interval_leaves_two_and_a_half_percent_at_either_end():
         ({"delay_per": "week"}, ValueError, r"^delay_per must be one of "),
     ],
 )
-def test_wrong_arguments_get_one_sentence(wrong, error, sentence):
-    with pytest.raises(error, match=sentence):
+def test_wrong_arguments_are_refused(wrong, error, message):
+    with pytest.raises(error, match=message):
         calibrate(bl.chain(3), **{"base": bl.UCRL2(), **SHORT, **wrong})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.simulation.many import Interrupted, play
+from belated.simulation.many import Interrupted, run_seeds
 from belated.simulation.run import Run
 
 LEARNER = {"base": bl.UCRL2(scale=0.1), "updater": bl.Lazy(2), "delay": bl.delays.geometric(5)}
@@ -34,14 +34,14 @@ class Scripted:
     def __init__(self, script):
         self.script = script
 
-    def run(self, seed, heard):
-        heard(1)
-        return self.script(seed, heard)
+    def run(self, seed, on_progress):
+        on_progress(1)
+        return self.script(seed, on_progress)
 
 
-def until_stopped(heard):
+def until_stopped(on_progress):
     while True:
-        heard(1)
+        on_progress(1)
 
 
 @pytest.mark.parametrize("threads", [None, 1, 2, 5])
@@ -60,7 +60,7 @@ def test_every_keyword_of_simulate_reaches_the_runs():
     options = {**LEARNER, "episodes": 40, "seeds": [1], "stages": "pooled", "planning": "none"}
     [run] = bl.simulate_many(bl.chain(3), **options)
     assert run.updates == 0
-    with pytest.raises(ValueError, match=r"^engine is 'fast'; it must be "):
+    with pytest.raises(ValueError, match=r"^engine must be one of .*, got 'fast'\.$"):
         bl.simulate_many(bl.chain(3), **options, engine="fast")
 
 
@@ -69,24 +69,24 @@ def test_no_seeds_give_no_runs():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "sentence"),
+    ("wrong", "error", "message"),
     [
-        ({"seeds": 30}, TypeError, r"^seeds is 30; it must be a sequence of seeds such as "),
-        ({"seeds": [1, -1]}, ValueError, r"^seed must lie in 0 \.\. .*, got -1\.$"),
+        ({"seeds": 30}, TypeError, r"^seeds must be a sequence of seeds .*, got 30\.$"),
+        ({"seeds": [1, -1]}, ValueError, r"^seed must lie in 0 .*, got -1"),
         ({"seeds": [0.5]}, TypeError, r"^seed must be an integer, got 0\.5\.$"),
-        ({"seeds": [1], "threads": 0}, ValueError, r"^threads is 0; it must be at least 1\.$"),
-        ({"seeds": [1], "episodes": 0}, ValueError, r"^episodes is 0; it must be at least 1\.$"),
+        ({"seeds": [1], "threads": 0}, ValueError, r"^threads must be at least 1, got 0\.$"),
+        ({"seeds": [1], "episodes": 0}, ValueError, r"^episodes must be at least 1, got 0\.$"),
     ],
 )
-def test_wrong_arguments_get_one_sentence(wrong, error, sentence):
-    with pytest.raises(error, match=sentence):
+def test_wrong_arguments_are_refused(wrong, error, message):
+    with pytest.raises(error, match=message):
         bl.simulate_many(bl.chain(3), **{**LEARNER, "episodes": 10, **wrong})
 
 
 def test_ctrl_c_stops_every_run_and_keeps_the_finished_ones_in_the_order_of_the_seeds():
     finishing = threading.Semaphore(0)
 
-    def script(seed, heard):
+    def script(seed, on_progress):
         if seed in (7, 9):
             finishing.release()
             return a_run(seed)
@@ -94,10 +94,10 @@ def test_ctrl_c_stops_every_run_and_keeps_the_finished_ones_in_the_order_of_the_
             finishing.acquire()
             finishing.acquire()
             signal.raise_signal(signal.SIGINT)
-        return until_stopped(heard)
+        return until_stopped(on_progress)
 
     with pytest.raises(Interrupted, match=r"^Interrupted: 2 of 5 runs were finished\.$") as caught:
-        play(Scripted(script), [9, 1, 2, 7, 3], threads=5, progress=None)
+        run_seeds(Scripted(script), [9, 1, 2, 7, 3], threads=5, progress=None)
     assert [run.seed for run in caught.value.runs] == [9, 7]
     assert isinstance(caught.value, KeyboardInterrupt)
 
@@ -105,24 +105,24 @@ def test_ctrl_c_stops_every_run_and_keeps_the_finished_ones_in_the_order_of_the_
 def test_after_ctrl_c_no_run_is_started():
     started = []
 
-    def script(seed, heard):
+    def script(seed, on_progress):
         started.append(seed)
         signal.raise_signal(signal.SIGINT)
-        return until_stopped(heard)
+        return until_stopped(on_progress)
 
     with pytest.raises(Interrupted) as caught:
-        play(Scripted(script), [4, 5, 6], threads=1, progress=None)
+        run_seeds(Scripted(script), [4, 5, 6], threads=1, progress=None)
     assert caught.value.runs == []
     assert started == [4]
 
 
 def test_ctrl_c_during_compilation_leaves_no_runs():
     class Compiling(Scripted):
-        def run(self, seed, heard):
+        def run(self, seed, on_progress):
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted, match=r"^Interrupted: 0 of 2 "):
-        play(Compiling(None), [0, 1], threads=2, progress=None)
+        run_seeds(Compiling(None), [0, 1], threads=2, progress=None)
 
 
 def test_a_real_run_stops_when_it_is_told_to(monkeypatch):
@@ -136,19 +136,19 @@ def test_a_real_run_stops_when_it_is_told_to(monkeypatch):
 
 
 def test_an_error_in_one_run_stops_the_others_and_is_raised():
-    def script(seed, heard):
+    def script(seed, on_progress):
         if seed == 1:
             raise ValueError("Seed 1 is unlucky.")
-        return until_stopped(heard)
+        return until_stopped(on_progress)
 
     with pytest.raises(ValueError, match=r"^Seed 1 is unlucky\.$"):
-        play(Scripted(script), [0, 1, 2], threads=2, progress=None)
+        run_seeds(Scripted(script), [0, 1, 2], threads=2, progress=None)
 
 
-def test_a_fallback_to_the_reference_loop_is_told_by_the_run_and_not_by_its_rehearsal():
+def test_a_fallback_to_the_reference_loop_warns_once():
     class Patient(bl.Active):
-        def due(self, sight):
-            return sight.since >= 3
+        def due(self, arrival):
+            return arrival.since_plan >= 3
 
     options = {**LEARNER, "updater": Patient(), "episodes": 30}
     with pytest.warns(UserWarning, match="Running the slower reference loop") as told:

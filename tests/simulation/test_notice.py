@@ -61,7 +61,7 @@ def test_compiling_anything_else_is_not_announced(engine, capsys):
 @pytest.mark.parametrize(("engine_name", "times"), [("compiled", 1), ("reference", 0)])
 def test_a_compiled_run_asks_for_the_notice(engine_name, times, monkeypatch):
     asked = []
-    name = "belated.simulation.simulate.announce_compilation"
+    name = "belated.simulation.setting.announce_compilation"
     monkeypatch.setattr(name, lambda: asked.append(True))
     bl.simulate(bl.chain(3), base=bl.UCRL2(), updater=bl.Active(), episodes=3, engine=engine_name)
     assert len(asked) == times

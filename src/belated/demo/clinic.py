@@ -4,7 +4,7 @@ A patient is seen six times. Medication helps early and little later. An operati
 nothing else does, at the cost of a low reward at that visit. The effect of the last action shows
 only after the last visit, so waiting is optimal there.
 
->>> from belated.exact.best import optimal_actions
+>>> from belated.exact.values import optimal_actions
 >>> for step in (0, 4, 5):
 ...     print(*(ACTIONS[a] for a in optimal_actions(world())[step].argmax(axis=1)))
 wait medicate medicate operate operate

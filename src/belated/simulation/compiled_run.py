@@ -18,7 +18,7 @@ from belated.learner.state import PLANS, configure, with_room_for
 from belated.learner.status import share_in_flight
 from belated.mdp.model import MDP
 from belated.simulation import engine
-from belated.simulation.in_flight import enlarge, is_full
+from belated.simulation.compiled_queue import enlarge, is_full
 from belated.simulation.run import Run, checkpoints
 from belated.theory import missing, owners, psi
 
@@ -253,6 +253,6 @@ class Player:
 
     def _with_room(self, run: engine.RunState, pieces: int) -> engine.RunState:
         """Return a run with room for the feedback of another episode."""
-        heap = enlarge(run.in_flight) if is_full(run.in_flight, pieces) else run.in_flight
+        queue = enlarge(run.queue) if is_full(run.queue, pieces) else run.queue
         learner = with_room_for(run.learner, self.problem.shape.horizon)
-        return run._replace(learner=learner, in_flight=heap)
+        return run._replace(learner=learner, queue=queue)

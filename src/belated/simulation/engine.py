@@ -22,9 +22,9 @@ from belated.learner.updating import absorb_delayed, absorb_transition, make_pla
 from belated.mdp.model import mean_reward
 from belated.mdp.play import draw, draw_reward
 from belated.randomness import REWARD, START, TRANSITION, uniform
-from belated.simulation.in_flight import (
-    InFlightHeap,
-    empty_heap,
+from belated.simulation.compiled_queue import (
+    CompiledQueue,
+    empty_queue,
     free_slot,
     has_arrived,
     is_full,
@@ -61,7 +61,7 @@ class RunState(NamedTuple):
     """The learner, the feedback in flight, and the exact value of the policy played."""
 
     learner: LearnerState
-    in_flight: InFlightHeap
+    queue: CompiledQueue  # feedback in flight
     v_pi: Floats  # (H + 1, S) exact value of the policy
     tally: NDArray[np.int64]  # (TALLY_SIZE) counters above
     dropped: NDArray[np.int64]  # (rows) visits whose feedback is dropped
@@ -99,7 +99,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
     H, S = problem.shape.horizon, problem.shape.states
     return RunState(
         learner=empty_state(problem),
-        in_flight=empty_heap(H // pieces, rewards=problem.unknown_rewards),
+        queue=empty_queue(H // pieces, rewards=problem.unknown_rewards),
         v_pi=np.zeros((H + 1, S)),
         tally=np.zeros(TALLY_SIZE, np.int64),
         dropped=np.zeros(problem.rows, np.int64),
@@ -158,7 +158,7 @@ def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: in
     config : Config
         Configuration of the learner.
     run : RunState
-        Changed in place; its heap must have room.
+        Changed in place; its queue must have room.
     last : int
         Last episode of the run.
     k : int
@@ -171,8 +171,8 @@ def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: in
     S = run.learner.table.actions.shape[1]
     A = run.learner.table.q.shape[1] // S
     H = run.actions.size
-    heap = run.in_flight
-    steps = heap.actions.shape[1]
+    queue = run.queue
+    steps = queue.actions.shape[1]
     first = piece * steps
     if k + delay >= last:
         pooled = run.learner.counts.visits.shape[0] == 1
@@ -180,14 +180,14 @@ def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: in
             row = ((0 if pooled else h) * S + run.states[h]) * A + run.actions[h]
             run.dropped[row] += 1
         return
-    slot = free_slot(heap)
+    slot = free_slot(queue)
     for j in range(steps):
-        heap.states[slot, j] = run.states[first + j]
-        heap.actions[slot, j] = run.actions[first + j]
+        queue.states[slot, j] = run.states[first + j]
+        queue.actions[slot, j] = run.actions[first + j]
         if config.unknown_rewards:
-            heap.rewards[slot, j] = run.rewards[first + j]
-    heap.states[slot, steps] = run.states[first + steps]
-    push(heap, k if steps == H else k * H + piece, k + delay)
+            queue.rewards[slot, j] = run.rewards[first + j]
+    queue.states[slot, steps] = run.states[first + steps]
+    push(queue, k if steps == H else k * H + piece, k + delay)
 
 
 @inlined
@@ -196,20 +196,20 @@ def receive(config: Config, run: RunState) -> None:
 
     `config` is the configuration of the learner.
     """
-    heap, learner = run.in_flight, run.learner
+    queue, learner = run.queue, run.learner
     H = run.actions.size
-    steps = heap.actions.shape[1]
-    number = heap.number[0]
-    slot = pop(heap)
+    steps = queue.actions.shape[1]
+    number = queue.number[0]
+    slot = pop(queue)
     # Absorb its steps.
     first = 0 if steps == H else number % H
     for j in range(steps):
-        s = int(heap.states[slot, j])
-        a = int(heap.actions[slot, j])
-        y = int(heap.states[slot, j + 1])
+        s = int(queue.states[slot, j])
+        a = int(queue.actions[slot, j])
+        y = int(queue.states[slot, j + 1])
         if not config.late_rewards:
             absorb_transition(learner, first + j, s, a, y)
-        reward = heap.rewards[slot, j] if config.unknown_rewards else 0.0
+        reward = queue.rewards[slot, j] if config.unknown_rewards else 0.0
         absorb_delayed(config, learner, first + j, s, a, y, reward)
     # Has all of the episode arrived?
     if steps == H:
@@ -312,7 +312,7 @@ def advance(
     Returns
     -------
     int
-        Number of episodes played: fewer than given when the counts, the inbox or the heap must
+        Number of episodes played: fewer than given when the counts, the inbox or the queue must
         grow before the next one.
     """
     learner, tally = run.learner, run.tally
@@ -321,12 +321,12 @@ def advance(
     for i in range(delays.shape[0]):
         k = first + i
         # 1. Stop if there may not be room for the feedback of this episode.
-        if is_full(run.in_flight, pieces):
+        if is_full(run.queue, pieces):
             return i
         if config.late_rewards and not has_room(learner.counts, H):
             return i
         # 2. Absorb what has arrived.
-        while has_arrived(run.in_flight, k):
+        while has_arrived(run.queue, k):
             if not config.late_rewards and not has_room(learner.counts, H):
                 return i
             if config.stepwise and learner.inbox.used[0] + H > learner.inbox.row.size:

@@ -1,0 +1,127 @@
+"""Feedback in flight in the compiled engine, ordered by arrival.
+
+A binary heap by (arrival, number) over slots that are reused, so that memory grows with the
+feedback outstanding and not with the episodes played. A slot holds the feedback of a whole
+episode, or of one step of it. Feedback is numbered in the order it is sent.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.compiled import inlined
+
+
+class CompiledQueue(NamedTuple):
+    """Heap of the feedback in flight, as plain arrays."""
+
+    arrival: NDArray[np.int64]  # (capacity) heap: i + tau_i
+    number: NDArray[np.int64]  # (capacity) heap: i, or i H + h for a step
+    slot: NDArray[np.int32]  # (capacity) heap in the first size[0] entries, then free slots
+    states: NDArray[np.int32]  # (capacity, steps + 1)
+    actions: NDArray[np.int32]  # (capacity, steps)
+    rewards: NDArray[np.float64]  # (capacity, steps), or (0, steps) where rewards are known
+    size: NDArray[np.int64]  # (1) number of entries in flight
+
+
+def empty_queue(steps: int, *, rewards: bool, capacity: int = 8) -> CompiledQueue:
+    """Return an empty queue.
+
+    Parameters
+    ----------
+    steps : int
+        Steps in one piece of feedback: H, or 1.
+    rewards : bool
+        Whether the feedback carries rewards.
+    capacity : int
+        Number of slots.
+
+    Returns
+    -------
+    CompiledQueue
+        Heap without entries.
+    """
+    return CompiledQueue(
+        arrival=np.zeros(capacity, np.int64),
+        number=np.zeros(capacity, np.int64),
+        slot=np.arange(capacity, dtype=np.int32),
+        states=np.zeros((capacity, steps + 1), np.int32),
+        actions=np.zeros((capacity, steps), np.int32),
+        rewards=np.zeros((capacity if rewards else 0, steps)),
+        size=np.zeros(1, np.int64),
+    )
+
+
+def enlarge(queue: CompiledQueue) -> CompiledQueue:
+    """Return a copy of `queue` with twice the capacity."""
+    rewards = len(queue.rewards) > 0
+    larger = empty_queue(queue.actions.shape[1], rewards=rewards, capacity=2 * queue.slot.size)
+    for name in CompiledQueue._fields:
+        old = getattr(queue, name)
+        getattr(larger, name)[: len(old)] = old
+    return larger
+
+
+@inlined
+def is_full(queue: CompiledQueue, pieces: int) -> bool:
+    """Return whether `queue` has no room for `pieces` more entries."""
+    return queue.size[0] + pieces > queue.slot.size
+
+
+@inlined
+def free_slot(queue: CompiledQueue) -> int:
+    """Return the slot of `queue` that the next `push` uses."""
+    return int(queue.slot[queue.size[0]])
+
+
+@inlined
+def precedes(queue: CompiledQueue, i: int, j: int) -> bool:
+    """Return whether entry `i` of `queue` arrives before entry `j`."""
+    if queue.arrival[i] != queue.arrival[j]:
+        return queue.arrival[i] < queue.arrival[j]
+    return queue.number[i] < queue.number[j]
+
+
+@inlined
+def swap(queue: CompiledQueue, i: int, j: int) -> None:
+    """Exchange the entries `i` and `j` of `queue`."""
+    queue.arrival[i], queue.arrival[j] = queue.arrival[j], queue.arrival[i]
+    queue.number[i], queue.number[j] = queue.number[j], queue.number[i]
+    queue.slot[i], queue.slot[j] = queue.slot[j], queue.slot[i]
+
+
+@inlined
+def push(queue: CompiledQueue, number: int, arrival: int) -> None:
+    """Add the feedback in the free slot of `queue` as `number`, due after episode `arrival`."""
+    at = queue.size[0]
+    queue.size[0] += 1
+    queue.arrival[at] = arrival
+    queue.number[at] = number
+    while at > 0 and precedes(queue, at, (at - 1) // 2):
+        swap(queue, at, (at - 1) // 2)
+        at = (at - 1) // 2
+
+
+@inlined
+def has_arrived(queue: CompiledQueue, k: int) -> bool:
+    """Return whether the first entry of `queue` is usable at the start of episode `k`."""
+    return queue.size[0] > 0 and queue.arrival[0] < k
+
+
+@inlined
+def pop(queue: CompiledQueue) -> int:
+    """Remove the first entry of `queue` and return its slot, valid until the next `push`."""
+    last = queue.size[0] - 1
+    swap(queue, 0, last)
+    queue.size[0] = last
+    at = 0
+    while True:
+        first = at
+        for child in range(2 * at + 1, min(2 * at + 3, last)):
+            if precedes(queue, child, first):
+                first = child
+        if first == at:
+            return int(queue.slot[last])
+        swap(queue, at, first)
+        at = first
