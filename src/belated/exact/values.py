@@ -183,7 +183,7 @@ def expectation(weights: Floats, values: Floats) -> float:
 
 
 def optimal_table(world: MDP) -> Floats:
-    """Return V*_h(s) of `world` for every step and state, shape (H + 1, S); the last row is 0.
+    """Return the optimal values V*_h(s) of `world`, shape (H + 1, S); the last row is 0.
 
     >>> from belated.mdp.chain import chain
     >>> optimal_table(chain(2))

@@ -204,7 +204,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._queue.push(record, delay)
 
     def _unit_reward(self, reward: float) -> float:
-        """Return `reward` mapped by `reward_map`; raise ValueError if the result is not in [0, 1]."""
+        """Return `reward` mapped by `reward_map`; raise ValueError if that is not in [0, 1]."""
         unit = self._reward_map.unit(reward)
         if not 0 <= unit <= 1:
             raise ValueError(

@@ -56,7 +56,7 @@ def train(
     world: MDP | None = None,
     progress: bool | None = None,
 ) -> Training:
-    """Play episodes in an environment with a learner's policies and pass the feedback to the learner.
+    """Train a learner: play its policies in an environment and pass the feedback to the learner.
 
     Parameters
     ----------
