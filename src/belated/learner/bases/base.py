@@ -77,7 +77,7 @@ class BaseAlgorithm:
 
     @property
     def exploration_rate(self) -> float:
-        """Probability that the action of a step is drawn uniformly instead of following the plan."""
+        """Probability of drawing an action uniformly at each step instead of following the plan."""
         return 0.0
 
     @property

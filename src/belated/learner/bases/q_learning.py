@@ -1,7 +1,7 @@
 """Optimistic Q-learning without a model (Jin, Allen-Zhu, Bubeck, Jordan 2018).
 
-Steps (h, s, a, r, y), where y is the next state, are learnt in order of arrival. Let t be the number
-of steps learnt at (h, s, a), including the current step, alpha_t = (H + 1) / (H + t) and
+Steps (h, s, a, r, y), where y is the next state, are learnt in order of arrival. Let t be the
+number of steps learnt at (h, s, a), including the current step, alpha_t = (H + 1) / (H + t) and
 log = ln(S A T / delta). Each step updates
 
     Q_h(s, a) <- (1 - alpha_t) Q_h(s, a) + alpha_t (r + V_{h+1}(y) + b_t)
