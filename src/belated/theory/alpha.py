@@ -28,7 +28,8 @@ double."""
 def lazy_terms(shape: Shape, *, episodes: int, base: str, delta: float) -> Floats:
     """Return the coefficients of the regret bound of Theorem 2 as a function of alpha.
 
-    The module docstring gives the bound.
+    The bound is the sum of H J (1 + psi), linear (1 + 1/alpha), root sqrt(1 + 1/alpha) and terms
+    without alpha, where J is the bound on the number of epochs.
 
     Parameters
     ----------

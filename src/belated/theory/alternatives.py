@@ -58,9 +58,10 @@ def multi_instance(
 ) -> Regret:
     """Return the order M f(K / M) of the regret of M instances of a base (Joulani et al. 2013).
 
-    f(K) is the order of the regret of the base with immediate feedback, which is proportional to
-    sqrt(K), so that M f(K / M) = sqrt(M) f(K). Delay multiplies the leading term f(K) by sqrt(M),
-    so its relative effect does not decrease with the number of episodes.
+    f(K) is the order of the regret of the base with immediate feedback. Because f(K) is
+    proportional to sqrt(K), the result is M f(K / M) = sqrt(M) f(K). Delay multiplies the leading
+    term f(K) by sqrt(M), so the relative effect of delay does not decrease with the number of
+    episodes.
 
     Parameters
     ----------

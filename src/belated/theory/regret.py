@@ -51,9 +51,9 @@ def theorem_1(
     """Return the regret bound of active updating (Theorem 1).
 
         R_K <= 6 (H + C) sqrt(T x)
-             + 6 (B sum max(1, N')^-1/2 + (B_2 + 3 C H^2 S L) sum max(1, N')^-1)
+             + 6 (B sum max(1, N')^(-1/2) + (B_2 + 3 C H^2 S L) sum max(1, N')^-1)
 
-    The sums of max(1, N')^-1/2 and max(1, N')^-1 over all steps are bounded by Lemma 3, which
+    The sums of max(1, N')^(-1/2) and max(1, N')^-1 over all steps are bounded by Lemma 3, which
     contains psi of Lemma 1. B is an upper bound on B_1, and delta' = delta / 5,
     x = ln(K pi / (6 delta')), L = ln(S^2 A H pi^2 / (6 delta')).
 
@@ -154,7 +154,7 @@ def delayed_rewards(
     """Return the regret bound of UCRL2 with active updating when only rewards are delayed.
 
         R_K <= 2 H sqrt(T x) + 10 H^(3/2) S sqrt(A T ln(A T pi / (6 delta')))
-             + 2 sqrt(6 l) sum max(1, N')^-1/2,   l = ln(2 S A T pi / (6 delta'))
+             + 2 sqrt(6 l) sum max(1, N')^(-1/2),   l = ln(2 S A T pi / (6 delta'))
 
     delta' = delta / 5 and x = ln(K pi / (6 delta')). The sum over all steps is bounded by Lemma 3.
     Only the last term depends on the delay. Up to logarithms, the delay adds HSA E[tau], without a

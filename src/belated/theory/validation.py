@@ -1,6 +1,7 @@
 """Validation of arguments that occur in several functions of this package.
 
-Each function returns a valid argument as a number and raises ValueError for an invalid value.
+Each function returns a valid argument as a number. It raises TypeError or ValueError for an
+invalid argument.
 """
 
 from belated.arguments import check_integer

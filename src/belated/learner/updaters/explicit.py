@@ -9,8 +9,8 @@ feedback arrives. The formula requires the largest delay tau_max in advance; a s
 the largest delay that it has drawn.
 
 With the default options, which match the published curves of Howson, Pike-Burke and Filippi, the
-action is drawn from all actions while any action of the state has a count below m. Counts are then
-summed over all steps.
+action is drawn from all actions while any action of the state has a count below m. The count of an
+action is its number of observations in the state, summed over all steps.
 """
 
 import math

@@ -82,7 +82,7 @@ class Updater:
         return math.inf
 
     def explorer(self, shape: Shape) -> Explorer | None:
-        """Return a new exploration rule for a problem of size `shape`, or None to never explore."""
+        """Return a new exploration rule for a problem of size `shape`, or None if there is none."""
         return None
 
     def lazy_alpha(self) -> float | Literal["auto"] | None:
