@@ -1,7 +1,7 @@
 """Bounds on regret and related quantities of the theory of delayed feedback.
 
-Names that need numba (`alpha_for`, `owners`) are imported on first use, so that the formulas are
-available quickly.
+The functions that need numba (`alpha_for`, `owners`) are imported on first use, because numba is
+slow to import.
 """
 
 import importlib
@@ -55,7 +55,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the compiled function `name` on first use."""
+    """Import and return the compiled function `name`, `alpha_for` or `owners`.
+
+    Raise AttributeError for any other name.
+    """
     if name in ("alpha_for", "owners"):
         return getattr(importlib.import_module("belated.theory.compiled"), name)
     raise AttributeError(f"module 'belated.theory' has no attribute {name!r}")

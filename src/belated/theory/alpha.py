@@ -1,11 +1,13 @@
-"""Choice of alpha: the bound of lazy updating (Theorem 2) as a function of alpha.
+"""Choice of alpha: the regret bound of lazy updating (Theorem 2) as a function of alpha.
 
     H J (1 + psi) + linear (1 + 1/alpha) + root sqrt(1 + 1/alpha) + terms without alpha
 
-With a large alpha the learner plans often: J grows, and each epoch costs as many episodes as are
-missing when it ends. With a small alpha a policy is kept for long: the other two terms grow. J is
-the corrected bound on the number of epochs. The functions here are plain Python;
-`belated.theory.compiled` compiles `minimize_bound`.
+J is the corrected bound on the number of epochs, `epoch_bound`; `linear` and `root` are
+coefficients. With a large alpha the learner plans often. J is then large, and each epoch adds to
+the bound the regret of as many episodes as may be missing when it ends. With a small alpha each
+policy is kept for long, and the two terms with 1 + 1/alpha are large.
+
+The functions of this module are plain Python; `belated.theory.compiled` compiles `minimize_bound`.
 """
 
 import math
@@ -19,11 +21,15 @@ from belated.theory.missing import delay_log
 from belated.theory.validation import check_delta, check_episodes, check_mean_delay
 
 BISECTIONS = 100
-"""Halvings of the interval that contains 1/alpha; enough for the precision of a double."""
+"""Number of bisections of the interval that contains 1/alpha; enough for the precision of a
+double."""
 
 
 def lazy_terms(shape: Shape, *, episodes: int, base: str, delta: float) -> Floats:
-    """Return the coefficients of the bound of Theorem 2 as a function of alpha.
+    """Return the coefficients of the regret bound of Theorem 2 as a function of alpha.
+
+    The bound is the sum of H J (1 + psi), linear (1 + 1/alpha), root sqrt(1 + 1/alpha) and terms
+    without alpha, where J is the bound on the number of epochs.
 
     Parameters
     ----------
@@ -32,10 +38,10 @@ def lazy_terms(shape: Shape, *, episodes: int, base: str, delta: float) -> Float
     episodes : int
         Number of episodes K, at least 1.
     base : str
-        Name of the base. If its constants are unknown, those of "ucbvi-ch" are used, which has the
-        widest bonus among the bases with C = 1.
+        Name of the base. If the constants C, B_1 and B_2 of its bonus are unknown, those of
+        "ucbvi-ch" are used, the base with the widest bonus among those with C = 1.
     delta : float
-        Failure probability of the theorem, in (0, 1); the base runs with delta / 5.
+        Probability that the bound fails, in (0, 1); the base runs with delta / 5.
 
     Returns
     -------
@@ -43,8 +49,8 @@ def lazy_terms(shape: Shape, *, episodes: int, base: str, delta: float) -> Float
         `[x, once, growth, limit, linear, root]`:
 
         - `x` is the logarithm in psi = E[tau] + x + sqrt(2 E[tau] x).
-        - `once`, `growth`, `limit` give H J = min(limit, once + growth / ln(1 + 1/alpha)).
-        - `linear`, `root` are the factors of 1 + 1/alpha and of its square root.
+        - `once`, `growth` and `limit` give H J = min(limit, once + growth / ln(1 + 1/alpha)).
+        - `linear` and `root` are the factors of 1 + 1/alpha and of sqrt(1 + 1/alpha).
 
     Examples
     --------
@@ -70,23 +76,25 @@ def lazy_terms(shape: Shape, *, episodes: int, base: str, delta: float) -> Float
 
 
 def minimize_bound(terms: Floats, mean_delay: float) -> float:
-    """Return the alpha >= 1 that minimizes the bound of Theorem 2.
+    """Return the alpha >= 1 that minimizes the regret bound of Theorem 2.
 
-    As a function of ln(1 + 1/alpha) the bound with J below K is convex, so its slope has one root,
-    which is found by bisection. Where J is K, the bound falls with alpha, so infinity is the other
-    candidate.
+    J is the bound on the number of epochs. Where J < K, the regret bound is convex in
+    ln(1 + 1/alpha), so its derivative has at most one root, which is found by bisection. Where
+    J = K, the regret bound decreases in alpha. Therefore the value at the root is compared with the
+    value at alpha = infinity.
 
     Parameters
     ----------
     terms : array of float64, shape (6,)
         Coefficients from `lazy_terms`.
     mean_delay : float
-        E[tau] in episodes, at least 0. If it is infinite, every bound is infinite and alpha is 1.
+        Mean delay E[tau] in episodes, at least 0. If it is infinite, the bound is infinite for
+        every alpha, and 1 is returned.
 
     Returns
     -------
     float
-        alpha; infinity is active updating.
+        The alpha; infinity is active updating.
     """
     x, once, growth, limit, linear, root = terms
     if mean_delay == math.inf:
@@ -122,7 +130,7 @@ def best_alpha(
     base: str = "ucbvi-bf",
     delta: float = 0.05,
 ) -> float:
-    """Return the alpha of lazy updating that has the smallest bound (Theorem 2).
+    """Return the alpha of lazy updating for which the regret bound of Theorem 2 is smallest.
 
     Parameters
     ----------
@@ -131,17 +139,17 @@ def best_alpha(
     episodes : int
         Number of episodes K, at least 1.
     mean_delay : float
-        E[tau] in episodes, at least 0; may be infinite.
+        Mean delay E[tau] in episodes, at least 0; may be infinite.
     base : str
         Name of an optimistic base, one of `belated.theory.bonus.BASES`.
     delta : float
-        Failure probability of the theorem, in (0, 1).
+        Probability that the bound fails, in (0, 1).
 
     Returns
     -------
     float
-        alpha, at least 1. It is infinite, which is active updating, where the bound with a plan in
-        every episode (J = K) is smaller.
+        The alpha, at least 1; infinity (active updating) if a plan in every episode (J = K) gives a
+        smaller bound than every finite alpha.
 
     Examples
     --------

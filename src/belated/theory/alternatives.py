@@ -1,4 +1,4 @@
-"""Orders of regret of other methods for delayed feedback, and the lower bound."""
+"""Orders of the regret of other methods for delayed feedback, and order of the lower bound."""
 
 import math
 from typing import Final
@@ -15,9 +15,11 @@ LOWER_BOUND_ORDER: Final = Order(H=1, S=0.5, A=0.5, T=0.5)
 
 
 def explicit_exploration(shape: Shape, *, episodes: int, longest_delay: float) -> Regret:
-    """Return the order of explicit exploration with any base (Lancewicki et al. 2022).
+    """Return the order of the regret of explicit exploration (Lancewicki et al. 2022).
 
         H^(3/2) S sqrt(AT) + H^2 S tau_max
+
+    The order is the same for every base.
 
     Parameters
     ----------
@@ -26,12 +28,13 @@ def explicit_exploration(shape: Shape, *, episodes: int, longest_delay: float) -
     episodes : int
         Number of episodes K, at least 1.
     longest_delay : float
-        tau_max in episodes, at least 0, which must be known before the first episode.
+        Longest delay tau_max in episodes, at least 0. The method requires tau_max before the first
+        episode.
 
     Returns
     -------
     Regret
-        The order.
+        The first term as `leading` and the second as `delay`.
 
     Examples
     --------
@@ -53,10 +56,12 @@ def multi_instance(
     delta: float = 0.05,
     copies: float | None = None,
 ) -> Regret:
-    """Return the order M f(K / M) of M instances of a base (Joulani et al. 2013).
+    """Return the order M f(K / M) of the regret of M instances of a base (Joulani et al. 2013).
 
-    f is the order of the base with immediate feedback, so the result is sqrt(M) f(K): delay
-    multiplies the leading term, and its share does not shrink with the number of episodes.
+    f(K) is the order of the regret of the base with immediate feedback. Because f(K) is
+    proportional to sqrt(K), the result is M f(K / M) = sqrt(M) f(K). Delay multiplies the leading
+    term f(K) by sqrt(M), so the relative effect of delay does not decrease with the number of
+    episodes.
 
     Parameters
     ----------
@@ -67,17 +72,17 @@ def multi_instance(
     episodes : int
         Number of episodes K, at least 1.
     mean_delay : float
-        E[tau] in episodes, at least 0; may be infinite.
+        Mean delay E[tau] in episodes, at least 0; may be infinite.
     delta : float
-        Failure probability of psi, in (0, 1).
+        Failure probability in the formula of psi, in (0, 1); used if `copies` is None.
     copies : float, optional
-        Number of instances M = 1 + max_k S_k, between 1 and K. Without it M is 1 + psi, at most K,
-        and 1 if the mean delay is 0.
+        Number of instances M = 1 + max_k S_k, between 1 and K. If None, M is the smaller of K and
+        1 + psi, or 1 if the mean delay is 0.
 
     Returns
     -------
     Regret
-        The order.
+        f(K) as `leading`, and (sqrt(M) - 1) f(K) as `delay`.
 
     Examples
     --------
@@ -95,7 +100,10 @@ def multi_instance(
 
 
 def lower_bound(shape: Shape, *, episodes: int) -> Regret:
-    """Return the order H sqrt(SAT), which no learner beats on every problem of this size.
+    """Return the order H sqrt(SAT) of the lower bound on regret.
+
+    Every learner has at least this order of regret on some problem of the given size, even without
+    delay.
 
     Parameters
     ----------
@@ -107,7 +115,7 @@ def lower_bound(shape: Shape, *, episodes: int) -> Regret:
     Returns
     -------
     Regret
-        The order, which holds even without delay.
+        The order as `leading`; `delay` is 0.
 
     Examples
     --------

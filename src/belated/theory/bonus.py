@@ -2,10 +2,10 @@
 
     beta = B_1 / sqrt(N') + B_2 / N'                                         (Eq. 5)
 
-The constants are upper bounds with published numbers. Where a base has several variants (the radii
-of UCRL2, KL-UCRL and chi2-UCRL, the presets of UCBVI-BF), the widest is taken, so that the bounds
-hold for each variant with `scale` up to 1. Variances are bounded by a quarter of the squared range
-H' = H - h, and counts in a logarithm by K. With L = ln(5SAT/delta):
+The constants are upper bounds that contain the published numbers. If a base has several variants
+(the radii of UCRL2, KL-UCRL and chi2-UCRL, the presets of UCBVI-BF), the widest bonus is used, so
+that the regret bounds hold for each variant with `scale` at most 1. Variances are at most H'^2 / 4,
+where H' = H - h, and counts in a logarithm are at most K. With L = ln(5SAT/delta):
 
     base        C   B_1 at step h                        B_2               published by
     ubev        1   H' sqrt(2 lnln K + ln(18SAH/delta))  0                 Dann et al. 2017
@@ -16,12 +16,13 @@ H' = H - h, and counts in a logarithm by K. With L = ln(5SAT/delta):
     kl-ucrl     0   H' sqrt(c/2)                         0                 Filippi et al. 2010
     chi2-ucrl   0   (H'/2) sqrt(c)                       (H'/2) sqrt(S c)  Neu, Pike-Burke 2020
 
-For KL-UCRL, c is the larger of its two radii times N', and Pinsker's inequality places its ball
-inside one of UCRL2's. This covers the maximum over the ball; its form "bonus" adds c H' / N'. For
-chi2-UCRL, c is S (2 sqrt(l) + 14 l / 3)^2 with l = ln(4 S^2 A T / delta), from empirical Bernstein
-bounds.
+For KL-UCRL, c is N' times the larger of its two radii. By Pinsker's inequality its ball lies inside
+an L1 ball, as used by UCRL2. The constants of KL-UCRL hold for its form "exact"; the bonus of its
+form "bonus" has the additional term c H' / N'. For chi2-UCRL, c = S (2 sqrt(l) + 14 l / 3)^2 with
+l = ln(4 S^2 A T / delta), from empirical Bernstein bounds.
 
-C = 0 where the bonus dominates <P^ - P, V~>: the model-optimistic bases.
+C = 0 for the bases whose bonus is an upper bound on <P^ - P, V~>. These are the bases that are
+optimistic over a set of transition probabilities.
 """
 
 import math
@@ -35,21 +36,21 @@ from belated.theory.validation import check_delta, check_episodes
 
 @dataclass(frozen=True)
 class Optimism:
-    """Constants of the bonus of one base for a problem of one size."""
+    """Constants of the bonus of one base, for a problem of a given size."""
 
     C: int
-    """1 where lower-order terms must compensate for a tighter bonus, else 0."""
+    """0 if the bonus is an upper bound on <P^ - P, V~>, else 1."""
     B: float
     """Upper bound on B_1 in every episode and at every step, for Theorem 1."""
     B1: float
-    """Root mean square of B_1 over the H steps, never above `B`: the sum of B_1^2 over a run, which
-    Theorem 2 uses, is at most T B1^2."""
+    """Root mean square of B_1 over the H steps, never above `B`. The sum of B_1^2 over all steps of
+    a run, which occurs in Theorem 2, is at most T times the square of this number."""
     B2: float
     """Upper bound on B_2 in every episode and at every step."""
 
 
 class BonusNumerators(NamedTuple):
-    """Numerators of a bonus, where B_1 = slope (H - h) + flat at step h."""
+    """Constants C, B_1 and B_2 of a bonus, where B_1 = slope (H - h) + flat at step h."""
 
     C: int  # as in Optimism
     slope: float  # coefficient of H - h in B_1
@@ -58,7 +59,7 @@ class BonusNumerators(NamedTuple):
 
 
 def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> Optimism:
-    """Return the constants C, B, B_1 and B_2 of a base.
+    """Return the constants C, B, B_1 and B_2 of the bonus of a base.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> 
     episodes : int
         Number of episodes K, at least 1.
     delta : float
-        Failure probability with which the base itself is run, in (0, 1).
+        Failure probability of the base itself, in (0, 1).
 
     Returns
     -------
@@ -103,16 +104,16 @@ def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> 
 
 
 def lower_order_factor(constants: Optimism, shape: Shape, delta: float) -> float:
-    """Return B_2 + 3 C H^2 S L, the factor of the sum of 1/N' in the regret (Lemma 2).
+    """Return B_2 + 3 C H^2 S L, the factor of the sum of 1/N' in the regret bound (Lemma 2).
 
     Parameters
     ----------
     constants : Optimism
-        Constants of the base.
+        Constants of the bonus of the base.
     shape : Shape
         Sizes (S, A, H) of the problem.
     delta : float
-        Failure probability of the theorem, in (0, 1).
+        Probability that the regret bound fails, in (0, 1).
 
     Returns
     -------
@@ -125,7 +126,7 @@ def lower_order_factor(constants: Optimism, shape: Shape, delta: float) -> float
 
 
 def check_base(base: object) -> None:
-    """Raise ValueError if the constants of `base` are unknown."""
+    """Raise ValueError if the constants of the bonus of `base`, a name, are unknown."""
     if base not in NUMERATORS:
         known = ", ".join(repr(name) for name in NUMERATORS)
         raise ValueError(f"base must be one of {known}, got {base!r}.")
@@ -190,7 +191,7 @@ NUMERATORS: Final[dict[str, Callable[[Shape, int, float], BonusNumerators]]] = {
     "kl-ucrl": _kl_ucrl,
     "chi2-ucrl": _chi2_ucrl,
 }
-"""Function that computes the numerators, by name of the base."""
+"""Function that computes the constants of the bonus from (shape, K, delta), by name of the base."""
 
 BASES: Final = tuple(NUMERATORS)
-"""Names of the bases whose constants are known."""
+"""Names of the bases for which the constants of the bonus are known."""

@@ -1,4 +1,4 @@
-"""Comparison of all bases and updaters by order and by bound."""
+"""Comparison of all bases and updaters by the order of their regret and by their regret bounds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,26 +15,27 @@ from belated.theory.validation import check_alpha, check_delta, check_episodes, 
 Updating = Literal["active", "lazy", "multi", "explicit"]
 
 MAX_EPISODES: Final = 10**18
-"""Largest number of episodes at which the delay and leading terms are compared."""
+"""Largest number of episodes K for which the delay term is compared with the leading term."""
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """Order and bound of the regret of one base with one updater."""
+    """Order of the regret of one base with one updater, and its regret bound."""
 
     base: str | None
     """Name of the base; None for explicit exploration, whose order is the same for all bases."""
     updating: Updating
-    """Updater."""
+    """Name of the updater."""
     order: Regret
-    """Order, which can be compared with other orders."""
+    """Order of the regret, without constants. Orders can be compared with each other only."""
     order_fades: int | None
-    """Smallest K from which the delay term of the order stays below the leading term, None if there
-    is none up to `MAX_EPISODES`."""
+    """Smallest K from which on the delay term of the order is below its leading term; None if there
+    is no such K up to `MAX_EPISODES`."""
     bound: Regret | None = None
-    """Bound of the theorem with its constants, None if there is no theorem."""
+    """Regret bound with constants, or None if no theorem gives one."""
     bound_fades: int | None = None
-    """The same K for the bound."""
+    """Smallest K from which on the delay term of the bound is below its leading term; None if there
+    is no such K up to `MAX_EPISODES`, or no bound."""
 
 
 def compare(
@@ -46,7 +47,7 @@ def compare(
     delta: float = 0.05,
     longest_delay: float | None = None,
 ) -> tuple[Guarantee, ...]:
-    """Return the guarantees of active, lazy and multi-instance updating and explicit exploration.
+    """Return the regret orders and regret bounds of all combinations of bases and updaters.
 
     Parameters
     ----------
@@ -55,19 +56,20 @@ def compare(
     episodes : int
         Number of episodes K, at least 1.
     mean_delay : float
-        E[tau] in episodes, at least 0; may be infinite.
+        Mean delay E[tau] in episodes, at least 0; may be infinite.
     alpha : float
-        Activity of lazy updating, at least 1; infinity is active updating.
+        Parameter alpha of lazy updating, at least 1; infinity is active updating.
     delta : float
-        Failure probability of the bounds, in (0, 1).
+        Probability that a bound fails, in (0, 1).
     longest_delay : float, optional
-        tau_max in episodes, for explicit exploration. If not given it is `mean_delay`, its smallest
-        possible value.
+        Longest delay tau_max in episodes, used for explicit exploration. If None, it is set to
+        `mean_delay`, its smallest possible value.
 
     Returns
     -------
     tuple of Guarantee
-        Active, lazy and multi-instance updating for each base, then explicit exploration.
+        For each base, one entry each for active, lazy and multi-instance updating. The last entry
+        is explicit exploration, whose order is the same for every base.
 
     Examples
     --------
@@ -133,19 +135,20 @@ def _evaluate(
 
 
 def find_crossover(regret: Callable[[int], Regret]) -> int | None:
-    """Return the smallest K from which the delay term stays below the leading term.
+    """Return the smallest K from which on the delay term is below the leading term.
 
-    K is halved from `MAX_EPISODES` until the delay term is the larger one, then bisected.
+    Starting from `MAX_EPISODES`, K is halved until the delay term is not below the leading term.
+    The crossover is then found by bisection.
 
     Parameters
     ----------
     regret : callable
-        Function that returns the regret of a number of episodes.
+        Function of K that returns the regret bound, or its order, of K episodes.
 
     Returns
     -------
     int or None
-        K, or None if the delay term is not the smaller one at `MAX_EPISODES`.
+        The K, or None if the delay term is not below the leading term at `MAX_EPISODES`.
 
     Examples
     --------

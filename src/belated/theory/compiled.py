@@ -1,4 +1,4 @@
-"""Compiled functions of the theory; this module imports numba, which is slow."""
+"""Compiled functions of the theory, kept in a separate module because numba is slow to import."""
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
@@ -11,14 +11,15 @@ from belated.theory.alpha import minimize_bound
 from belated.theory.missing import first_uses
 
 alpha_for = kernel(minimize_bound)
-"""alpha_for(terms, mean_delay): compiled `belated.theory.alpha.minimize_bound`."""
+"""alpha_for(terms, mean_delay): compiled version of `belated.theory.alpha.minimize_bound`."""
 
 
 def owners(delays: Sequence[int] | Ints) -> Ints:
     """Return the instance that plays each episode in multi-instance updating (BOLD).
 
-    Each episode is played by the free instance with the lowest number. An instance is free when
-    the feedback of all its episodes is usable (Joulani, György, Szepesvári 2013).
+    Each episode is played by the free instance with the lowest number, or by a new instance if none
+    is free. An instance is free if the feedback of all its episodes is usable (Joulani, György,
+    Szepesvári 2013).
 
     Parameters
     ----------
@@ -28,7 +29,8 @@ def owners(delays: Sequence[int] | Ints) -> Ints:
     Returns
     -------
     array of int64, shape (K,)
-        Instance of episodes 1, ..., K, numbered from 0.
+        Number of the instance that plays each of the episodes 1, ..., K; instances are numbered
+        from 0.
 
     Examples
     --------
@@ -66,23 +68,26 @@ def _assign(first_use: Ints) -> Ints:
 
 @compiled
 def sum_visits(triples: Ints, first_use: Ints, arrivals: Ints, size: int) -> Floats:
-    """Return the sums of (1 v N')^(-1/2) and (1 v N')^-1 over all episodes and steps.
+    """Return the sums of max(1, N')^(-1/2) and max(1, N')^-1 over all episodes and steps.
+
+    N' is the count, at the start of the episode, of the triple (h, s, a) visited at the step. It
+    includes only usable feedback.
 
     Parameters
     ----------
     triples : array of int64, shape (K, H)
-        Index of the triple of each episode and step.
+        Index of the triple visited in each episode at each step.
     first_use : array of int64, shape (K,)
         Episode, numbered from 1, at which the feedback of each episode is first usable.
     arrivals : array of int64, shape (K,)
-        Episodes, numbered from 0, in the order of `first_use`.
+        Indices of the episodes, from 0, sorted by `first_use`.
     size : int
         Number of triples.
 
     Returns
     -------
     array of float64, shape (2,)
-        Both sums.
+        The two sums.
     """
     n = np.zeros(size, np.int64)
     sums = np.zeros(2)

@@ -1,4 +1,4 @@
-"""Lazy updating: bounds on the number of epochs J and on sums within epochs (Lemmas 4, 5, 8)."""
+"""Lazy updating: bounds on the number of epochs J and on sums over epochs (Lemmas 4, 5 and 8)."""
 
 import math
 from collections.abc import Sequence
@@ -8,13 +8,14 @@ from belated.theory.validation import check_alpha, check_episodes, check_power
 
 
 def epoch_bound(shape: Shape, episodes: int, alpha: float, *, printed: bool = False) -> float:
-    """Return the largest number of epochs of lazy updating in K episodes (Lemma 4, corrected).
+    """Return an upper bound on the number of epochs J of lazy updating (Lemma 4, corrected).
 
         J <= min(K, 1 + HSA (1 + ln^+(K / (SA)) / ln(1 + 1/alpha)))
 
-    Each epoch after the first is started by some triple: once when the triple is first observed,
-    then each time its count has grown by a factor of 1 + 1/alpha. By concavity of the logarithm
-    the bound is largest when the HK observations are spread evenly.
+    ln^+ x is max(0, ln x). Each epoch after the first is started by a triple (h, s, a): once when
+    the triple is first observed, then each time its count has grown by a factor of 1 + 1/alpha.
+    Because the logarithm is concave, the number of epochs is bounded by the case in which all
+    triples share the HK observations equally.
 
     Parameters
     ----------
@@ -23,15 +24,16 @@ def epoch_bound(shape: Shape, episodes: int, alpha: float, *, printed: bool = Fa
     episodes : int
         Number of episodes K, at least 1.
     alpha : float
-        Activity of lazy updating, at least 1; infinity is active updating.
+        Parameter alpha of lazy updating, at least 1; infinity is active updating.
     printed : bool
-        Return the bound printed in the paper, HSA ln(alpha K / (SA) + 1) / ln(1 + 1/alpha),
-        which omits the first epoch and does not hold for alpha near 1.
+        Whether to return the bound printed in the paper instead,
+        HSA ln(alpha K / (SA) + 1) / ln(1 + 1/alpha). It omits the first epoch and does not hold for
+        alpha near 1.
 
     Returns
     -------
     float
-        Bound on J, the first epoch included.
+        Bound on J; J includes the first epoch.
 
     Examples
     --------
@@ -50,12 +52,13 @@ def epoch_bound(shape: Shape, episodes: int, alpha: float, *, printed: bool = Fa
 
 
 def sharp_epoch_bound(shape: Shape, episodes: int, alpha: float) -> float:
-    """Return a bound on the number of epochs, sharper than `epoch_bound` for alpha above about 2.
+    """Return an upper bound on the number of epochs J that is never above `epoch_bound`.
 
         J <= min(K, 1 + HSA min(K/SA, ceil(alpha) + ln^+(K / (SA alpha)) / ln(1 + 1/alpha)))
 
-    A triple with fewer than alpha observations starts an epoch with every observation, at most
-    ceil(alpha) times. Only then must its count grow by a factor of 1 + 1/alpha.
+    ln^+ x is max(0, ln x). The bound is sharper than `epoch_bound` if alpha is above about 2. While
+    a triple has fewer than alpha observations, each observation starts an epoch; these are at most
+    ceil(alpha) epochs. After that, the count of the triple must grow by a factor of 1 + 1/alpha.
 
     Parameters
     ----------
@@ -64,12 +67,12 @@ def sharp_epoch_bound(shape: Shape, episodes: int, alpha: float) -> float:
     episodes : int
         Number of episodes K, at least 1.
     alpha : float
-        Activity of lazy updating, at least 1; infinity is active updating.
+        Parameter alpha of lazy updating, at least 1; infinity is active updating.
 
     Returns
     -------
     float
-        Bound on J, never above `epoch_bound`.
+        Bound on J; J includes the first epoch.
 
     Examples
     --------
@@ -92,15 +95,15 @@ def lazy_bound(total: float, alpha: float, *, power: float) -> float:
         p = 1/2    (1 + sqrt(2) (1 + 1/alpha)) sqrt(N_J)
         p = 1      (1 + 1/alpha) (1 + ln N_J)
 
-    n_j is the number of observations of a triple in epoch j without its last episode, at most
-    N_{j-1} / alpha, and N_j = max(1, n_1 + ... + n_j).
+    n_j is the number of observations of one triple in epoch j, without the last episode of the
+    epoch. It is at most N_{j-1} / alpha, where N_j = max(1, n_1 + ... + n_j).
 
     Parameters
     ----------
     total : float
-        N_J, at least 1.
+        Total number of observations N_J, at least 1.
     alpha : float
-        Activity of lazy updating, at least 1.
+        Parameter alpha of lazy updating, at least 1.
     power : float
         Exponent p, 0.5 or 1.
 
@@ -123,12 +126,14 @@ def lazy_bound(total: float, alpha: float, *, power: float) -> float:
 
 
 def lazy_sum(observed: Sequence[float] | Floats, *, power: float) -> float:
-    """Return the sum of n_j / N_{j-1}^p, the left-hand side of Lemma 5.
+    """Return the sum of n_j / N_{j-1}^p over epochs, the left-hand side of Lemma 5.
+
+    N_j is max(1, n_1 + ... + n_j).
 
     Parameters
     ----------
     observed : sequence of float
-        Observations n_1, ..., n_J of a triple in each epoch.
+        Numbers n_1, ..., n_J of observations of one triple in each epoch.
     power : float
         Exponent p, 0.5 or 1.
 
@@ -152,11 +157,12 @@ def lazy_sum(observed: Sequence[float] | Floats, *, power: float) -> float:
 
 
 def count_log(shape: Shape, episodes: int) -> float:
-    """Return 2 ln(K/SA), or 2 where that is smaller (Lemma 8).
+    """Return max(2, 2 ln(K/SA)), a factor in the bound of Lemma 8.
 
-    HSA (1 + 1/alpha) times this number bounds the sum of n_j / N'_j, for a problem of size
-    `shape` and K = `episodes`. Lemma 8 requires K/SA >= e. Below that, at most T/e logarithms are
-    shared among the HSA triples, and 2 still covers them.
+    `shape` is the size of the problem and K = `episodes`. HSA (1 + 1/alpha) times this factor is an
+    upper bound on the sum of n_j / N'_j over all triples and epochs j, where n_j is the number of
+    observations of a triple in epoch j and N'_j is its count at the start of the epoch. Lemma 8
+    requires K/SA >= e. If K/SA is smaller, the bound holds with the factor 2.
     """
     ratio = episodes / (shape.states * shape.actions)
     return 2 * max(1.0, math.log(ratio))

@@ -1,4 +1,4 @@
-"""S_k, the number of missing episodes, its bound psi, and the number of instances it implies."""
+"""The number of missing episodes S_k, its bound psi, and the number of instances, 1 + max_k S_k."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from belated.theory.validation import check_delta, check_episodes, check_mean_de
 
 
 def missing(delays: Sequence[int] | Ints) -> Ints:
-    """Return S_1, ..., S_K, where S_k = #{i < k : i + tau_i >= k}.
+    """Return the numbers of missing episodes S_1, ..., S_K, where S_k = #{i < k : i + tau_i >= k}.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def missing(delays: Sequence[int] | Ints) -> Ints:
     Returns
     -------
     array of int64, shape (K,)
-        Number of episodes in flight at the start of episodes 1, ..., K.
+        Number of episodes in flight at the start of each of the episodes 1, ..., K.
 
     Examples
     --------
@@ -58,10 +58,10 @@ def instances(delays: Sequence[int] | Ints) -> int:
 
 
 def first_uses(delays: Sequence[int] | Ints) -> Ints:
-    """Return i + tau_i + 1, the episode at which feedback of episode i is first usable.
+    """Return i + tau_i + 1, the episode at which the feedback of episode i is first usable.
 
-    `delays` are tau_1, ..., tau_K. The result is K + 1 for feedback that is not usable by
-    episode K.
+    `delays` holds tau_1, ..., tau_K, and the result has one entry for each episode i = 1, ..., K.
+    An entry is K + 1 if the feedback is not usable in any of the K episodes.
     """
     tau = np.asarray(delays)
     if tau.size == 0:
@@ -78,24 +78,26 @@ def first_uses(delays: Sequence[int] | Ints) -> Ints:
 
 
 def psi(mean_delay: float, episodes: int, delta: float, *, safe: bool = False) -> float:
-    """Return psi, which no S_k of a run exceeds with probability 1 - delta' (Lemma 1).
+    """Return psi, an upper bound on all S_k of a run (Lemma 1).
 
         psi = E[tau] + x + sqrt(2 E[tau] x),   x = ln(K pi / (6 delta')),   delta' = delta / 5
 
-    The printed proof loses a factor 2 in Bernstein's exponent and needs delta' <= 1/6.
+    According to the lemma the bound holds with probability 1 - delta'. The proof in the paper omits
+    a factor of 2 in the exponent of Bernstein's inequality and requires delta' <= 1/6.
 
     Parameters
     ----------
     mean_delay : float
-        E[tau] in episodes, at least 0; may be infinite.
+        Mean delay E[tau] in episodes, at least 0; may be infinite.
     episodes : int
         Number of episodes K, at least 1.
     delta : float
-        Failure probability of the theorem, in (0, 1).
+        Probability that the regret bound fails, in (0, 1); delta / 5 is allotted to psi.
     safe : bool
-        Return the bound that Bernstein's inequality and a union over K episodes prove,
-        E[tau] + y/3 + sqrt(y^2/9 + 2 E[tau] y) with y = ln(K / delta'). It is the smaller of the
-        two unless the mean delay is several thousand episodes.
+        Whether to return, in place of psi, a bound with a complete proof:
+        E[tau] + y/3 + sqrt(y^2/9 + 2 E[tau] y) with y = ln(K / delta'). It follows from Bernstein's
+        inequality and a union bound over K episodes. It is smaller than psi unless the mean delay
+        is several thousand episodes.
 
     Returns
     -------
@@ -116,5 +118,5 @@ def psi(mean_delay: float, episodes: int, delta: float, *, safe: bool = False) -
 
 
 def delay_log(episodes: int, delta: float) -> float:
-    """Return x = ln(K pi / (6 delta')) for K = `episodes` and delta' = `delta` / 5."""
+    """Return x = ln(K pi / (6 delta')) of Lemma 1, for K = `episodes` and delta' = `delta` / 5."""
     return math.log(check_episodes(episodes) * math.pi / (6 * (check_delta(delta) / 5)))

@@ -1,4 +1,4 @@
-"""Orders of regret: growth with the size of a problem, without constants and logarithms."""
+"""Orders of regret: its growth with the size of a problem, without constants and logarithms."""
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -9,9 +9,10 @@ from belated.theory.validation import check_episodes
 
 @dataclass(frozen=True)
 class Order:
-    """Product of powers of H, S, G, A and T; each field is an exponent.
+    """Order of a regret: a product of powers of H, S, G, A and T.
 
-    G is the paper's Gamma, the largest number of possible successors of any state and action.
+    Each field is the exponent of the symbol with the same name. G is the paper's Gamma, the largest
+    number of possible successors of any state and action.
 
     Examples
     --------
@@ -29,7 +30,7 @@ class Order:
     T: float = 0
 
     def __call__(self, shape: Shape, *, episodes: int, reachable: int | None = None) -> float:
-        """Return the value of the product.
+        """Return the value of the order, its product of powers, for a problem of a given size.
 
         Parameters
         ----------
@@ -38,12 +39,12 @@ class Order:
         episodes : int
             Number of episodes K, at least 1; T = K H.
         reachable : int, optional
-            G, between 1 and S; S if not given.
+            Largest number G of possible successors, between 1 and S. If None, G is S.
 
         Returns
         -------
         float
-            The product.
+            Value of the product.
         """
         H, S, A = shape.table
         G = S if reachable is None else reachable
@@ -54,12 +55,12 @@ class Order:
 
     @property
     def text(self) -> str:
-        """The product as plain text, with all powers of 1/2 under one root."""
+        """The order as plain text, with all factors of exponent 1/2 under one square root."""
         return self._format("^({})", "sqrt({})")
 
     @property
     def latex(self) -> str:
-        """The product as LaTeX, without dollar signs."""
+        """The order as LaTeX, without dollar signs."""
         return self._format("^{{{}}}", r"\sqrt{{{}}}").replace("G", r"\Gamma ")
 
     def _format(self, power: str, root: str) -> str:

@@ -1,11 +1,11 @@
 """Regret bounds with constants: Theorems 1 and 2, and the theorem for delayed rewards.
 
 Each bound holds with probability 1 - delta for a base that is run with delta' = delta / 5, under
-the paper's Assumptions 1 and 2: a bonus that covers the estimation error, and independent,
-identically distributed, non-negative delays. The constants are those of the proofs, with mistakes
-corrected; `docs/theory.md` lists the corrections. At the size of most experiments the bounds are
-far above the regret of any run: they compare the cost of delay with the cost of learning, and do
-not predict regret.
+two assumptions of the paper: the bonus is at least as large as the estimation error (Assumption 1),
+and delays are independent, identically distributed and non-negative (Assumption 2). The constants
+are those of the proofs in the paper, with mistakes corrected; `docs/deviations.md` lists the
+corrections. In most experiments the bounds are far above the regret of any run. They serve to
+compare the cost of delay with the cost of learning, and do not predict regret.
 """
 
 import math
@@ -22,26 +22,26 @@ from belated.theory.visits import visit_bound
 
 @dataclass(frozen=True)
 class Regret:
-    """Bound on the regret of K episodes, or the order of one."""
+    """Regret bound for K episodes, or its order, as the sum of a leading term and a delay term."""
 
     leading: float
-    """Value at E[tau] = 0."""
+    """Leading term: the bound or order without delay, E[tau] = 0."""
     delay: float
-    """Amount that a positive E[tau] adds."""
+    """Delay term: the difference that the delay makes to the bound or order."""
     max_regret: int
     """K H, the largest regret that any run can have."""
     order: bool
-    """True if constants, logarithms and lower-order terms are left out. An order shows how regret
-    grows and is not a bound."""
+    """Whether this is an order, without constants, logarithms and lower-order terms. An order shows
+    how regret grows and is not a bound."""
 
     @property
     def total(self) -> float:
-        """Sum of both terms."""
+        """Sum of the leading term and the delay term."""
         return self.leading + self.delay
 
     @property
     def vacuous(self) -> bool:
-        """Whether the total exceeds K H, which holds for any rewards in [0, 1]."""
+        """Whether the total exceeds K H, the largest regret that any run can have."""
         return self.total > self.max_regret
 
 
@@ -51,9 +51,11 @@ def theorem_1(
     """Return the regret bound of active updating (Theorem 1).
 
         R_K <= 6 (H + C) sqrt(T x)
-             + 6 (B sum (1 v N')^-1/2 + (B_2 + 3 C H^2 S L) sum (1 v N')^-1)
+             + 6 (B sum max(1, N')^(-1/2) + (B_2 + 3 C H^2 S L) sum max(1, N')^-1)
 
-    Lemma 3 bounds the two sums, Lemma 1 defines x and psi, and L = ln(S^2 A H pi^2 / (6 delta')).
+    The sums of max(1, N')^(-1/2) and max(1, N')^-1 over all steps are bounded by Lemma 3, which
+    contains psi of Lemma 1. B is an upper bound on B_1, and delta' = delta / 5,
+    x = ln(K pi / (6 delta')), L = ln(S^2 A H pi^2 / (6 delta')).
 
     Parameters
     ----------
@@ -64,9 +66,9 @@ def theorem_1(
     episodes : int
         Number of episodes K, at least 1.
     mean_delay : float
-        E[tau] in episodes, at least 0; may be infinite.
+        Mean delay E[tau] in episodes, at least 0; may be infinite.
     delta : float
-        Failure probability, in (0, 1).
+        Probability that the bound fails, in (0, 1).
 
     Returns
     -------
@@ -100,10 +102,11 @@ def theorem_2(
         R_K <= H J (1 + psi) + 6 (H + C) sqrt(T x)
              + 6 ((B_2 + 3 C H^2 S L) Z + sqrt(Z sum B_1^2)),   Z = 2 (1 + 1/alpha) HSA ln(K/SA)
 
-    J is `epoch_bound`, and the last logarithm is 1 where K/SA < e. The sum of B_1^2 is at most T
-    times the mean square of B_1 over the steps. For the bases with a variance in B_1 the paper
-    mentions an argument that saves a factor of about sqrt(H) there; it is stated without constants
-    and is not used.
+    J is `epoch_bound`, psi is defined in Lemma 1, delta' = delta / 5, x = ln(K pi / (6 delta')) and
+    L = ln(S^2 A H pi^2 / (6 delta')). If K/SA < e, ln(K/SA) is replaced by 1. The sum of B_1^2 over
+    all steps is at most T times the mean of B_1^2 over the steps of an episode. For bases whose B_1
+    contains a variance, the paper mentions an argument that improves the term with B_1 by a factor
+    of about sqrt(H). The paper gives no constants, so the improvement is not used.
 
     Parameters
     ----------
@@ -114,11 +117,11 @@ def theorem_2(
     episodes : int
         Number of episodes K, at least 1.
     mean_delay : float
-        E[tau] in episodes, at least 0; may be infinite.
+        Mean delay E[tau] in episodes, at least 0; may be infinite.
     alpha : float
-        Activity of lazy updating, at least 1; infinity is active updating.
+        Parameter alpha of lazy updating, at least 1; infinity is active updating.
     delta : float
-        Failure probability, in (0, 1).
+        Probability that the bound fails, in (0, 1).
 
     Returns
     -------
@@ -151,10 +154,11 @@ def delayed_rewards(
     """Return the regret bound of UCRL2 with active updating when only rewards are delayed.
 
         R_K <= 2 H sqrt(T x) + 10 H^(3/2) S sqrt(A T ln(A T pi / (6 delta')))
-             + 2 sqrt(6 l) sum (1 v N')^-1/2,   l = ln(2 S A T pi / (6 delta'))
+             + 2 sqrt(6 l) sum max(1, N')^(-1/2),   l = ln(2 S A T pi / (6 delta'))
 
-    Only the sum, of Lemma 3, depends on the delay: HSA E[tau] up to logarithms, without a factor
-    H^2 or S^2.
+    delta' = delta / 5 and x = ln(K pi / (6 delta')). The sum over all steps is bounded by Lemma 3.
+    Only the last term depends on the delay. Up to logarithms, the delay adds HSA E[tau], without a
+    factor of H^2 or S^2.
 
     Parameters
     ----------
@@ -163,9 +167,9 @@ def delayed_rewards(
     episodes : int
         Number of episodes K, at least 1.
     mean_delay : float
-        E[tau] in episodes, at least 0; may be infinite.
+        Mean delay E[tau] in episodes, at least 0; may be infinite.
     delta : float
-        Failure probability, in (0, 1).
+        Probability that the bound fails, in (0, 1).
 
     Returns
     -------
@@ -193,7 +197,7 @@ def delayed_rewards(
 
 
 def multiply(factor: float, amount: float) -> float:
-    """Return `factor` times `amount`, and 0 if `factor` is 0 even where `amount` is infinite."""
+    """Return `factor` times `amount`, with 0 times infinity equal to 0; `factor` is at least 0."""
     return factor * amount if factor > 0 else 0.0
 
 
@@ -202,12 +206,16 @@ def _constants(base: str, shape: Shape, K: int, delta: float) -> Optimism:
 
 
 def _noise(C: int, shape: Shape, K: int, delta: float) -> float:
-    """Return the martingale term 6 (H + C) sqrt(T x) of Lemma 2."""
+    """Return the martingale term 6 (H + C) sqrt(T x) of Lemma 2, where x is `delay_log`."""
     return 6 * (shape.horizon + C) * math.sqrt(K * shape.horizon * delay_log(K, delta))
 
 
 def _split(total: Callable[[float], float], mean_delay: float, shape: Shape, K: int) -> Regret:
-    """Split the bound `total(mean_delay)` into its value without delay and the rest."""
+    """Return `total(mean_delay)`, split into a leading term, `total(0)`, and a delay term.
+
+    `total` returns the bound for a mean delay. `shape` is the size of the problem, and K the number
+    of episodes.
+    """
     leading = total(0.0)
     delay = total(check_mean_delay(mean_delay)) - leading
     return Regret(leading, delay, max_regret=K * shape.horizon, order=False)

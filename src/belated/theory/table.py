@@ -1,6 +1,8 @@
-"""Table 1 of the paper: orders of regret of each base, without delay and for two updaters.
+"""Table 1 of the paper: order of the regret of each base.
 
-Logarithms are left out, including those of psi and of the number of epochs.
+There are three orders for each base: with immediate feedback, and with delayed feedback for active
+and for lazy updating. All logarithms are omitted, including those of psi and of the number of
+epochs.
 """
 
 import math
@@ -15,41 +17,45 @@ from belated.theory.regret import Regret, multiply
 from belated.theory.validation import check_alpha, check_mean_delay
 
 LAZY_DELAY: Final = Order(H=2, S=1, A=1)
-"""Factor of E[tau] / ln(1 + 1/alpha) in the order of lazy updating, the same for every base."""
+"""Factor of E[tau] / ln(1 + 1/alpha) in the order of the regret with lazy updating; it is the same
+for every base."""
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """Orders of one base."""
+    """Row of Table 1: orders of the regret of one base."""
 
     base: str
     """Name of the base."""
     title: str
-    """Name as printed in the paper."""
+    """Name of the base as printed in the paper."""
     C: int
-    """1 where lower-order terms must compensate for a tighter bonus, else 0."""
+    """0 if the bonus of the base is an upper bound on <P^ - P, V~>, else 1."""
     immediate: Order
-    """Order with immediate feedback."""
+    """Order of the regret with immediate feedback."""
     penalty: bool
-    """Whether active updating multiplies `immediate` by sqrt(H), as it does where B_1 contains a
-    variance."""
+    """Whether the order with active updating contains `immediate` multiplied by sqrt(H). This is so
+    if B_1 contains a variance."""
     delay: Order
-    """Factor of E[tau] in the order of active updating."""
+    """Factor of E[tau] in the order of the regret with active updating."""
 
     @property
     def active(self) -> str:
-        """Order of active updating as text."""
+        """Order of the regret with active updating, as text."""
         root = "sqrt(H) " if self.penalty else ""
         return f"{root}{self.immediate.text} + {self.delay.text} E[tau]"
 
     @property
     def lazy(self) -> str:
-        """Order of lazy updating as text."""
+        """Order of the regret with lazy updating, as text."""
         return f"(1 + 1/alpha) {self.immediate.text} + {LAZY_DELAY.text} E[tau] / ln(1 + 1/alpha)"
 
     @property
     def latex(self) -> tuple[str, str, str, str, str]:
-        """LaTeX cells: title, C, immediate, active and lazy."""
+        """Cells of the row in LaTeX: title, C, and the orders of the regret.
+
+        The orders are those with immediate feedback, active updating and lazy updating.
+        """
         root = r"\sqrt{H}\," if self.penalty else ""
         base = self.immediate.latex
         return (
@@ -77,27 +83,27 @@ TABLE_1: Final = (
     TableRow("chi2-ucrl", "chi2-UCRL", 0, Order(H=1, S=1, A=0.5, T=0.5), True, _H2S2A),
     TableRow("ucbvi-bf", "UCBVI-BF", 1, Order(H=1, S=0.5, A=0.5, T=0.5), True, _H3S2A),
 )
-"""Rows in the order of the paper."""
+"""Rows of Table 1, in the sequence of the paper."""
 
 
 def find_row(base: str) -> TableRow:
-    """Return the row of Table 1 for `base`; raise ValueError if there is none."""
+    """Return the row of Table 1 for the base named `base`; raise ValueError if there is none."""
     check_base(base)
     return next(row for row in TABLE_1 if row.base == base)
 
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """Orders of one base in numbers, for a problem of one size."""
+    """Numerical values of the regret orders of one base, for a problem of a given size."""
 
     base: str
     """Name of the base."""
     immediate: Regret
-    """Order with immediate feedback."""
+    """Order of the regret with immediate feedback."""
     active: Regret
-    """Order of active updating."""
+    """Order of the regret with active updating."""
     lazy: Regret
-    """Order of lazy updating."""
+    """Order of the regret with lazy updating."""
 
 
 def table_1(
@@ -108,7 +114,7 @@ def table_1(
     alpha: float,
     reachable: int | None = None,
 ) -> tuple[RowNumbers, ...]:
-    """Return the orders of Table 1 in numbers, for every base.
+    """Return the numerical values of the regret orders of Table 1, for every base.
 
     Parameters
     ----------
@@ -117,16 +123,17 @@ def table_1(
     episodes : int
         Number of episodes K, at least 1.
     mean_delay : float
-        E[tau] in episodes, at least 0; may be infinite.
+        Mean delay E[tau] in episodes, at least 0; may be infinite.
     alpha : float
-        Activity of lazy updating, at least 1; infinity is active updating.
+        Parameter alpha of lazy updating, at least 1; infinity is active updating.
     reachable : int, optional
-        Gamma of UCRL2B, between 1 and S; S if not given.
+        Largest number Gamma of possible successors of any state and action, between 1 and S; it
+        occurs in the order of UCRL2B. If None, Gamma is S.
 
     Returns
     -------
     tuple of RowNumbers
-        One entry for each row of `TABLE_1`, in the same order.
+        One entry for each row of `TABLE_1`, in the same sequence.
 
     Examples
     --------
@@ -148,19 +155,19 @@ def evaluate_row(
     alpha: float,
     reachable: int | None = None,
 ) -> RowNumbers:
-    """Return one row of Table 1 in numbers.
+    """Return the numerical values of the regret orders in one row of Table 1.
 
     Parameters
     ----------
     row : TableRow
-        The row.
+        Row to evaluate.
     shape, episodes, mean_delay, alpha, reachable
         As in `table_1`.
 
     Returns
     -------
     RowNumbers
-        The orders of the row.
+        Values of the orders in the row.
     """
     mean, slack = check_mean_delay(mean_delay), 1 / check_alpha(alpha)
     max_regret = episodes * shape.horizon
@@ -179,7 +186,7 @@ def evaluate_row(
 
 
 def latex(rows: Sequence[TableRow] = TABLE_1) -> str:
-    """Return `rows` as a LaTeX tabular with booktabs rules."""
+    """Return `rows` of Table 1 as a LaTeX tabular environment with booktabs rules."""
     head = r"Base & $C$ & Immediate & Active updating & Lazy updating \\"
     lines = [r"\begin{tabular}{lllll}", r"\toprule", head, r"\midrule"]
     lines += [" & ".join(row.latex) + r" \\" for row in rows]

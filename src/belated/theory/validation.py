@@ -1,46 +1,62 @@
-"""Validation of the arguments that the functions of this package share.
+"""Validation of arguments that occur in several functions of this package.
 
-Each function returns the valid argument as a number, or raises ValueError.
+Each function returns a valid argument as a number. It raises TypeError or ValueError for an
+invalid argument.
 """
 
 from belated.arguments import check_integer
 
 
 def check_episodes(episodes: object) -> int:
-    """Return the number of episodes K, `episodes`, which must be an integer of at least 1."""
+    """Return `episodes`, the number of episodes K, as an int.
+
+    Raise TypeError if it is not an integer, and ValueError if it is below 1.
+    """
     return check_integer("episodes", episodes, 1)
 
 
 def check_delta(delta: float) -> float:
-    """Return the failure probability `delta`, which must lie strictly between 0 and 1."""
+    """Return the failure probability `delta`; raise ValueError unless 0 < `delta` < 1."""
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie strictly between 0 and 1, got {delta}.")
     return float(delta)
 
 
 def check_mean_delay(mean_delay: float) -> float:
-    """Return the mean delay E[tau], `mean_delay`, in episodes: at least 0, may be infinite."""
+    """Return `mean_delay`, the mean delay E[tau] in episodes, which may be infinite.
+
+    Raise ValueError if it is negative or NaN.
+    """
     if not mean_delay >= 0:
         raise ValueError(f"mean_delay must be at least 0, got {mean_delay}.")
     return float(mean_delay)
 
 
 def check_longest_delay(longest_delay: float) -> float:
-    """Return the longest delay tau_max, `longest_delay`, in episodes: at least 0."""
+    """Return `longest_delay`, the longest delay tau_max in episodes, which may be infinite.
+
+    Raise ValueError if it is negative or NaN.
+    """
     if not longest_delay >= 0:
         raise ValueError(f"longest_delay must be at least 0, got {longest_delay}.")
     return float(longest_delay)
 
 
 def check_alpha(alpha: float) -> float:
-    """Return the activity `alpha` of lazy updating, which must be at least 1."""
+    """Return `alpha`, the parameter of lazy updating, which may be infinite.
+
+    Raise ValueError if it is below 1 or NaN.
+    """
     if not alpha >= 1:
         raise ValueError(f"alpha must be at least 1 (inf is active updating), got {alpha}.")
     return float(alpha)
 
 
 def check_power(power: float) -> float:
-    """Return the exponent `power` of a count: 0.5, which belongs to B_1, or 1, to B_2."""
+    """Return `power`, the exponent of a count; raise ValueError unless it is 0.5 or 1.
+
+    The exponent is 0.5 in the term of the bonus with B_1, and 1 in the term with B_2.
+    """
     if power not in (0.5, 1):
         raise ValueError(f"power must be 0.5 or 1, got {power}.")
     return power

@@ -1,4 +1,4 @@
-"""Sums of (1 v N')^-p over the triples of a run, and their bound (Lemma 3)."""
+"""Sums of max(1, N')^-p over the triples visited in a run, and their bound (Lemma 3)."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from belated.theory.validation import check_episodes, check_power
 
 
 def visit_bound(shape: Shape, episodes: int, *, missing: float, power: float) -> float:
-    """Return the bound of Lemma 3 on the sum of (1 v N')^-p over the steps of K episodes.
+    """Return the bound of Lemma 3 on the sum of max(1, N')^-p over the steps of K episodes.
 
         p = 1/2    4 sqrt(HSAT) + 3 HSA psi
         p = 1      2 HSA ln(8T) + HSA psi ln(16 psi)
@@ -25,7 +25,8 @@ def visit_bound(shape: Shape, episodes: int, *, missing: float, power: float) ->
     episodes : int
         Number of episodes K, at least 1.
     missing : float
-        psi, or any other bound on all S_k; at least 0. The terms with psi are 0 at 0.
+        Value of psi in the formula, or any other upper bound on all S_k; at least 0. If it is 0,
+        the terms that contain psi are 0.
     power : float
         Exponent p, 0.5 or 1.
 
@@ -51,27 +52,28 @@ def visit_bound(shape: Shape, episodes: int, *, missing: float, power: float) ->
 
 
 class VisitSums(NamedTuple):
-    """Sums over all episodes and steps of a run."""
+    """Sums of powers of max(1, N') over all episodes and steps of a run."""
 
     root: float
-    """Sum of (1 v N')^(-1/2)."""
+    """Sum of max(1, N')^(-1/2)."""
     inverse: float
-    """Sum of (1 v N')^-1."""
+    """Sum of max(1, N')^-1."""
 
 
 def visit_sums(
     shape: Shape, *, states: ArrayLike, actions: ArrayLike, delays: Sequence[int] | Ints
 ) -> VisitSums:
-    """Return the sums that Lemma 3 bounds, for given paths and delays.
+    """Return the sums of max(1, N')^-p, bounded by Lemma 3, for given paths and delays.
 
-    N' is the count of the triple that is played, at the start of the episode.
+    N' is the count, at the start of the episode, of the triple (h, s, a) visited at the step. It
+    includes only usable feedback.
 
     Parameters
     ----------
     shape : Shape
         Sizes (S, A, H) of the problem.
     states : array of int, shape (K, H) or (K, H + 1)
-        States of each episode.
+        States of each episode; the state after the last step is ignored.
     actions : array of int, shape (K, H)
         Actions of each episode.
     delays : sequence of int
@@ -80,7 +82,7 @@ def visit_sums(
     Returns
     -------
     VisitSums
-        Sums of (1 v N')^(-1/2) and (1 v N')^-1.
+        The sums for p = 1/2 and for p = 1.
 
     Examples
     --------

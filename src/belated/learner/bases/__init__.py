@@ -1,4 +1,4 @@
-"""Base algorithms: the seven of the paper and those they are compared with."""
+"""Base algorithms: the seven of the paper, and those with which they are compared."""
 
 from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm
 from belated.learner.bases.chi2_ucrl import Chi2_UCRL
@@ -16,7 +16,7 @@ from belated.learner.bases.ucrl2b import UCRL2B
 OPTIMISTIC: dict[str, type[Base]] = {
     base.name: base for base in (UBEV, UCBVI_CH, UCBVI_BF, UCRL2, UCRL2B, KL_UCRL, Chi2_UCRL)
 }
-"""Optimistic model-based bases of the paper, by name."""
+"""Classes of the optimistic model-based bases of the paper, by name of the base."""
 
 OTHERS: tuple[type[BaseAlgorithm], ...] = (
     PSRL,
@@ -27,7 +27,7 @@ OTHERS: tuple[type[BaseAlgorithm], ...] = (
     Optimal,
 )
 BASES: dict[str, type[BaseAlgorithm]] = {**OPTIMISTIC, **{base.name: base for base in OTHERS}}
-"""All built-in bases, by name."""
+"""Classes of all built-in bases, by name of the base."""
 
 __all__ = [
     "BASES",

@@ -1,4 +1,4 @@
-"""Base classes of the base algorithms: their options, and the declarations a learner relies on."""
+"""Base classes of the base algorithms, with their options and the properties that learners read."""
 
 import math
 from dataclasses import KW_ONLY, dataclass, replace
@@ -18,104 +18,119 @@ Reads = Literal["successors", "best", "extremes", "everything", "order"]
 
 
 class BackupRule(NamedTuple):
-    """A backup, its constants and what it reads; everything a planner needs of a base."""
+    """Backup function of a base, its constants and a declaration of its inputs.
+
+    A planner calls the backup with these constants for each row of the counts.
+    """
 
     backup: Backup | Function
     constants: NDArray[np.float64]
     reads: Reads = "order"
-    """Values of V~_{h+1} that the backup reads: those of the row's successors; also `stage.top`;
-    also `stage.low`; those of any state; also `stage.order`. The less it reads, the less has to be
-    planned again."""
+    """Values of V~_{h+1} that the backup reads. "successors": only those of the row's successors;
+    "best": also the largest, `stage.top`; "extremes": also the smallest, `stage.low`; "everything":
+    those of all states; "order": also their order, `stage.order`. The fewer values a backup reads,
+    the fewer rows incremental planning recomputes."""
     reads_visits: bool = False
-    """Whether it reads the next stage's visit counts at the row's successors."""
+    """Whether the backup reads N'_{h+1}(y), `stage.visits`, for the successors y of the row."""
     samples: bool = False
-    """Whether it draws random numbers, addressed by `stage.seed` and `stage.plan`. Every plan is
-    then computed from scratch."""
+    """Whether the backup draws random numbers, with `stage.seed` and `stage.plan` as their key. If
+    so, every plan recomputes all rows."""
 
 
 @dataclass(frozen=True)
 class BaseAlgorithm:
-    """Base class of all base algorithms; an optimistic one derives from `Base`.
+    """Base class of all base algorithms; optimistic ones derive from its subclass `Base`.
 
-    A subclass has a `name` and a `backup_rule`, and overrides the declarations that differ.
+    A subclass defines `name` and `backup_rule`, and overrides the properties whose default does not
+    apply to it.
     """
 
     name: ClassVar[str] = "base"
     stepwise: ClassVar[bool] = False
-    """Whether it learns from single steps in order of arrival, instead of planning from counts."""
+    """Whether the base learns from single steps, in order of arrival. If not, the base plans from
+    counts."""
     reward_estimate: ClassVar[Literal["bonus", "mean", "sample"]] = "bonus"
-    """Estimate of an unknown reward: mean plus bonus, mean, or a posterior sample."""
+    """Estimate of an unknown reward: the mean of the observed rewards plus a bonus ("bonus"), the
+    mean alone ("mean"), or a sample from the posterior distribution ("sample")."""
     needs_optimal_policy: ClassVar[bool] = False
-    """Whether a simulation must supply the optimal policy, see `with_optimal_policy`."""
+    """Whether a simulation must call `with_optimal_policy` before it runs the base."""
 
     @property
     def failure_probability(self) -> float:
-        """Delta of the guarantee; 0.05 for a base without one."""
+        """Probability delta that the guarantee fails; 0.05 for a base without a guarantee."""
         return 0.05
 
     @property
     def bonus_scale(self) -> float:
-        """Factor of all bonuses."""
+        """Factor by which all bonuses are multiplied; 1 is as published."""
         return 1.0
 
     @property
     def is_monotone(self) -> bool:
-        """Whether no Q may grow from one plan to the next."""
+        """Whether each Q_h(s, a) is kept from growing from one plan to the next."""
         return False
 
     @property
     def random_ties(self) -> bool:
-        """Whether ties are broken at random."""
+        """Whether ties between actions with equal values are broken at random."""
         return False
 
     @property
     def exploration_rate(self) -> float:
-        """Probability of a uniformly drawn action instead of the best one."""
+        """Probability of drawing an action uniformly at each step instead of following the plan."""
         return 0.0
 
     @property
     def planner(self) -> Any:
-        """Python object with a `plan` method to plan with, or None to use the backup rule."""
+        """Python object whose method `plan` computes the plans, or None if the backup rule does."""
         return None
 
     def replans_every_episode(self, updater: "Updater") -> bool:
-        """Return whether every episode has a plan of its own, whatever `updater` decides."""
+        """Return whether every episode has a new plan, even if `updater` does not require one."""
         return False
 
     def with_half_delta(self) -> Self:
-        """Return the base with half its delta; the other half is for unknown rewards."""
+        """Return a copy of the base with half its delta, or the base itself if it has no delta.
+
+        It is used if rewards are unknown; their estimates have the other half of delta.
+        """
         return self
 
     def with_optimal_policy(self, actions: Ints) -> "BaseAlgorithm":
-        """Return the base for a world whose optimal policy is `actions`, (H, S)."""
+        """Return the base to run in a world with the optimal policy `actions`.
+
+        `actions` has shape (H, S): the action for each step and state. By default the base itself
+        is returned.
+        """
         return self
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
-        """Return the backup and its constants.
+        """Return the backup, its constants and a declaration of its inputs.
 
         Parameters
         ----------
         shape : Shape
-            Size of the problem.
+            Sizes (S, A, H) of the problem.
         episodes : int
-            Number of episodes K; log terms depend on it.
+            Number of episodes K, on which logarithmic terms depend.
 
         Returns
         -------
         BackupRule
-            Rule by which a plan is a pure function of the counts.
+            Rule that makes a plan a pure function of the counts.
         """
         raise TypeError(f"{type(self).__name__} needs a method backup_rule(shape, episodes).")
 
 
 @dataclass(frozen=True)
 class TieBreakingBase(BaseAlgorithm):
-    """Base algorithm with a choice of how ties are broken.
+    """Base algorithm with an option for breaking ties.
 
     Parameters
     ----------
     ties : {"first", "random"}
-        Take the lowest index among the best actions, or draw one for each plan, step and state.
+        Choice among actions with equal, largest values: the lowest index, or a random action, drawn
+        separately for each plan, step and state.
     """
 
     _: KW_ONLY
@@ -133,20 +148,21 @@ class TieBreakingBase(BaseAlgorithm):
 class Base(TieBreakingBase):
     """Optimistic base algorithm Base(N', M') -> policy, defined by one backup function.
 
-    A subclass has a `name` and a method `backup_rule(shape, episodes)`, which returns its backup
-    and its constants: everything that depends on the size of the problem, the number of episodes
-    and the options. A plan is then a pure function of the counts.
+    A subclass defines `name` and the method `backup_rule(shape, episodes)`, which returns the
+    backup and its constants. All dependence on the size of the problem, the number of episodes and
+    the options is in the constants, so that a plan is a pure function of the counts.
 
     Parameters
     ----------
     delta : float
-        The guarantee holds with probability 1 - delta.
+        Probability that the guarantee fails, in (0, 1).
     scale : float
-        Factor of the bonus, or of the radius of the confidence set; 1 is as published.
+        Factor of the bonus or of the radius of the confidence set, at least 0; 1 is as published.
     monotone : bool
-        Never let a Q grow from one plan to the next.
+        Whether to keep each Q_h(s, a) from growing from one plan to the next.
     ties : {"first", "random"}
-        Take the lowest index among the best actions, or draw one for each plan, step and state.
+        Choice among actions with equal, largest values: the lowest index, or a random action, drawn
+        separately for each plan, step and state.
     """
 
     _: KW_ONLY

@@ -2,24 +2,29 @@
 
     { p : sum_y (p(y) - P^(y))^2 / P+(y) <= eps },   P+(y) = max(P^(y), 1 / N')
 
-The exact form maximises <p, V> over the probability vectors in the ball. The bonus form drops the
-constraint p >= 0, which gives beta = sqrt(eps sum_y P+(y) (V(y) - m)^2), where m is the
-P+-weighted mean of V; its values are never below those of the exact form.
+V is V~_{h+1}. The exact form maximises <p, V> over the probability vectors in the ball. The bonus
+form drops the constraint p >= 0, so that the maximum is <P^, V> + beta with
+beta = sqrt(eps sum_y P+(y) (V(y) - m)^2), where m is the P+-weighted mean of V. The values of the
+bonus form are never below those of the exact form.
 
     radius       eps,   with l = ln(4 S^2 A T / delta)
     provable     (S / N') (sqrt(2 l N' / (N' - 1)) + 7 l N' / (3 (N' - 1)))^2
     practical    S l / N'
 
-"provable" sums over y the two-sided empirical Bernstein bound (Maurer, Pontil 2009), divided by
-P+(y) >= 1 / N'; at N' = 1 its ball contains all probability vectors. "practical" has no proof.
+The radius "provable" is a sum over y of the squared two-sided empirical Bernstein bound (Maurer,
+Pontil 2009) on |p(y) - P^(y)|, divided by P+(y) >= 1 / N'. At N' = 1 the ball with this radius
+contains all probability vectors. No proof is known for the radius "practical".
 
-C = 0, B_1 = (H' / 2) sqrt(c) and B_2 = (H' / 2) sqrt(S c), where eps <= c / N': c = S l if
-practical, c = S (2 sqrt(l) + 14 l / 3)^2 if provable.
+The constants of the bonus are C = 0, B_1 = (H' / 2) sqrt(c) and B_2 = (H' / 2) sqrt(S c), where c
+satisfies eps <= c / N': c = S l for "practical", and c = S (2 sqrt(l) + 14 l / 3)^2 for "provable".
 
-Deviations: P+ in place of P^, because with P^ no p in the ball reaches a state that has not been
-observed, which is not optimistic; finite horizon, with counts for each stage; the value of a row
-without observations, or whose ball contains all probability vectors, is R + max V, or R + H' in
-the bonus form.
+Deviations from the publications:
+
+- P+ replaces P^ in the denominator. With P^, no p in the ball has mass on an unobserved state, so
+  that the values would not be optimistic.
+- The horizon is finite, and there are counts for each stage.
+- The value of a row is R + max V, or R + H' in the bonus form, if the row has no observations or if
+  its ball contains all probability vectors.
 """
 
 import math
@@ -38,9 +43,11 @@ from belated.learner.bases.base import BackupRule, Base
 
 @kernel
 def chi2_radius(constants: NDArray[np.float64], n: int) -> float:
-    """Return eps of a row with `n` observations; `constants` are those of the backup rule.
+    """Return the radius eps of the ball of a row with `n` observations.
 
-    It is infinite if the ball contains all probability vectors.
+    `constants` holds the constants of the backup rule: scale * S, the logarithm l, and 1 for the
+    radius "provable" or 0 for "practical". The radius is infinite if the ball contains all
+    probability vectors.
     """
     factor, log, provable = constants  # factor = scale * S
     if not provable or factor == 0.0:
@@ -56,25 +63,28 @@ def chi2_radius(constants: NDArray[np.float64], n: int) -> float:
 def weighted_moments(
     stage: Stage, row: Row, centre: float, min_observed: float, min_unobserved: float
 ) -> tuple[float, float, float, float]:
-    """Return moments of x = V - centre with the weights N' P+, over a subset of the states.
+    """Return weighted moments of x = V - centre over a subset of the next states.
+
+    V is V~_{h+1}. The weight of a state y is N' P+(y) = max(M'(h, s, a, y), 1).
 
     Parameters
     ----------
     stage : Stage
-        Values of the next step.
+        Values V of the next step.
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     centre : float
         Number subtracted from V.
-    min_observed, min_unobserved : float
-        The subset: observed states with x >= min_observed, and unobserved states with
-        x >= min_unobserved.
+    min_observed : float
+        Smallest x of the observed successors in the subset.
+    min_unobserved : float
+        Smallest x of the unobserved states in the subset.
 
     Returns
     -------
     tuple[float, float, float, float]
-        Total weight; mean of x; sum of squared deviations from the mean; lowest x of the unobserved
-        states in the subset.
+        Total weight; weighted mean of x; weighted sum of the squared deviations of x from this
+        mean; lowest x of the unobserved states in the subset, infinite if there are none.
     """
     # Total weight, mean and lowest unobserved x.
     total = 0.0
@@ -110,14 +120,16 @@ def weighted_moments(
 
 @kernel
 def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
-    """Return whether the ball contains a p with all its mass on the best states.
+    """Return whether the ball contains a p with all its mass on the best next states.
+
+    The best states are those where V = V~_{h+1} is largest.
 
     Parameters
     ----------
     stage : Stage
-        Values of the next step, with `top`.
+        Values V of the next step; `stage.top` is their maximum.
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     eps : float
         Radius of the ball, above 0.
 
@@ -146,24 +158,27 @@ def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
 def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
     """Return the largest <p, V> over the p >= 0 with sum_y (p(y) - P^(y))^2 / P+(y) <= eps.
 
-    Without the constraint p >= 0, the maximiser is P^ + P+ (t (V - m) + shift). States with a
-    negative result are removed until none is left (water filling). As P^ = 0 at unobserved states
-    and P^ = P+ at observed ones, the removed states of either kind are those with the lowest V,
-    below one threshold for each kind. Unobserved states with V below <P^, V> never have mass.
+    p is a probability vector and V is V~_{h+1}. Without the constraint p >= 0, the maximiser is
+    P^ + P+ (t (V - m) + shift), where m is the P+-weighted mean of V and t and shift are numbers.
+    States where this expression is negative are removed, and the maximiser over the remaining
+    states is computed, until no state is removed (water filling). Because P^ = 0 at unobserved
+    states and P^ = P+ at observed ones, a state is removed if V is below a threshold, which is one
+    number for observed and another for unobserved states. Unobserved states with V below <P^, V>
+    never have mass.
 
     Parameters
     ----------
     stage : Stage
-        Values of the next step, with `top`.
+        Values V of the next step; `stage.top` is their maximum.
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     eps : float
         Radius of the ball, finite.
 
     Returns
     -------
     float
-        Maximum, between <P^, V> and max V.
+        The maximum, which lies between <P^, V> and max V.
     """
     centre = mean(stage, row)
     if eps <= 0.0:
@@ -208,21 +223,24 @@ def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
 
 @kernel
 def chi2_bonus(stage: Stage, row: Row, eps: float) -> float:
-    """Return sqrt(eps sum_y P+(y) (V(y) - m)^2), an upper bound of the gain over the ball.
+    """Return the bonus beta = sqrt(eps sum_y P+(y) (V(y) - m)^2).
+
+    V is V~_{h+1} and m is the P+-weighted mean of V. The bonus is an upper bound on
+    <p, V> - <P^, V> for every probability vector p in the ball.
 
     Parameters
     ----------
     stage : Stage
-        Values of the next step.
+        Values V of the next step.
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     eps : float
         Radius of the ball, finite.
 
     Returns
     -------
     float
-        Bonus beta.
+        The bonus.
     """
     centre = mean(stage, row)
     _, _, squares, _ = weighted_moments(stage, row, centre, -math.inf, -math.inf)
@@ -231,7 +249,10 @@ def chi2_bonus(stage: Stage, row: Row, eps: float) -> float:
 
 @backup
 def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` as in `chi2_radius`."""
+    """Return Q_h(s, a) of `row` in the exact form, computed from the next-step values in `stage`.
+
+    `constants` is described at `chi2_radius`.
+    """
     if row.n == 0:
         return anywhere(stage, row)
     eps = chi2_radius(constants, row.n)
@@ -243,7 +264,10 @@ def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> f
 
 @backup
 def chi2_ucrl_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` as in `chi2_radius`."""
+    """Return Q_h(s, a) of `row` in the bonus form, computed from the next-step values in `stage`.
+
+    `constants` is described at `chi2_radius`.
+    """
     if row.n == 0:
         return unseen(stage, row)
     eps = chi2_radius(constants, row.n)
@@ -254,14 +278,16 @@ def chi2_ucrl_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> f
 
 @dataclass(frozen=True)
 class Chi2_UCRL(Base):
-    """Optimism over a Pearson chi-squared ball of models.
+    """Base algorithm chi2-UCRL: optimism over a chi-squared ball of transition probabilities.
 
     Parameters
     ----------
     form : {"exact", "bonus"}
-        "exact" maximises over the ball; "bonus" adds a closed-form upper bound of the gain instead.
+        "exact" maximises <p, V~_{h+1}> over the ball; "bonus" adds an upper bound in closed form,
+        the bonus, to <P^, V~_{h+1}>.
     radius : {"provable", "practical"}
-        "practical" is much smaller, of the same order in S and N', and has no proof.
+        Radius of the ball; the module docstring gives both formulas. "practical" is much smaller
+        than "provable" and of the same order in S and N', but no proof is known for it.
     delta, scale, monotone, ties
         See `Base`.
     """

@@ -1,8 +1,8 @@
 """Baselines without confidence bounds: epsilon-greedy, and uniformly random actions.
 
-    Q = r^ + <P^, V>,   and r^ without observations
-
-Neither has a guarantee; they give regret a scale.
+Epsilon-greedy plans with Q = r^ + <P^, V~_{h+1}>, or Q = r^ if the row has no observations. The
+estimate r^ is the reward if it is known; otherwise it is the mean of the observed rewards, 0 if
+there are none. Neither baseline has a regret guarantee; they serve as reference values for regret.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,19 @@ def zero(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @dataclass(frozen=True)
 class EpsilonGreedy(TieBreakingBase):
-    """Greedy policy of the empirical model, with a uniform action with probability epsilon.
+    """Base algorithm epsilon-greedy: optimal for the empirical model, with random exploration.
+
+    At each step the action is drawn uniformly with probability epsilon; otherwise it is the best
+    action of the empirical model.
 
     Parameters
     ----------
     epsilon : float
-        Probability of a uniformly drawn action at each step, in [0, 1].
+        Probability of drawing the action uniformly, in [0, 1].
     ties : {"first", "random"}
-        "random" learns faster: without observed rewards, all actions are tied.
+        Choice among actions with equal, largest values: the lowest index, or a random action.
+        "random" learns faster: if rewards are unknown, all actions are tied until a reward above 0
+        is observed.
     """
 
     epsilon: float = 0.1
@@ -59,7 +64,7 @@ class EpsilonGreedy(TieBreakingBase):
 
 @dataclass(frozen=True)
 class UniformRandom(BaseAlgorithm):
-    """Uniformly random actions at every step."""
+    """Base algorithm that draws every action uniformly and does not learn."""
 
     name = "random"
     reward_estimate = "mean"

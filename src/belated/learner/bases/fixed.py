@@ -1,4 +1,4 @@
-"""Policies that never change: a given one, and the optimal one of a simulated world."""
+"""Base algorithms that do not learn: a given policy, or the optimal policy of a simulated world."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +19,12 @@ def fixed(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @dataclass(frozen=True)
 class Fixed(BaseAlgorithm):
-    """A given policy.
+    """Base algorithm that always plays a given deterministic policy and does not learn.
 
     Parameters
     ----------
     actions : array_like
-        (H, S) integers: the action of each step and state.
+        Integers of shape (H, S): the action for each step and state.
     """
 
     actions: Any = ()
@@ -50,7 +50,10 @@ class Fixed(BaseAlgorithm):
 
 @dataclass(frozen=True)
 class Optimal(BaseAlgorithm):
-    """The optimal policy, whose regret is zero; available in simulations only."""
+    """Base algorithm that always plays the optimal policy, whose regret is zero.
+
+    It is available in simulations only, where the world is known.
+    """
 
     name = "optimal"
     needs_optimal_policy = True

@@ -2,10 +2,11 @@
 
     { p : KL(P^, p) = sum_y P^(y) ln(P^(y) / p(y)) <= eps },   eps = c / N'
 
-P^ is the first argument of KL (Talebi, Maillard 2018, Eq. 3), so that p may put mass on states that
-have not been observed; with KL(p, P^) it could not. The exact form maximises <p, V> over the ball.
-The bonus form is beta = sqrt(2 eps Var_P^(V)) + eps (max V - min V), an upper bound of the gain of
-the exact form. It follows with nu = max V + sqrt(Var / (2 eps)) from the dual
+P^ is the first argument of KL (Talebi, Maillard 2018, Eq. 3), so that p may have mass on unobserved
+states; with KL(p, P^) it could not. V is V~_{h+1}. The exact form maximises <p, V> over the
+probability vectors in the ball. The bonus form adds beta = sqrt(2 eps Var_P^(V)) +
+eps (max V - min V) to <P^, V>. The sum is an upper bound on the maximum of the exact form: choose
+nu = max V + sqrt(Var_P^(V) / (2 eps)) in the dual
 
     <p, V> <= nu - exp(sum_y P^(y) ln(nu - V(y)) - eps)   for every nu >= max V.
 
@@ -14,12 +15,15 @@ the exact form. It follows with nu = max V + sqrt(Var / (2 eps)) from the dual
     filippi      S (B + ln(G) (1 + 1 / G)),   G = B + 1 / ln K,
                  B = ln(2 e S^2 A H ln(K) / delta)                         Filippi et al. 2010
 
-"uniform" holds for all N' simultaneously and does not depend on K. C = 0,
-B_1 = sqrt(2 c Var_P^(V)), B_2 = c H'.
+The radius "uniform" holds for all N' simultaneously and does not depend on K. The constants of the
+bonus are C = 0, B_1 = sqrt(2 c Var_P^(V)) and B_2 = c H'.
 
-Deviations: finite horizon, with counts for each stage, hence A H in place of A and max(3, K) in
-place of T in Filippi's constant; with one state eps = 0; the value of a row without observations is
-R + max V, or R + H' in the bonus form.
+Deviations from the publications:
+
+- The horizon is finite, and there are counts for each stage. Therefore A H replaces A, and
+  max(3, K) replaces T, in the constant of Filippi et al.
+- eps = 0 if S = 1.
+- The value of a row without observations is R + max V, or R + H' in the bonus form.
 """
 
 import math
@@ -36,17 +40,21 @@ from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, 
 from belated.learner.bases.base import BackupRule, Base
 
 MAX_RELATIVE_GAP = 1e-12
-"""Duality gap at which the search for nu stops, relative to max V - <P^, V> over the observed
-states."""
+"""Duality gap at which the search for the dual variable nu stops. The gap is relative to
+max V - <P^, V>, where the maximum is over the observed states."""
 
 MAX_ITERATIONS = 100
-"""Maximum number of iterations of the search for nu; typical are four, and at most a dozen were
-observed."""
+"""Maximum number of iterations of the search for the dual variable nu. Four are typical; more than
+twelve have not been observed."""
 
 
 @kernel
 def kl_radius(constants: NDArray[np.float64], n: int) -> float:
-    """Return eps of a row with `n` observations; `constants` are those of the backup rule."""
+    """Return the radius eps of the ball of a row with `n` observations.
+
+    `constants` holds the constants of the backup rule: the scale; the part of c that does not
+    depend on N'; and S - 1 for the radius "uniform", or 0 for "filippi".
+    """
     scale, c, dimension = constants
     if dimension > 0.0:  # radius "uniform", with S - 1 dimensions
         c += dimension * (1.0 + math.log1p(n / dimension))
@@ -57,17 +65,18 @@ def kl_radius(constants: NDArray[np.float64], n: int) -> float:
 def tilted_distribution(
     stage: Stage, row: Row, top: float, mean_gap: float, offset: float
 ) -> tuple[float, float, float, float]:
-    """Return four properties of p ~ P^ / (nu - V) on the observed states, with nu = top + offset.
+    """Return four properties of the distribution p proportional to P^ / (nu - V).
 
-    They are computed from x = (nu - <P^, V>) / (nu - V) - 1, which is small for a large nu, to
-    avoid cancellation.
+    V is V~_{h+1} and nu = top + offset; p has mass on the observed states only. To avoid
+    cancellation, the properties are computed from x = (nu - <P^, V>) / (nu - V) - 1, which is small
+    if nu is large.
 
     Parameters
     ----------
     stage : Stage
-        Values of the next step.
+        Values V of the next step.
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     top : float
         Largest V over the observed states.
     mean_gap : float
@@ -78,7 +87,8 @@ def tilted_distribution(
     Returns
     -------
     tuple[float, float, float, float]
-        f = KL(P^, p); -df / d offset; the gain <p - P^, V>; and nu - <p, V>.
+        f = KL(P^, p); the negative derivative of f with respect to `offset`; <p - P^, V>; and
+        nu - <p, V>.
     """
     first = 0.0
     second = 0.0
@@ -99,7 +109,7 @@ def tilted_distribution(
 
 @kernel
 def positive_root(b: float, c: float) -> float:
-    """Return the x > 0 with x (x + `b`) = `c`, for `b` > 0 and `c` > 0."""
+    """Return the positive solution x of x (x + `b`) = `c`, where `b` and `c` are positive."""
     return 2.0 * c / (b + math.sqrt(b * b + 4.0 * c))
 
 
@@ -107,23 +117,23 @@ def positive_root(b: float, c: float) -> float:
 def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
     """Return the largest <p, V> over the probability vectors p with KL(P^, p) <= eps.
 
-    The maximiser is p ~ P^ / (nu - V) on the observed states, where nu solves f(nu) = eps. If an
-    unobserved state has a larger value than this nu, then nu is its value, and this state gets the
-    remaining mass.
+    V is V~_{h+1}. The maximiser p is proportional to P^ / (nu - V) on the observed states, where nu
+    solves KL(P^, p) = eps. If V at an unobserved state is larger than this nu, then nu is the
+    largest such V instead, and the unobserved state gets the remaining mass.
 
     Parameters
     ----------
     stage : Stage
-        Values of the next step, with `top`.
+        Values V of the next step; `stage.top` is their maximum.
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     eps : float
         Radius of the ball, at least 0.
 
     Returns
     -------
     float
-        Maximum, between <P^, V> and max V.
+        The maximum, which lies between <P^, V> and max V.
     """
     centre = mean(stage, row)
     if eps < 1e-30:  # the relative gain is below 1e-15
@@ -189,7 +199,10 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
 
 @backup
 def kl_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` as in `kl_radius`."""
+    """Return Q_h(s, a) of `row` in the exact form, computed from the next-step values in `stage`.
+
+    `constants` is described at `kl_radius`.
+    """
     if row.n == 0:
         return anywhere(stage, row)
     centre = mean(stage, row)
@@ -199,21 +212,23 @@ def kl_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> flo
 
 @kernel
 def kl_bonus(stage: Stage, row: Row, eps: float) -> float:
-    """Return sqrt(2 eps Var_P^(V)) + eps (max V - min V), an upper bound of the gain over the ball.
+    """Return the bonus beta = sqrt(2 eps Var_P^(V)) + eps (max V - min V).
+
+    V is V~_{h+1}. The bonus is an upper bound on <p, V> - <P^, V> for every p in the ball.
 
     Parameters
     ----------
     stage : Stage
-        Values of the next step, with `top` and `low`.
+        Values V of the next step; `stage.top` and `stage.low` are their maximum and minimum.
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     eps : float
         Radius of the ball, at least 0.
 
     Returns
     -------
     float
-        Bonus beta.
+        The bonus.
     """
     var = variance(stage, row, mean(stage, row))
     return math.sqrt(2.0 * eps * var) + eps * (stage.top - stage.low)
@@ -221,7 +236,10 @@ def kl_bonus(stage: Stage, row: Row, eps: float) -> float:
 
 @backup
 def kl_ucrl_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` as in `kl_radius`."""
+    """Return Q_h(s, a) of `row` in the bonus form, computed from the next-step values in `stage`.
+
+    `constants` is described at `kl_radius`.
+    """
     if row.n == 0:
         return unseen(stage, row)
     beta = kl_bonus(stage, row, kl_radius(constants, row.n))
@@ -234,16 +252,17 @@ def filippi_constant(S: int, A: int, T: int, delta: float) -> float:
     Parameters
     ----------
     S, A : int
-        Number of states and of actions.
+        Numbers of states and of actions.
     T : int
         Number of steps, at least 2.
     delta : float
-        Failure probability.
+        Probability that the bound fails, in (0, 1).
 
     Returns
     -------
     float
-        Upper bound of N' KL(P^, P) for all S A rows and T steps, with probability 1 - delta.
+        C_P. With probability 1 - delta, N' KL(P^, P) is at most C_P for all pairs of a state and an
+        action, at each of the T steps.
     """
     B = math.log(2 * math.e * S * S * A * math.log(T) / delta)
     G = B + 1 / math.log(T)
@@ -252,14 +271,16 @@ def filippi_constant(S: int, A: int, T: int, delta: float) -> float:
 
 @dataclass(frozen=True)
 class KL_UCRL(Base):
-    """Optimism over a Kullback-Leibler ball of models.
+    """Base algorithm KL-UCRL: optimism over a Kullback-Leibler ball of transition probabilities.
 
     Parameters
     ----------
     form : {"exact", "bonus"}
-        "exact" maximises over the ball; "bonus" adds a closed-form upper bound of the gain instead.
+        "exact" maximises <p, V~_{h+1}> over the ball; "bonus" adds an upper bound in closed form,
+        the bonus, to <P^, V~_{h+1}>.
     radius : {"uniform", "filippi"}
-        "uniform" over all counts, or "filippi", about three times as large.
+        Radius of the ball; the module docstring gives both formulas. "uniform" holds for all counts
+        N' simultaneously; "filippi" is about three times as large.
     delta, scale, monotone, ties
         See `Base`.
     """

@@ -1,4 +1,4 @@
-"""Planner: a base algorithm as a plain Python object, and the plan it returns."""
+"""Planner, the protocol of a base algorithm written in plain Python, and Plan, its result."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -11,37 +11,38 @@ from belated.episode import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A policy and the optimistic values it is greedy for."""
+    """Policy, and the optimistic values with respect to which the policy is greedy."""
 
     policy: NDArray[np.int32]
-    """(H, S): action for each step and state."""
+    """Action for each step and state, of shape (H, S)."""
     q: Floats
-    """(H, S, A): values of actions."""
+    """Values Q_h(s, a) of the actions, of shape (H, S, A)."""
     v: Floats
-    """(H + 1, S): values of states; the last row is zero."""
+    """Values V~_h(s) of the states, of shape (H + 1, S); the last row is zero."""
 
 
 @runtime_checkable
 class Planner(Protocol):
-    """A base algorithm as a plain Python object: dense counts and rewards in, a plan out."""
+    """Protocol of a base algorithm written in plain Python, with dense arrays as its input."""
 
     def plan(self, visits: Ints, transitions: Ints, rewards: Floats, episodes: int) -> Plan:
-        """Return a plan.
+        """Return the plan for given counts and rewards.
 
         Parameters
         ----------
         visits : Ints
-            N', (stages, S, A), with one stage if counts are pooled.
+            Counts N' of shape (stages, S, A). There is one stage if counts are pooled; otherwise
+            there are H.
         transitions : Ints
-            M', (stages, S, A, S).
+            Counts M' of shape (stages, S, A, S).
         rewards : Floats
-            (H, S, A).
+            Mean rewards, or their estimates if they are unknown, of shape (H, S, A).
         episodes : int
             Number of episodes K.
 
         Returns
         -------
         Plan
-            Policy and values.
+            The policy and its values.
         """
         ...

@@ -2,15 +2,18 @@
 
     p ~ Dirichlet(prior + M'(h, s, a, .)),   Q = R + <p, V>
 
-A plan is optimal for a world drawn from the posterior; there is no bonus, no delta and no C.
-Unknown rewards are drawn from Beta(1 + sum, 1 + N' - sum). With late feedback, the posterior
-depends only on the feedback that has arrived. Deviations: counts for each stage; with pooled
-counts, one draw is used at every step.
+A plan is optimal for a world drawn from the posterior distribution; there is no bonus, no delta and
+no C. Unknown rewards are drawn from Beta(1 + sum, 1 + N' - sum), where sum is the sum of the
+observed rewards. With late feedback, the posterior depends only on the feedback that has arrived.
 
-With `resample="update"` a world is drawn when a plan is due; with "episode" one is drawn for every
-episode, so that the policy varies while feedback is in flight. "auto" is "episode", except with
-Lazy. With MultiInstance both are the same, because an instance receives the feedback of an episode
-before its next one.
+Deviations from the publications: there are counts for each stage. If counts are pooled, the same
+draw is used at every step.
+
+With `resample="update"`, a world is drawn whenever the updater requires a plan. With
+`resample="episode"`, a world is drawn for every episode, so that the policy varies while feedback
+is in flight. "auto" means "update" with the updater `Lazy`, and "episode" with every other updater.
+With `MultiInstance` all choices give the same result, because an instance receives the feedback of
+its episode before it plays another episode.
 """
 
 from dataclasses import dataclass
@@ -31,7 +34,11 @@ if TYPE_CHECKING:
 
 @backup
 def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` hold the prior."""
+    """Return Q_h(s, a) of `row` under transition probabilities drawn from the posterior.
+
+    `stage` holds the values of the next step and the key of the random numbers. `constants` holds
+    the parameter of the Dirichlet prior.
+    """
     prior = constants[0]
     S = stage.v.size
     first = row.number * S  # the row's index in the counts: with pooled counts the same at each h
@@ -53,15 +60,15 @@ def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @dataclass(frozen=True)
 class PSRL(TieBreakingBase):
-    """Posterior sampling with a Dirichlet prior.
+    """Base algorithm PSRL: posterior sampling with a Dirichlet prior.
 
     Parameters
     ----------
     prior : float
-        Parameter of the Dirichlet distribution for each successor, at least 0.001.
+        Parameter of the Dirichlet prior, the same for each successor; at least 0.001.
     resample : {"auto", "update", "episode"}
-        Draw a world for each update of the updater, or for each episode. "auto" is "episode",
-        except with Lazy.
+        When to draw a world from the posterior: "update" whenever the updater requires a plan,
+        "episode" for each episode. "auto" is "update" with the updater `Lazy`, else "episode".
     ties
         See `TieBreakingBase`.
     """

@@ -1,7 +1,8 @@
 """Optimistic Q-learning without a model (Jin, Allen-Zhu, Bubeck, Jordan 2018).
 
-For each step (h, s, a, r, y) in the order of arrival, with t = N(h, s, a) after it,
-alpha_t = (H + 1) / (H + t) and log = ln(S A T / delta):
+Steps (h, s, a, r, y), where y is the next state, are learnt in order of arrival. Let t be the
+number of steps learnt at (h, s, a), including the current step, alpha_t = (H + 1) / (H + t) and
+log = ln(S A T / delta). Each step updates
 
     Q_h(s, a) <- (1 - alpha_t) Q_h(s, a) + alpha_t (r + V_{h+1}(y) + b_t)
     V_h(s)    <- min(H, max_a Q_h(s, a))
@@ -11,14 +12,14 @@ alpha_t = (H + 1) / (H + t) and log = ln(S A T / delta):
              beta_t = min(c (sqrt(H (W_t + H) log / t) + sqrt(H^7 S A) log / t),
                           c sqrt(H^3 log / t))
 
-with W_t the variance of the V_{h+1}(y) seen so far. The paper leaves c open; it is `scale` here,
-1 by default. Without delay this is the online algorithm, step for step. With late feedback, the
-steps of an episode wait in an inbox until the updater asks for a plan, and are then learnt in the
-order of arrival; episodes that arrive together are learnt in the order they were played. Unlike a
-plan from counts, the result depends on that order.
+where W_t is the variance of the t values V_{h+1}(y) used at (h, s, a). Jin et al. do not specify c;
+it is the option `scale`, 1 by default. Without delay this is their online algorithm, step for step.
+With late feedback, steps that have arrived are stored in a queue, the inbox, until the updater
+requires a plan. They are then learnt in order of arrival; episodes that arrive together are learnt
+in the order in which they were played. Unlike a plan from counts, the result depends on this order.
 
-No regret bound under delay is known. Deviations: `range="H-h+1"` starts and caps Q lower, which is
-still optimistic; `monotone` is not available.
+No regret bound under delay is known. Deviations from the publication: `range="H-h+1"` initializes Q
+and caps V at a lower value, which is still optimistic; the option `monotone` is not available.
 """
 
 import math
@@ -38,35 +39,35 @@ BONUSES: Final = ("hoeffding", "bernstein")
 
 
 class QParameters(NamedTuple):
-    """Constants of the algorithm, in the order of the backup rule's constants."""
+    """Constants of Q-learning, in the order in which the backup rule stores them."""
 
     tight: float  # 1 if V_h is capped at H - h + 1, 0 if at H
     bonus: float  # index into BONUSES
     c: float  # factor of the bonus
     log: float  # ln(S A T / delta)
-    lower: float  # sqrt(H^7 S A) log
+    lower: float  # sqrt(H^7 S A) times `log`
 
 
 class Inbox(NamedTuple):
-    """Steps that have arrived and are not learnt yet, in order of arrival."""
+    """Queue of steps that have arrived but have not been learnt, in order of arrival."""
 
-    row: NDArray[np.int64]  # (capacity) (h * S + s) * A + a
-    successor: NDArray[np.int32]  # (capacity)
+    row: NDArray[np.int64]  # (capacity) index (h * S + s) * A + a
+    successor: NDArray[np.int32]  # (capacity) next state
     reward: NDArray[np.float64]  # (capacity)
-    used: NDArray[np.int64]  # (1) number of steps
+    used: NDArray[np.int64]  # (1) number of steps in the queue
 
 
 class QMemory(NamedTuple):
-    """Numbers kept for each row in addition to its Q."""
+    """Statistics of each row (h, s, a) that Q-learning stores in addition to Q_h(s, a)."""
 
-    n: NDArray[np.int64]  # t
-    total: NDArray[np.float64]  # sum of V~_{h+1} at the successors, when they were observed
-    squares: NDArray[np.float64]  # sum of their squares
+    n: NDArray[np.int64]  # t, the number of steps learnt
+    total: NDArray[np.float64]  # sum of V_{h+1} at the successors, each when it was learnt
+    squares: NDArray[np.float64]  # sum of the squares of these V_{h+1}
     beta: NDArray[np.float64]  # beta_t of UCB-B
 
 
 def empty_inbox(capacity: int) -> Inbox:
-    """Return an empty inbox with room for `capacity` steps."""
+    """Return an empty queue of steps with the given `capacity`."""
     return Inbox(
         row=np.zeros(capacity, np.int64),
         successor=np.zeros(capacity, np.int32),
@@ -76,7 +77,10 @@ def empty_inbox(capacity: int) -> Inbox:
 
 
 def with_inbox_room(inbox: Inbox, steps: int) -> Inbox:
-    """Return `inbox` with room for `steps` more steps, doubling its capacity as needed."""
+    """Return `inbox`, or a copy with more capacity if there is no space for `steps` more steps.
+
+    The capacity of a copy is twice the old capacity plus `steps`.
+    """
     size = inbox.row.size
     if inbox.used[0] + steps <= size:
         return inbox
@@ -88,12 +92,17 @@ def with_inbox_room(inbox: Inbox, steps: int) -> Inbox:
 
 
 def empty_memory(rows: int) -> QMemory:
-    """Return the memory of `rows` rows without observations."""
+    """Return the statistics of `rows` rows, all zero."""
     return QMemory(np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows))
 
 
 def initialise_values(constants: Floats, q: Floats, v: Floats) -> None:
-    """Set `q`, (H, S * A), and `v`, (H + 1, S), to their upper limits under `constants`."""
+    """Set all values to their upper limits, in place.
+
+    The limit at step h is H, or H - h if `constants`, which holds the fields of `QParameters`, has
+    `tight` set; h is numbered from 0. `q` has shape (H, S * A). `v` has shape (H + 1, S), and its
+    last row is set to 0.
+    """
     H = len(q)
     tight = bool(QParameters(*constants).tight)
     for h in range(H):
@@ -103,14 +112,16 @@ def initialise_values(constants: Floats, q: Floats, v: Floats) -> None:
 
 @inlined
 def post(inbox: Inbox, row: int, successor: int, reward: float) -> None:
-    """Append a step to an inbox, which must have room.
+    """Append a step to the queue `inbox`, which must have free capacity.
 
     Parameters
     ----------
     inbox : Inbox
-        Changed in place.
-    row, successor : int
-        Row and next state of the step.
+        Queue of steps to learn; changed in place.
+    row : int
+        Index (h * S + s) * A + a of the step, state and action.
+    successor : int
+        Next state.
     reward : float
         Reward of the step.
     """
@@ -123,27 +134,28 @@ def post(inbox: Inbox, row: int, successor: int, reward: float) -> None:
 
 @inlined
 def bonus_of(p: QParameters, memory: QMemory, row: int, v: float, rate: float, H: int) -> float:
-    """Return b_t of a row and update its memory.
+    """Return the bonus b_t of a row and update the statistics of the row.
 
     Parameters
     ----------
     p : QParameters
-        Constants.
+        Constants of Q-learning.
     memory : QMemory
-        Changed in place; its count is t already.
+        Statistics of all rows, changed in place. The count t of the row already includes the step
+        that is being learnt.
     row : int
-        Row that is learnt.
+        Index of the row.
     v : float
-        V~_{h+1} at the successor.
+        V_{h+1} at the successor of the step.
     rate : float
-        alpha_t.
+        Learning rate alpha_t.
     H : int
         Horizon.
 
     Returns
     -------
     float
-        Bonus b_t.
+        The bonus.
     """
     t = memory.n[row]
     broad = float(H * H * H) * p.log
@@ -162,18 +174,22 @@ def bonus_of(p: QParameters, memory: QMemory, row: int, v: float, rate: float, H
 
 @kernel
 def learn(constants: Floats, inbox: Inbox, memory: QMemory, q: Floats, v: Floats) -> None:
-    """Update Q and V with every step of the inbox, and empty it (Algorithms 1 and 2).
+    """Update Q and V with every step in the queue `inbox`, then empty the queue.
+
+    These are Algorithms 1 and 2 of Jin et al. 2018.
 
     Parameters
     ----------
     constants : Floats
-        QParameters.
+        Fields of `QParameters`.
     inbox : Inbox
-        Steps to learn.
+        Queue of steps to learn; changed in place.
     memory : QMemory
-        Changed in place.
-    q, v : Floats
-        (H, S * A) and (H + 1, S), changed in place.
+        Statistics of all rows; changed in place.
+    q : Floats
+        Values Q_h(s, a) of shape (H, S * A); changed in place.
+    v : Floats
+        Values V_h(s) of shape (H + 1, S); changed in place.
     """
     H, S = v.shape[0] - 1, v.shape[1]
     A = q.shape[1] // S
@@ -197,14 +213,19 @@ def learn(constants: Floats, inbox: Inbox, memory: QMemory, q: Floats, v: Floats
 
 @dataclass(frozen=True)
 class QLearning(Base):
-    """Optimistic Q-learning.
+    """Base algorithm: optimistic Q-learning (Jin, Allen-Zhu, Bubeck, Jordan 2018).
 
     Parameters
     ----------
     bonus : {"hoeffding", "bernstein"}
-        UCB-H or UCB-B.
+        Formula of the bonus: that of the variant UCB-H or UCB-B of the publication.
     range : {"H", "H-h+1"}
-        Initial value of Q and cap of V: as published, or tight.
+        Initial value of Q and upper limit of V at step h: H as published, or the largest possible
+        sum of rewards from step h on.
+    delta, scale, ties
+        See `Base`.
+    monotone : bool
+        Must be False.
     """
 
     bonus: Literal["hoeffding", "bernstein"] = "hoeffding"

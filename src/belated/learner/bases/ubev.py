@@ -3,11 +3,12 @@
     phi = sqrt((2 lnln(max(e, N')) + ln(18 S A H / delta)) / N')
     Q = R + min(max V, <P^, V> + (H - h) phi)
 
-The bonus does not depend on K. C = 1, B_1 = (H - h) sqrt(2 lnln N' + ln(18SAH/delta)), B_2 = 0.
+V is V~_{h+1}. The bonus (H - h) phi does not depend on K. Its constants are C = 1,
+B_1 = (H - h) sqrt(2 lnln N' + ln(18SAH/delta)) and B_2 = 0.
 
-Deviations: the bonus of the rewards is left out, since they are known; `range="span"` replaces
-H - h by max V - min V, as in the authors' code. The authors' code has 21 or 27 instead of the
-paper's 18, which is used here.
+Deviations from the publication: the formula has no bonus for rewards. The option `range="span"`
+replaces H - h by max V - min V, as in the authors' code. The authors' code has the factor 21 or 27
+in the logarithm; the factor used here, 18, is that of the publication.
 """
 
 import math
@@ -25,9 +26,10 @@ from belated.learner.bases.base import BackupRule, Base
 
 @backup
 def ubev(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`.
+    """Return Q_h(s, a) of `row`, computed from the next-step values in `stage`.
 
-    `constants` are the logarithm, the scale, and 1 if the range is the span of V.
+    `constants` holds ln(18SAH/delta), the scale, and 1 for the option `range="span"` or 0 for
+    `range="H-h"`.
     """
     if row.n == 0:
         return anywhere(stage, row)
@@ -41,12 +43,12 @@ def ubev(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @dataclass(frozen=True)
 class UBEV(Base):
-    """Upper bounds of the expected next-state value.
+    """Base algorithm UBEV: upper bounds on the expected value of the next state.
 
     Parameters
     ----------
     range : {"H-h", "span"}
-        Range of V in the bonus: its largest possible one, or max V - min V.
+        Range of V = V~_{h+1} in the bonus: its largest possible value H - h, or max V - min V.
     delta, scale, monotone, ties
         See `Base`.
     """

@@ -3,20 +3,23 @@
     beta = sqrt(8 L Var / N') + 14 H L / (3 N')
          + sqrt(8 sum_y P^(y) min(100^2 H^3 S^2 A L^2 / N'_{h+1}(y), H^2) / N')
 
-with L = ln(5 S A T / delta) and Var the variance of V~_{h+1} under P^.
+where L = ln(5 S A T / delta), and Var is the variance of V~_{h+1} under P^. The constants of the
+bonus are C = 1, B_1 = sqrt(8 L Var) + sqrt(8) H and B_2 = 14 H L / 3.
 
-C = 1, B_1 = sqrt(8 L Var) + sqrt(8) H, B_2 = 14 H L / 3.
+Deviations from the publication:
 
-Deviations: counts for each stage (the logarithm stays the same, since HSA * K = SA * T); the value
-of a row without observations is R + H' instead of H; Q may grow from one plan to the next unless
-`monotone` is set. At every realistic N' the third term is H sqrt(8 / N'), so large that the
-algorithm as published needs very many episodes to learn. The presets are:
+- There are counts for each stage. The logarithm stays the same, because HSA * K = SA * T.
+- The value of a row without observations is R + H' instead of H.
+- Q may grow from one plan to the next unless the option `monotone` is set.
 
-- "literal": as published, see above.
-- "no_third": without the third term.
-- "two_term": sqrt(2 L Var / N') + H L / N', the form B_1 / sqrt(N) + B_2 / N of Howson et al.
+At every realistic N' the third term of beta is H sqrt(8 / N'). It is so large that the algorithm as
+published needs very many episodes to learn. The option `preset` therefore offers other bonuses:
+
+- "literal": the published bonus beta given in the formula of this docstring.
+- "no_third": the published bonus without its third term.
+- "two_term": sqrt(2 L Var / N') + H L / N', the form B_1 / sqrt(N') + B_2 / N' of Howson et al.
 - "emp_bernstein": sqrt(2 L Var / N') + 7 H' L / (3 max(1, N' - 1)) (Maurer and Pontil 2009).
-- "simplified_bernstein": 1 / sqrt(N') + (H' + 1) / N', without variance and logarithm.
+- "simplified_bernstein": 1 / sqrt(N') + (H' + 1) / N', without a variance or a logarithm.
 """
 
 import math
@@ -36,9 +39,10 @@ Preset = Literal["literal", "no_third", "two_term", "emp_bernstein", "simplified
 
 @backup
 def literal(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`.
+    """Return Q_h(s, a) of `row` with the published bonus of three terms.
 
-    `constants` are the scale, 8 L, 14 H L / 3, 100^2 H^3 S^2 A L^2 and H^2.
+    `stage` holds the values of the next step. `constants` holds the scale, 8 L, 14 H L / 3,
+    100^2 H^3 S^2 A L^2 and H^2, where L = ln(5 S A T / delta).
     """
     if row.n == 0:
         return unseen(stage, row)
@@ -55,9 +59,10 @@ def literal(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @backup
 def two_terms(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`.
+    """Return Q_h(s, a) of `row` with the bonus scale (sqrt(x Var / N') + y / N').
 
-    `constants` are the scale, the factor of the variance and the lower-order term.
+    Var is the variance of V~_{h+1} under P^. `stage` holds the values of the next step, and
+    `constants` holds the scale, x and y.
     """
     if row.n == 0:
         return unseen(stage, row)
@@ -69,7 +74,11 @@ def two_terms(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @backup
 def emp_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` are the scale and L."""
+    """Return Q_h(s, a) of `row` with the bonus of the preset "emp_bernstein".
+
+    `stage` holds the values of the next step. `constants` holds the scale and
+    L = ln(5 S A T / delta).
+    """
     if row.n == 0:
         return unseen(stage, row)
     scale, log = constants
@@ -81,7 +90,10 @@ def emp_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row) -> flo
 
 @backup
 def simplified_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` hold the scale."""
+    """Return Q_h(s, a) of `row` with the bonus of the preset "simplified_bernstein".
+
+    `stage` holds the values of the next step. `constants` holds the scale.
+    """
     if row.n == 0:
         return unseen(stage, row)
     beta = 1 / math.sqrt(row.n) + cap(stage) / row.n
@@ -90,12 +102,12 @@ def simplified_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row)
 
 @dataclass(frozen=True)
 class UCBVI_BF(Base):
-    """Upper confidence bound value iteration with Bernstein-Freedman bonuses.
+    """Base algorithm UCBVI-BF: value iteration with Bernstein-Freedman bonuses.
 
     Parameters
     ----------
     preset : {"literal", "no_third", "two_term", "emp_bernstein", "simplified_bernstein"}
-        Formula of the bonus, see above.
+        Formula of the bonus. The module docstring gives the formulas; "literal" is as published.
     delta, scale, monotone, ties
         See `Base`.
     """

@@ -2,11 +2,14 @@
 
     beta = 7 H L / sqrt(N'),   L = ln(5 S A T / delta)
 
-C = 1, B_1 = 7 H L, B_2 = 0.
+The constants of the bonus are C = 1, B_1 = 7 H L and B_2 = 0.
 
-Deviations: counts for each stage (the logarithm stays the same, since HSA * K = SA * T); the value
-of a row without observations is R + H' instead of H; Q may grow from one plan to the next unless
-`monotone` is set; `range="H-h"` replaces H by H', the largest possible value of V_{h+1}.
+Deviations from the publication:
+
+- There are counts for each stage. The logarithm stays the same, because HSA * K = SA * T.
+- The value of a row without observations is R + H' instead of H.
+- Q may grow from one plan to the next unless the option `monotone` is set.
+- The option `range="H-h"` replaces H in the bonus by H', the largest possible value of V_{h+1}.
 """
 
 import math
@@ -24,9 +27,10 @@ from belated.learner.bases.base import BackupRule, Base
 
 @backup
 def ucbvi_ch(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`.
+    """Return Q_h(s, a) of `row`, computed from the next-step values in `stage`.
 
-    `constants` are 7 L times the scale, and 1 if the range is H.
+    `constants` holds 7 L times the scale, where L = ln(5 S A T / delta), and 1 for the option
+    `range="H"` or 0 for `range="H-h"`.
     """
     if row.n == 0:
         return unseen(stage, row)
@@ -37,12 +41,13 @@ def ucbvi_ch(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @dataclass(frozen=True)
 class UCBVI_CH(Base):
-    """Upper confidence bound value iteration with Chernoff-Hoeffding bonuses.
+    """Base algorithm UCBVI-CH: value iteration with Chernoff-Hoeffding bonuses.
 
     Parameters
     ----------
     range : {"H", "H-h"}
-        Range of V in the bonus: the horizon as published, or the largest possible value.
+        Range of V~_{h+1} in the bonus: the horizon H as published, or its largest possible value
+        H' = H - h.
     delta, scale, monotone, ties
         See `Base`.
     """

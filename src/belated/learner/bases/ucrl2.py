@@ -2,21 +2,25 @@
 
     { p : |p - P^|_1 <= eps },   eps = sqrt(c / N')
 
-The exact form maximises <p, V> over the probability vectors in the ball. The bonus form drops the
-constraint p >= 0, which gives beta = (eps / 2) (max V - min V) (Neu, Pike-Burke 2020); its values
-are never below those of the exact form.
+V is V~_{h+1}. The exact form maximises <p, V> over the probability vectors in the ball. The bonus
+form drops the constraint p >= 0, so that the maximum is <P^, V> + beta with
+beta = (eps / 2) (max V - min V) (Neu, Pike-Burke 2020). The values of the bonus form are never
+below those of the exact form.
 
     radius       c
     weissman     2 (S ln 2 + ln(S A T / delta))    Weissman et al. 2003, union over rows and N'
-    common       2 S ln(2 S A T / delta)           upper bound of the line above
+    common       2 S ln(2 S A T / delta)           upper bound on "weissman"
     jaksch       14 S ln(2 A T / delta)            Jaksch et al.
     paper        6 S ln(5 A T pi / (6 delta))      Howson et al., late rewards, with delta / 5
 
-C = 0, B_1 = (H' / 2) sqrt(c), B_2 = 0.
+The constants of the bonus are C = 0, B_1 = (H' / 2) sqrt(c) and B_2 = 0.
 
-Deviations: finite horizon, with counts for each stage; T, the number of steps of the whole run, in
-place of the current time t, so that the radius depends on N' only; the value of a row without
-observations is R + max V, or R + H' in the bonus form.
+Deviations from the publications:
+
+- The horizon is finite, and there are counts for each stage.
+- T, the number of steps of the whole run, replaces the current time t, so that the radius depends
+  on N' only.
+- The value of a row without observations is R + max V, or R + H' in the bonus form.
 """
 
 import math
@@ -37,23 +41,24 @@ from belated.learner.bases.base import BackupRule, Base
 def max_over_l1_ball(stage: Stage, row: Row, eps: float) -> float:
     """Return the largest <p, V> over the probability vectors p with |p - P^|_1 <= eps.
 
-    The maximiser moves mass eps / 2 from the lowest values to the best one. Successors with equal
-    values are moved together and those with the best value are not moved, so that the result
-    depends on the values only, and not on the order of states with equal values.
+    V is V~_{h+1}. The maximiser moves mass eps / 2 from the successors with the lowest values to a
+    state with the largest value. Mass of successors with equal values is moved together, and mass
+    of successors with the largest value is not moved. Therefore the result does not depend on the
+    order of states with equal values.
 
     Parameters
     ----------
     stage : Stage
-        Values of the next step, with `top`.
+        Values V of the next step; `stage.top` is their maximum.
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     eps : float
         Radius of the ball, at least 0.
 
     Returns
     -------
     float
-        Maximum, between <P^, V> and max V.
+        The maximum, which lies between <P^, V> and max V.
     """
     top = stage.top
     remaining = 0.5 * eps * row.n  # mass still to be moved, in observations
@@ -82,7 +87,10 @@ def max_over_l1_ball(stage: Stage, row: Row, eps: float) -> float:
 
 @backup
 def ucrl2_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` are scale and c."""
+    """Return Q_h(s, a) of `row` in the exact form, computed from the next-step values in `stage`.
+
+    `constants` holds the scale, and c of the radius sqrt(c / N').
+    """
     if row.n == 0:
         return anywhere(stage, row)
     scale, c = constants
@@ -93,7 +101,10 @@ def ucrl2_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float
 
 @backup
 def ucrl2_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` are scale and c."""
+    """Return Q_h(s, a) of `row` in the bonus form, computed from the next-step values in `stage`.
+
+    `constants` holds the scale, and c of the radius sqrt(c / N').
+    """
     if row.n == 0:
         return unseen(stage, row)
     scale, c = constants
@@ -104,14 +115,16 @@ def ucrl2_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float
 
 @dataclass(frozen=True)
 class UCRL2(Base):
-    """Optimism over an L1 ball of models.
+    """Base algorithm UCRL2: optimism over an L1 ball of transition probabilities.
 
     Parameters
     ----------
     form : {"exact", "bonus"}
-        "exact" maximises over the ball; "bonus" adds a closed-form upper bound of the gain instead.
+        "exact" maximises <p, V~_{h+1}> over the ball; "bonus" adds an upper bound in closed form,
+        the bonus, to <P^, V~_{h+1}>.
     radius : {"weissman", "common", "jaksch", "paper"}
-        Published constant of the radius; "weissman" is the smallest.
+        Publication from which the radius of the ball is taken; the module docstring gives the
+        formulas. "weissman" is the smallest.
     delta, scale, monotone, ties
         See `Base`.
     """

@@ -3,15 +3,17 @@
     { p : |p(y) - P^(y)| <= b(y) for every y }
     b(y) = 2 sqrt(P^(y) (1 - P^(y)) l / N') + 6 l / N',   l = ln(6 S A H N' / delta)
 
-The exact form maximises <p, V> over the probability vectors in the box. The bonus form drops the
-constraint p >= 0, which gives beta = min_c sum_y b(y) |V(y) - c|, where the minimiser c is the
-b-weighted median of V; its values are never below those of the exact form.
+V is V~_{h+1}. The exact form maximises <p, V> over the probability vectors in the box. The bonus
+form drops the constraint p >= 0, so that the maximum is <P^, V> + beta with
+beta = min_c sum_y b(y) |V(y) - c|; the minimiser c is the b-weighted median of V. The values of the
+bonus form are never below those of the exact form.
 
-C = 0, B_1 = 2 sqrt(G Var_P^(V) l) and B_2 = 6 S H' l, with G the number of observed successors;
-this follows from c = <P^, V>.
+The constants of the bonus are C = 0, B_1 = 2 sqrt(G Var_P^(V) l) and B_2 = 6 S H' l, where G is the
+number of observed successors. They follow from the choice c = <P^, V>.
 
-Deviations: finite horizon, with counts for each stage, hence the H in the logarithm; the value of a
-row without observations is R + max V, or R + H' in the bonus form.
+Deviations from the publication: the horizon is finite, and there are counts for each stage,
+therefore the logarithm contains H. The value of a row without observations is R + max V, or R + H'
+in the bonus form.
 """
 
 import math
@@ -30,7 +32,7 @@ from belated.learner.bases.base import BackupRule, Base
 
 @kernel
 def observed_count(row: Row, y: int) -> int:
-    """Return M'(h, s, a, y), how often the state `y` was observed as the successor of `row`."""
+    """Return M'(h, s, a, y), the number of observed transitions from `row` to the state `y`."""
     lo, hi = row.lo, row.hi
     while lo < hi:
         middle = (lo + hi) // 2
@@ -43,23 +45,23 @@ def observed_count(row: Row, y: int) -> int:
 
 @kernel
 def half_width(row: Row, m: int, scale: float, log: float) -> float:
-    """Return b(y), half the width of the interval of a successor.
+    """Return b(y), half the width of the confidence interval of p(y) for a successor y.
 
     Parameters
     ----------
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     m : int
-        Number of observations of the successor.
+        Number of observations of the successor, M'(h, s, a, y).
     scale : float
-        Factor of b.
+        Factor of b; 1 is as published.
     log : float
-        The logarithm l.
+        Logarithmic term l = ln(6 S A H N' / delta).
 
     Returns
     -------
     float
-        b(y), not cut off at probability 0 or 1.
+        b(y). The interval P^(y) - b(y) .. P^(y) + b(y) may extend below 0 and above 1.
     """
     p = m / row.n
     return scale * (2.0 * math.sqrt(p * (1.0 - p) * log / row.n) + 6.0 * log / row.n)
@@ -67,21 +69,23 @@ def half_width(row: Row, m: int, scale: float, log: float) -> float:
 
 @kernel
 def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> float:
-    """Return the largest <p, V> over the probability vectors p with |p - P^| <= b.
+    """Return the largest <p, V> over the probability vectors p in the box.
+
+    V is V~_{h+1}. The box is the set of p with |p(y) - P^(y)| <= b(y) for every state y.
 
     Parameters
     ----------
     stage : Stage
-        Values of the next step, with `top` and `order`.
+        Values V of the next step, with their maximum `stage.top` and their order `stage.order`.
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     scale, log : float
-        See `half_width`.
+        Factor of b, and its logarithmic term; see `half_width`.
 
     Returns
     -------
     float
-        Maximum, between <P^, V> and max V.
+        The maximum, which lies between <P^, V> and max V.
     """
     top = stage.top
     # Lower every probability to the lower end of its interval.
@@ -106,21 +110,24 @@ def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> float:
 
 @kernel
 def box_bonus(stage: Stage, row: Row, scale: float, log: float) -> float:
-    """Return min_c sum_y b(y) |V(y) - c|, an upper bound of the gain over the box.
+    """Return the bonus beta = min_c sum_y b(y) |V(y) - c|.
+
+    V is V~_{h+1}. The bonus is an upper bound on <p, V> - <P^, V> for every probability vector p
+    with |p(y) - P^(y)| <= b(y) for every state y.
 
     Parameters
     ----------
     stage : Stage
-        Values of the next step, with `order`.
+        Values V of the next step, with their order `stage.order`.
     row : Row
-        Observations, at least one.
+        Counts of (h, s, a), with N' at least 1.
     scale, log : float
-        See `half_width`.
+        Factor of b, and its logarithmic term; see `half_width`.
 
     Returns
     -------
     float
-        Bonus beta.
+        The bonus.
     """
     # Sum of b; all states without observations have the same, smallest b.
     smallest = half_width(row, 0, scale, log)
@@ -147,7 +154,10 @@ def box_bonus(stage: Stage, row: Row, scale: float, log: float) -> float:
 
 @backup
 def ucrl2b_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` are scale and e^l / N'."""
+    """Return Q_h(s, a) of `row` in the exact form, computed from the next-step values in `stage`.
+
+    `constants` holds the scale, and 6 S A H / delta, the factor of N' in the logarithm.
+    """
     if row.n == 0:
         return anywhere(stage, row)
     scale, log_factor = constants
@@ -158,7 +168,10 @@ def ucrl2b_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> floa
 
 @backup
 def ucrl2b_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` are scale and e^l / N'."""
+    """Return Q_h(s, a) of `row` in the bonus form, computed from the next-step values in `stage`.
+
+    `constants` holds the scale, and 6 S A H / delta, the factor of N' in the logarithm.
+    """
     if row.n == 0:
         return unseen(stage, row)
     scale, log_factor = constants
@@ -168,12 +181,15 @@ def ucrl2b_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> floa
 
 @dataclass(frozen=True)
 class UCRL2B(Base):
-    """Optimism over a box of models, with one Bernstein interval for each successor.
+    """Base algorithm UCRL2B: optimism over a box of transition probabilities.
+
+    The box has one Bernstein confidence interval for the probability of each successor.
 
     Parameters
     ----------
     form : {"exact", "bonus"}
-        "exact" maximises over the box; "bonus" adds a closed-form upper bound of the gain instead.
+        "exact" maximises <p, V~_{h+1}> over the box; "bonus" adds an upper bound in closed form,
+        the bonus, to <P^, V~_{h+1}>.
     delta, scale, monotone, ties
         See `Base`.
     """

@@ -1,4 +1,4 @@
-"""Updaters: the rules that decide when to plan."""
+"""Updaters: the rules that decide when a learner plans."""
 
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.explicit import ExplicitExploration

@@ -1,4 +1,4 @@
-"""Active updating (Algorithm 1): plan whenever feedback arrives."""
+"""Active updating (Algorithm 1 of the paper): plan whenever feedback arrives."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from belated.learner.updaters.updater import Arrival, Updater
 
 @dataclass(frozen=True)
 class Active(Updater):
-    """Plan whenever feedback arrives."""
+    """Updater that plans whenever feedback arrives."""
 
     name = "active"
 

@@ -1,13 +1,16 @@
-"""Explicit exploration (Lancewicki, Rosenberg, Mansour 2022): draw actions until counts suffice.
+"""Explicit exploration (Lancewicki, Rosenberg, Mansour 2022): explore while counts are low.
 
-While a state has been observed too seldom, its action is drawn uniformly; all observations are
-used by the base, which plans at every arrival. "Too seldom" means a count below
+While the count of a state is below
 
     m = c * tau_max * ln(S H / delta)
 
-which needs the largest delay in advance; a simulation supplies the largest delay drawn. The
-defaults are the rule that matches the published curves of Howson, Pike-Burke and Filippi: a state
-explores while any of its actions, counted over all steps, is below m, and then over all actions.
+the action in this state is drawn uniformly. The base uses all observations and plans whenever
+feedback arrives. The formula requires the largest delay tau_max in advance; a simulation supplies
+the largest delay that it has drawn.
+
+With the default options, which match the published curves of Howson, Pike-Burke and Filippi, the
+action is drawn from all actions while any action of the state has a count below m. The count of an
+action is its number of observations in the state, summed over all steps.
 """
 
 import math
@@ -24,26 +27,31 @@ from belated.learner.updaters.updater import Arrival, Updater
 
 @dataclass(frozen=True)
 class ExplicitExploration(Updater):
-    """Explore where counts are low, then follow the base.
+    """Updater that plans whenever feedback arrives, and explores in states with low counts.
+
+    In a state with a count below m, actions are drawn at random; in all other states they follow
+    the plan. By default m = c * tau_max * ln(S H / delta).
 
     Parameters
     ----------
     tau_max : float, optional
-        Largest delay; a simulation uses the largest delay drawn if it is not given.
+        Largest delay in episodes. If None, a simulation uses the largest delay that it has drawn.
     threshold : float, optional
-        The count m itself, in place of the formula.
+        Value of m. If None, m is computed by the formula.
     unit : {"sha", "sh"}
-        A state explores while one of its actions is below m, or while the state is.
+        Count that is compared with m. With "sha", a state is explored while the count of at least
+        one of its actions is below m; with "sh", while the count of the state is below m.
     draw : {"all", "rare"}
-        Draw from all actions, or only from those below m (only with unit="sha").
+        Actions to draw from: all actions, or only those with a count below m. "rare" requires
+        unit="sha".
     pooled : bool
-        Count over all steps, or separately for each step.
+        Whether counts are summed over all steps; if False, each step has separate counts.
     log : {"SH", "SHA", "none"}
-        Factor ln(SH/delta), ln(SHA/delta) or 1.
+        Logarithmic factor of m: ln(SH/delta), ln(SHA/delta) or 1.
     c : float
-        Constant factor.
+        Constant factor of m.
     delta : float
-        Probability in the logarithm.
+        Probability delta in the logarithmic factor, in (0, 1).
     """
 
     tau_max: float | None = None
@@ -79,7 +87,10 @@ class ExplicitExploration(Updater):
         return math.inf
 
     def count_threshold(self, shape: Shape) -> float:
-        """Return m for a problem of size `shape`: a count below it means exploring."""
+        """Return m for a problem of size `shape`; states with a count below m are explored.
+
+        Raise ValueError if neither `tau_max` nor `threshold` is given.
+        """
         if self.threshold is not None:
             return self.threshold
         if self.tau_max is None:

@@ -1,9 +1,9 @@
-"""Lazy updating (Algorithm 2): plan when the count of some triple has grown by 1 + 1/alpha.
+"""Lazy updating (Algorithm 2 of the paper): plan when a count has grown by a factor of 1 + 1/alpha.
 
-The condition as printed, N' >= (1 + 1/alpha) N'_epoch, holds for every unobserved triple (0 >= 0),
-so it is read as: more observations than at the start of the epoch, and
-alpha (N' - N'_epoch) >= N'_epoch. Counts are integers, and for an integer alpha the comparison
-is exact.
+Let N'_epoch be the count of a triple at the start of the epoch. The condition printed in the paper,
+N' >= (1 + 1/alpha) N'_epoch, holds for every unobserved triple (0 >= 0). It is therefore replaced
+by two conditions: N' > N'_epoch and alpha (N' - N'_epoch) >= N'_epoch. Counts are integers, so the
+comparison is exact if alpha is an integer.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ from belated.theory.compiled import alpha_for
 
 @inlined
 def has_grown(n: int, epoch_n: int, alpha: float) -> bool:
-    """Return whether a count has grown enough for a plan: the lazy trigger.
+    """Return whether a count has grown by a factor of 1 + 1/alpha since the last plan.
 
     Parameters
     ----------
     n : int
-        Count now.
+        Current count.
     epoch_n : int
         Count at the last plan.
     alpha : float
-        At least 1; infinity gives active updating.
+        Parameter alpha of lazy updating, at least 1; infinity gives active updating.
 
     Returns
     -------
@@ -40,21 +40,23 @@ def has_grown(n: int, epoch_n: int, alpha: float) -> bool:
 
 @kernel
 def any_has_grown(counts: Ints, epoch_counts: Ints, rows: Ints, alpha: float) -> bool:
-    """Return whether `has_grown` holds for any row.
+    """Return whether the count of any of `rows` has grown by a factor of 1 + 1/alpha.
 
     Parameters
     ----------
-    counts, epoch_counts : Ints
-        Counts now and at the last plan.
+    counts : Ints
+        Current count of each row.
+    epoch_counts : Ints
+        Count of each row at the last plan.
     rows : Ints
-        Rows to look at.
+        Indices of the rows to check.
     alpha : float
-        At least 1.
+        Parameter alpha of lazy updating, at least 1.
 
     Returns
     -------
     bool
-        Whether a plan is due.
+        Whether `has_grown` holds for at least one of the rows, so that a plan is due.
     """
     for row in rows:  # noqa: SIM110 - compiled, which any() is not
         if has_grown(counts[row], epoch_counts[row], alpha):
@@ -64,15 +66,16 @@ def any_has_grown(counts: Ints, epoch_counts: Ints, rows: Ints, alpha: float) ->
 
 @dataclass(frozen=True)
 class Lazy(Updater):
-    """Plan when the count of a triple has grown by 1 + 1/alpha.
+    """Updater that plans when the count of a triple has grown by a factor of 1 + 1/alpha.
 
     Parameters
     ----------
     alpha : float or "auto"
-        At least 1; `math.inf` is active updating. With "auto", each epoch uses the alpha that
-        minimises the bound of Theorem 2 for the mean delay observed so far
-        (`belated.theory.best_alpha`). An episode in flight counts with its delay so far. Episodes
-        must then be registered by `Learner.start`, or the delay is taken to be zero.
+        Parameter alpha, at least 1; `math.inf` is active updating. With "auto", each epoch uses the
+        alpha that minimises the regret bound of Theorem 2 for the mean delay observed so far
+        (`belated.theory.best_alpha`). This mean includes the episodes in flight, each with
+        its delay so far. Episodes must be registered by `Learner.start`; otherwise their delay is
+        taken to be zero.
     """
 
     alpha: float | Literal["auto"]

@@ -1,9 +1,10 @@
-"""Multi-instance updating, "BOLD" (Joulani, Gyorgy, Szepesvari 2013): a copy for each open episode.
+"""Multi-instance updating, "BOLD" (Joulani, Gyorgy, Szepesvari 2013).
 
-Each episode is played by the lowest-numbered instance of the base that has no feedback
-outstanding, or by a new one. Feedback goes to the instance that played the episode, which plans at
-once and is free again. After K episodes there are 1 + max_k S_k instances, each of which has seen
-immediate feedback on its own episodes only.
+There is one instance (independent copy) of the base for each episode in flight. An instance is free
+if all feedback of its episodes has arrived. Each episode is played by the free instance with the
+lowest number, or by a new instance if none is free. When the feedback of an episode arrives, the
+instance that played it plans. After K episodes there are 1 + max_k S_k instances. Each of them has
+learnt from its own episodes only, as if their feedback had not been delayed.
 """
 
 import math
@@ -14,7 +15,7 @@ from belated.learner.updaters.updater import Arrival, Updater
 
 @dataclass(frozen=True)
 class MultiInstance(Updater):
-    """One instance of the base for each episode in flight."""
+    """Updater with a separate instance of the base for each episode in flight."""
 
     name = "multi"
     multi_instance = True

@@ -9,54 +9,59 @@ from belated.learner.exploration import Exploration
 
 
 class Arrival(NamedTuple):
-    """Data on which an updater decides, after new feedback has been counted.
+    """Data from which an updater decides whether to plan, after new feedback has been counted.
 
-    Rows are (stage, state, action) triples, flattened as (stage * S + state) * A + action. Where
-    only rewards are late, the counts are those of rewards.
+    The index of a row is (stage * S + state) * A + action. If only rewards are delayed, the counts
+    are those of the observed rewards.
     """
 
-    counts: Ints  # (rows) N' now
+    counts: Ints  # (rows) current N'
     epoch_counts: Ints  # (rows) N' at the last plan
-    rows: Ints  # rows of the new feedback, in order of arrival; a row may occur twice
-    arrived: int  # pieces of feedback (episodes or steps) that are new
-    since_plan: int  # pieces of feedback since the last plan, including the new ones
+    rows: Ints  # indices of the rows of the new feedback, in order of arrival; may repeat
+    arrived: int  # number of new items of feedback (episodes or steps)
+    since_plan: int  # number of items of feedback since the last plan, including the new ones
     alpha: float = math.inf  # result of `Updater.epoch_alpha` for this epoch
 
 
 class EpochStart(NamedTuple):
-    """Data available when an epoch starts."""
+    """Data from which an updater may choose alpha when an epoch starts."""
 
     shape: Shape
     episodes: int  # K
     base: str  # name of the base
-    delta: float
-    mean_delay: float  # observed so far; an episode in flight counts with its delay so far
+    delta: float  # failure probability of the base
+    mean_delay: float  # observed so far, in episodes; an episode in flight has its current delay
 
 
 class Explorer:
-    """Exploration rule of a user's own updater; this one never explores."""
+    """Base class of exploration rules for custom updaters; the default never explores."""
 
     def see(self, step: int, state: int, action: int) -> None:
-        """Count an observed `step`, with its `state` and `action`."""
+        """Record an observation of `action` in `state` at `step`; the default does nothing."""
 
     def marks(self) -> Bools | None:
-        """Return the actions to draw from, (H, S, A), or None to follow the plan everywhere."""
+        """Return a mask of the actions to explore, or None to follow the plan everywhere.
+
+        The mask has shape (H, S, A). Where it has a True entry for a step and state, the action is
+        drawn uniformly from the actions with True entries.
+        """
         return None
 
 
 @dataclass(frozen=True)
 class Updater:
-    """Rule that decides when to plan.
+    """Base class of updaters, the rules that decide when a learner plans.
 
-    A user's own updater needs a `name` and a method `due`; everything else has a default. An
-    updater whose condition is that of `Lazy` declares so by `lazy_alpha` and then runs compiled.
+    A custom updater must define `name` and the method `due`; all other methods have defaults. If
+    `due` is equivalent to the condition of `Lazy`, the updater can override `lazy_alpha`; compiled
+    code then evaluates the condition, and `due` is not called.
     """
 
     name: ClassVar[str] = "updater"
     is_lazy: ClassVar[bool] = False
-    """Whether it plans less often than feedback arrives, by design."""
+    """Whether the updater may skip planning although feedback has arrived."""
     multi_instance: ClassVar[bool] = False
-    """Whether each episode in flight has an instance of the base to itself."""
+    """Whether each episode in flight has a separate instance of the base."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -70,34 +75,43 @@ class Updater:
         raise TypeError(f"{type(self).__name__} needs a method due(arrival).")
 
     def epoch_alpha(self, start: EpochStart) -> float:
-        """Return a number for the epoch that begins at `start`, passed on as `Arrival.alpha`."""
+        """Return the alpha of an epoch, which `due` receives as `Arrival.alpha`.
+
+        `start` holds the data available at the start of the epoch. The default is infinity.
+        """
         return math.inf
 
     def explorer(self, shape: Shape) -> Explorer | None:
-        """Return an exploration rule for a new learner of size `shape`, or None."""
+        """Return a new exploration rule for a problem of size `shape`, or None if there is none."""
         return None
 
     def lazy_alpha(self) -> float | Literal["auto"] | None:
-        """Return the alpha of the equivalent lazy condition, or None if `due` must be called."""
+        """Return the `Lazy.alpha` for which the condition of `Lazy` is equivalent to `due`.
+
+        Return None if there is no such alpha; `due` is then called.
+        """
         return None
 
     def exploration(self, shape: Shape, epsilon: float) -> Exploration | None:
-        """Return the compiled exploration rule for a new learner, or None.
+        """Return a new exploration rule that compiled code evaluates, or None if there is none.
 
         Parameters
         ----------
         shape : Shape
-            Size of the problem.
+            Sizes (S, A, H) of the problem.
         epsilon : float
-            Exploration rate of the base.
+            Probability with which the base draws an action uniformly at each step.
 
         Returns
         -------
         Exploration or None
-            Rule without observations.
+            The rule, whose counts are zero.
         """
         return None
 
     def with_longest_delay(self, delay: float) -> Self:
-        """Return the updater for a simulation in which `delay` is the longest delay drawn."""
+        """Return the updater to use in a simulation whose longest delay is `delay`, in episodes.
+
+        By default the updater itself is returned.
+        """
         return self
