@@ -198,8 +198,8 @@ class Learner:
         """Start an episode and return its policy.
 
         With MultiInstance, this call is required, because it assigns an instance to the episode.
-        With other updaters it is optional: only started episodes count in `missing`, before any
-        feedback, and in `mean_delay`.
+        With other updaters it is optional; without it, `missing` and `mean_delay` do not include
+        the episode before its first feedback.
 
         Parameters
         ----------
@@ -378,7 +378,7 @@ class Learner:
         self._stale = False
 
     def _replan_if_stale(self) -> None:
-        """Compute a plan for the next episode if the base or updater requires one per episode."""
+        """Compute a plan if the base needs one for each episode and has none for the next."""
         if self._stale:
             self._plan(self._next_instance(), refresh=True)
             self._policy = self._current_policy()
