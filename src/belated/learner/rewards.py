@@ -5,10 +5,10 @@
 r^ is the mean of the observed rewards and var their variance. The option `reward_bonus` selects one
 of the following formulas of eps_r. They are published ones, in which the total number of steps T
 replaces the number of steps so far. The delta of the base is split into two halves, one for rewards
-and one for transitions; delta below is the half for rewards.
+and one for transitions; delta below is the half for rewards, and delta' a fifth of the whole.
 
     hoeffding    sqrt(ln(2 S A T / delta) / (2 N'))            union bound over (h, s, a) and N'
-    paper        sqrt(6 ln(2 S A T pi / (6 delta')) / N')      Howson et al., delta' = delta / 5
+    paper        sqrt(6 ln(2 S A T pi / (6 delta')) / N')      Howson et al.
     jaksch       sqrt(7 ln(2 S A T / delta) / (2 N'))          UCRL2
     filippi      sqrt(ln(4 S A ln(T) / delta) / (1.99 N'))     KL-UCRL
     bernstein    2 sqrt(var l / N') + 6 l / N'                 UCRL2B, l = ln(6 S A H N' / delta)

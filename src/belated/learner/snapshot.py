@@ -110,7 +110,7 @@ def _to_dict(part: Any) -> Any:
 
 
 def _from_dict(like: Any, saved: Any) -> Any:
-    """Return `saved`, a result of `_to_dict`, as nested named tuples of the same types as `like`."""
+    """Return `saved`, a result of `_to_dict`, as nested named tuples of the types of `like`."""
     if isinstance(like, Worklist):
         put_members(like, saved)
         return like

@@ -113,7 +113,7 @@ class LearnerState(NamedTuple):
     new_rewards: Worklist  # rows with rewards not yet used for `rewards`, by stage
 
     # Scratch
-    changed: Worklist  # indices h * S + s of states whose action changed in the last plan, by step
+    changed: Worklist  # indices h * S + s at which the policy changed, by step
     scratch: Scratch
 
 
