@@ -1,9 +1,9 @@
 """`calibrate`: search for the smallest bonus scale at which a base is optimistic.
 
-A base guarantees that V~_1 >= V*_1 in every episode with a given probability. In small worlds, the
-published constants of the bonus are far larger than this guarantee requires. `calibrate` simulates
-runs with several scales, which are factors of the bonus, and counts the runs in which optimism
-holds in every episode.
+A base guarantees that V~_1 >= V*_1 in every episode with a given probability. In worlds of ordinary
+size, the published constants of the bonus are far larger than this guarantee requires. `calibrate`
+simulates runs with several scales, which are factors of the bonus, and counts the runs in which
+optimism holds in every episode.
 """
 
 import math
@@ -31,7 +31,7 @@ MAX_SCALE: Final = 1024.0
 """Largest scale to try."""
 
 SCALE_DIGITS: Final = 3
-"""Significant digits of a scale. Scales are rounded before use, so that they are printed exactly."""
+"""Significant digits of a scale, which is rounded before use, so that it can be printed exactly."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,10 @@ def calibrate(
     """Return the smallest bonus scale at which optimism holds in a given share of runs.
 
     Optimism holds in a run if V~_1 >= V*_1 in every episode. The scale is found by bisection of
-    ln(scale) between `lowest` and 1; if 1 is not sufficient, it is doubled until it is. All scales
-    are tried with the same seeds. Bisection assumes that the share of runs in which optimism holds
-    grows with the scale. This is true in expectation; with few runs there may be exceptions.
+    ln(scale) between `lowest` and 1. If scale 1 is not sufficient, the scale is doubled until it
+    is, and the bisection starts there. All scales are tried with the same seeds. Bisection assumes
+    that the share of runs in which optimism holds grows with the scale. On average over many runs,
+    this is true.
 
     Parameters
     ----------

@@ -255,7 +255,7 @@ class Player:
         return Played(gaps, alphas, run.tally, plans, arrived, run.dropped)
 
     def _with_room(self, run: engine.RunState, pieces: int) -> engine.RunState:
-        """Return `run` with free capacity for another episode, whose feedback has `pieces` parts."""
+        """Return `run` with free capacity for another episode, which has `pieces` delays."""
         queue = enlarge(run.queue) if is_full(run.queue, pieces) else run.queue
         learner = with_room_for(run.learner, self.problem.shape.horizon)
         return run._replace(learner=learner, queue=queue)
