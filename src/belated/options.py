@@ -122,7 +122,7 @@ def option_choices(options: type[LearnerOptions]) -> dict[str, tuple[str, ...]]:
 
 
 def option_values(source: LearnerOptions, options: type[LearnerOptions]) -> dict[str, Any]:
-    """Return the values, in `source`, of the options declared in the dataclass `options`, by name."""
+    """Return, by name, the values in `source` of the options declared in `options`."""
     return {name: getattr(source, name) for name in option_choices(options)}
 
 
