@@ -153,7 +153,7 @@ class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
 
 @cache
 def digest_sources(files: frozenset[str]) -> str:
-    """Return the SHA-256 of the source files `files` and of modules of this package they import.
+    """Return the SHA-256 of the source `files` and of modules of this package that they import.
 
     Imports at module level are followed recursively. In this package, only the imports of modules
     that define compiled functions and of `__init__.py` files are followed. Files that do not exist

@@ -64,7 +64,7 @@ class Progress:
         return self
 
     def update(self, done: int) -> None:
-        """Set the number of finished units to `done` and update the display if it is time."""
+        """Set the number of finished units to `done`; update the display if it is due."""
         self.done = done
         seconds = self._clock() - self._start
         if seconds < self._next_s:
@@ -85,7 +85,7 @@ class Progress:
             self._print(f"{shown:,} of {self.total:,} {self.unit}, {percent}%, {rate}, {left}")
 
     def advance(self, units: int = 1) -> None:
-        """Add `units` to the number of finished units and update the display if it is time."""
+        """Add `units` to the number of finished units; update the display if it is due."""
         self.update(self.done + units)
 
     def track(self, items: Iterable[T]) -> Iterator[T]:

@@ -44,7 +44,7 @@ def empty_worklist(*, groups: int, items: int) -> Worklist:
 
 @inlined
 def put(worklist: Worklist, group: int, item: int) -> bool:
-    """Add an item to a group of a worklist, unless the item is in any group.
+    """Add an item to a group of a worklist, unless the item is in the worklist already.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape) -> Floats:
 
 
 def concatenate(feedback: Sequence[Feedback]) -> Feedback:
-    """Return one feedback that contains the steps of all items of `feedback`, in order.
+    """Return one `Feedback` that contains the steps of all items of `feedback`, in order.
 
     The result has id 0. It has rewards only if every item has rewards.
     """

@@ -68,7 +68,7 @@ def enlarge(queue: CompiledQueue) -> CompiledQueue:
 
 @inlined
 def is_full(queue: CompiledQueue, pieces: int) -> bool:
-    """Return whether `queue` has less free capacity than `pieces` entries."""
+    """Return whether `queue` has free capacity for fewer than `pieces` more entries."""
     return queue.size[0] + pieces > queue.slot.size
 
 
