@@ -1,7 +1,7 @@
 """belated: episodic reinforcement learning with delayed feedback.
 
-The public names are listed in `__init__.pyi` and imported when they are first used, so that
-`belated --help` starts quickly.
+The public names are listed in `__init__.pyi`. Their modules are imported when they are first used,
+so that `belated --help` starts quickly.
 """
 
 import lazy_loader

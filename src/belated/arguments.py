@@ -1,12 +1,13 @@
-"""Checks of arguments, with error messages that name the argument, the limit and the value."""
+"""Checks of arguments. Error messages state the argument, the requirement and the value."""
 
 from numbers import Integral, Real
 
 
 def check_integer(name: str, value: object, minimum: int) -> int:
-    """Return `value`, the argument called `name`, as an int of at least `minimum`.
+    """Return `value` as an int; it must be an integer of at least `minimum`.
 
-    Raises TypeError if it is not an integer and ValueError if it is too small.
+    Raises TypeError if `value` is not an integer, and ValueError if it is less than `minimum`.
+    `name` is the name of the argument in the error message.
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}.")
@@ -16,7 +17,11 @@ def check_integer(name: str, value: object, minimum: int) -> int:
 
 
 def check_id(name: str, value: object) -> int:
-    """Return `value`, the argument called `name`, as the id of an episode: 0 .. 2**63 - 1."""
+    """Return `value` as an int; it must be a valid episode id, in 0 .. 2**63 - 1.
+
+    Raises TypeError if `value` is not an integer, and ValueError if it is out of range. `name` is
+    the name of the argument in the error message.
+    """
     id = check_integer(name, value, 0)
     if id >= 2**63:
         raise ValueError(f"{name} must be below 2**63, got {id}.")
@@ -24,13 +29,16 @@ def check_id(name: str, value: object) -> int:
 
 
 def check_number(name: str, value: object) -> None:
-    """Raise TypeError if `value`, the argument called `name`, is not a number."""
+    """Raise TypeError if `value` is not a number; `name` is its name in the error message."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    """Raise ValueError if `value`, the argument called `name`, is not one of `allowed`."""
+    """Raise ValueError if `value` is not one of the strings in `allowed`.
+
+    `name` is the name of the argument in the error message.
+    """
     if value not in allowed:
         listed = ", ".join(repr(word) for word in allowed)
         raise ValueError(f"{name} must be one of {listed}, got {value!r}.")

@@ -1,12 +1,13 @@
 """Compilation with numba: decorators for kernels, and a disk cache that tracks callees.
 
-Kernels are compiled functions that allocate no memory: they read and write the arrays they are
-given. Without allocation the compiler needs no reference counting, which would cost several times
-the arithmetic.
+Kernels are compiled functions that allocate no memory: they only read and write arrays that are
+passed to them. Their code then needs no reference counting, which would take several times as long
+as the arithmetic.
 
-Numba caches compiled code on disk beside the source file. By itself it discards an entry only
-when the file of the cached function changes, although callees are compiled into their callers.
-Functions compiled here also depend on the modules of this package that their file imports.
+Numba caches compiled code on disk beside the source file. Numba itself discards cached code only
+when the source file of the compiled function changes, although the code also contains the functions
+that it calls. This module makes the cached code of a function stale also when a module of this
+package changes that the source file imports.
 """
 
 import glob
@@ -38,41 +39,45 @@ JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """Whether functions are compiled; NUMBA_DISABLE_JIT=1 runs them as plain Python instead."""
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-"""Cached on disk, without the GIL, and division by zero gives inf or nan as in NumPy."""
+"""Options of numba: cache on disk, release the GIL, and return inf or nan on division by zero."""
 
 NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
-"""Compile without numba's runtime for memory and reference counts."""
+"""Option of numba: compile without the runtime that allocates memory and counts references."""
 
-NAME = __name__.rpartition(".")[0]  # of this package
+NAME = __name__.rpartition(".")[0]  # name of this package
 PACKAGE = os.path.dirname(__file__)
 IMPORT = re.compile(
     rf"^(?:from ({NAME}[\w.]*) import (\([^)]*\)|.*)|import ({NAME}[\w.]*))", re.MULTILINE
 )
-"""Imports of this package at module level, as (package, names, "") or ("", "", module)."""
+"""Pattern of imports from this package at module level.
+
+A match has the groups (package, names, "") for `from package import names`, and ("", "", module)
+for `import module`."""
 
 
 def compiled(function: F) -> F:
-    """Compile `function`, which may allocate memory, and return it."""
+    """Return `function` as a compiled function, which may allocate memory."""
     return _jit(function)
 
 
 def kernel(function: F) -> F:
-    """Compile `function`, which must not allocate memory, and return it."""
+    """Return `function` as a kernel: a compiled function that must not allocate memory."""
     return _jit(function, **NO_ALLOCATION)
 
 
 def inlined(function: F) -> F:
-    """Compile the small kernel `function` into its callers, and return it.
+    """Return `function` as a kernel that is inlined into its callers.
 
-    Records of many arrays are expensive to pass, so kernels that take them are inlined.
+    This is meant for small kernels and for kernels with parameters that are tuples of many arrays,
+    which are expensive to pass.
     """
     return _jit(function, **NO_ALLOCATION, forceinline=True)
 
 
 def uncached(function: F) -> F:
-    """Compile `function` as `inlined` does, but without a cache file of its own, and return it.
+    """Return `function` as an inlined kernel without a cache file of its own.
 
-    The cached code of its callers contains it.
+    The cached code of its callers contains the kernel.
     """
     return _jit(function, **NO_ALLOCATION, forceinline=True, cache=False)
 
@@ -84,9 +89,10 @@ def _jit(function: F, **options: Any) -> F:
 
 
 def compile_callback(function: FunctionType, signature: Any) -> Any:
-    """Return `function` compiled as a C callback with `signature`; it must not allocate memory.
+    """Return `function` compiled as a C callback with the given numba `signature`.
 
-    It is cached on disk if it has a source file.
+    The function must not allocate memory. The compiled code is cached on disk if the function has a
+    source file.
     """
     args, return_type = signature.args, signature.return_type
     callback = CFunc(function, (args, return_type), {}, {"error_model": "numpy", **NO_ALLOCATION})
@@ -98,10 +104,11 @@ def compile_callback(function: FunctionType, signature: Any) -> Any:
 
 
 def stamp_cache(function: Any) -> None:
-    """Make the disk cache of the compiled `function` depend on all sources it is made from.
+    """Make the disk cache of the compiled `function` stale when any of its sources changes.
 
-    These are its own file, the module of its global names, and the modules of this package that
-    these import, see `digest_sources`. A function without a disk cache is left unchanged.
+    The sources are the file of the function, the file of the module whose globals it uses, and the
+    modules of this package that these files import (see `digest_sources`). A function without a
+    disk cache is left unchanged.
     """
     known = getattr(function, "_cache", None)
     if not isinstance(known, numba.core.caching.Cache):
@@ -116,12 +123,16 @@ class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
     """Cached code of one function: an index, and one data file for each signature.
 
     Several processes may write at the same time. Numba numbers the data files and writes the index
-    first, so that another process could load outdated code, or that of another signature. Here a
-    data file is named after its key and the sources, and written before the index refers to it.
+    before a data file; another process could then load stale code or the code of another signature.
+    This class names each data file by a hash of its key and the sources, and writes the data file
+    before the index refers to it.
     """
 
     def _load_index(self) -> dict[Any, str]:
-        """Return the data file of each signature; none if the index names types that are gone."""
+        """Return the name of the data file of each signature.
+
+        The result is empty if the index refers to types that no longer exist.
+        """
         try:
             index: dict[Any, str] = super()._load_index()
         except (AttributeError, ImportError):  # a record was renamed or moved
@@ -129,7 +140,7 @@ class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
         return index
 
     def save(self, key: Any, data: Any) -> None:
-        """Write `data`, the compiled code of the signature in `key`, and remove outdated files."""
+        """Write `data`, the compiled code of the signature in `key`, and remove stale files."""
         name = sha256(repr((key, self._source_stamp)).encode()).hexdigest()[:16]
         base = self._index_name.removesuffix("nbi")
         self._save_data(f"{base}{name}.nbc", data)
@@ -142,10 +153,11 @@ class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
 
 @cache
 def digest_sources(files: frozenset[str]) -> str:
-    """Return the SHA-256 of the source files `files` and of the modules here that they import.
+    """Return the SHA-256 of the source `files` and of modules of this package that they import.
 
-    Imports at module level are followed through the modules of this package that define compiled
-    functions, and through `__init__.py`. Files that do not exist are left out.
+    Imports at module level are followed recursively. In this package, only the imports of modules
+    that define compiled functions and of `__init__.py` files are followed. Files that do not exist
+    are ignored.
     """
     pending = set(files)
     found: set[str] = set()
@@ -157,10 +169,10 @@ def digest_sources(files: frozenset[str]) -> str:
 
 @cache
 def _read_source(file: str) -> tuple[str, frozenset[str]]:
-    """Return the digest of `file` and the source files of this package that it imports.
+    """Return the SHA-256 of `file`, and the source files of this package that `file` imports.
 
-    The latter are left out where they cannot matter to compiled code: if `file` is a module of
-    this package that compiles nothing and re-exports nothing.
+    The set of imported files is empty if they cannot affect compiled code: if `file` is a module of
+    this package that defines no compiled functions and is not an `__init__.py`.
     """
     if not os.path.isfile(file):
         return "", frozenset()
@@ -179,13 +191,16 @@ def _read_source(file: str) -> tuple[str, frozenset[str]]:
 
 @cache
 def _locate(module: str) -> str | None:
-    """Return the source file of `module`, a module or package in here; None if there is none."""
+    """Return the path of the source file of `module`, a module or subpackage of this package.
+
+    Returns None if there is no such file.
+    """
     stem = os.path.join(PACKAGE, *module.split(".")[1:])
     return next(filter(os.path.isfile, (f"{stem}.py", os.path.join(stem, "__init__.py"))), None)
 
 
 def identity(array: Any, shape: Any = None) -> Any:
-    """Return `array`: the plain Python version of `address` and `view`."""
+    """Return `array` and ignore `shape`; replaces `address` and `view` in plain Python."""
     return array
 
 
@@ -217,16 +232,18 @@ def _view(context: Any, address: Any, size: Any) -> Any:
 
 
 address: Any = intrinsic(_address) if JIT else identity
-"""address(array): pointer to the data of an array, one word to pass instead of seven."""
+"""`address(array)` returns a pointer to the data of `array`, which is cheaper to pass."""
 
 view: Any = intrinsic(_view) if JIT else identity
-"""view(address, size): array of `size` numbers that begins at `address`."""
+"""`view(address, size)` returns an array of `size` numbers whose data begins at `address`."""
 
 
 def interpreted(function: F, *callees: Callable[..., Any]) -> F:
-    """Return the Python function behind the compiled `function`.
+    """Return a plain Python version of the compiled `function`.
 
-    It calls the Python functions behind `callees`, in which each may call those before it.
+    The result calls plain Python versions of the compiled functions `callees`, instead of the
+    compiled ones. `callees` must be ordered so that a callee comes before the functions that call
+    it.
     """
     if not JIT:
         return function

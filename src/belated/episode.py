@@ -1,4 +1,4 @@
-"""Shape, Episode, Step and Policy: the types that all packages share."""
+"""Types used by all packages: Shape, Episode, Step and Policy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,16 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Shape:
-    """Size of a problem.
+    """Size of a problem: its numbers of states, actions and steps.
 
     Parameters
     ----------
-    states, actions, horizon : int
-        Number of states S, actions A and steps H of an episode, each at least 1.
+    states : int
+        Number of states S, at least 1.
+    actions : int
+        Number of actions A, at least 1.
+    horizon : int
+        Number of steps H of an episode, at least 1.
 
     Examples
     --------
@@ -38,7 +42,7 @@ class Shape:
 
     @property
     def table(self) -> tuple[int, int, int]:
-        """(H, S, A), the shape of an array over (step, state, action)."""
+        """(H, S, A), the shape of an array with one entry for each step, state and action."""
         return self.horizon, self.states, self.actions
 
 
@@ -55,7 +59,7 @@ class Episode:
     actions : sequence of int
         (H) actions.
     rewards : array_like, optional
-        (H) rewards in [0, 1]; not needed where they are known.
+        (H) rewards in [0, 1]; not needed if the learner is given the mean rewards.
 
     Examples
     --------
@@ -81,7 +85,10 @@ class Episode:
         object.__setattr__(self, "rewards", _numbers(f"rewards of episode {id}", rewards))
 
     def check(self, shape: Shape) -> None:
-        """Raise ValueError if the episode does not fit a problem of size `shape`."""
+        """Raise ValueError if the episode does not fit a problem of size `shape`.
+
+        This is the case if its length is wrong, or if a state, action or reward is out of range.
+        """
         for name, values, length, limit in (
             ("states", self.states, shape.horizon + 1, shape.states),
             ("actions", self.actions, shape.horizon, shape.actions),
@@ -101,7 +108,10 @@ class Episode:
         self.check_rewards(shape)
 
     def check_rewards(self, shape: Shape) -> None:
-        """Raise ValueError if there is not one reward in [0, 1] for each step of `shape`."""
+        """Raise ValueError if the rewards are not H numbers in [0, 1], with H from `shape`.
+
+        An episode without rewards is accepted.
+        """
         if self.rewards is None:
             return
         if self.rewards.shape != (shape.horizon,):
@@ -141,13 +151,13 @@ class Step:
     Parameters
     ----------
     id : int
-        Number of the episode.
+        Id of the episode.
     step : int
-        Step, from 0.
+        Step number, from 0.
     state, action, successor : int
-        State, action taken in it, and the next state.
+        State, action, and next state.
     reward : float, optional
-        Reward in [0, 1]; not needed where rewards are known.
+        Reward in [0, 1]; not needed if the learner is given the mean rewards.
 
     Examples
     --------
@@ -176,7 +186,7 @@ class Step:
         object.__setattr__(self, "reward", float(self.reward))
 
     def check(self, shape: Shape) -> None:
-        """Raise ValueError if the step does not fit a problem of size `shape`."""
+        """Raise ValueError if the step number, a state or the action is too large for `shape`."""
         for name, limit in (
             ("step", shape.horizon),
             ("state", shape.states),
@@ -192,17 +202,18 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """Policy: an action for each (step, state), or a uniform draw where it explores.
+    """Policy: an action for each step and state, or a random action where the policy explores.
 
     Parameters
     ----------
     actions : NDArray
-        (H, S) action at each step, from 0, and state.
+        (H, S) action for each step and state.
     explore : Bools, optional
-        (H, S, A) marks. Where any action is marked, the action is drawn uniformly from those
-        marked.
+        (H, S, A) mask of actions to explore. If the mask contains any action at a step and state,
+        the policy draws uniformly from these actions there.
     epsilon : float
-        Probability of a uniformly drawn action where none is marked; needs `explore`.
+        Probability with which the policy draws uniformly from all actions at a step and state where
+        the mask is empty. If it is above 0, `explore` is required.
     """
 
     actions: NDArray[np.int32]
@@ -217,24 +228,27 @@ class Policy:
 
     @property
     def is_stochastic(self) -> bool:
-        """Whether any action is drawn at random."""
+        """Whether the policy draws its action at random at any step and state."""
         return self.explore is not None and (self.epsilon > 0 or bool(self.explore.any()))
 
     def explored_actions(self, step: int, state: int) -> Ints:
-        """Return the marked actions at a `step` in a `state`."""
+        """Return the actions to explore at a `step` and `state`, in increasing order.
+
+        The result is empty if the mask contains no action there.
+        """
         if self.explore is None:
             return np.zeros(0, np.int64)
         return np.flatnonzero(self.explore[step, state]).astype(np.int64)
 
     def action(self, step: int, state: int, u: float = 0.0) -> int:
-        """Return the action to play.
+        """Return the action to play at a step and state.
 
         Parameters
         ----------
         step, state : int
             Step, from 0, and state.
         u : float
-            Uniform in [0, 1), used where the action is drawn.
+            Uniform random number in [0, 1) that determines the action if it is drawn at random.
 
         Returns
         -------
@@ -249,7 +263,7 @@ class Policy:
         return int(self.actions[step, state])
 
     def probabilities(self, actions: int) -> Floats:
-        """Return the probabilities (H, S, A) of a policy with `actions` actions."""
+        """Return the (H, S, A) probability of each action; `actions` is the number of actions A."""
         dense = (1 - self.epsilon) * np.eye(actions)[self.actions] + self.epsilon / actions
         if self.explore is not None:
             marked = self.explore.sum(axis=2, keepdims=True)

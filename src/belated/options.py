@@ -1,7 +1,8 @@
-"""Options of learners and simulations, declared once.
+"""Options of learners and simulations.
 
-`Learner`, `simulate`, cells, studies, the command line and the service derive their options from
-these records, so that an option added here is available everywhere. Imports nothing slow.
+`Learner`, `simulate`, sweeps, the command line and the service derive their options from these
+dataclasses, so that each option is declared only once. To keep the command line fast, this module
+imports no slow modules.
 """
 
 import inspect
@@ -28,16 +29,17 @@ class LearnerOptions:
     Parameters
     ----------
     stages : {"each", "pooled"}
-        Count each step separately, or pool the counts of all steps, where a world is the same at
-        every step.
+        Count each step separately, or pool the counts of all steps. Pooled counts are for
+        time-homogeneous worlds.
     late : {"everything", "rewards"}
-        What arrives late. With "rewards", `observe_path` reports an episode at its end and
-        `observe_rewards` its rewards. The updater then decides when the estimated rewards change;
-        transitions are used at once.
+        Part of the feedback that is delayed. With "rewards", the path of an episode is passed to
+        `Learner.observe_path` when the episode ends, and its rewards to `Learner.observe_rewards`
+        when they arrive. The learner then uses transitions at once; the updater decides when it
+        updates the estimated rewards.
     reward_bonus : str
-        Bonus of unknown rewards, see `belated.learner.rewards`.
+        Bonus of unknown rewards; see `belated.learner.rewards`.
     planning : {"incremental", "full"}
-        Plan only what changed, or everything; the results are identical.
+        Recompute only values that can have changed, or all values; the results are identical.
     """
 
     stages: Stages = field(
@@ -62,20 +64,21 @@ class LearnerOptions:
 
     @property
     def late_rewards(self) -> bool:
-        """Whether only rewards are late, and a path is known when it has been played."""
+        """Whether only rewards are delayed; the path is then observed when the episode ends."""
         return self.late == "rewards"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationOptions(LearnerOptions):
-    """Options of a simulation: those of the learner, and how feedback is delayed.
+    """Options of a simulation: the options of the learner, with the following changes.
 
     Parameters
     ----------
     planning : {"incremental", "full", "none"}
-        "none" keeps the first plan, to measure the cost of everything else.
+        As for a learner, or "none", which keeps the first plan, to measure the cost of the rest of
+        the simulation.
     delay_per : {"episode", "step"}
-        Draw one delay for each episode, or one for each step of it.
+        Draw one delay for each episode, or one delay for each step.
     """
 
     planning: SimulationPlanning = field(  # type: ignore[assignment]
@@ -91,7 +94,7 @@ class SimulationOptions(LearnerOptions):
 
 
 class LearnerKeywords(TypedDict, total=False):
-    """Types of `LearnerOptions` as keyword arguments."""
+    """Types of the keyword arguments of `LearnerOptions`."""
 
     stages: Stages
     late: Late
@@ -100,7 +103,7 @@ class LearnerKeywords(TypedDict, total=False):
 
 
 class SimulationKeywords(TypedDict, total=False):
-    """Types of `SimulationOptions` as keyword arguments."""
+    """Types of the keyword arguments of `SimulationOptions`."""
 
     stages: Stages
     late: Late
@@ -110,7 +113,7 @@ class SimulationKeywords(TypedDict, total=False):
 
 
 def option_choices(options: type[LearnerOptions]) -> dict[str, tuple[str, ...]]:
-    """Return the allowed values of each option declared by the dataclass `options`, by name."""
+    """Return the allowed values of each option declared in the dataclass `options`, by name."""
     return {
         option.name: get_args(option.type)
         for option in fields(options)
@@ -119,12 +122,15 @@ def option_choices(options: type[LearnerOptions]) -> dict[str, tuple[str, ...]]:
 
 
 def option_values(source: LearnerOptions, options: type[LearnerOptions]) -> dict[str, Any]:
-    """Return the values that `source` has for the options of the dataclass `options`, by name."""
+    """Return, by name, the values in `source` of the options declared in `options`."""
     return {name: getattr(source, name) for name in option_choices(options)}
 
 
 def extend_signature(function: Callee, added: list[inspect.Parameter]) -> Callee:
-    """Return `function`, which takes `**keywords`, with the parameters `added` in its signature."""
+    """Return `function` with a signature that lists the parameters `added`.
+
+    `function` must take `**keywords`, which the parameters replace in the signature.
+    """
     signature = inspect.signature(function)
     named = [
         parameter
@@ -140,19 +146,20 @@ def accepts(
 ) -> Callable[[Callee], Callee]:
     """Return a decorator that lists the fields of a dataclass in the signature of a function.
 
-    The function takes them as `**keywords`; `help` and notebooks then show every option.
+    The function must take the fields as `**keywords`. Because of the decorator, `help` and
+    notebooks show every field as a parameter.
 
     Parameters
     ----------
     options : type
-        The dataclass.
+        Dataclass with the fields to list.
     omit : tuple of str
-        Fields that are not listed.
+        Names of fields that are not listed.
 
     Returns
     -------
     callable
-        The decorator.
+        Decorator.
     """
     added = [
         inspect.Parameter(

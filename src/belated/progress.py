@@ -1,4 +1,4 @@
-"""Progress display of long work: a bar on a terminal, a line every few seconds elsewhere."""
+"""Progress display on stderr: a progress bar on a terminal, otherwise a line every few seconds."""
 
 import math
 import sys
@@ -12,31 +12,30 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SHOW_AFTER_S: Final = 2.0
-"""Seconds before anything is shown, so that nothing flashes up for short work."""
+"""Seconds before progress is shown, so that it is not shown for short tasks."""
 
 BAR_EVERY_S: Final = 0.1
-"""Minimum number of seconds between two updates of the bar."""
+"""Minimum number of seconds between two updates of the progress bar."""
 
 LINE_EVERY_S: Final = 5.0
-"""Minimum number of seconds between two lines."""
+"""Minimum number of seconds between two lines of progress."""
 
 T = TypeVar("T")
 
 
 class Progress:
-    """Context manager that shows on stderr how much of the work inside it is done.
+    """Context manager that shows the progress of a task on stderr.
 
     Parameters
     ----------
     title : str
-        Name of the work, shown in front of the numbers.
+        Name of the task, shown in front of the numbers.
     total : int
-        Expected number of units.
+        Expected number of units of work.
     unit : str
-        Plural of the counted thing, such as "episodes" or "rows".
+        Name of the units in the plural, such as "episodes" or "rows".
     shown : bool or None
-        True shows progress from the start, False never, None once the work has lasted
-        `SHOW_AFTER_S` seconds.
+        True shows progress from the start, False never, and None after `SHOW_AFTER_S` seconds.
     clock : callable
         Function that returns the current time in seconds.
     """
@@ -65,7 +64,7 @@ class Progress:
         return self
 
     def update(self, done: int) -> None:
-        """Set the number of finished units to `done`."""
+        """Set the number of finished units to `done`; update the display if it is due."""
         self.done = done
         seconds = self._clock() - self._start
         if seconds < self._next_s:
@@ -86,11 +85,11 @@ class Progress:
             self._print(f"{shown:,} of {self.total:,} {self.unit}, {percent}%, {rate}, {left}")
 
     def advance(self, units: int = 1) -> None:
-        """Add `units` to the number of finished units."""
+        """Add `units` to the number of finished units; update the display if it is due."""
         self.update(self.done + units)
 
     def track(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield each of `items`, counting it as one finished unit."""
+        """Yield the elements of `items`, counting each as one finished unit."""
         for item in items:
             self.advance()
             yield item
@@ -113,7 +112,7 @@ class Progress:
 
 
 def format_duration(seconds: float) -> str:
-    """Return `seconds` as hours, minutes and seconds.
+    """Return a duration in `seconds` as text with hours, minutes and seconds.
 
     >>> format_duration(7), format_duration(3725.2)
     ('0:07', '1:02:05')
@@ -131,20 +130,23 @@ def format_rate(done: int, seconds: float, unit: str) -> str:
     done : int
         Number of finished units.
     seconds : float
-        Time they took; 0 gives a rate of 0.
+        Duration of the work, in seconds; 0 gives a rate of 0.
     unit : str
-        Plural of the counted thing.
+        Name of the units in the plural.
 
     Returns
     -------
     str
-        Such as "1,250 episodes/s".
+        Rate, such as "1,250 episodes/s".
     """
     return f"{done / seconds if seconds > 0 else 0:,.0f} {unit}/s"
 
 
 def _start_bar(title: str, total: int) -> "tuple[RichProgress, TaskID]":
-    """Start a bar that disappears at the end, and return it with its only task."""
+    """Start a progress bar for `total` units and return the bar with its task.
+
+    The bar is removed from the terminal when it is stopped.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as RichProgress

@@ -1,8 +1,8 @@
-"""Counter-based random numbers: each is a pure function of (seed, stream, episode, step).
+"""Counter-based random numbers: each is a pure function of its key (seed, stream, episode, step).
 
-There is no generator state, so results do not depend on order, threads or engine, and two
-learners with the same seed are compared under the same random numbers. The generator is
-Philox4x32-10 (Salmon et al. 2011).
+There is no generator state. Results therefore do not depend on the order of calls, on threads or on
+the engine, and learners with the same seed are compared with the same random numbers. The generator
+is Philox4x32-10 (Salmon et al. 2011).
 
 >>> from belated.randomness import TRANSITION, uniform
 >>> uniform(7, TRANSITION, 3, 1) == uniform(7, TRANSITION, 3, 1)
@@ -18,7 +18,7 @@ import numpy as np
 
 from belated.compiled import kernel
 
-# Streams: numbers drawn for different purposes at the same episode and step are independent.
+# Streams: random numbers for different purposes in the same episode and step are independent.
 START: Final = 0  # first state of an episode
 TRANSITION: Final = 1  # successor of a step
 REWARD: Final = 2  # reward of a step
@@ -39,16 +39,26 @@ _SHIFT_5: Final = np.uint64(5)
 _SHIFT_6: Final = np.uint64(6)
 
 UNUSED_NUMBER: Final = 1 << 20
-"""Number of a uniform that `gamma` never reaches."""
+"""Index for `numbered_uniform` that `gamma` never uses."""
 
 
 @kernel
 def philox(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Return ten rounds of Philox4x32 of the counter `c0`, `c1`, `c2`, `c3` with key `k0`, `k1`.
+    """Return the output of Philox4x32 with ten rounds: four 32-bit words.
 
-    Every argument and result is a 32-bit word in a 64-bit integer.
+    Parameters
+    ----------
+    c0, c1, c2, c3 : np.uint64
+        Words of the counter, each in 0 .. 2**32 - 1.
+    k0, k1 : np.uint64
+        Words of the key, each in 0 .. 2**32 - 1.
+
+    Returns
+    -------
+    tuple of np.uint64
+        Four random words, each in 0 .. 2**32 - 1.
     """
     for _ in range(10):
         p0 = _M0 * c0
@@ -66,7 +76,9 @@ def philox(
 
 @kernel
 def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> float:
-    """Return the uniform random number in [0, 1) at an address, with 53 random bits.
+    """Return the uniform random number of a key, in [0, 1), with 53 random bits.
+
+    The parameters are the key; the same key always gives the same number.
 
     Parameters
     ----------
@@ -82,6 +94,7 @@ def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> floa
     Returns
     -------
     float
+        Random number.
 
     Examples
     --------
@@ -103,41 +116,41 @@ def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> floa
 
 @kernel
 def numbered_uniform(seed: np.uint64, stream: int, plan: int, cell: int, number: int) -> float:
-    """Return one of many uniforms that share an address.
+    """Return the `number`-th of the uniform random numbers that share a key.
 
     Parameters
     ----------
     seed, stream, plan, cell : int
-        Address.
+        Key: seed, purpose, number of the plan, and any other index.
     number : int
-        Number of the uniform at that address.
+        Index of the random number among those with the same key, at least 0.
 
     Returns
     -------
     float
-        Uniform in [0, 1).
+        Random number in [0, 1).
     """
     return uniform(seed, stream + (number << 8), plan, cell)
 
 
 @kernel
 def gamma(seed: np.uint64, stream: int, plan: int, cell: int, shape: float) -> float:
-    """Return the Gamma(shape, 1) variable at an address (Marsaglia and Tsang 2000).
+    """Return the random number of a key with the distribution Gamma(shape, 1).
 
-    The method is rejection, so the number of uniforms it needs is not known beforehand; each has
-    a number of its own.
+    The method is rejection sampling (Marsaglia and Tsang 2000). It needs a variable number of
+    uniform random numbers, which are drawn with `numbered_uniform`.
 
     Parameters
     ----------
     seed, stream, plan, cell : int
-        Address.
+        Key: seed, purpose, number of the plan, and any other index.
     shape : float
         Shape parameter, above 0.
 
     Returns
     -------
     float
-        Non-negative variable.
+        Random number, at least 0.
     """
     if shape == 1.0:  # the most common case: a flat prior without observations
         return -math.log(1.0 - uniform(seed, stream, plan, cell))
@@ -163,7 +176,10 @@ def gamma(seed: np.uint64, stream: int, plan: int, cell: int, shape: float) -> f
 
 
 def check_seed(seed: object) -> int:
-    """Return `seed` as an int if it is an integer of 64 bits, else raise an error."""
+    """Return `seed` as an int; it must be an integer in 0 .. 2**64 - 1.
+
+    Raises TypeError if `seed` is not an integer, and ValueError if it is out of range.
+    """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
         raise TypeError(f"seed must be an integer, got {seed!r}.")
     if not 0 <= int(seed) < 2**64:

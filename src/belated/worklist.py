@@ -1,7 +1,8 @@
-"""Worklists: sets of integers grouped by stage, with constant-time insertion and removal.
+"""Worklists: sets of integers in groups, with constant-time insertion and removal.
 
-A worklist holds rows or cells that remain to be processed. Each item belongs to at most one group.
-The groups are linked lists in one array, so that nothing has to grow.
+A worklist holds the indices of items that remain to be processed, usually grouped by stage. Each
+item belongs to at most one group. The groups are linked lists that share one array of fixed size,
+so that insertion allocates no memory.
 
 >>> from belated.worklist import END, empty_worklist, put, take
 >>> worklist = empty_worklist(groups=2, items=10)
@@ -22,14 +23,18 @@ END: Final = -1
 """End of a linked list."""
 
 ABSENT: Final = -2
-"""Successor of an item that is in no group."""
+"""Value of `Worklist.after` for an item that is in no group."""
 
 
 class Worklist(NamedTuple):
-    """Linked lists of items: start at `head[group]` and follow `after[item]` until END."""
+    """Groups of items as linked lists.
 
-    head: NDArray[np.int32]  # (groups) first item, or END
-    after: NDArray[np.int32]  # (items) next item, END, or ABSENT
+    The first item of a group is `head[group]`, and the item after `item` is `after[item]`; END ends
+    the list.
+    """
+
+    head: NDArray[np.int32]  # (groups) first item of the group, or END
+    after: NDArray[np.int32]  # (items) next item, END, or ABSENT if the item is in no group
 
 
 def empty_worklist(*, groups: int, items: int) -> Worklist:
@@ -39,7 +44,7 @@ def empty_worklist(*, groups: int, items: int) -> Worklist:
 
 @inlined
 def put(worklist: Worklist, group: int, item: int) -> bool:
-    """Add an item to a group of a worklist.
+    """Add an item to a group of a worklist, unless the item is in the worklist already.
 
     Parameters
     ----------
@@ -53,7 +58,7 @@ def put(worklist: Worklist, group: int, item: int) -> bool:
     Returns
     -------
     bool
-        False if the item was in the worklist already.
+        True if the item was added, False if it was in the worklist already.
     """
     if worklist.after[item] != ABSENT:
         return False
@@ -64,7 +69,10 @@ def put(worklist: Worklist, group: int, item: int) -> bool:
 
 @inlined
 def take(worklist: Worklist, group: int) -> int:
-    """Remove the most recent item of `group` from `worklist` and return it, or END if empty."""
+    """Remove the item of `group` that was added last from `worklist` and return the item.
+
+    Returns END if the group is empty.
+    """
     item = int(worklist.head[group])
     if item != END:
         worklist.head[group] = worklist.after[item]
@@ -86,6 +94,10 @@ def members(worklist: Worklist) -> NDArray[np.int64]:
 
 
 def put_members(worklist: Worklist, items: NDArray[np.int64]) -> None:
-    """Add `items` to an empty `worklist` whose groups are ranges of equal size."""
+    """Add `items` to `worklist`, which must be empty.
+
+    The groups of the worklist must be consecutive ranges of items of equal size; they determine the
+    group of each item.
+    """
     for item in items.tolist():
         put(worklist, item * worklist.head.size // worklist.after.size, item)

@@ -1,12 +1,12 @@
-"""Backups: the function at the heart of a base algorithm, and the shared pieces to write one with.
+"""Backups, the central function of each base algorithm, and functions to write backups with.
 
 A backup computes the optimistic value of one (step, state, action):
 
     backup(constants, stage, row) -> Q_h(s, a)
 
-`constants` are the numbers of the base, fixed before the run; `stage` describes step h + 1; `row`
-holds the observations of (h, s, a). A function decorated with `@backup` runs compiled everywhere; a
-plain function runs as Python in the reference loop.
+`constants` are the numerical constants of the base, fixed before the run. `stage` holds the values
+and visit counts of step h + 1. `row` holds the observations of (h, s, a). A function decorated with
+`@backup` is compiled with numba. A plain function runs as Python, and only in the reference loop.
 
 >>> import math
 >>> @backup
@@ -34,7 +34,7 @@ types: Any = numba.types
 
 
 class Stage(NamedTuple):
-    """Everything a backup at step h may read apart from its own row: the values of step h + 1."""
+    """Inputs of a backup at step h that are common to all rows: values and visits of step h + 1."""
 
     h: int  # this step, 0 .. horizon - 1
     horizon: int
@@ -43,14 +43,15 @@ class Stage(NamedTuple):
     top: float  # largest v; needs reads="best"
     low: float  # smallest v; needs reads="extremes"
     order: NDArray[np.int32]  # states by v, largest first; needs reads="order"
-    seed: np.uint64 = np.uint64(0)  # with `plan`, the address of random numbers
-    plan: int = 0  # number of the plan
+    seed: np.uint64 = np.uint64(0)  # seed of the learner, for random numbers
+    plan: int = 0  # number of the plan, part of the key of random numbers
 
 
 class Row(NamedTuple):
     """Observations of one (h, s, a).
 
-    The successors are `succ[lo:hi]`, in increasing order, observed `m[lo:hi]` times each.
+    The observed successors are the states `succ[lo:hi]`, in increasing order. State `succ[j]` has
+    been observed `m[j]` times.
     """
 
     s: int
@@ -67,9 +68,9 @@ class Row(NamedTuple):
 class BackupCall(NamedTuple):
     """Arguments of one call of a compiled backup, for several rows of one stage.
 
-    The only definition of the calling convention: `CALL_TYPE` is derived from it, `back_up_rows`
-    reads it by name, and `belated.learner.planning.back_up` fills it by name. Arrays are passed as
-    addresses.
+    This class is the only definition of the calling convention: `CALL_TYPE` is derived from its
+    fields, `belated.learner.planning.back_up` sets them, and `back_up_rows` reads them. Arrays are
+    passed as pointers to their data.
     """
 
     constants: NDArray[np.float64]
@@ -116,20 +117,21 @@ Batch = Callable[[BackupCall], int]
 
 @dataclass(frozen=True)
 class Backup:
-    """A backup function, and the loop over rows that planners call."""
+    """Backup function, with a loop that calls it for several rows."""
 
     function: Function
     compiled: bool  # False for a plain Python function
 
     def __call__(self, constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-        """Return Q_h(s, a) of `row`, given the base's `constants` and the next `stage`."""
+        """Return Q_h(s, a) of `row`, computed from `constants` and the values in `stage`."""
         return self.function(constants, stage, row)
 
     @cached_property
     def batch(self) -> Batch:
-        """`back_up_rows` with this backup, as a function pointer if compiled.
+        """Function that applies this backup to all rows of a `BackupCall`; see `back_up_rows`.
 
-        A pointer has the same type for every base, so that one compiled planner serves all.
+        If the backup is compiled, this is a function pointer. Its type is the same for every base,
+        so that the planner is compiled only once.
         """
         if not self.compiled:
             return loop_over(self.function, {"back_up_row": self.function, "view": identity})
@@ -146,17 +148,17 @@ class Backup:
 
 
 def backup(function: Function) -> Backup:
-    """Return `function` as a backup that is compiled when it is first used."""
+    """Return a `Backup` that compiles `function` when it is first used."""
     return Backup(function, compiled=JIT)
 
 
 def as_backup(function: Backup | Function) -> Backup:
-    """Return `function` as a backup; a plain function becomes one that runs as Python."""
+    """Return `function` as a `Backup`; a plain function is wrapped and runs as Python."""
     return function if isinstance(function, Backup) else Backup(function, compiled=False)
 
 
 def describe_error(error: NumbaError) -> str:
-    """Return the cause of a compilation `error` in one line, with its line number if known."""
+    """Return the cause of a compilation `error` in one line, with the source line if known."""
     lines = [line.strip() for line in str(error).splitlines()]
     # the first line that is not about the compiler itself
     cause = next((line for line in lines if line and not line.startswith("Failed in")), "unknown")
@@ -165,9 +167,11 @@ def describe_error(error: NumbaError) -> str:
 
 
 def loop_over(function: Function, names: dict[str, Any]) -> FunctionType:
-    """Return a copy of `back_up_rows` with the globals `names`, named and placed like `function`.
+    """Return a copy of `back_up_rows` that takes its name and source file from `function`.
 
-    Compiled, the copy has a cache file of its own, which becomes stale with the function's file.
+    `names` replaces globals of the copy, for example `back_up_row`. Because the copy refers to the
+    source file of `function`, its compiled code is cached in a file of its own, and that cache
+    becomes stale when the source file changes.
     """
     name = f"{function.__name__}_rows"
     code = back_up_rows.__code__.replace(
@@ -182,12 +186,12 @@ def loop_over(function: Function, names: dict[str, Any]) -> FunctionType:
 
 
 def back_up_row(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Raise TypeError; `loop_over` replaces this name by a backup."""
+    """Raise TypeError: this function is a placeholder that `loop_over` replaces by a backup."""
     raise TypeError("back_up_rows needs a backup, see loop_over.")
 
 
 def back_up_rows(call: BackupCall) -> int:
-    """Store Q of every row of `call` in `call.out` and return the number of rows."""
+    """Store Q_h(s, a) of the rows listed in `call` in `call.out`, and return their number."""
     constants = view(call.constants, call.constants_size)
     stage = Stage(
         call.h,
@@ -200,7 +204,7 @@ def back_up_rows(call: BackupCall) -> int:
         call.seed,
         call.plan,
     )
-    succ, m = view(call.succ, 1), view(call.m, 1)  # rows know their limits: no size is needed
+    succ, m = view(call.succ, 1), view(call.m, 1)  # each row has its limits lo and hi
     for i in range(call.row_count):
         at = int(call.rows[i])
         j = call.first + at
@@ -214,19 +218,22 @@ def back_up_rows(call: BackupCall) -> int:
 
 @inlined
 def cap(stage: Stage) -> float:
-    """Return the largest possible value at the step of `stage`: H - h + 1 in the paper's count."""
+    """Return H' + 1, the largest possible sum of rewards from the step of `stage` on."""
     return float(stage.horizon - stage.h)
 
 
 @inlined
 def rest(stage: Stage) -> float:
-    """Return H' = H - h, the largest possible value after the step of `stage`."""
+    """Return H' = H - h, the largest possible sum of rewards after the step of `stage`."""
     return float(stage.horizon - stage.h - 1)
 
 
 @inlined
 def mean(stage: Stage, row: Row) -> float:
-    """Return <P^, V~_{h+1}> of a `row` with observations, with the values of `stage`."""
+    """Return <P^, V~_{h+1}>, the mean next value of `row`, which must have observations.
+
+    `stage` holds V~_{h+1}.
+    """
     total = 0.0
     for j in range(row.lo, row.hi):
         total += row.m[j] * stage.v[row.succ[j]]
@@ -235,18 +242,19 @@ def mean(stage: Stage, row: Row) -> float:
 
 @inlined
 def squares(stage: Stage, row: Row, centre: float) -> float:
-    """Return N' Var_{P^}(V~_{h+1}) of a row with observations.
+    """Return N' Var_{P^}(V~_{h+1}), the sum of squared deviations of the next value.
 
-    With it, sqrt(c Var / N') is sqrt(c squares) / N', which needs one division.
+    For a constant c, sqrt(c Var / N') can then be computed as sqrt(c squares) / N', with one
+    division instead of two.
 
     Parameters
     ----------
     stage : Stage
         Values of the next step.
     row : Row
-        Observations.
+        Observations, at least one.
     centre : float
-        `mean(stage, row)`.
+        Mean of the next value, `mean(stage, row)`.
 
     Returns
     -------
@@ -262,7 +270,22 @@ def squares(stage: Stage, row: Row, centre: float) -> float:
 
 @inlined
 def variance(stage: Stage, row: Row, centre: float) -> float:
-    """Return Var_{P^}(V~_{h+1}) of a `row` with observations in `stage`; `centre` is its mean."""
+    """Return Var_{P^}(V~_{h+1}), the variance of the next value.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values of the next step.
+    row : Row
+        Observations, at least one.
+    centre : float
+        Mean of the next value, `mean(stage, row)`.
+
+    Returns
+    -------
+    float
+        Variance under the empirical transition probabilities P^.
+    """
     return squares(stage, row, centre) / row.n
 
 
@@ -277,7 +300,7 @@ def clipped(stage: Stage, row: Row, centre: float, beta: float) -> float:
     row : Row
         Observations and reward R.
     centre : float
-        <P^, V>.
+        Mean of the next value, <P^, V>.
     beta : float
         Bonus.
 
@@ -291,11 +314,17 @@ def clipped(stage: Stage, row: Row, centre: float, beta: float) -> float:
 
 @inlined
 def unseen(stage: Stage, row: Row) -> float:
-    """Return Q = min(H' + 1, R + H') of a `row` without observations in `stage`."""
+    """Return Q = min(H' + 1, R + H'), the value of a `row` without observations.
+
+    `stage` holds the step and the horizon.
+    """
     return min(cap(stage), row.reward + rest(stage))
 
 
 @inlined
 def anywhere(stage: Stage, row: Row) -> float:
-    """Return Q = min(H' + 1, R + max V) in `stage` of a `row` that may lead anywhere."""
+    """Return Q = min(H' + 1, R + max V), the value of `row` if it led to the best next state.
+
+    `stage` holds the next values V.
+    """
     return min(cap(stage), row.reward + stage.top)

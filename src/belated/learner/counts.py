@@ -1,9 +1,10 @@
-"""Counts N' and M' of observed visits and transitions: sparse and growable.
+"""Counts N' and M' of observed visits and transitions, as sparse arrays that can grow.
 
-A row is one (stage, state, action): row = (stage * S + state) * A + action. Its observed
-successors are adjacent in a shared pool, in increasing order, so that no sum over them depends on
-the order of arrival. A block holds a power of two of them and moves when it is full. With pooled
-counts there is one stage, which counts every step of an episode.
+A row is the index of a (stage, state, action) triple: row = (stage * S + state) * A + action. The
+observed successors of a row are stored in one block of an array that all rows share, called the
+pool. They are sorted by state, so that sums over successors do not depend on the order of arrival.
+The capacity of a block is a power of two; a full block is moved to a new block of twice the
+capacity. Pooled counts have one stage, which counts every step of an episode.
 """
 
 from typing import NamedTuple, TypeVar
@@ -18,22 +19,26 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 class Counts(NamedTuple):
-    """Sparse counts as plain arrays, shared by compiled code and snapshots."""
+    """Sparse counts as plain arrays, used by compiled code and stored in snapshots."""
 
     n: NDArray[np.int64]  # (rows) N'(h, s, a)
     visits: NDArray[np.int64]  # (stages, S) N'(h, s)
     start: NDArray[np.int64]  # (rows) start of the row's block in the pool
-    size: NDArray[np.int32]  # (rows) number of successors observed
+    size: NDArray[np.int32]  # (rows) number of distinct successors observed
     succ: NDArray[np.int32]  # (pool) successor states
     m: NDArray[np.int64]  # (pool) M'(h, s, a, succ)
-    head: NDArray[np.int32]  # (stages, S) last link to a row with this successor, or -1
-    link_row: NDArray[np.int32]  # (links) row
-    link_next: NDArray[np.int32]  # (links) previous link, or -1
+    # For each stage and state, a linked list of the rows that have this state as a successor:
+    head: NDArray[np.int32]  # (stages, S) first link of the list, or -1
+    link_row: NDArray[np.int32]  # (links) row of the link
+    link_next: NDArray[np.int32]  # (links) next link of the list, or -1
     used: NDArray[np.int64]  # (3) pool used, links used, largest number of successors of a row
 
 
 def empty_counts(shape: Shape, stages: int) -> Counts:
-    """Return zero counts for a problem of size `shape`; `stages` is H, or 1 for pooled counts."""
+    """Return counts of zero for a problem of size `shape`.
+
+    `stages` is the number of stages: H, or 1 for pooled counts.
+    """
     S, rows = shape.states, stages * shape.states * shape.actions
     capacity = 256
     return Counts(
@@ -52,7 +57,7 @@ def empty_counts(shape: Shape, stages: int) -> Counts:
 
 @inlined
 def has_room(counts: Counts, steps: int) -> bool:
-    """Return whether `counts` has room for any `steps` more transitions."""
+    """Return whether `counts` has free capacity for `steps` more transitions, whatever they are."""
     largest_block = 2 * (counts.used[2] + steps)
     return (
         counts.used[0] + steps * largest_block <= counts.succ.size
@@ -62,12 +67,12 @@ def has_room(counts: Counts, steps: int) -> bool:
 
 @inlined
 def add(counts: Counts, row: int, stage: int, state: int, successor: int, times: int) -> None:
-    """Count transitions; there must be room for one, see `has_room`.
+    """Add one or more observations of the same transition to the counts.
 
     Parameters
     ----------
     counts : Counts
-        Changed in place.
+        Changed in place. `has_room(counts, 1)` must be true.
     row : int
         Row of the transition.
     stage, state : int
@@ -75,7 +80,7 @@ def add(counts: Counts, row: int, stage: int, state: int, successor: int, times:
     successor : int
         Next state.
     times : int
-        How often the transition was observed.
+        Number of observations of the transition.
     """
     at = counts.start[row]
     end = at + counts.size[row]
@@ -90,7 +95,7 @@ def add(counts: Counts, row: int, stage: int, state: int, successor: int, times:
 
 @kernel
 def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int:
-    """Make room for a new successor in the block of a row.
+    """Insert a new successor with count 0 into the block of a row.
 
     Parameters
     ----------
@@ -99,14 +104,14 @@ def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int
     row, stage : int
         Row, and its stage.
     successor : int
-        Next state, not yet in the row's block.
+        Next state, not yet in the block of the row.
     at : int
-        Position in the pool at which it belongs.
+        Position in the pool at which the successor is inserted, so that the block stays sorted.
 
     Returns
     -------
     int
-        Its position in the pool, which differs from `at` if the block had to move.
+        Position of the successor in the pool; it differs from `at` if the block was moved.
     """
     size = np.int64(counts.size[row])
     first = counts.start[row]
@@ -135,7 +140,7 @@ def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int
 
 
 def with_room(counts: Counts, steps: int) -> Counts:
-    """Return `counts` with room for `steps` more transitions, doubling its capacity as needed."""
+    """Return `counts` with free capacity for `steps` more transitions, enlarged if necessary."""
     while not has_room(counts, steps):
         counts = counts._replace(
             succ=_doubled(counts.succ),
@@ -151,14 +156,14 @@ def _doubled(array: NDArray[Number]) -> NDArray[Number]:
 
 
 def from_dense(shape: Shape, transitions: Ints) -> Counts:
-    """Return the counts of a dense array of `transitions`.
+    """Return sparse counts with the values of a dense array.
 
     Parameters
     ----------
     shape : Shape
         Size of the problem.
     transitions : Ints
-        M', (H, S, A, S), or (S, A, S) for pooled counts.
+        M', of shape (H, S, A, S), or (S, A, S) for pooled counts.
 
     Returns
     -------
@@ -178,7 +183,7 @@ def from_dense(shape: Shape, transitions: Ints) -> Counts:
 def to_dense(shape: Shape, counts: Counts) -> tuple[Ints, Ints]:
     """Return `counts` as dense arrays N' (stages, S, A) and M' (stages, S, A, S).
 
-    `shape` is the size of the problem; pooled counts have one stage.
+    `shape` is the size of the problem. The number of stages is H, or 1 for pooled counts.
     """
     stages, S = counts.visits.shape
     A = shape.actions

@@ -1,4 +1,4 @@
-"""Explicit exploration: where the policy draws its action, updated visit by visit."""
+"""Exploration: the actions that a policy draws at random, updated after each observed visit."""
 
 from typing import NamedTuple
 
@@ -12,20 +12,20 @@ from belated.worklist import Worklist, put
 
 
 class Exploration(NamedTuple):
-    """Counts of the exploration rule, and the actions to draw from."""
+    """Exploration rule: its counts and parameters, and its mask of actions to explore."""
 
-    visits: NDArray[np.int64]  # (1 or H, S, A) observed visits; empty without a rule
-    explore: Bools  # (H, S, A) actions to draw from; (0, 0, 0) if the policy is deterministic
-    threshold: float  # a state explores while a count is below it
-    by_state: bool  # whether the count is that of the state, instead of each of its actions
-    rare_only: bool  # whether to draw only from the actions below the threshold
-    epsilon: float  # probability of a uniform action where `explore` marks none
+    visits: NDArray[np.int64]  # (1 or H, S, A) observed visits; empty if no rule counts visits
+    explore: Bools  # (H, S, A) mask of actions to explore; (0, 0, 0) if the policy never explores
+    threshold: float  # a state is explored while a count is below this number
+    by_state: bool  # whether to compare the count of the state, instead of that of each action
+    rare_only: bool  # whether to draw only from the actions whose count is below the threshold
+    epsilon: float  # probability of a uniform action where the mask has no action
 
 
 def no_exploration(shape: Shape, epsilon: float) -> Exploration:
-    """Return the exploration of a base that draws a uniform action with probability `epsilon`.
+    """Return an exploration rule without counts, for a problem of size `shape`.
 
-    `shape` is the size of the problem.
+    At every step, an action is drawn uniformly with probability `epsilon`, which may be 0.
     """
     explore = np.zeros(shape.table if epsilon > 0 else (0, 0, 0), np.bool_)
     return Exploration(np.zeros((0, 0, 0), np.int64), explore, 0.0, False, False, epsilon)
@@ -33,16 +33,16 @@ def no_exploration(shape: Shape, epsilon: float) -> Exploration:
 
 @kernel
 def count_visit(rule: Exploration, h: int, s: int, a: int, changed: Worklist) -> None:
-    """Count an observed visit and update the marks.
+    """Count an observed visit and update the mask of actions to explore.
 
     Parameters
     ----------
     rule : Exploration
-        Changed in place.
+        Exploration rule; its counts and mask are changed in place.
     h, s, a : int
         Step, state and action of the visit.
     changed : Worklist
-        Receives the cells h * S + s whose marks change, grouped by step.
+        Receives the index h * S + s of each (step, state) whose mask changes, grouped by step.
     """
     H, S, A = rule.explore.shape
     pooled = rule.visits.shape[0] == 1
@@ -50,7 +50,7 @@ def count_visit(rule: Exploration, h: int, s: int, a: int, changed: Worklist) ->
     rule.visits[stage, s, a] += 1
     if not explores(rule, h, s):
         return
-    # Does the state still explore?
+    # Find out whether the state is still explored.
     total = 0
     below = False
     for b in range(A):
@@ -58,7 +58,7 @@ def count_visit(rule: Exploration, h: int, s: int, a: int, changed: Worklist) ->
         below = below or rule.visits[stage, s, b] < rule.threshold
     if rule.by_state:
         below = total < rule.threshold
-    # Update its marks, at every step if visits are pooled.
+    # Update the mask of the state, at every step if visits are pooled.
     for step in range(H if pooled else 1):
         at = step if pooled else h
         for b in range(A):
@@ -70,7 +70,7 @@ def count_visit(rule: Exploration, h: int, s: int, a: int, changed: Worklist) ->
 
 @inlined
 def explores(rule: Exploration, h: int, s: int) -> bool:
-    """Return whether `rule` marks any action at step `h` in state `s`."""
+    """Return whether the mask of `rule` contains any action at step `h` in state `s`."""
     if rule.explore.size > 0:
         for a in range(rule.explore.shape[2]):
             if rule.explore[h, s, a]:
@@ -82,23 +82,27 @@ def explores(rule: Exploration, h: int, s: int) -> bool:
 def draw_action(
     rule: Exploration, h: int, s: int, greedy: int, seed: np.uint64, episode: int
 ) -> int:
-    """Return the action to play where the policy may be stochastic.
+    """Return the action to play under an exploration rule.
+
+    If the mask of actions to explore contains any action at this step and state, one of them is
+    drawn uniformly. Otherwise, one of all actions is drawn uniformly with probability
+    `rule.epsilon`, and the result is `greedy` with the remaining probability.
 
     Parameters
     ----------
     rule : Exploration
-        Exploration rule.
+        Exploration rule; its mask must have the shape (H, S, A).
     h, s : int
         Step and state.
     greedy : int
         Action of the plan.
     seed, episode : int
-        Address of the random number.
+        Seed and number of the episode, which with `h` are the key of the random number.
 
     Returns
     -------
     int
-        An action drawn by the rule, or `greedy`.
+        Action.
     """
     A = rule.explore.shape[2]
     u = uniform(seed, EXPLORE, episode, h)

@@ -1,4 +1,4 @@
-"""Feedback: parts of episodes that arrive together, and the episodes that are still pending."""
+"""Feedback of episodes, and records of the episodes whose feedback is incomplete."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -12,33 +12,40 @@ _ID_CHUNK_BITS: Final = 4096
 
 
 class Feedback(NamedTuple):
-    """Some steps of one episode, with their transitions, their rewards or both."""
+    """Some or all steps of one episode, with their transitions, their rewards or both.
 
-    id: int  # of the episode
-    steps: Ints
+    The arrays have one entry for each step.
+    """
+
+    id: int  # id of the episode
+    steps: Ints  # step numbers, from 0
     states: Ints
     actions: Ints
-    successors: Ints
-    rewards: Floats | None
-    transitions: bool = True  # whether the transitions are new to the learner
+    successors: Ints  # next states
+    rewards: Floats | None  # None if rewards are known or arrive later
+    transitions: bool = True  # whether to count the transitions; False if counted before
     delayed: bool = True  # False for a path whose rewards arrive later
 
     def rows(self, shape: Shape, stages: int) -> Ints:
-        """Return the row of each step, given the problem's `shape` and the number of `stages`."""
+        """Return the index of the (stage, state, action) triple of each step.
+
+        `shape` is the size of the problem. `stages` is the number of stages of the counts: H, or 1
+        if counts are pooled.
+        """
         stage = self.steps if stages > 1 else 0
         rows: Ints = (stage * shape.states + self.states) * shape.actions + self.actions
         return rows
 
 
 def whole_episode(episode: Episode) -> Feedback:
-    """Return all of `episode` as feedback."""
+    """Return the feedback that consists of all steps of `episode`."""
     states, actions = episode.states, episode.actions
     steps = np.arange(actions.size)
     return Feedback(episode.id, steps, states[:-1], actions, states[1:], episode.rewards)
 
 
 def single_step(step: Step) -> Feedback:
-    """Return one `step` as feedback."""
+    """Return the feedback that consists of the single step `step`."""
     return Feedback(
         step.id,
         steps=np.array([step.step]),
@@ -50,12 +57,16 @@ def single_step(step: Step) -> Feedback:
 
 
 def path_of(episode: Episode) -> Feedback:
-    """Return the path of `episode`, whose rewards arrive later."""
+    """Return the feedback that consists of the path of `episode`; the rewards arrive later."""
     return whole_episode(episode)._replace(rewards=None, delayed=False)
 
 
 def rewards_of(path: Feedback, rewards: Floats) -> Feedback:
-    """Return the feedback that brings the `rewards` of a known `path`, NaN where not yet known."""
+    """Return the feedback that consists of `rewards` of the episode with the given `path`.
+
+    `rewards` has one entry for each step, NaN where the reward has not arrived; those steps are
+    left out of the result.
+    """
     known = np.flatnonzero(~np.isnan(rewards))
     return Feedback(
         path.id,
@@ -69,21 +80,21 @@ def rewards_of(path: Feedback, rewards: Floats) -> Feedback:
 
 
 def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape) -> Floats:
-    """Return the late rewards of an episode as an array.
+    """Check the late rewards of an episode and return them as an array.
 
     Parameters
     ----------
     id : int
         Id of the episode, for error messages.
     rewards : array_like
-        (H) rewards in [0, 1], NaN where not yet known.
+        (H) rewards in [0, 1], NaN where the reward has not arrived.
     shape : Shape
         Size of the problem.
 
     Returns
     -------
     Floats
-        The rewards.
+        (H) rewards.
 
     Raises
     ------
@@ -98,7 +109,10 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape) -> Floats:
 
 
 def concatenate(feedback: Sequence[Feedback]) -> Feedback:
-    """Return the items of `feedback` as one, in order; the ids of the episodes are dropped."""
+    """Return one `Feedback` that contains the steps of all items of `feedback`, in order.
+
+    The result has id 0. It has rewards only if every item has rewards.
+    """
     if len(feedback) == 1:
         return feedback[0]
     rewards = [item.rewards for item in feedback if item.rewards is not None]
@@ -118,17 +132,27 @@ def concatenate(feedback: Sequence[Feedback]) -> Feedback:
 
 
 class PendingEpisode:
-    """An episode that was started, or whose feedback has arrived in part."""
+    """Record of an episode in flight: its instance, and the feedback received so far.
+
+    Parameters
+    ----------
+    instance : int
+        Number of the instance that plays the episode.
+    received : int
+        Bit mask of the steps received: bit h is set if the delayed feedback of step h has arrived.
+    path : Feedback, optional
+        Path of the episode, if it has arrived before the rewards.
+    """
 
     __slots__ = ("instance", "path", "received")
 
     def __init__(self, instance: int, received: int = 0, path: Feedback | None = None) -> None:
-        self.instance = instance  # that plays it
-        self.received = received  # bit h is set when step h has arrived
-        self.path = path  # known before the rewards, where only those are late
+        self.instance = instance
+        self.received = received
+        self.path = path
 
     def receive(self, feedback: Feedback) -> None:
-        """Record the arrival of `feedback`; raises ValueError if any of it has arrived before."""
+        """Record the arrival of `feedback`; raise ValueError if any part of it arrived before."""
         if feedback.transitions and self.path is not None:
             raise ValueError(
                 f"The path of episode {feedback.id} has been observed already; observe it once."
@@ -150,21 +174,25 @@ class PendingEpisode:
             self.received |= 1 << step
 
     def is_complete(self, horizon: int) -> bool:
-        """Return whether all of the `horizon` steps have arrived."""
+        """Return whether the feedback of all steps has arrived; `horizon` is their number."""
         return self.received.bit_count() == horizon
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing of the episode has arrived."""
+        """Whether no feedback of the episode has arrived."""
         return not self.received and self.path is None
 
     def copy(self) -> "PendingEpisode":
-        """Return an independent copy."""
+        """Return a copy of the record; changes of the copy do not affect the original."""
         return PendingEpisode(self.instance, self.received, self.path)
 
 
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
-    """Return `pending`, by id, as plain arrays and numbers; most episodes are two integers."""
+    """Return the records of pending episodes as plain arrays and numbers, for `restore_pending`.
+
+    `pending` maps the id of each episode to its record. An episode without any feedback takes two
+    integers.
+    """
     partial = []
     for place, episode in enumerate(pending.values()):
         if not episode.is_untouched:
@@ -188,7 +216,10 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
 
 
 def restore_pending(state: dict[str, Any]) -> dict[int, PendingEpisode]:
-    """Return the pending episodes saved in `state` by `snapshot_pending`, in the same order."""
+    """Return the records of pending episodes by id, in the order in which they were saved.
+
+    `state` is a result of `snapshot_pending`.
+    """
     ids, instances = state["ids"].tolist(), state["instances"].tolist()
     pending = {id: PendingEpisode(index) for id, index in zip(ids, instances, strict=True)}
     for part in state["partial"]:
@@ -200,7 +231,9 @@ def restore_pending(state: dict[str, Any]) -> dict[int, PendingEpisode]:
 
 
 class IdSet:
-    """A growing set of non-negative integers, at one bit each where they are consecutive.
+    """Set of non-negative integers to which integers can be added, stored as a bitmap in chunks.
+
+    A range of consecutive integers takes about one bit for each integer.
 
     >>> ids = IdSet()
     >>> ids.add(7)
@@ -220,13 +253,13 @@ class IdSet:
         return self._size
 
     def add(self, id: int) -> None:
-        """Add an `id` that is not in the set."""
+        """Add `id`, which must not be in the set."""
         chunk, bit = divmod(id, _ID_CHUNK_BITS)
         self._chunks[chunk] = self._chunks.get(chunk, 0) | 1 << bit
         self._size += 1
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the set as plain arrays."""
+        """Return the set as a dict of arrays, for `restore`."""
         size = _ID_CHUNK_BITS // 8
         bits = b"".join(word.to_bytes(size, "little") for word in self._chunks.values())
         return {
@@ -236,7 +269,7 @@ class IdSet:
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> "IdSet":
-        """Return the set saved in `state` by `snapshot`."""
+        """Return the set stored in `state`, which is a result of `snapshot`."""
         ids = cls()
         for chunk, bits in zip(state["chunks"], state["bits"], strict=True):
             word = int.from_bytes(bits.tobytes(), "little")

@@ -1,9 +1,11 @@
-"""Incremental planning: recompute only what can have changed, to the same bits as planning all.
+"""Incremental planning: recompute only values that can have changed since the last plan.
 
-After feedback, a row must be backed up again if it has new observations, or if it reads a value
-that changed. Stages are processed from the last to the first, and a value that comes out unchanged
-ends the propagation there. A base declares what its rows read: the values of their successors, the
-largest and smallest value too, or all values; and possibly the visit counts of the successors.
+The result is bit-identical to that of full planning (`belated.learner.planning.plan_all`). The
+backup of a row is computed again if the row has new observations, or if an input of the backup has
+changed. Steps are processed from the last to the first; a value that remains the same causes no
+further work. A base declares the inputs of its backup: the values of the row's successors, also the
+largest or the smallest value of the next step, or all its values; and possibly the visit counts of
+the successors.
 """
 
 from belated.compiled import inlined, kernel
@@ -24,7 +26,22 @@ from belated.worklist import END, Worklist, put
 
 @inlined
 def list_row(scratch: Scratch, row: int, listed: int) -> int:
-    """Append `row` to `scratch.rows` unless present, and return the new length for `listed`."""
+    """Append a row to the list `scratch.rows` unless the list contains it.
+
+    Parameters
+    ----------
+    scratch : Scratch
+        Working memory; its list of rows is changed in place.
+    row : int
+        Index of the row within its stage, s * A + a.
+    listed : int
+        Number of rows in the list.
+
+    Returns
+    -------
+    int
+        New number of rows in the list.
+    """
     if scratch.row_stamp[row] == scratch.stamp[0]:
         return listed
     scratch.row_stamp[row] = scratch.stamp[0]
@@ -34,23 +51,25 @@ def list_row(scratch: Scratch, row: int, listed: int) -> int:
 
 @inlined
 def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: int) -> int:
-    """List the rows of a stage that have a given state among their successors.
+    """Append the rows of a stage that have a given observed successor to `scratch.rows`.
 
     Parameters
     ----------
     scratch : Scratch
-        Its list of rows is extended.
+        Working memory; its list of rows is changed in place.
     counts : Counts
         Observed transitions.
-    stage, y : int
-        Stage of the rows, and the successor.
+    stage : int
+        Stage of the rows.
+    y : int
+        State that is the successor.
     listed : int
-        Length of the list.
+        Number of rows in the list.
 
     Returns
     -------
     int
-        New length of the list.
+        New number of rows in the list.
     """
     first = stage * scratch.rows.size
     link = counts.head[stage, y]
@@ -64,20 +83,25 @@ def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: i
 def list_stale(
     scratch: Scratch, counts: Counts, touched: Worklist, reads_visits: bool, h: int, moved: int
 ) -> int:
-    """List the rows to back up at a step when the next step's extremes and order are unchanged.
+    """List the stale rows of a step: those with new observations or with a changed successor.
+
+    This list is complete unless a change at step h + 1, such as a new largest value, affects every
+    row of step h.
 
     Parameters
     ----------
     scratch : Scratch
-        Its list of rows is filled; `scratch.moved` holds the changed states of step h + 1.
+        Working memory. Its list of rows is filled; the first entries of `scratch.moved` are the
+        states of step h + 1 whose value changed.
     counts : Counts
         Observed transitions.
     touched : Worklist
-        Rows with new observations.
+        Rows with new observations, grouped by stage.
     reads_visits : bool
-        Whether backups read the visit counts of successors.
+        Whether the backup reads the visit counts of the successors. Must be False at the last
+        step.
     h : int
-        Step, below the last one if `reads_visits`.
+        Step.
     moved : int
         Number of states of step h + 1 whose value changed.
 
@@ -111,25 +135,29 @@ def list_stale(
 
 @inlined
 def store_changed(config: Config, state: LearnerState, h: int, listed: int, whole: bool) -> int:
-    """Store the new Q of the rows backed up and list the states in which a Q changed.
+    """Store the new Q values of a step and list the states in which any Q changed.
+
+    The new values are read from `state.scratch.out`. The states are written to
+    `state.scratch.states`.
 
     Parameters
     ----------
     config : Config
         Configuration of the learner.
     state : LearnerState
-        Its table and scratch are changed in place.
+        State of the learner; its table and scratch are changed in place.
     h : int
         Step.
     listed : int
-        Number of rows backed up.
+        Number of new values.
     whole : bool
-        Whether the whole stage was backed up, row by row.
+        Whether the new values are those of all rows in order, instead of those of
+        `state.scratch.rows`.
 
     Returns
     -------
     int
-        Number of states in `scratch.states`.
+        Number of states listed.
     """
     table, scratch = state.table, state.scratch
     found = 0
@@ -151,21 +179,21 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
 
 @inlined
 def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -> None:
-    """Update the table of a learner state for the rows touched since the last plan.
+    """Update the table of a learner state, given the rows with new observations.
 
-    The cells h * S + s whose action changes are added to `state.changed`; `state.touched` is only
-    read.
+    These rows are listed in `state.touched`, which is not changed. The index h * S + s of each
+    (step, state) whose action changes is added to `state.changed`.
 
     Parameters
     ----------
     batch : Batch
-        Backup of the base for several rows.
+        Function that computes the base's backup for several rows.
     config : Config
         Configuration of the learner.
     state : LearnerState
-        Its table is changed in place.
+        State of the learner; its table is changed in place.
     plan : int
-        Number of the plan.
+        Number of the plan, part of the key of random numbers.
     """
     table, scratch, changed = state.table, state.scratch, state.changed
     H, S = table.actions.shape
@@ -173,7 +201,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved
     whole = False  # whether a change at step h + 1 affects every row of step h
     for h in range(H - 1, -1, -1):
-        # 1. Back up the rows that can have changed.
+        # 1. Compute the backups that can have changed.
         scratch.stamp[0] += 1
         if whole:
             listed = S * A
@@ -183,7 +211,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
             listed = list_stale(scratch, state.counts, state.touched, reads_visits, h, moved)
             if listed > 0:
                 back_up(batch, config, state, plan, h, scratch.rows, listed)
-        # 2. Store them.
+        # 2. Store the new values.
         found = store_changed(config, state, h, listed, whole)
         # 3. Take the maximum in the states in which a Q changed.
         moved = 0
@@ -204,7 +232,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
                 moved += 1
         if config.random_ties:
             choose_actions(config, table, plan, h, changed)
-        # 4. Find out whether that changes every row of the step before.
+        # 4. Find out whether the new values affect every row of the previous step.
         whole = (
             moved > 0
             and config.reads >= READS_BEST
@@ -214,18 +242,20 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
 
 @kernel
 def choose_actions(config: Config, table: PlanTable, plan: int, h: int, changed: Worklist) -> None:
-    """Choose the greedy action of every state at a step; random ties are drawn for every plan.
+    """Choose the greedy action of every state at a step.
+
+    If ties are broken at random, they are drawn anew for every plan.
 
     Parameters
     ----------
     config : Config
-        Tells how ties are broken.
+        Configuration of the learner; `config.random_ties` selects how ties are broken.
     table : PlanTable
-        Its actions are changed in place.
+        Values, and actions that are changed in place.
     plan, h : int
         Number of the plan, and step.
     changed : Worklist
-        Receives the cells h * S + s whose action changes.
+        Receives the index h * S + s of each state whose action changes.
     """
     S = table.actions.shape[1]
     A = table.q.shape[1] // S
@@ -238,23 +268,23 @@ def choose_actions(config: Config, table: PlanTable, plan: int, h: int, changed:
 
 @kernel
 def survey_values(table: PlanTable, h: int, reads: int, extremes_moved: bool) -> bool:
-    """Update order and extremes of V~_h and tell whether every row of the step before is affected.
+    """Update the order and the extremes of V~_h, and return whether every row is affected.
 
     Parameters
     ----------
     table : PlanTable
-        Changed in place.
+        Values of the plan; their order, maximum and minimum are changed in place.
     h : int
         Step whose values changed.
     reads : int
-        What a backup reads, an index into READS.
+        Inputs of the backup, as an index into `READS`.
     extremes_moved : bool
         Whether the largest or smallest value may have changed.
 
     Returns
     -------
     bool
-        Whether every row of step h - 1 must be backed up.
+        Whether the backup of every row of step h - 1 must be computed again.
     """
     if reads == READS_ORDER:
         order_states(table, h)

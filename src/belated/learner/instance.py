@@ -1,4 +1,4 @@
-"""Instance: one copy of a base at work, the driver of one learner state."""
+"""Instance: one copy of a base with its own learner state."""
 
 from typing import Any
 
@@ -30,16 +30,16 @@ from belated.worklist import clear
 
 
 class Instance:
-    """Applies feedback and plans to a learner state.
+    """One copy of a base: adds feedback to its learner state and plans from that state.
 
     Parameters
     ----------
     problem : LearningProblem
-        Everything that is fixed.
+        Learning problem of the learner.
     index : int
-        Number of the instance.
+        Number of the instance, from 0.
     state : LearnerState, optional
-        State to continue from; by default that before the first plan.
+        State to continue from; by default an empty state, without observations or a plan.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class Instance:
 
     @property
     def plans(self) -> int:
-        """Number of plans made, including the first one."""
+        """Number of plans computed, including the first one."""
         return int(self.state.numbers[PLANS])
 
     @property
     def delayed_counts(self) -> Ints:
-        """Counts of what arrives late: visits, or rewards if only those are late."""
+        """(rows) Number of visits, or of rewards if only rewards are late, observed in each row."""
         late = self.problem.late_rewards
         return self.state.reward_sums.n if late else self.state.counts.n
 
     def absorb(self, feedback: list[Feedback]) -> bool:
-        """Absorb the items of `feedback` and return whether the updater's condition holds."""
+        """Add `feedback` to the counts and return whether the updater requires a plan."""
         delayed = [item for item in feedback if item.delayed]
         moved = [item for item in feedback if item.transitions]
         if len(delayed) == len(moved) == len(feedback):
@@ -89,7 +89,11 @@ class Instance:
         )
 
     def _absorb(self, feedback: Feedback, *, transitions: bool, delayed: bool) -> None:
-        """Absorb the transitions or the delayed part of `feedback`, or both."""
+        """Add `feedback` to the learner state.
+
+        `transitions` selects whether transitions are counted. `delayed` selects whether the delayed
+        part is processed: the rewards, and the visits that the updater counts.
+        """
         rewards = feedback.rewards if self.problem.unknown_rewards else None
         arrays = (
             feedback.steps,
@@ -106,14 +110,15 @@ class Instance:
             self.state = with_room_for(self.state, 1)
 
     def plan(self, mean_delay: float, *, refresh: bool = True) -> None:
-        """Plan from everything absorbed so far.
+        """Compute a plan from all feedback so far.
 
         Parameters
         ----------
         mean_delay : float
-            Mean delay observed so far.
+            Mean delay observed so far, in episodes.
         refresh : bool
-            Whether late rewards may be used; False keeps the estimates of the last epoch.
+            Whether to update the estimated rewards. If False, late rewards that arrived in this
+            epoch are not used yet.
         """
         base = self.problem.algorithm
         if base.planner is not None:
@@ -128,7 +133,7 @@ class Instance:
         clear(self.state.changed)
 
     def _plan_with(self, planner: Any) -> None:
-        """Fill the table with the plan of a Python object."""
+        """Compute a plan with the `plan` method of `planner` and store it in the table."""
         visits, transitions = to_dense(self.problem.shape, self.state.counts)
         rewards = self.state.rewards.reshape(self.problem.shape.table).copy()
         plan = planner.plan(visits, transitions, rewards, self.problem.episodes)

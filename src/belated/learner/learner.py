@@ -1,7 +1,7 @@
-"""The learner: feedback in, in any order and at any time; a policy out.
+"""The learner, which takes feedback in any order and at any time and provides a policy.
 
-The same learner runs in simulation and serves real episodes. It has no access to the world, to
-exact values or to delays, only to what has been observed.
+The same class is used in simulations and in the service for real episodes. A learner has no access
+to the world, to exact values or to delays; its only input is the feedback.
 """
 
 import heapq
@@ -43,25 +43,25 @@ F = TypeVar("F", Episode, Step)
 
 
 class Learner:
-    """A base algorithm that learns from late feedback, planning when its updater asks for it.
+    """Base algorithm that learns from delayed feedback and plans whenever its updater requires it.
 
     Parameters
     ----------
     shape : Shape
-        States, actions and steps.
+        Numbers of states, actions and steps.
     base : Base, BaseAlgorithm or Planner
         Base algorithm: built in, your own, or any object with a `plan` method.
     updater : Updater
-        Decides when to plan.
+        Rule that decides when to plan.
     rewards : array_like, "unknown" or None
-        Known mean rewards, (H, S, A) or (S, A), in [0, 1]; "unknown" or None if they are observed
-        with the feedback.
+        Known mean rewards, of shape (H, S, A) or (S, A), in [0, 1]; "unknown" or None if rewards
+        are unknown and observed with the feedback.
     episodes : int
-        Number of episodes K that will be played; log terms depend on it.
+        Number of episodes K that will be played; the log terms of bonuses depend on it.
     seed : int
-        Addresses everything that is drawn at random.
+        Seed of all random numbers of the learner.
     **options
-        `stages`, `late`, `reward_bonus` and `planning`, see `LearnerOptions`.
+        `stages`, `late`, `reward_bonus` and `planning`; see `LearnerOptions`.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Learner:
 
     @classmethod
     def of(cls, problem: LearningProblem) -> "Learner":
-        """Return a new learner of `problem`."""
+        """Return a new learner for `problem`."""
         learner = cls.__new__(cls)
         learner._initialise(problem)
         return learner
@@ -119,23 +119,23 @@ class Learner:
         self._explorer = problem.updater.explorer(problem.shape)
         self._every_episode = problem.algorithm.replans_every_episode(problem.updater)
         self._seen = IdSet()
-        self._pending: dict[int, PendingEpisode] = {}  # started, or arrived in part
+        self._pending: dict[int, PendingEpisode] = {}  # episodes in flight, by id
         self._free = [0]  # heap of the instances without outstanding feedback
 
     @property
     def shape(self) -> Shape:
-        """States, actions and steps."""
+        """Numbers of states, actions and steps."""
         return self._problem.shape
 
     @property
     def policy(self) -> Policy:
-        """Policy to play now."""
+        """Policy for the next episode."""
         self._replan_if_stale()
         return self._policy
 
     @property
     def value(self) -> Floats:
-        """(S) V~_1(s), the optimistic value of each state at the first step under `policy`."""
+        """(S) V~_1(s), the optimistic value of each state at the first step in the current plan."""
         self._replan_if_stale()
         return self._next_instance().state.table.v[0].copy()
 
@@ -146,26 +146,26 @@ class Learner:
 
     @property
     def missing(self) -> int:
-        """Number of episodes whose feedback is outstanding, all or part of it."""
+        """Number of episodes in flight: those whose feedback has not arrived completely."""
         return len(self._pending)
 
     @property
     def mean_delay(self) -> float:
-        """Mean delay of the episodes started, in episodes; those in flight with their delay so far.
+        """Mean delay of the episodes started, in episodes; 0 if none was started.
 
-        Each start of an episode finds S_k episodes missing, and the sum of these numbers is the
-        sum of the delays so far.
+        For an episode in flight, the number of episodes started since counts as its delay. The sum
+        of these delays equals the sum of S_k over the episodes started, from which it is computed.
         """
         return self._waited / self._begun if self._begun else 0.0
 
     @property
     def updates(self) -> int:
-        """Number of plans since the first one of each instance."""
+        """Number of plans, not counting the first plan of each instance."""
         return self.epochs - self.instances
 
     @property
     def epochs(self) -> int:
-        """Number of plans, including the first one, made without observations."""
+        """Number of plans, including the first plan of each instance, which has no observations."""
         return sum(instance.plans for instance in self._instances[: self._used])
 
     @property
@@ -175,12 +175,12 @@ class Learner:
 
     @property
     def alpha(self) -> float:
-        """Alpha of the current epoch under Lazy; infinity otherwise."""
+        """Parameter alpha of lazy updating in the current epoch; infinity with other updaters."""
         return float(self._next_instance().state.alpha[0])
 
     @property
     def status(self) -> Status:
-        """Episodes in flight, and the share of the information that is in flight with them."""
+        """Numbers of episodes in flight and observed, and the share of visits in flight."""
         return status_of(
             self._problem,
             self._pending.values(),
@@ -191,14 +191,15 @@ class Learner:
         )
 
     def pending(self, id: int) -> PendingEpisode | None:
-        """Return the record of episode `id` while it is in flight, or None."""
+        """Return the record of episode `id`, or None if the episode is not in flight."""
         return self._pending.get(id)
 
     def start(self, id: int) -> Policy:
-        """Start an episode.
+        """Start an episode and return its policy.
 
-        Needed with MultiInstance, which must know the instance that plays it; otherwise optional,
-        for the number and the delay of missing episodes.
+        With MultiInstance, this call is required, because it assigns an instance to the episode.
+        With other updaters it is optional; without it, `missing` and `mean_delay` do not include
+        the episode before its first feedback.
 
         Parameters
         ----------
@@ -209,6 +210,11 @@ class Learner:
         -------
         Policy
             Policy to play the episode with.
+
+        Raises
+        ------
+        ValueError
+            If the episode has been started or observed before.
         """
         id = check_id("id", id)
         if id in self._seen or id in self._pending:
@@ -226,36 +232,46 @@ class Learner:
         return policy
 
     def observe(self, episodes: Iterable[Episode]) -> bool:
-        """Absorb whole `episodes`, in any order, and return whether the policy has changed.
+        """Learn from complete `episodes`, in any order, and return whether the policy has changed.
 
-        If one of them is rejected, none is absorbed.
+        If any episode is invalid, an error is raised and none of them is used.
         """
         return self.absorb(self._convert(episodes, Episode, whole_episode))
 
     def observe_steps(self, steps: Iterable[Step]) -> bool:
-        """Absorb single `steps`, in any order, and return whether the policy has changed.
+        """Learn from single `steps`, in any order, and return whether the policy has changed.
 
-        An episode has arrived when all of its steps have.
+        An episode is complete when all of its steps have been observed.
         """
         return self.absorb(self._convert(steps, Step, single_step))
 
     def observe_path(self, episodes: Iterable[Episode]) -> bool:
-        """Absorb paths of `episodes` whose rewards are late; return whether the policy changed."""
+        """Learn from the paths of `episodes` and return whether the policy has changed.
+
+        The rewards follow with `observe_rewards`. Raises ValueError unless the learner has
+        late="rewards".
+        """
         self._check_late_rewards("observe_path")
         return self.absorb(self._convert(episodes, Episode, path_of))
 
     def observe_rewards(self, rewards: Mapping[int, ArrayLike]) -> bool:
-        """Absorb late rewards, and return whether the policy has changed.
+        """Learn from late rewards and return whether the policy has changed.
 
         Parameters
         ----------
         rewards : mapping
-            (H) rewards of each episode by its id, NaN where not yet known.
+            From the id of each episode to its (H) rewards, NaN where a reward has not arrived.
 
         Returns
         -------
         bool
             Whether `policy` has changed.
+
+        Raises
+        ------
+        ValueError
+            If the path of an episode has not been observed, if a reward has been observed before,
+            or if the learner does not have late="rewards".
         """
         self._check_late_rewards("observe_rewards")
         feedback = []
@@ -286,9 +302,10 @@ class Learner:
         return feedback
 
     def absorb(self, feedback: list[Feedback]) -> bool:
-        """Absorb `feedback` of any kind as one batch, and return whether the policy has changed.
+        """Process `feedback` of any kind as one batch and return whether the policy has changed.
 
-        The other `observe` methods check their arguments and call this one.
+        The `observe` methods check their arguments and call this method. If any item is invalid,
+        ValueError is raised and the learner is unchanged.
         """
         self._check(feedback)
         if not feedback:
@@ -315,7 +332,7 @@ class Learner:
         return True
 
     def _check(self, feedback: list[Feedback]) -> None:
-        """Reject the whole batch if any of it is wrong, before any of it is absorbed."""
+        """Raise ValueError if any item of `feedback` is invalid; the learner is not changed."""
         batch: dict[int, PendingEpisode] = {}
         for item in feedback:
             if item.id in self._seen:
@@ -339,7 +356,7 @@ class Learner:
             pending.receive(item)
 
     def _feed(self, instance: Instance, feedback: list[Feedback]) -> None:
-        """Let an instance absorb feedback, and plan if a plan is due."""
+        """Add `feedback` to the counts of `instance`, and compute a plan if one is due."""
         due = instance.absorb(feedback)
         # where only rewards are late, transitions are used at once
         new_paths = self._problem.late_rewards and any(item.transitions for item in feedback)
@@ -361,7 +378,7 @@ class Learner:
         self._stale = False
 
     def _replan_if_stale(self) -> None:
-        """Plan for the next episode if every episode has a plan of its own."""
+        """Compute a plan if the base needs one for each episode and has none for the next."""
         if self._stale:
             self._plan(self._next_instance(), refresh=True)
             self._policy = self._current_policy()
@@ -388,7 +405,7 @@ class Learner:
         return Policy(actions, marks, state.exploration.epsilon)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the whole learner as plain arrays and numbers, for `restore`."""
+        """Return the complete learner as plain arrays and numbers, for `restore`."""
         return {
             **snapshot_problem(self._problem),
             "seen": self._seen.snapshot(),
@@ -408,14 +425,14 @@ class Learner:
         base: BaseAlgorithm | Planner | None = None,
         updater: Updater | None = None,
     ) -> "Learner":
-        """Return a learner that continues exactly where a snapshot was taken.
+        """Return a learner in exactly the state in which a snapshot was taken.
 
         Parameters
         ----------
         saved : dict
             Result of `snapshot`.
         base, updater : optional
-            The same as before; needed if they are your own.
+            Base and updater of the original learner; required only if they are not built in.
 
         Returns
         -------

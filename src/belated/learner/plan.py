@@ -1,4 +1,4 @@
-"""`plan`: the paper's Base(N', M') -> policy, with dense arrays in and out."""
+"""`plan`: the paper's function Base(N', M'), which returns a policy, for dense arrays of counts."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,29 +26,35 @@ def plan(
     horizon: int | None = None,
     seed: int = 0,
 ) -> Plan:
-    """Return the plan of a base for given counts.
+    """Return the plan that a base computes from given counts.
 
     Parameters
     ----------
     base : Base or Planner
         Base algorithm, or an object with a `plan` method.
     visits : array_like
-        N', (H, S, A), or (S, A) for counts pooled over the steps.
+        N', of shape (H, S, A), or (S, A) for pooled counts.
     transitions : array_like
-        M', (H, S, A, S), or (S, A, S) for pooled counts.
+        M', of shape (H, S, A, S), or (S, A, S) for pooled counts.
     rewards : array_like
-        Known mean rewards, (H, S, A) or (S, A), in [0, 1].
+        Known mean rewards, of shape (H, S, A) or (S, A), in [0, 1].
     episodes : int
-        Number of episodes K; log terms depend on it.
+        Number of episodes K; the log terms of bonuses depend on it.
     horizon : int, optional
-        Number of steps H; needed for pooled counts.
+        Number of steps H; required for pooled counts, which do not determine it.
     seed : int
-        Matters only where something is drawn, such as with ties="random".
+        Seed of random numbers. It affects the plan only if the base draws any, for example with
+        ties="random".
 
     Returns
     -------
     Plan
         Policy and optimistic values.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit together, or if the base does not plan from counts.
 
     Examples
     --------
@@ -82,7 +88,11 @@ def plan(
 def _check_counts(
     visits: ArrayLike, transitions: ArrayLike, horizon: int | None
 ) -> tuple[Ints, Ints, Shape]:
-    """Return the counts as integers and the size of the problem, or raise ValueError."""
+    """Return N' and M' as arrays of integers, and the size of the problem.
+
+    Raises ValueError if the shapes do not match, or if a visit count is not the sum of its
+    transition counts.
+    """
     m = _integers("transitions", transitions)
     n = _integers("visits", visits)
     if m.ndim not in (3, 4) or m.shape[-1] != m.shape[-3]:

@@ -1,8 +1,8 @@
-"""Backward induction, shared by every base.
+"""Backward induction, used by every base.
 
-`plan_all` computes the whole table from nothing: the obvious method, which incremental planning
-must match to the bit. Each value is one call of the base's backup, a pure function of what it
-reads.
+`plan_all` computes the whole table from scratch. It is the reference method: incremental planning
+must give bit-identical results. Each value is the result of one call of the base's backup, which is
+a pure function of its inputs.
 """
 
 from typing import Final
@@ -17,17 +17,17 @@ from belated.learner.state import READS_ORDER, Config, LearnerState, PlanTable
 from belated.randomness import TIES, uniform
 
 TIE_TOLERANCE: Final = 1e-11
-"""Largest difference of values that are tied when ties are broken at random."""
+"""Values count as tied if they differ by at most this much, when ties are broken at random."""
 
 
 @inlined
 def first_best(q: Floats, h: int, s: int, A: int) -> int:
-    """Return the lowest action with the largest Q.
+    """Return the action that maximizes Q_h(s, a); ties go to the lowest action.
 
     Parameters
     ----------
     q : Floats
-        (H, S * A).
+        (H, S * A) values.
     h, s : int
         Step and state.
     A : int
@@ -47,22 +47,22 @@ def first_best(q: Floats, h: int, s: int, A: int) -> int:
 
 @inlined
 def choose(config: Config, q: Floats, plan: int, h: int, s: int, A: int, best: int) -> int:
-    """Return the greedy action, with ties broken as configured.
+    """Return the greedy action; the configuration selects how ties are broken.
 
     Parameters
     ----------
     config : Config
-        Tells how ties are broken.
+        Configuration of the learner; if `config.random_ties`, a tied action is drawn at random.
     q : Floats
-        (H, S * A).
+        (H, S * A) values.
     plan : int
-        Number of the plan, which addresses random ties.
+        Number of the plan, part of the key of the random number.
     h, s : int
         Step and state.
     A : int
         Number of actions.
     best : int
-        `first_best` of this cell.
+        Result of `first_best` for this step and state.
 
     Returns
     -------
@@ -82,16 +82,16 @@ def choose(config: Config, q: Floats, plan: int, h: int, s: int, A: int, best: i
 def draw_tied(
     seed: np.uint64, q: Floats, plan: int, h: int, s: int, A: int, limit: float, tied: int
 ) -> int:
-    """Return one of several tied actions, drawn at the address (plan, h, s).
+    """Return one of several tied actions, drawn uniformly.
 
     Parameters
     ----------
     seed : int
         Seed of the learner.
     q : Floats
-        (H, S * A).
+        (H, S * A) values.
     plan, h, s : int
-        Number of the plan, step and state.
+        Number of the plan, step and state; with the seed, the key of the random number.
     A : int
         Number of actions.
     limit : float
@@ -116,16 +116,33 @@ def draw_tied(
 
 @inlined
 def follows(v: Floats, h: int, x: int, y: int) -> bool:
-    """Return whether state `x` comes after `y` in the order of `v` at step `h`, largest first."""
+    """Return whether state `x` comes after state `y` in descending order of V~_h.
+
+    States with equal values are ordered by index.
+
+    Parameters
+    ----------
+    v : Floats
+        (H + 1, S) values.
+    h : int
+        Step.
+    x, y : int
+        States to compare.
+
+    Returns
+    -------
+    bool
+        Whether V~_h(x) < V~_h(y), or the values are equal and x > y.
+    """
     return v[h, x] < v[h, y] or (v[h, x] == v[h, y] and x > y)
 
 
 @kernel
 def order_states(table: PlanTable, h: int) -> None:
-    """Update the order and the extremes of V~_h in `table` at step `h`.
+    """Sort the states of step `h` by V~_h, and update the order and the extremes in `table`.
 
-    Equal values are ordered by index, so that the order is unique. It is close to the previous
-    one, for which insertion sort is fast.
+    States with equal values are ordered by index, so that the order is unique. Insertion sort is
+    fast here, because the order usually differs little from that of the previous plan.
     """
     for i in range(1, table.order.shape[1]):
         y = table.order[h, i]
@@ -140,7 +157,7 @@ def order_states(table: PlanTable, h: int) -> None:
 
 @kernel
 def find_extremes(table: PlanTable, h: int) -> None:
-    """Update the largest and the smallest V~_h in `table` at step `h`."""
+    """Update the largest and the smallest value of V~_h in `table`, for step `h`."""
     top = low = table.v[h, 0]
     for s in range(1, table.v.shape[1]):
         top = max(top, table.v[h, s])
@@ -159,22 +176,22 @@ def back_up(
     rows: NDArray[np.int32],
     count: int,
 ) -> None:
-    """Store Q_h of some rows in `state.scratch.out`.
+    """Compute the backups of some rows of a step and store them in `state.scratch.out`.
 
     Parameters
     ----------
     batch : Batch
-        Backup of the base for several rows.
+        Function that computes the base's backup for several rows.
     config : Config
         Configuration of the learner.
     state : LearnerState
-        Counts, rewards and the values of step h + 1.
+        State of the learner, with counts, rewards and the values of step h + 1.
     plan : int
-        Number of the plan.
+        Number of the plan, part of the key of random numbers.
     h : int
         Step.
     rows : NDArray
-        (S * A) rows s * A + a.
+        (S * A) array whose first `count` entries are the rows to compute, each s * A + a.
     count : int
         Number of rows to compute.
     """
@@ -214,18 +231,20 @@ def back_up(
 
 @kernel
 def plan_all(batch: Batch, config: Config, state: LearnerState, plan: int) -> None:
-    """Compute the table of a learner state from nothing, from the last step to the first.
+    """Compute the whole table of a learner state, from the last step to the first.
+
+    If `config.monotone`, no value becomes larger than it was in the previous plan.
 
     Parameters
     ----------
     batch : Batch
-        Backup of the base for several rows.
+        Function that computes the base's backup for several rows.
     config : Config
         Configuration of the learner.
     state : LearnerState
-        Its table is changed in place.
+        State of the learner; its table is changed in place.
     plan : int
-        Number of the plan.
+        Number of the plan, part of the key of random numbers.
     """
     table, scratch = state.table, state.scratch
     H, S = table.actions.shape

@@ -1,4 +1,4 @@
-"""Learning problems: everything a learner is given before the first episode."""
+"""Learning problems: all inputs of a learner that are fixed before the first episode."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +25,7 @@ from belated.randomness import check_seed
 
 
 class PlannerAlgorithm(BaseAlgorithm):
-    """A Python object with a `plan` method, as a base algorithm without a backup rule."""
+    """Base algorithm that wraps a Python object with a `plan` method; it has no backup rule."""
 
     name = ""
 
@@ -40,23 +40,25 @@ class PlannerAlgorithm(BaseAlgorithm):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LearningProblem(LearnerOptions):
-    """A shape, a base, an updater, known rewards and options, all checked.
+    """Inputs of a learner: size of the problem, base, updater, rewards and options.
+
+    The arguments are checked; TypeError or ValueError is raised if any is invalid.
 
     Parameters
     ----------
     shape : Shape
-        States, actions and steps.
+        Numbers of states, actions and steps.
     base : BaseAlgorithm or Planner
         Base algorithm, or a Python object with a `plan` method.
     updater : Updater
-        Decides when to plan.
+        Rule that decides when to plan.
     rewards : array_like, "unknown" or None
-        Known mean rewards, (H, S, A) or (S, A), in [0, 1]; "unknown" or None if they are observed
-        with the feedback.
+        Known mean rewards, of shape (H, S, A) or (S, A), in [0, 1]; "unknown" or None if rewards
+        are unknown and observed with the feedback.
     episodes : int
-        Number of episodes K, at least 1; log terms depend on it.
+        Number of episodes K, at least 1; the log terms of bonuses depend on it.
     seed : int
-        Addresses everything that is drawn at random.
+        Seed of all random numbers of the learner.
     """
 
     shape: Shape
@@ -95,27 +97,27 @@ class LearningProblem(LearnerOptions):
 
     @cached_property
     def algorithm(self) -> BaseAlgorithm:
-        """The base; a Python object is wrapped in an algorithm."""
+        """The base; an object that only has a `plan` method is wrapped in a `PlannerAlgorithm`."""
         return self.base if isinstance(self.base, BaseAlgorithm) else PlannerAlgorithm(self.base)
 
     @property
     def unknown_rewards(self) -> bool:
-        """Whether rewards are observed with the feedback."""
+        """Whether mean rewards are unknown and estimated from the feedback."""
         return self.rewards is None
 
     @property
     def count_stages(self) -> int:
-        """Number of stages that are counted separately."""
+        """Number of stages of the counts: H, or 1 if counts are pooled."""
         return 1 if self.stages == "pooled" else self.shape.horizon
 
     @property
     def rows(self) -> int:
-        """Number of (stage, state, action) triples that are counted separately."""
+        """Number of rows, the (stage, state, action) triples that are counted separately."""
         return self.count_stages * self.shape.states * self.shape.actions
 
     @cached_property
     def backup_rule(self) -> BackupRule:
-        """Backup rule of the base, with half of its delta if rewards are unknown."""
+        """Backup rule of the base; if rewards are unknown, it uses half of the base's delta."""
         base = self.algorithm.with_half_delta() if self.unknown_rewards else self.algorithm
         rule = base.backup_rule(self.shape, self.episodes)
         constants = np.ascontiguousarray(rule.constants, np.float64)
@@ -123,7 +125,7 @@ class LearningProblem(LearnerOptions):
 
     @cached_property
     def reward_estimator(self) -> RewardEstimator:
-        """Formula by which unknown rewards are estimated."""
+        """Formula that estimates unknown rewards, of kind `KNOWN` if rewards are known."""
         base = self.algorithm
         if not self.unknown_rewards:
             return RewardEstimator(KNOWN, 0.0, 0.0)
@@ -138,7 +140,7 @@ class LearningProblem(LearnerOptions):
         return estimator._replace(kind=kinds[base.reward_estimate])
 
     def initial_rewards(self) -> Floats:
-        """Return the known rewards, or the estimates without observations, as (H, S * A)."""
+        """Return the known rewards or, if they are unknown, their initial estimates, (H, S * A)."""
         H, S, A = self.shape.table
         if not self.unknown_rewards:
             known: Floats = self.rewards.reshape(H, S * A).copy()
@@ -147,9 +149,10 @@ class LearningProblem(LearnerOptions):
 
 
 def check_rewards(rewards: ArrayLike, shape: Shape) -> Floats:
-    """Return known `rewards` as an array (H, S, A) for a problem of size `shape`.
+    """Check known mean `rewards` and return them as an array of shape (H, S, A).
 
-    Raises TypeError or ValueError if they are not (H, S, A) or (S, A) numbers in [0, 1].
+    `shape` is the size of the problem. Raises TypeError or ValueError unless `rewards` has shape
+    (H, S, A) or (S, A) and consists of numbers in [0, 1].
     """
     try:
         values = np.asarray(rewards, dtype=np.float64)

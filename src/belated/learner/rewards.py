@@ -1,18 +1,21 @@
 """Estimates of unknown rewards.
 
-    r~ = min(1, r^ + eps_r),   and 1 without observations
+    r~ = min(1, r^ + eps_r),   r~ = 1 if there are no observations
 
-with r^ the mean of the observed rewards. Every eps_r below is published, with T steps in place of
-the time so far. The guarantee's delta is split: half for rewards, half for transitions.
+r^ is the mean of the observed rewards and var their variance. The option `reward_bonus` selects one
+of the following formulas of eps_r. They are published ones, in which the total number of steps T
+replaces the number of steps so far. The delta of the base is split into two halves, one for rewards
+and one for transitions; delta below is the half for rewards, and delta' a fifth of the whole.
 
-    hoeffding    sqrt(ln(2 S A T / delta) / (2 N'))            union over (h, s, a) and N' <= K
-    paper        sqrt(6 ln(2 S A T pi / (6 delta')) / N')      Howson et al., delta' = delta / 5
+    hoeffding    sqrt(ln(2 S A T / delta) / (2 N'))            union bound over (h, s, a) and N'
+    paper        sqrt(6 ln(2 S A T pi / (6 delta')) / N')      Howson et al.
     jaksch       sqrt(7 ln(2 S A T / delta) / (2 N'))          UCRL2
     filippi      sqrt(ln(4 S A ln(T) / delta) / (1.99 N'))     KL-UCRL
     bernstein    2 sqrt(var l / N') + 6 l / N'                 UCRL2B, l = ln(6 S A H N' / delta)
     ubev         sqrt((2 lnln(max(e, N')) + ln(18 S A H / delta)) / N')
 
-Sums are integers in units of 2**-32, so that they do not depend on the order of arrival.
+Sums of rewards are stored as integers in units of 2**-32, so that they do not depend on the order
+of arrival.
 """
 
 import math
@@ -30,18 +33,18 @@ from belated.worklist import END, Worklist, put, take
 BONUSES: Final[tuple[RewardBonus, ...]] = get_args(RewardBonus)
 
 UNIT: Final = 2.0**32
-"""Value of a reward of 1 in the units of the sums."""
+"""Reward of 1 in the units in which sums are stored."""
 
 KNOWN: Final = 0  # rewards are given; nothing is estimated
 ROOT: Final = 1  # eps_r = sqrt(number / N')
 BERNSTEIN: Final = 2
 LOGLOG: Final = 3
-MEAN: Final = 4  # r^ itself, 0 without observations
+MEAN: Final = 4  # r^ itself; 0 if there are no observations
 SAMPLE: Final = 5  # a draw from Beta(1 + sum, 1 + N' - sum), a new one for every plan
 
 
 class RewardSums(NamedTuple):
-    """Sums of the rewards observed in each row; empty arrays where rewards are known."""
+    """Sums of the rewards observed in each row; the arrays are empty if rewards are known."""
 
     n: NDArray[np.int64]  # number of rewards
     total: NDArray[np.int64]  # sum of rewards, in units of 2**-32
@@ -49,7 +52,7 @@ class RewardSums(NamedTuple):
 
 
 class RewardEstimator(NamedTuple):
-    """Formula by which mean rewards are estimated."""
+    """Formula that estimates mean rewards."""
 
     kind: int  # KNOWN, ROOT, BERNSTEIN, LOGLOG, MEAN or SAMPLE
     number: float  # constant of the formula
@@ -57,32 +60,32 @@ class RewardEstimator(NamedTuple):
 
 
 def empty_sums(rows: int) -> RewardSums:
-    """Return sums without observations for `rows` rows."""
+    """Return sums of zero for `rows` rows."""
     return RewardSums(*(np.zeros(rows, np.int64) for _ in RewardSums._fields))
 
 
 def optimistic_estimator(
     bonus: RewardBonus, shape: Shape, episodes: int, *, delta: float, scale: float
 ) -> RewardEstimator:
-    """Return the estimator with a published bonus.
+    """Return the estimator that adds a given bonus to the mean of the observed rewards.
 
     Parameters
     ----------
     bonus : str
-        One of `BONUSES`.
+        Name of the bonus, one of `BONUSES`.
     shape : Shape
         Size of the problem.
     episodes : int
         Number of episodes K.
     delta : float
-        Probability with which the bonuses may fail.
+        Largest probability that some mean reward exceeds its estimate.
     scale : float
         Factor of the bonus.
 
     Returns
     -------
     RewardEstimator
-        Estimator with the constant of the formula.
+        Kind and constant of the formula.
     """
     H, S, A = shape.table
     T = H * episodes
@@ -105,7 +108,7 @@ def optimistic_estimator(
 
 @inlined
 def add_reward(sums: RewardSums, row: int, reward: float) -> None:
-    """Add a `reward` observed in `row` to `sums`."""
+    """Add a `reward`, observed in `row`, to `sums`."""
     sums.n[row] += 1
     sums.total[row] += np.int64(math.floor(reward * UNIT + 0.5))
     sums.squares[row] += np.int64(math.floor(reward * reward * UNIT + 0.5))
@@ -122,11 +125,11 @@ def estimate_reward(
     estimator : RewardEstimator
         Formula of the estimate.
     sums : RewardSums
-        Observed rewards.
+        Sums of observed rewards.
     row : int
-        Row to estimate.
+        Row whose mean reward is estimated.
     seed, plan : int
-        Address of the random numbers of a sampled estimate.
+        Seed and number of the plan, the key of random numbers; used only by the kind `SAMPLE`.
 
     Returns
     -------
@@ -166,22 +169,24 @@ def update_rewards(
     rewards: Floats,
     touched: Worklist,
 ) -> None:
-    """Estimate the rewards of rows with new observations, or of all rows if they are sampled.
+    """Update the estimated rewards of rows with new observations.
+
+    If the estimates are drawn from a posterior (kind `SAMPLE`), those of all rows are drawn anew.
 
     Parameters
     ----------
     estimator : RewardEstimator
         Formula of the estimates.
     sums : RewardSums
-        Observed rewards.
+        Sums of observed rewards.
     new_rewards : Worklist
-        Rows with new observations; emptied.
+        Rows with new observations, grouped by stage; empty afterwards.
     seed, plan : int
-        Address of the random numbers of sampled estimates.
+        Seed and number of the plan, the key of random numbers.
     rewards : Floats
         (H, S * A) estimates, changed in place.
     touched : Worklist
-        Receives the rows with new observations, which must be planned again.
+        Receives the rows with new observations, whose backups must be computed again.
     """
     cells = rewards.shape[1]
     stages = sums.n.size // cells
@@ -206,11 +211,13 @@ def set_reward(rewards: Floats, stage: int, stages: int, row: int, value: float)
     Parameters
     ----------
     rewards : Floats
-        (H, S * A), changed in place.
-    stage, stages : int
-        Stage of the row, and the number of stages.
+        (H, S * A) rewards, changed in place.
+    stage : int
+        Stage of the row.
+    stages : int
+        Number of stages of the counts: H, or 1 if counts are pooled.
     row : int
-        Row.
+        Index of the (stage, state, action) triple.
     value : float
         Estimated reward.
     """

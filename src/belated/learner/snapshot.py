@@ -1,4 +1,4 @@
-"""Snapshots of a learner: its problem and its state as plain arrays and numbers."""
+"""Snapshots of a learner: the learning problem and the learner state as plain arrays."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -18,14 +18,17 @@ from belated.options import LearnerOptions, option_values
 from belated.worklist import Worklist, members, put_members
 
 FORMAT: Final = 4
-"""Version of the layout of snapshots."""
+"""Version number of the snapshot format."""
 
 SCRATCH: Final = ("changed", "scratch")
-"""Fields of a state that hold nothing between two calls."""
+"""Fields of `LearnerState` that are working memory and are not saved."""
 
 
 def snapshot_problem(problem: LearningProblem) -> dict[str, Any]:
-    """Return `problem` as plain arrays and numbers; parts that are not built in as names only."""
+    """Return `problem` as plain arrays, numbers and strings, for `restore_problem`.
+
+    Of a base or updater that is not built in, only the name is saved.
+    """
     return {
         "format": FORMAT,
         "shape": [problem.shape.states, problem.shape.actions, problem.shape.horizon],
@@ -46,19 +49,20 @@ def restore_problem(
     Parameters
     ----------
     saved : dict
-        Snapshot.
+        Result of `snapshot_problem`.
     base, updater : optional
-        Replace those of the snapshot; needed if they are not built in.
+        Base and updater to use instead of the saved ones; required if they are not built in.
 
     Returns
     -------
     LearningProblem
-        The same problem.
+        Restored problem.
 
     Raises
     ------
     ValueError
-        If the snapshot has another format, or a part is not built in and not given.
+        If the snapshot has another format, or if the base or the updater is not built in and not
+        given.
     """
     if saved.get("format") != FORMAT:
         raise ValueError(
@@ -77,20 +81,26 @@ def restore_problem(
 
 
 def snapshot_state(state: LearnerState) -> dict[str, Any]:
-    """Return the arrays of `state`, copied, without its scratch; worklists as sorted items."""
+    """Return the fields of `state` as nested dicts of copied arrays, for `restore_state`.
+
+    Working memory is left out. A worklist is saved as the sorted array of its items.
+    """
     saved = _to_dict(state)
     return {name: saved[name] for name in LearnerState._fields if name not in SCRATCH}
 
 
 def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerState:
-    """Return the state of a learner of `problem` that was `saved` by `snapshot_state`."""
+    """Return the learner state stored in `saved`, which is a result of `snapshot_state`.
+
+    `problem` is the learning problem of the learner.
+    """
     empty = empty_state(problem)
     parts = {name: _from_dict(getattr(empty, name), saved[name]) for name in saved}
     return empty._replace(**parts)
 
 
 def _to_dict(part: Any) -> Any:
-    """Return nested named tuples of arrays and numbers as nested dicts, with arrays copied."""
+    """Return `part`, a field or a named tuple of fields, as nested dicts with arrays copied."""
     if isinstance(part, Worklist):
         return members(part)
     if isinstance(part, tuple):
@@ -100,7 +110,7 @@ def _to_dict(part: Any) -> Any:
 
 
 def _from_dict(like: Any, saved: Any) -> Any:
-    """Return saved arrays and numbers in the same nested named tuples as `like`."""
+    """Return `saved`, a result of `_to_dict`, as nested named tuples of the types of `like`."""
     if isinstance(like, Worklist):
         put_members(like, saved)
         return like

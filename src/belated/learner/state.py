@@ -1,9 +1,9 @@
-"""The state of a learner: one record of plain arrays, and the configuration of its kernels.
+"""The state of a learner as one record of plain arrays, and the configuration of its kernels.
 
-Everything a learner has observed and planned is in one `LearnerState`. The compiled engine, the
-`Learner` class and the service all drive this record with the kernels of
-`belated.learner.updating`, and a snapshot is a copy of it. Kernels change its arrays in place and
-allocate nothing; arrays that must grow are replaced between two calls.
+A `LearnerState` holds all observations and the current plan of a learner. The compiled engine, the
+`Learner` class and the service all update this record with the kernels of
+`belated.learner.updating`. A snapshot is a copy of the record. Kernels change its arrays in place
+and allocate no memory; arrays that must grow are replaced between two calls of kernels.
 """
 
 from typing import Final, NamedTuple, get_args
@@ -35,34 +35,35 @@ READS_BEST: Final = READS.index("best")
 READS_EVERYTHING: Final = READS.index("everything")
 READS_ORDER: Final = READS.index("order")
 
-PLANS: Final = 0  # number of plans made
-PLAN_DUE: Final = 1  # 1 if feedback has arrived that makes a plan due
-SINCE_PLAN: Final = 2  # pieces of feedback since the last plan
+# Indices into `LearnerState.numbers`:
+PLANS: Final = 0  # number of plans computed
+PLAN_DUE: Final = 1  # 1 if a plan is due because of new feedback
+SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
 
 
 class Config(NamedTuple):
     """Configuration of a learner's kernels, fixed before the first episode."""
 
-    constants: Floats  # of the backup
-    reads: int  # index into READS
+    constants: Floats  # constants of the backup
+    reads: int  # inputs of the backup, as an index into READS
     reads_visits: bool  # whether the backup reads the next stage's visit counts
     samples: bool  # whether the backup draws random numbers
-    monotone: bool  # whether no Q may grow
+    monotone: bool  # whether no Q may become larger than in the previous plan
     random_ties: bool  # whether ties are broken at random
-    incremental: bool  # whether to plan only what changed
+    incremental: bool  # whether to plan incrementally
     stepwise: bool  # whether the base learns from single steps
     unknown_rewards: bool  # whether rewards are estimated
     late_rewards: bool  # whether only rewards are late
-    every_episode: bool  # whether every episode has a plan of its own
-    auto_alpha: bool  # whether each epoch chooses its alpha
-    alpha_terms: Floats  # terms of Theorem 2, from which alpha is chosen
-    estimator: RewardEstimator  # of unknown rewards
-    seed: np.uint64
+    every_episode: bool  # whether to compute a plan for every episode
+    auto_alpha: bool  # whether to choose alpha automatically at the start of each epoch
+    alpha_terms: Floats  # terms of the bound of Theorem 2, from which alpha is chosen
+    estimator: RewardEstimator  # formula that estimates unknown rewards
+    seed: np.uint64  # seed of the learner
     instance: int  # number of the instance
 
 
 class PlanTable(NamedTuple):
-    """A plan: optimistic values, and the policy that is greedy for them."""
+    """A plan: optimistic values, and the policy that is greedy with respect to them."""
 
     q: NDArray[np.float64]  # (H, S * A)
     v: NDArray[np.float64]  # (H + 1, S); the last row is zero
@@ -73,10 +74,13 @@ class PlanTable(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working memory of a planner; only the stamps outlive a call."""
+    """Working memory of a planner. Only the stamps keep their values between two calls.
+
+    A stamp is a counter that detects rows and states that have been listed already.
+    """
 
     rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
-    out: NDArray[np.float64]  # (S * A) their new values
+    out: NDArray[np.float64]  # (S * A) results of the backups
     row_stamp: NDArray[np.int64]  # (S * A) last stamp at which the row was listed
     states: NDArray[np.int32]  # (S) states of this stage with a changed Q
     state_stamp: NDArray[np.int64]  # (S) last stamp at which the state was listed
@@ -88,20 +92,20 @@ class Scratch(NamedTuple):
 
 
 class LearnerState(NamedTuple):
-    """Everything a learner has observed and planned."""
+    """All observations and the current plan of a learner, as plain arrays."""
 
     # Observed
     counts: Counts  # N' and M'
-    reward_sums: RewardSums  # empty where rewards are known
-    inbox: Inbox  # steps not yet learnt by a stepwise base; empty for others
-    exploration: Exploration  # counts and marks of explicit exploration
+    reward_sums: RewardSums  # sums of observed rewards; empty if rewards are known
+    inbox: Inbox  # steps not yet processed by a stepwise base; empty for other bases
+    exploration: Exploration  # counts of the exploration rule, and the mask of actions to explore
 
     # Planned
-    rewards: Floats  # (H, S * A) known or estimated
+    rewards: Floats  # (H, S * A) known or estimated rewards
     table: PlanTable
     epoch_counts: NDArray[np.int64]  # (rows) counts at the last plan
-    memory: QMemory  # of a stepwise base; empty for others
-    alpha: Floats  # (1) of the lazy trigger in this epoch; infinity is active updating
+    memory: QMemory  # variables of a stepwise base; empty for other bases
+    alpha: Floats  # (1) alpha of lazy updating in this epoch; infinity is active updating
     numbers: NDArray[np.int64]  # (3) PLANS, PLAN_DUE and SINCE_PLAN
 
     # Observed since the last plan
@@ -109,12 +113,12 @@ class LearnerState(NamedTuple):
     new_rewards: Worklist  # rows with rewards not yet used for `rewards`, by stage
 
     # Scratch
-    changed: Worklist  # cells h * S + s whose action changed in the last plan, by step
+    changed: Worklist  # indices h * S + s at which the policy changed, by step
     scratch: Scratch
 
 
 def empty_table(shape: Shape) -> PlanTable:
-    """Return a table of size `shape` in which nothing has been planned."""
+    """Return a table for a problem of size `shape`, with initial values before the first plan."""
     H, S, A = shape.table
     return PlanTable(
         q=np.full((H, S * A), np.inf),
@@ -144,7 +148,7 @@ def empty_scratch(shape: Shape) -> Scratch:
 
 
 def empty_state(problem: LearningProblem) -> LearnerState:
-    """Return the state of a learner of `problem` before the first plan."""
+    """Return the initial state of a learner of `problem`, without observations or a plan."""
     shape, stages, rows = problem.shape, problem.count_stages, problem.rows
     base, updater = problem.algorithm, problem.updater
     H, S = shape.horizon, shape.states
@@ -218,6 +222,6 @@ def configure(problem: LearningProblem, instance: int) -> Config:
 
 
 def with_room_for(state: LearnerState, steps: int) -> LearnerState:
-    """Return `state` with room for `steps` more steps of feedback."""
+    """Return `state` with free capacity for `steps` more steps of feedback, enlarged if needed."""
     inbox = with_inbox_room(state.inbox, steps) if state.memory.n.size else state.inbox
     return state._replace(counts=with_room(state.counts, steps), inbox=inbox)

@@ -1,4 +1,4 @@
-"""Status of a learner: how many episodes are in flight, and how much information with them."""
+"""Status of a learner: the number of episodes in flight, and the share of visits in flight."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,23 +13,25 @@ from belated.theory.missing import psi
 
 @dataclass(frozen=True, eq=False)
 class Status:
-    """Number of episodes in flight, and the share of all visits that belongs to them."""
+    """Numbers of episodes started, observed and in flight, and the share of visits in flight."""
 
     begun: int
-    """Episodes started."""
+    """Number of episodes started."""
     observed: int
-    """Episodes whose feedback has arrived completely."""
+    """Number of episodes whose feedback has arrived completely."""
     missing: int
-    """S_k: episodes started whose feedback has not."""
+    """S_k, the number of episodes whose feedback has not arrived completely."""
     mean_delay: float
-    """Mean delay so far, in episodes; an episode in flight counts with its delay so far."""
+    """Mean delay so far, in episodes. For an episode in flight, the number of episodes started
+    since counts as its delay."""
     psi: float
-    """Bound on S_k with high probability, if the mean delay is as observed (Lemma 1)."""
+    """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
     in_flight: Floats = field(repr=False)
-    """(stages, S, A): N'' / N, the share of the visits to a triple that is in flight."""
+    """N'' / N, the fraction of the visits of each triple whose feedback is missing; shape
+    (stages, S, A)."""
     exact: bool = True
-    """Whether `in_flight` is that share; otherwise it is an upper limit, since every episode whose
-    path is not known may have visited the triple."""
+    """Whether `in_flight` is exact. If False, it is an upper bound: an episode in flight whose path
+    is unknown is assumed to visit every triple."""
 
 
 def status_of(
@@ -48,18 +50,20 @@ def status_of(
     problem : LearningProblem
         Problem of the learner.
     pending : iterable of PendingEpisode
-        Episodes in flight.
+        Records of the episodes in flight.
     counts : Ints
-        (rows) Counts of what has arrived.
-    begun, observed : int
-        Episodes started, and those that have arrived completely.
+        (rows) Number of visits of each row whose feedback has arrived.
+    begun : int
+        Number of episodes started.
+    observed : int
+        Number of episodes whose feedback has arrived completely.
     mean_delay : float
         Mean delay so far, in episodes.
 
     Returns
     -------
     Status
-        Status at present.
+        Current status.
     """
     shape, stages = problem.shape, problem.count_stages
     known = np.zeros(counts.size, np.int64)  # visits in flight whose triple is known
@@ -86,7 +90,10 @@ def status_of(
 
 
 def share_in_flight(in_flight: Ints, arrived: Ints) -> Floats:
-    """Return N'' / N for visits `in_flight` and `arrived`, 0 where there are neither.
+    """Return N'' / N, the fraction of visits whose feedback is missing, for each row.
+
+    `in_flight` holds the numbers N'' of visits in flight, and `arrived` those of visits whose
+    feedback has arrived. The fraction is 0 for a row without visits.
 
     >>> share_in_flight(np.array([1, 0, 0]), np.array([3, 2, 0])).tolist()
     [0.25, 0.0, 0.0]

@@ -1,7 +1,7 @@
-"""The operations on a learner state: absorb feedback, and plan.
+"""The two operations on a learner state: add feedback, and plan.
 
-These kernels are the only ones that change a `LearnerState`. Feedback is absorbed step by step; a
-plan is due when the trigger of the updater holds for a row that has been absorbed.
+Only these kernels change a `LearnerState`. Feedback is added step by step. Under lazy updating, a
+plan becomes due when the count of a row has grown by a given factor since the last plan.
 """
 
 from belated.compiled import inlined, interpreted, kernel
@@ -21,12 +21,12 @@ from belated.worklist import END, clear, put, take
 
 @inlined
 def absorb_transition(state: LearnerState, h: int, s: int, a: int, y: int) -> None:
-    """Count a transition.
+    """Add an observed transition to the counts of a learner.
 
     Parameters
     ----------
     state : LearnerState
-        Changed in place; its counts must have room.
+        State of the learner, changed in place; `state.counts` must have free capacity.
     h, s, a, y : int
         Step, state, action and next state.
     """
@@ -42,18 +42,23 @@ def absorb_transition(state: LearnerState, h: int, s: int, a: int, y: int) -> No
 def absorb_delayed(
     config: Config, state: LearnerState, h: int, s: int, a: int, y: int, reward: float
 ) -> None:
-    """Absorb the delayed part of a step, after its transition, and evaluate the trigger.
+    """Process the delayed part of a step, and check whether a plan is now due.
+
+    The transition must have been added before. The delayed part is the reward if rewards are
+    unknown, the visit for the exploration rule, and the step itself for a base that learns from
+    single steps.
 
     Parameters
     ----------
     config : Config
         Configuration of the learner.
     state : LearnerState
-        Changed in place; its inbox must have room.
+        State of the learner, changed in place; its queue of steps, `state.inbox`, must have free
+        capacity.
     h, s, a, y : int
         Step, state, action and next state.
     reward : float
-        Observed reward; ignored where rewards are known.
+        Observed reward; ignored if rewards are known.
     """
     S = state.table.actions.shape[1]
     A = state.table.q.shape[1] // S
@@ -85,27 +90,30 @@ def absorb(
     transitions: bool,
     delayed: bool,
 ) -> int:
-    """Absorb steps of feedback, as long as there is room.
+    """Add steps of feedback to a learner state until its capacity is exhausted.
 
     Parameters
     ----------
     config : Config
         Configuration of the learner.
     state : LearnerState
-        Changed in place.
+        State of the learner, changed in place.
     first : int
-        Index of the first step to absorb.
+        Index, in the following arrays, of the first step to add.
     steps, states, actions, successors : Ints
-        The steps, in order of arrival.
+        Step number, state, action and next state of each step, in order of arrival.
     rewards : Floats
-        Their rewards, or an empty array where rewards are known.
-    transitions, delayed : bool
-        Whether the feedback brings transitions, and whether it brings the delayed part.
+        Reward of each step, or an empty array if rewards are known.
+    transitions : bool
+        Whether to count the transitions.
+    delayed : bool
+        Whether to process the delayed part of each step; see `absorb_delayed`.
 
     Returns
     -------
     int
-        Index of the first step that was not absorbed because there was no room for it.
+        Index of the first step that was not added for lack of capacity, or the number of steps if
+        all were added.
     """
     for i in range(first, steps.size):
         if transitions and not has_room(state.counts, 1):
@@ -122,25 +130,26 @@ def absorb(
 
 @inlined
 def start_plan(config: Config, state: LearnerState, refresh: bool) -> int:
-    """Update the reward estimates before a plan.
+    """Update the estimated rewards before a plan.
 
     Parameters
     ----------
     config : Config
         Configuration of the learner.
     state : LearnerState
-        Changed in place.
+        State of the learner, changed in place.
     refresh : bool
-        Whether late rewards may be used; False keeps the estimates of the last epoch.
+        Whether to update the estimated rewards. If False, late rewards that arrived in this epoch
+        are not used yet.
 
     Returns
     -------
     int
-        Number of the plan, which addresses its random numbers.
+        Number of the plan, part of the key of its random numbers.
     """
     plan = state.numbers[PLANS] + (config.instance << 32)
     if config.unknown_rewards and refresh:
-        if config.late_rewards:  # the epoch is one of rewards
+        if config.late_rewards:  # the lazy trigger compares counts of rewards
             for stage in range(state.new_rewards.head.size):
                 row = state.new_rewards.head[stage]
                 while row != END:
@@ -160,18 +169,19 @@ def start_plan(config: Config, state: LearnerState, refresh: bool) -> int:
 
 @inlined
 def finish_plan(config: Config, state: LearnerState, refresh: bool, mean_delay: float) -> None:
-    """Begin a new epoch after a plan.
+    """Start a new epoch after a plan: store the current counts, and choose alpha if automatic.
 
     Parameters
     ----------
     config : Config
         Configuration of the learner.
     state : LearnerState
-        Changed in place.
+        State of the learner, changed in place.
     refresh : bool
-        Whether late rewards were used.
+        Whether the estimated rewards were updated for this plan. If not, the epoch continues with
+        the same alpha.
     mean_delay : float
-        Mean delay observed so far, from which alpha may be chosen.
+        Mean delay observed so far, in episodes; used to choose alpha.
     """
     if config.late_rewards:
         clear(state.touched)
@@ -193,25 +203,27 @@ def finish_plan(config: Config, state: LearnerState, refresh: bool, mean_delay: 
 def make_plan(
     batch: Batch, config: Config, state: LearnerState, refresh: bool, mean_delay: float
 ) -> bool:
-    """Plan from everything absorbed so far.
+    """Compute a plan from all feedback so far.
 
     Parameters
     ----------
     batch : Batch
-        Backup of the base for several rows.
+        Function that computes the base's backup for several rows.
     config : Config
         Configuration of the learner.
     state : LearnerState
-        Changed in place.
+        State of the learner, changed in place.
     refresh : bool
-        Whether late rewards may be used; False keeps the estimates of the last epoch.
+        Whether to update the estimated rewards. If False, late rewards that arrived in this epoch
+        are not used yet.
     mean_delay : float
-        Mean delay observed so far.
+        Mean delay observed so far, in episodes.
 
     Returns
     -------
     bool
-        Whether `state.changed` holds every cell whose action changed; if not, any may have.
+        Whether `state.changed` lists every (step, state) whose action changed. If False, the list
+        is incomplete, and any action may have changed.
     """
     first = state.numbers[PLANS] == 0
     plan = start_plan(config, state, refresh)

@@ -1,8 +1,9 @@
-"""`calibrate`: search for the smallest scale at which a base is optimistic.
+"""`calibrate`: search for the smallest bonus scale at which a base is optimistic.
 
-The guarantee of a base says that V~_1 >= V*_1 in every episode with a given probability. In worlds
-of ordinary size its published constants are far larger than necessary. `calibrate` simulates runs
-at several scales and counts those in which optimism holds in every episode.
+A base guarantees that V~_1 >= V*_1 in every episode with a given probability. In worlds of ordinary
+size, the published constants of the bonus are far larger than this guarantee requires. `calibrate`
+simulates runs with several scales, which are factors of the bonus, and counts the runs in which
+optimism holds in every episode.
 """
 
 import math
@@ -21,7 +22,8 @@ from belated.options import SimulationKeywords, SimulationOptions, accepts
 from belated.simulation.many import simulate_many
 
 DEFAULT_SEEDS: Final = range(40)
-"""Seeds of the runs. If optimism holds in 38 of 40, the confidence interval is 83 % to 99 %."""
+"""Seeds of the runs. If optimism holds in 38 of 40 runs, the 95 % confidence interval of its
+probability is 83 % to 99 %."""
 
 DEFAULT_UPDATER: Final = Active()
 
@@ -29,14 +31,14 @@ MAX_SCALE: Final = 1024.0
 """Largest scale to try."""
 
 SCALE_DIGITS: Final = 3
-"""Significant digits of a scale, so that the scale that is printed is the one that was tried."""
+"""Significant digits of a scale, which is rounded before use, so that it can be printed exactly."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Result of the runs with one scale."""
+    """Result of the runs with one bonus scale."""
 
-    scale: float
+    scale: float  # factor of the bonus
     held: int  # number of runs with V~_1 >= V*_1 in every episode
     runs: int  # number of runs
     mean_regret: float  # mean of the regret after the last episode
@@ -49,12 +51,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class Calibration(Trial):
-    """Smallest scale that was found to be sufficient, with its result and all scales tried."""
+    """Smallest bonus scale found to be sufficient, with the result of its runs and all trials."""
 
     at_floor: bool
-    """Whether the lowest scale allowed is sufficient, so that a smaller one may be too."""
+    """Whether `scale` is the lowest scale allowed, so that smaller scales may be sufficient too."""
     tried: tuple[Trial, ...]
-    """All trials in the order they were made."""
+    """All trials, in the order in which they were made."""
 
 
 @accepts(SimulationOptions)
@@ -75,44 +77,47 @@ def calibrate(
     on_trial: Callable[[Trial], None] | None = None,
     **options: Unpack[SimulationKeywords],
 ) -> Calibration:
-    """Return the smallest scale at which optimism holds throughout in a given share of runs.
+    """Return the smallest bonus scale at which optimism holds in a given share of runs.
 
-    The scale is found by bisection of ln(scale) between `lowest` and 1, or above 1 if 1 is not
-    sufficient. All scales are tried with the same seeds. Bisection assumes that the share of runs
-    in which optimism holds grows with the scale, which is true of many runs on average.
+    Optimism holds in a run if V~_1 >= V*_1 in every episode. The scale is found by bisection of
+    ln(scale) between `lowest` and 1. If scale 1 is not sufficient, the scale is doubled until it
+    is, and the bisection starts there. All scales are tried with the same seeds. Bisection assumes
+    that the share of runs in which optimism holds grows with the scale. On average over many runs,
+    this is true.
 
     Parameters
     ----------
     world : MDP
-        World to play in.
+        World to simulate.
     base : Base
         Base to calibrate; its options other than the scale are kept.
     episodes : int
         Number of episodes of a run.
     seeds : iterable of int
-        Seeds of the runs of each scale.
+        Seeds of the runs; the same for each scale.
     level : float
-        Required share of runs in which optimism holds in every episode, in (0, 1].
+        Required share of runs in which optimism holds, in (0, 1].
     updater, delay, rewards, **options
-        See `simulate`.
+        Arguments of `simulate`.
     lowest : float
         Smallest scale to try, in (0, 1).
     tolerance : float
-        Largest ratio, above 1, of a sufficient to an insufficient scale at which the search stops.
+        The search stops when the ratio of the smallest sufficient scale to the largest insufficient
+        scale is below this number. Must be above 1.
     threads, progress
-        See `simulate_many`.
+        Arguments of `simulate_many`.
     on_trial : callable, optional
-        Called with each trial when it is finished.
+        Function called with each `Trial` when its runs are finished.
 
     Returns
     -------
     Calibration
-        The scale and all trials.
+        Smallest sufficient scale, and all trials.
 
     Raises
     ------
     ValueError
-        If optimism fails too often at every scale up to `MAX_SCALE`.
+        If no scale up to `MAX_SCALE` is sufficient, or if an argument is out of range.
 
     Examples
     --------
@@ -181,7 +186,7 @@ def calibrate(
 
 
 def geometric_mean(low: float, high: float) -> float:
-    """Return the geometric mean of `low` and `high`, rounded to a few digits.
+    """Return the geometric mean of `low` and `high`, rounded to `SCALE_DIGITS` digits.
 
     >>> geometric_mean(0.001, 1)
     0.0316
@@ -190,7 +195,7 @@ def geometric_mean(low: float, high: float) -> float:
 
 
 def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
-    """Return the exact 95 % confidence interval of a probability.
+    """Return the exact (Clopper-Pearson) 95 % confidence interval of a probability.
 
     Parameters
     ----------
@@ -202,7 +207,7 @@ def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
     Returns
     -------
     tuple[float, float]
-        Lower and upper limit.
+        Lower and upper limits of the interval.
 
     Examples
     --------

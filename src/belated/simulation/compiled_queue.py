@@ -1,8 +1,9 @@
-"""Feedback in flight in the compiled engine, ordered by arrival.
+"""Queue of the feedback in flight in the compiled engine, ordered by arrival.
 
-A binary heap by (arrival, number) over slots that are reused, so that memory grows with the
-feedback outstanding and not with the episodes played. A slot holds the feedback of a whole
-episode, or of one step of it. Feedback is numbered in the order it is sent.
+The queue is a binary heap whose entries are ordered by (arrival, number). The feedback of an entry
+is stored in a slot, which is reused after the feedback has arrived. Memory therefore grows with the
+feedback in flight, not with the number of episodes. A slot holds the feedback of a whole episode,
+or of one step. Feedback is numbered in the order of the episodes and steps.
 """
 
 from typing import NamedTuple
@@ -16,13 +17,15 @@ from belated.compiled import inlined
 class CompiledQueue(NamedTuple):
     """Heap of the feedback in flight, as plain arrays."""
 
-    arrival: NDArray[np.int64]  # (capacity) heap: i + tau_i
-    number: NDArray[np.int64]  # (capacity) heap: i, or i H + h for a step
-    slot: NDArray[np.int32]  # (capacity) heap in the first size[0] entries, then free slots
+    # Heap entries; only the first size[0] are in use
+    arrival: NDArray[np.int64]  # (capacity) i + tau_i for episode i
+    number: NDArray[np.int64]  # (capacity) i, or i H + h for step h
+    slot: NDArray[np.int32]  # (capacity) slot of each entry; after size[0] entries, free slots
+    # Slots
     states: NDArray[np.int32]  # (capacity, steps + 1)
     actions: NDArray[np.int32]  # (capacity, steps)
-    rewards: NDArray[np.float64]  # (capacity, steps), or (0, steps) where rewards are known
-    size: NDArray[np.int64]  # (1) number of entries in flight
+    rewards: NDArray[np.float64]  # (capacity, steps), or (0, steps) if rewards are known
+    size: NDArray[np.int64]  # (1) number of entries
 
 
 def empty_queue(steps: int, *, rewards: bool, capacity: int = 8) -> CompiledQueue:
@@ -31,16 +34,16 @@ def empty_queue(steps: int, *, rewards: bool, capacity: int = 8) -> CompiledQueu
     Parameters
     ----------
     steps : int
-        Steps in one piece of feedback: H, or 1.
+        Number of steps in each entry: H for whole episodes, or 1 for single steps.
     rewards : bool
-        Whether the feedback carries rewards.
+        Whether the feedback includes rewards.
     capacity : int
         Number of slots.
 
     Returns
     -------
     CompiledQueue
-        Heap without entries.
+        Queue without entries.
     """
     return CompiledQueue(
         arrival=np.zeros(capacity, np.int64),
@@ -65,19 +68,19 @@ def enlarge(queue: CompiledQueue) -> CompiledQueue:
 
 @inlined
 def is_full(queue: CompiledQueue, pieces: int) -> bool:
-    """Return whether `queue` has no room for `pieces` more entries."""
+    """Return whether `queue` has free capacity for fewer than `pieces` more entries."""
     return queue.size[0] + pieces > queue.slot.size
 
 
 @inlined
 def free_slot(queue: CompiledQueue) -> int:
-    """Return the slot of `queue` that the next `push` uses."""
+    """Return the index of the slot of `queue` in which to store the feedback of the next `push`."""
     return int(queue.slot[queue.size[0]])
 
 
 @inlined
 def precedes(queue: CompiledQueue, i: int, j: int) -> bool:
-    """Return whether entry `i` of `queue` arrives before entry `j`."""
+    """Return whether entry `i` of `queue` comes before entry `j`, by arrival, then by number."""
     if queue.arrival[i] != queue.arrival[j]:
         return queue.arrival[i] < queue.arrival[j]
     return queue.number[i] < queue.number[j]
@@ -85,7 +88,7 @@ def precedes(queue: CompiledQueue, i: int, j: int) -> bool:
 
 @inlined
 def swap(queue: CompiledQueue, i: int, j: int) -> None:
-    """Exchange the entries `i` and `j` of `queue`."""
+    """Exchange the heap entries `i` and `j` of `queue`."""
     queue.arrival[i], queue.arrival[j] = queue.arrival[j], queue.arrival[i]
     queue.number[i], queue.number[j] = queue.number[j], queue.number[i]
     queue.slot[i], queue.slot[j] = queue.slot[j], queue.slot[i]
@@ -93,7 +96,19 @@ def swap(queue: CompiledQueue, i: int, j: int) -> None:
 
 @inlined
 def push(queue: CompiledQueue, number: int, arrival: int) -> None:
-    """Add the feedback in the free slot of `queue` as `number`, due after episode `arrival`."""
+    """Add an entry to the queue.
+
+    The feedback of the entry must have been stored in the slot `free_slot(queue)`.
+
+    Parameters
+    ----------
+    queue : CompiledQueue
+        Queue with free capacity, changed in place.
+    number : int
+        Number of the feedback.
+    arrival : int
+        Last episode before the arrival, i + tau_i.
+    """
     at = queue.size[0]
     queue.size[0] += 1
     queue.arrival[at] = arrival
@@ -111,7 +126,10 @@ def has_arrived(queue: CompiledQueue, k: int) -> bool:
 
 @inlined
 def pop(queue: CompiledQueue) -> int:
-    """Remove the first entry of `queue` and return its slot, valid until the next `push`."""
+    """Remove the first entry of `queue` and return the index of its slot.
+
+    The slot keeps the feedback until the next `push`. The queue must not be empty.
+    """
     last = queue.size[0] - 1
     swap(queue, 0, last)
     queue.size[0] = last

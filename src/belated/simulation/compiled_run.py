@@ -1,4 +1,4 @@
-"""Driver of the compiled engine: plays episodes in blocks, between which callers regain control."""
+"""Driver of the compiled engine, which runs episodes in blocks and reports progress in between."""
 
 import time
 from collections.abc import Callable
@@ -26,13 +26,14 @@ BLOCK_S: Final = 0.1
 """Approximate time between two calls of `on_progress`, in seconds."""
 
 OnProgress = Callable[[int], None]
-"""Called with the number of episodes played since the last call; may raise to stop the run."""
+"""Function called with the number of episodes played since its last call. An exception that it
+raises stops the run."""
 
 
 def why_not_compiled(problem: LearningProblem, pieces: int) -> str | None:
-    """Return why the compiled engine cannot run `problem`, in a few words, or None if it can.
+    """Return the reason why the compiled engine cannot run `problem`, or None if it can.
 
-    `pieces` is the number of pieces in which the feedback of an episode arrives.
+    `pieces` is the number of delays per episode: 1, or H if each step has its own delay.
     """
     base, updater = problem.base, problem.updater
     if problem.algorithm.planner is not None:
@@ -47,14 +48,14 @@ def why_not_compiled(problem: LearningProblem, pieces: int) -> str | None:
 
 
 class Played(NamedTuple):
-    """Results of the episodes of one instance."""
+    """Results of the episodes played by one instance, or by all instances of a run."""
 
-    gaps: Floats  # V* - V^pi of each
-    alphas: Floats  # alpha of each, if it is chosen; else empty
-    tally: Ints  # counters of the engine
-    plans: int
-    arrived: Ints  # (rows) visits whose feedback arrived
-    dropped: Ints  # (rows) visits whose feedback did not
+    gaps: Floats  # (episodes) regret of each episode, V*_1(s_1) - V^pi_1(s_1)
+    alphas: Floats  # (episodes) alpha of lazy updating; empty unless chosen automatically
+    tally: Ints  # (TALLY_SIZE) counters of the engine
+    plans: int  # number of plans
+    arrived: Ints  # (rows) number of visits whose feedback arrived
+    dropped: Ints  # (rows) number of visits whose feedback did not arrive
 
 
 def run_compiled(
@@ -67,29 +68,30 @@ def run_compiled(
     plans: bool,
     on_progress: OnProgress,
 ) -> Run:
-    """Play one run in the compiled engine.
+    """Simulate one run with the compiled engine.
 
     Parameters
     ----------
     world : MDP
-        World to play in.
+        World to simulate.
     problem : LearningProblem
         Problem of the learner, with the seed.
     delays : Ints
-        (episodes, pieces) delays of the feedback.
+        Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
+        delay.
     every : int
-        Episodes between two checkpoints.
+        Number of episodes between two checkpoints.
     trace : bool
         Whether to record the policy of every episode.
     plans : bool
-        False keeps the first plan.
+        Whether to plan. If False, the first plan is used in all episodes.
     on_progress : callable
-        Called with the number of episodes played since the last call.
+        Function called with the number of episodes played since its last call.
 
     Returns
     -------
     Run
-        Result.
+        Result of the run.
     """
     episodes = len(delays)
     shape = problem.shape
@@ -126,19 +128,19 @@ def run_compiled(
 
 
 def play_instances(play: "Player", delays: Ints, policies: NDArray[np.int32]) -> tuple[Played, int]:
-    """Play a run of MultiInstance, one instance after another.
+    """Simulate a run with the updater MultiInstance, one instance after another.
 
-    Instances do not interact: each plays its own episodes as if there were no delay, and which
-    instance plays which episode follows from the delays alone.
+    This order is possible because instances do not interact. The delays alone determine the
+    instance of each episode, and each instance plays its episodes as if there were no delay.
 
     Parameters
     ----------
     play : Player
-        Plays the episodes of one instance.
+        Object that plays the episodes of one instance.
     delays : Ints
         (episodes, 1) delays of the feedback.
     policies : NDArray
-        Receives the policy of every episode, unless empty.
+        (episodes, H, S) array that receives the policy of every episode, or an empty array.
 
     Returns
     -------
@@ -160,7 +162,7 @@ def play_instances(play: "Player", delays: Ints, policies: NDArray[np.int32]) ->
         gaps[mine] = own.gaps
         tally[engine.OPTIMISM_BROKEN] += own.tally[engine.OPTIMISM_BROKEN]
         arrived += own.arrived
-        # played alone, an instance drops the feedback of its last episode
+        # without delay, only the feedback of the instance's last episode is counted as dropped
         (arrived if arrived_in_time[mine[-1]] else dropped)[:] += own.dropped
         if policies.size:
             policies[mine] = part
@@ -173,18 +175,18 @@ def play_instances(play: "Player", delays: Ints, policies: NDArray[np.int32]) ->
 
 
 class Player:
-    """Plays the episodes of one instance after another in one world.
+    """Callable that plays the episodes of one instance of a learner in a world.
 
     Parameters
     ----------
     world : MDP
-        World to play in.
+        World to simulate.
     problem : LearningProblem
         Problem of the learner.
     plans : bool
-        False keeps the first plan.
+        Whether to plan. If False, the first plan is used in all episodes.
     on_progress : callable
-        Called with the number of episodes played since the last call.
+        Function called with the number of episodes played since its last call.
     """
 
     def __init__(
@@ -205,16 +207,17 @@ class Player:
         instance : int
             Number of the instance.
         labels : Ints
-            Numbers of its episodes in the whole run.
+            (episodes) Numbers, in the whole run, of the episodes to play.
         delays : Ints
-            (episodes, pieces) delays of their feedback.
+            Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its
+            own delay.
         policies : NDArray
-            Receives the policy of every episode, unless empty.
+            (episodes, H, S) array that receives the policy of every episode, or an empty array.
 
         Returns
         -------
         Played
-            Results.
+            Results of these episodes.
         """
         problem, truth = self.problem, self.truth
         backup = problem.backup_rule.backup
@@ -252,7 +255,7 @@ class Player:
         return Played(gaps, alphas, run.tally, plans, arrived, run.dropped)
 
     def _with_room(self, run: engine.RunState, pieces: int) -> engine.RunState:
-        """Return a run with room for the feedback of another episode."""
+        """Return `run` with free capacity for another episode, which has `pieces` delays."""
         queue = enlarge(run.queue) if is_full(run.queue, pieces) else run.queue
         learner = with_room_for(run.learner, self.problem.shape.horizon)
         return run._replace(learner=learner, queue=queue)

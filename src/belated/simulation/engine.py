@@ -1,7 +1,7 @@
-"""The compiled engine: one run without Python inside, bit for bit equal to the reference loop.
+"""The compiled engine, whose results are bit-identical to those of the reference loop.
 
-`advance` plays a number of episodes on a `RunState` of plain arrays. The number of episodes per
-call affects nothing but how often the caller regains control.
+`advance` plays a block of episodes and updates a `RunState` of plain arrays. The size of the blocks
+does not affect the results. Between two blocks, the caller can report progress and enlarge arrays.
 """
 
 from typing import Final, NamedTuple
@@ -34,17 +34,18 @@ from belated.simulation.compiled_queue import (
 from belated.simulation.reference import OPTIMISM_TOLERANCE
 from belated.worklist import clear
 
-MISSING: Final = 0  # episodes in flight, S_k
+# Indices of the counters in `RunState.tally`:
+MISSING: Final = 0  # number of episodes in flight, S_k
 MAX_MISSING: Final = 1  # largest S_k so far
-OPTIMISM_BROKEN: Final = 2  # episodes with V~_1(s_1) < V*_1(s_1)
+OPTIMISM_BROKEN: Final = 2  # number of episodes with V~_1(s_1) < V*_1(s_1)
 LAST_EXPLORED: Final = 3  # last episode with an explored step
-WAITED: Final = 4  # sum of S_k
-STARTED: Final = 5  # episodes started
-TALLY_SIZE: Final = 6
+WAITED: Final = 4  # sum of S_k over the episodes so far
+STARTED: Final = 5  # number of episodes started
+TALLY_SIZE: Final = 6  # number of counters
 
 
 class Truth(NamedTuple):
-    """The world that is played, which the learner does not see."""
+    """The simulated world and its optimal value, which are not available to the learner."""
 
     world: WorldArrays
     v_star: Floats  # (S) V*_1
@@ -54,29 +55,29 @@ class RunOptions(NamedTuple):
     """Options of a run that do not concern the learner."""
 
     last: int  # last episode; feedback that arrives after it is dropped
-    plans: bool  # False keeps the first plan, to measure the cost of everything else
+    plans: bool  # whether to plan; False keeps the first plan, to measure all other costs
 
 
 class RunState(NamedTuple):
-    """The learner, the feedback in flight, and the exact value of the policy played."""
+    """State of a run: the learner, the feedback in flight, and the exact value of the policy."""
 
     learner: LearnerState
     queue: CompiledQueue  # feedback in flight
-    v_pi: Floats  # (H + 1, S) exact value of the policy
-    tally: NDArray[np.int64]  # (TALLY_SIZE) counters above
-    dropped: NDArray[np.int64]  # (rows) visits whose feedback is dropped
-    outstanding: NDArray[np.int32]  # (episodes) pieces not arrived, if feedback comes in several
-    states: Ints  # (H + 1) path being played
-    actions: Ints  # (H)
-    rewards: Floats  # (H)
+    v_pi: Floats  # (H + 1, S) exact value of the current policy
+    tally: NDArray[np.int64]  # (TALLY_SIZE) counters
+    dropped: NDArray[np.int64]  # (rows) number of visits whose feedback arrives after the run
+    outstanding: NDArray[np.int32]  # (episodes) steps in flight; empty if delays are per episode
+    states: Ints  # (H + 1) states of the episode being played
+    actions: Ints  # (H) actions of the episode being played
+    rewards: Floats  # (H) rewards of the episode being played
 
 
 class Outputs(NamedTuple):
     """Arrays that receive one entry for each episode played."""
 
-    gaps: Floats  # V*_1(s_1) - V^pi_1(s_1)
-    alphas: Floats  # alpha in force, or an empty array
-    policies: NDArray[np.int32]  # (episodes, H, S), or an empty array
+    gaps: Floats  # (episodes) regret of each episode, V*_1(s_1) - V^pi_1(s_1)
+    alphas: Floats  # (episodes) alpha of lazy updating, or an empty array
+    policies: NDArray[np.int32]  # (episodes, H, S) policies, or an empty array
 
 
 def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunState:
@@ -87,7 +88,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
     problem : LearningProblem
         Problem of the learner.
     pieces : int
-        Pieces in which the feedback of an episode arrives: 1, or H.
+        Number of delays per episode: 1, or H if each step has its own delay.
     episodes : int
         Number of episodes.
 
@@ -120,24 +121,25 @@ def plan_and_evaluate(
     refresh: bool,
     mean_delay: float,
 ) -> None:
-    """Plan, and compute the exact value of the new policy.
+    """Compute a plan and the exact value of the new policy.
 
     Parameters
     ----------
     batch : Batch
-        Backup of the base for several rows.
+        Function that computes the base's backup for several rows.
     config : Config
         Configuration of the learner.
     world : WorldArrays
-        World that is played.
+        Simulated world.
     learner : LearnerState
-        Changed in place.
+        State of the learner, changed in place.
     v_pi : Floats
         (H + 1, S) exact value of the policy, changed in place.
     refresh : bool
-        Whether late rewards may be used.
+        Whether to update the estimated rewards. If False, late rewards that arrived in this epoch
+        are not used yet.
     mean_delay : float
-        Mean delay observed so far.
+        Mean delay observed so far, in episodes.
     """
     partial = make_plan(batch, config, learner, refresh, mean_delay)
     actions, explore = learner.table.actions, learner.exploration.explore
@@ -151,22 +153,24 @@ def plan_and_evaluate(
 
 @inlined
 def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: int) -> None:
-    """Send off a piece of feedback of the episode just played, or drop it if it arrives too late.
+    """Add feedback of the episode just played to the queue.
+
+    Feedback that would arrive after the last episode is dropped and only counted.
 
     Parameters
     ----------
     config : Config
         Configuration of the learner.
     run : RunState
-        Changed in place; its queue must have room.
+        State of the run, changed in place; its queue must have free capacity.
     last : int
         Last episode of the run.
     k : int
         Number of the episode.
     piece : int
-        Number of the piece, 0 .. pieces - 1.
+        0 if the feedback is the whole episode; otherwise the step that the feedback consists of.
     delay : int
-        Delay of the piece.
+        Delay of this feedback, in episodes.
     """
     S = run.learner.table.actions.shape[1]
     A = run.learner.table.q.shape[1] // S
@@ -192,16 +196,17 @@ def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: in
 
 @inlined
 def receive(config: Config, run: RunState) -> None:
-    """Absorb the piece of feedback of `run` that arrives first; the learner must have room.
+    """Move the first feedback in the queue of `run` to the learner.
 
-    `config` is the configuration of the learner.
+    `config` is the configuration of the learner. The queue must not be empty, and the learner must
+    have free capacity for the feedback.
     """
     queue, learner = run.queue, run.learner
     H = run.actions.size
     steps = queue.actions.shape[1]
     number = queue.number[0]
     slot = pop(queue)
-    # Absorb its steps.
+    # Add its steps to the learner state.
     first = 0 if steps == H else number % H
     for j in range(steps):
         s = int(queue.states[slot, j])
@@ -211,7 +216,7 @@ def receive(config: Config, run: RunState) -> None:
             absorb_transition(learner, first + j, s, a, y)
         reward = queue.rewards[slot, j] if config.unknown_rewards else 0.0
         absorb_delayed(config, learner, first + j, s, a, y, reward)
-    # Has all of the episode arrived?
+    # Count the episode as observed if all of its feedback has arrived.
     if steps == H:
         run.tally[MISSING] -= 1
     else:
@@ -223,23 +228,25 @@ def receive(config: Config, run: RunState) -> None:
 
 @inlined
 def play(config: Config, truth: Truth, run: RunState, label: int) -> int:
-    """Play one episode, storing its path in the run.
+    """Play one episode and store its states, actions and rewards in the run state.
+
+    Rewards are drawn and stored only if they are unknown to the learner.
 
     Parameters
     ----------
     config : Config
         Configuration of the learner.
     truth : Truth
-        World that is played.
+        Simulated world.
     run : RunState
-        Changed in place.
+        State of the run, changed in place.
     label : int
-        Number of the episode in the whole run, which addresses its randomness.
+        Number of the episode in the whole run, part of the key of its random numbers.
 
     Returns
     -------
     int
-        First state.
+        First state of the episode.
     """
     world, exploration = truth.world, run.learner.exploration
     H, S = run.learner.table.actions.shape
@@ -267,7 +274,10 @@ def play(config: Config, truth: Truth, run: RunState, label: int) -> int:
 
 @inlined
 def record_policy(run: RunState, policy: NDArray[np.int32]) -> None:
-    """Copy the policy of `run` to `policy`, (H, S), with -1 where it explores."""
+    """Copy the actions of the current policy of `run` to the array `policy`, of shape (H, S).
+
+    The entry is -1 at each step and state where the policy explores.
+    """
     table, exploration = run.learner.table, run.learner.exploration
     for h in range(policy.shape[0]):
         for s in range(policy.shape[1]):
@@ -286,46 +296,47 @@ def advance(
     delays: Ints,
     outputs: Outputs,
 ) -> int:
-    """Play episodes until they are done or an array must grow.
+    """Play a block of episodes, or fewer if an array must be enlarged before the next episode.
 
     Parameters
     ----------
     batch : Batch
-        Backup of the base for several rows.
+        Function that computes the base's backup for several rows.
     config : Config
         Configuration of the learner.
     options : RunOptions
         Options of the run.
     truth : Truth
-        World that is played.
+        Simulated world.
     run : RunState
-        Changed in place.
+        State of the run, changed in place.
     first : int
-        Number of the first episode, from 1.
+        Number of the first episode of the block among those of this instance, from 1.
     labels : Ints
-        Numbers of the episodes in the whole run, which address their randomness.
+        (episodes) Numbers of the episodes in the whole run, part of the key of random numbers.
     delays : Ints
-        (episodes, pieces) delays of the feedback.
+        Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
+        delay.
     outputs : Outputs
-        Receives one entry for each episode.
+        Arrays that receive one entry for each episode of the block.
 
     Returns
     -------
     int
-        Number of episodes played: fewer than given when the counts, the inbox or the queue must
-        grow before the next one.
+        Number of episodes played. If it is less than the number of episodes of the block, the
+        caller must enlarge the arrays of `run` and call again with the remaining episodes.
     """
     learner, tally = run.learner, run.tally
     H = run.actions.size
     pieces = delays.shape[1]
     for i in range(delays.shape[0]):
         k = first + i
-        # 1. Stop if there may not be room for the feedback of this episode.
+        # 1. Stop if there may not be enough free capacity for the feedback of this episode.
         if is_full(run.queue, pieces):
             return i
         if config.late_rewards and not has_room(learner.counts, H):
             return i
-        # 2. Absorb what has arrived.
+        # 2. Add the feedback that has arrived to the learner state.
         while has_arrived(run.queue, k):
             if not config.late_rewards and not has_room(learner.counts, H):
                 return i
@@ -351,7 +362,7 @@ def advance(
             record_policy(run, outputs.policies[i])
         if outputs.alphas.size > 0:
             outputs.alphas[i] = learner.alpha[0]
-        # 5. Send off the feedback.
+        # 5. Add the feedback to the queue.
         if config.late_rewards and k < options.last:
             for h in range(H):
                 absorb_transition(learner, h, run.states[h], run.actions[h], run.states[h + 1])

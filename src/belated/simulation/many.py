@@ -1,4 +1,4 @@
-"""`simulate_many`: one setting under many seeds, on several threads."""
+"""`simulate_many`: runs of one setting with many seeds, on several threads."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ from belated.simulation.run import Run
 from belated.simulation.setting import Setting, SettingKeywords
 
 POLL_INTERVAL_S: Final = 0.1
-"""Seconds between two updates of the progress."""
+"""Seconds between two updates of the progress display."""
 
 
 @accepts(Setting, omit=("world",))
@@ -29,18 +29,19 @@ def simulate_many(
     progress: bool | None = None,
     **setting: Unpack[SettingKeywords],
 ) -> list[Run]:
-    """Play one run for each seed, on several threads.
+    """Simulate one run for each seed, on several threads.
 
     Parameters
     ----------
     world, **setting
-        See `simulate`.
+        Arguments of `simulate`.
     seeds : iterable of int
         Seeds of the runs.
     threads : int, optional
-        Number of runs at a time; by default the number of processors. Affects no result.
+        Number of threads; by default the number of processors. The results do not depend on it.
     progress : bool, optional
-        Whether to show progress on stderr; by default after two seconds.
+        Whether to show progress on stderr. By default, progress is shown if the runs take more than
+        two seconds.
 
     Returns
     -------
@@ -50,7 +51,7 @@ def simulate_many(
     Raises
     ------
     Interrupted
-        On Ctrl-C; holds the finished runs.
+        On Ctrl-C. The exception holds the finished runs.
 
     Examples
     --------
@@ -70,7 +71,15 @@ def simulate_many(
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during several runs; `runs` are the finished ones, in the order of the seeds."""
+    """Exception raised on Ctrl-C during several runs.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Finished runs, in the order of the seeds.
+    total : int
+        Number of runs requested.
+    """
 
     def __init__(self, runs: Sequence[Run], total: int) -> None:
         super().__init__(f"Interrupted: {len(runs)} of {total} runs were finished.")
@@ -80,23 +89,28 @@ class Interrupted(KeyboardInterrupt):
 def run_seeds(
     setting: Setting, seeds: Sequence[int], *, threads: int, progress: bool | None
 ) -> list[Run]:
-    """Play a setting under several seeds.
+    """Simulate one setting with several seeds.
 
     Parameters
     ----------
     setting : Setting
-        What to run.
+        Setting to run.
     seeds : sequence of int
-        Seeds of the runs.
+        Seeds of the runs, at least one.
     threads : int
-        Number of runs at a time.
+        Number of threads.
     progress : bool or None
-        Whether to show progress; None means after two seconds.
+        Whether to show progress on stderr. None shows it if the runs take more than two seconds.
 
     Returns
     -------
     list[Run]
         Runs in the order of `seeds`.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C. The exception holds the finished runs.
     """
     pool = RunPool(setting, seeds)
     title = f"Simulating {setting.updater.name}"
@@ -117,16 +131,19 @@ def run_seeds(
 
 
 class Stop(BaseException):
-    """Ends a run from inside; not an Exception, so that no handler on the way catches it."""
+    """Exception raised by a progress callback to stop a run.
+
+    It does not derive from Exception, so that no `except Exception` catches it.
+    """
 
 
 class RunPool:
-    """Runs of one setting on several threads, which can be stopped.
+    """Pool of threads that runs one setting with several seeds and can be stopped.
 
     Parameters
     ----------
     setting : Setting
-        What to run.
+        Setting to run.
     seeds : sequence of int
         Seeds of the runs.
     """
@@ -134,14 +151,17 @@ class RunPool:
     def __init__(self, setting: Setting, seeds: Sequence[int]) -> None:
         self.setting = setting
         self.seeds = seeds
-        self.played = [0] * len(seeds)  # episodes of each run
+        self.played = [0] * len(seeds)  # number of episodes of each run played so far
         self.runs: list[Run | None] = [None] * len(seeds)
         self.futures: list[Future[None]] = []
         self.executor: ThreadPoolExecutor | None = None
         self.stopped = threading.Event()
 
     def compile(self) -> None:
-        """Play a few episodes in this thread: compilation cannot be interrupted in another."""
+        """Compile the engine, by playing a few episodes of the first run in the current thread.
+
+        Compilation in another thread could not be interrupted by Ctrl-C.
+        """
 
         def stop_after_first(episodes: int) -> None:
             if episodes > 0:
@@ -152,7 +172,7 @@ class RunPool:
             self.setting.run(self.seeds[0], stop_after_first)
 
     def start(self, threads: int) -> None:
-        """Start all runs on `threads` threads."""
+        """Submit all runs to a pool of `threads` threads."""
         self.executor = ThreadPoolExecutor(threads, thread_name_prefix="belated")
         for i in range(len(self.seeds)):
             self.futures.append(self.executor.submit(self._run, i))
@@ -166,14 +186,17 @@ class RunPool:
         self.runs[i] = self.setting.run(self.seeds[i], on_progress)
 
     def wait(self, seconds: float) -> bool:
-        """Wait at most `seconds` and return whether all runs are finished; re-raises an error."""
+        """Wait at most `seconds` and return whether all runs are finished.
+
+        If a run has failed, its exception is raised here.
+        """
         done, pending = wait(self.futures, timeout=seconds, return_when=FIRST_EXCEPTION)
         for future in done:
             future.result()
         return not pending
 
     def stop(self) -> None:
-        """Stop all runs that are not finished."""
+        """Stop all unfinished runs and wait until their threads have ended."""
         self.stopped.set()
         if self.executor is not None:
             self.executor.shutdown(cancel_futures=True)

@@ -1,8 +1,9 @@
-"""The reference loop: one run in readable Python, which defines what the compiled engine computes.
+"""The reference loop: a simulation in plain Python that defines the results of the compiled engine.
 
-At the start of episode k: absorb the feedback that has arrived, plan if the updater asks for it,
-play the current policy, add the exact regret for the first state drawn, and send off the feedback
-with its delay: the whole episode or its steps, or the rewards where only those are late.
+Episode k consists of the following operations. The learner processes the feedback that has arrived,
+and plans if its updater requires it. The current policy is played, and the exact regret for the
+first state of the episode is added. The feedback enters a queue with its delay: as a whole episode,
+as single steps, or as rewards if only rewards are late.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ from belated.simulation.run import Run, checkpoints
 from belated.theory import psi
 
 OPTIMISM_TOLERANCE: Final = 1e-9
-"""Optimism fails when V~ is below V* by more than this."""
+"""Optimism fails if V~ < V* - OPTIMISM_TOLERANCE; smaller differences are rounding errors."""
 
 
 def run_reference(
@@ -37,27 +38,28 @@ def run_reference(
     trace: bool,
     on_progress: Callable[[int], None],
 ) -> Run:
-    """Play one run in the reference loop.
+    """Simulate one run with the reference loop.
 
     Parameters
     ----------
     world : MDP
-        World to play in.
+        World to simulate.
     problem : LearningProblem
         Problem of the learner, with the seed.
     delays : Ints
-        (episodes, pieces) delays of the feedback.
+        Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
+        delay.
     every : int
-        Episodes between two checkpoints.
+        Number of episodes between two checkpoints.
     trace : bool
         Whether to record the policy of every episode.
     on_progress : callable
-        Called with 1 after each episode.
+        Function called with the argument 1 after each episode.
 
     Returns
     -------
     Run
-        Result.
+        Result of the run.
     """
     learner = Learner.of(problem)
     v_star = optimal_table(world)[0]
@@ -121,21 +123,22 @@ def run_reference(
 
 
 def split(problem: LearningProblem, episode: Episode, pieces: int) -> Iterator[Feedback]:
-    """Yield the late feedback of an episode.
+    """Yield the delayed feedback of an episode, as a whole or step by step.
 
     Parameters
     ----------
     problem : LearningProblem
-        Problem of the learner, which tells what is late.
+        Problem of the learner. If `problem.late_rewards`, the feedback consists of rewards only;
+        otherwise it also includes the transitions.
     episode : Episode
         Episode with its rewards.
     pieces : int
-        1 for the whole episode, or H for its steps.
+        Number of items to yield: 1 for the whole episode, or H for single steps.
 
     Yields
     ------
     Feedback
-        One piece.
+        Feedback of the whole episode or of one step.
     """
     whole = whole_episode(episode)
     assert episode.rewards is not None
@@ -147,14 +150,14 @@ def split(problem: LearningProblem, episode: Episode, pieces: int) -> Iterator[F
 
 
 def explores_along(policy: Policy, states: Ints) -> bool:
-    """Return whether `policy` explores at any step of a path through `states`."""
+    """Return whether `policy` explores at any step of an episode with the states `states`."""
     if policy.explore is None:
         return False
     return bool(policy.explore[np.arange(states.size - 1), states[:-1]].any())
 
 
 def traced_actions(policy: Policy) -> NDArray[np.int32]:
-    """Return the actions (H, S) of `policy`, with -1 where it explores."""
+    """Return the (H, S) actions of `policy`, with -1 at each step and state where it explores."""
     actions = policy.actions.copy()
     if policy.explore is not None:
         actions[policy.explore.any(axis=2)] = -1

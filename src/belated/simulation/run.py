@@ -1,4 +1,4 @@
-"""Result of a simulation with one seed."""
+"""`Run`: the result of a simulation with one seed."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from belated.episode import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Exact regret of one simulation, and counts that describe it."""
+    """Result of one simulation: exact regret at checkpoints, and statistics of the run."""
 
     seed: int
     """Seed of the run."""
@@ -21,34 +21,35 @@ class Run:
     regret: Floats
     """Cumulative regret after each checkpoint, shape (checkpoints)."""
     updates: int
-    """Number of plans without the first one, which is computed without data."""
+    """Number of plans, not counting the first plan of each instance, which has no observations."""
     epochs: int
-    """Number of plans, including the first one."""
+    """Number of plans, including the first plan of each instance."""
     max_missing: int
-    """max_k S_k, the maximum number of episodes in flight."""
+    """max_k S_k, the largest number of episodes in flight at the start of an episode."""
     optimism_broken: int
-    """Number of episodes in which V~_1(s_1) < V*_1(s_1) by more than rounding (1e-9)."""
+    """Number of episodes in which V~_1(s_1) < V*_1(s_1) - 1e-9."""
     instances: int = 1
-    """Number of copies of the base: one, except with MultiInstance."""
+    """Number of instances of the base: one, except with MultiInstance."""
     last_explored: int = 0
-    """Last episode with a step drawn by explicit exploration; 0 if there is none."""
+    """Last episode with an action drawn by explicit exploration; 0 if there is none."""
     longest_delay: float = 0.0
     """Longest delay drawn, in episodes; inf if the feedback of some episode never arrives."""
     missing: int = 0
-    """Number of episodes in flight at the end, including the last one."""
+    """Number of episodes in flight at the end of the run, including the last episode."""
     mean_delay: float = 0.0
-    """Mean delay observed by the learner until the end, in episodes. For an episode in flight, the
-    time since it was played counts as its delay."""
+    """Mean delay observed by the learner until the end of the run, in episodes. For an episode in
+    flight, the number of episodes started since counts as its delay."""
     psi: float = 0.0
     """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
     in_flight: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)), repr=False)
-    """N'' / N at the end, the fraction of the visits of each triple whose feedback is missing;
-    shape (stages, S, A)."""
+    """N'' / N at the end of the run, the fraction of the visits of each triple whose feedback is
+    missing; shape (stages, S, A)."""
     alpha: Floats | None = field(default=None, repr=False)
-    """Alpha in use at each checkpoint; None except with Lazy("auto")."""
+    """Parameter alpha of lazy updating at each checkpoint, shape (checkpoints); None except with
+    Lazy("auto")."""
     policies: NDArray[np.int32] | None = field(default=None, repr=False)
-    """Action of each episode, step and state, or -1 where it is explored; shape (K, H, S). None
-    unless the run was traced."""
+    """Action in each episode, step and state, or -1 where the policy explores; shape (K, H, S).
+    None unless the run was traced."""
 
     @property
     def total_regret(self) -> float:
@@ -64,7 +65,9 @@ class Run:
 
 
 def checkpoints(episodes: int, every: int) -> Ints:
-    """Return every `every`-th episode up to `episodes`, and the last one.
+    """Return the episodes after which the regret is recorded, in increasing order.
+
+    These are the multiples of `every` up to `episodes`, and `episodes` itself.
 
     >>> checkpoints(10, 4)
     array([ 4,  8, 10])

@@ -1,4 +1,4 @@
-"""Setting: everything that determines a run but the seed."""
+"""`Setting`: all inputs of a run except the seed."""
 
 import warnings
 from collections.abc import Callable
@@ -31,7 +31,7 @@ DELAYS_PER_BLOCK: Final = 2**18
 
 
 class SettingKeywords(SimulationKeywords, total=False):
-    """Types of the fields of `Setting` as keyword arguments, without the world."""
+    """Types of the keyword arguments of `Setting` other than `world`."""
 
     base: Required[BaseAlgorithm | Planner]
     updater: Required[Updater]
@@ -44,32 +44,34 @@ class SettingKeywords(SimulationKeywords, total=False):
 
 
 def ignore_progress(episodes: int) -> None:
-    """Do nothing with the number of `episodes` played."""
+    """Progress callback that does nothing; `episodes` is the number of episodes played."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting(SimulationOptions):
-    """Everything that determines a run but the seed.
+    """All inputs of a run except the seed; together with a seed, they determine the result.
 
     Parameters
     ----------
     world : MDP
-        World to play in.
+        World to simulate.
     base : BaseAlgorithm or Planner
         Base algorithm.
     updater : Updater
-        Decides when to plan.
+        Rule that decides when to plan.
     delay : Law, optional
-        Delay law; none means no delay.
+        Delay law; by default there is no delay.
     episodes : int
-        Number of episodes.
+        Number of episodes, at least 1.
     rewards : "known", "unknown", None or array_like
-        The world's mean rewards are known; unknown ("unknown" or None); or known to be the given
-        (H, S, A) or (S, A).
+        "known": the learner is given the world's mean rewards. "unknown" or None: rewards are drawn
+        and observed with the feedback. An array of shape (H, S, A) or (S, A): the learner is given
+        these mean rewards.
     every : int, optional
-        Episodes between two checkpoints; by default a thousandth of all.
+        Number of episodes between two checkpoints; by default `episodes` // 1000, at least 1.
     engine : {"auto", "compiled", "reference"}
-        Implementation; "auto" is the compiled engine where possible.
+        Implementation of the simulation: the compiled engine or the reference loop. "auto" selects
+        the compiled engine if it supports the setting, else the reference loop.
     trace : bool
         Whether to record the policy of every episode.
     """
@@ -107,7 +109,8 @@ class Setting(SimulationOptions):
         seed : int
             Seed of the run.
         longest_delay : float, optional
-            Longest delay drawn, for updaters that need it.
+            Longest delay of the run, in episodes, for updaters that depend on it. By default it is
+            left unspecified.
 
         Returns
         -------
@@ -134,7 +137,21 @@ class Setting(SimulationOptions):
         )
 
     def run(self, seed: int, on_progress: OnProgress = ignore_progress) -> Run:
-        """Return the run with `seed`; `on_progress` is called with the episodes played since."""
+        """Simulate the setting with a seed.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the run, in 0 .. 2**64 - 1.
+        on_progress : callable
+            Function called with the number of episodes played since its last call. An exception
+            that it raises stops the run.
+
+        Returns
+        -------
+        Run
+            Result of the run.
+        """
         seed = check_seed(seed)
         every = max(1, self.episodes // 1000) if self.every is None else self.every
         pieces = self.world.shape.horizon if self.delay_per == "step" else 1
@@ -176,7 +193,7 @@ class Setting(SimulationOptions):
 def draw_delays(
     law: Law, seed: int, episodes: int, *, pieces: int, on_progress: Callable[[int], None]
 ) -> Ints:
-    """Draw all delays of a run, in blocks between which a long run can be stopped.
+    """Draw all delays of a run, in blocks between which the run can be stopped.
 
     Parameters
     ----------
@@ -187,14 +204,14 @@ def draw_delays(
     episodes : int
         Number of episodes.
     pieces : int
-        Delays for each episode: 1, or one for each step.
+        Number of delays per episode: 1, or H if each step has its own delay.
     on_progress : callable
-        Called with 0 between two blocks; may raise.
+        Function called with 0 between two blocks. An exception that it raises stops the run.
 
     Returns
     -------
     Ints
-        (episodes, pieces) delays.
+        (episodes, pieces) delays, in episodes.
     """
     delays = np.zeros((episodes, pieces), np.int64)
     for step in range(pieces):

@@ -1,4 +1,4 @@
-"""`simulate`: one learner in one world under one delay law."""
+"""`simulate`: one run of a learner in a simulated world with delayed feedback."""
 
 from typing import Unpack
 
@@ -10,52 +10,53 @@ from belated.simulation.setting import Setting, SettingKeywords
 
 @accepts(Setting, omit=("world",))
 def simulate(world: MDP, *, seed: int = 0, **setting: Unpack[SettingKeywords]) -> Run:
-    """Play one run and return its exact regret.
+    """Simulate one run and return its exact regret.
 
-    Everything random is addressed by seed, episode and step, so that learners compared under one
-    seed meet the same world and the same delays.
+    Each random number is a function of the seed, the episode and the step. Learners that are
+    compared with the same seed therefore have the same delays and the same random world.
 
     Parameters
     ----------
     world : MDP
-        World to play in.
+        World to simulate.
     base : Base, BaseAlgorithm or Planner
-        Base algorithm; any object with a `plan` method works in the reference loop.
+        Base algorithm. An object that only has a `plan` method is run by the reference loop.
     updater : Updater
-        Decides when to plan.
+        Rule that decides when to plan.
     delay : Law, optional
-        Delay law; none means no delay.
+        Delay law; by default there is no delay.
     episodes : int
         Number of episodes, at least 1.
     seed : int
-        Addresses everything random, 0 .. 2**64 - 1.
+        Seed of all random numbers of the run, in 0 .. 2**64 - 1.
     rewards : "known", "unknown", None or array_like
         "known": the learner is given the world's mean rewards, as in the paper. "unknown" or None:
-        rewards are drawn and observed with the feedback. An array: the learner is given these mean
-        rewards, (H, S, A) or (S, A).
+        rewards are drawn and observed with the feedback. An array of shape (H, S, A) or (S, A): the
+        learner is given these mean rewards.
     every : int, optional
-        Episodes between two checkpoints; by default a thousandth of all.
+        Number of episodes between two checkpoints; by default `episodes` // 1000, at least 1.
     engine : {"auto", "compiled", "reference"}
-        Compiled engine or reference loop; "auto" is the compiled engine where possible. The
-        results are identical.
+        Compiled engine or reference loop; the results are identical. "auto" selects the compiled
+        engine if it supports the setting, else the reference loop.
     trace : bool
         Whether to record the policy of every episode.
     stages : {"each", "pooled"}
         Count each step separately, or pool the counts of all steps.
     late : {"everything", "rewards"}
-        What arrives late; with "rewards", rewards are unknown and paths are known at once.
+        Part of the feedback that is delayed. With "rewards", rewards are unknown, and paths are
+        observed at the end of each episode.
     reward_bonus : str
-        Bonus of unknown rewards, see `belated.learner.rewards`.
+        Bonus of unknown rewards; see `belated.learner.rewards`.
     planning : {"incremental", "full", "none"}
-        Plan what changed, or everything, with identical results; "none" keeps the first plan, to
-        measure the cost of everything else.
+        Recompute only values that can have changed, or all values; the results are identical.
+        "none" keeps the first plan, to measure the cost of the rest of the simulation.
     delay_per : {"episode", "step"}
-        Draw one delay for each episode, or one for each step of it.
+        Draw one delay for each episode, or one delay for each step.
 
     Returns
     -------
     Run
-        Regret at the checkpoints, and counts.
+        Regret at the checkpoints, and statistics of the run.
 
     Examples
     --------
