@@ -384,7 +384,10 @@ def test_a_journal_that_was_left_behind_is_not_taken_for_the_new_files(
             ["copy", "--from", "{store}", "--to", "sqlite://"],
             "'--to': sqlite:// must be the",
         ),
-        (["copy", "--from", "{store}", "--to", "nowhere"], "'--to': store must be an address such as "),
+        (
+            ["copy", "--from", "{store}", "--to", "nowhere"],
+            "'--to': store must be an address such as ",
+        ),
     ],
 )
 def test_wrong_usage_leaves_with_2_and_a_sentence(
