@@ -130,8 +130,8 @@ class Store:
     def reading(self) -> Iterator[sa.Connection]:
         """Return a context manager that begins a read transaction and returns its connection.
 
-        Each statement reads what is committed when the statement begins, where the database allows
-        this; use `consistent_reading` if all statements must see the same data.
+        On PostgreSQL, a statement may see commits that an earlier statement did not see; use
+        `consistent_reading` if all statements must see the same data.
         """
         self._check_open()
         with self._read or nullcontext(), self.engine.begin() as connection:

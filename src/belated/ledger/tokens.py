@@ -86,7 +86,10 @@ class Tokens:
         return self._read(sa.true())
 
     def revoke(self, id: str) -> bool:
-        """Revoke the token `id`; return False if there is no such token or it was revoked before."""
+        """Revoke the token `id`.
+
+        Returns False if there is no such token or it was revoked before, else True.
+        """
         if not is_name(id):
             return False
         tokens = schema.tokens

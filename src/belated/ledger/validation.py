@@ -51,7 +51,7 @@ def is_id(value: object) -> bool:
 def is_name(value: object) -> bool:
     """Return whether `value` has the format of a problem or token name.
 
-    A name consists of 1 to 100 letters, digits, '.', '_' and '-', and begins with a letter or digit.
+    A name consists of 1 to 100 letters, digits, '.', '_' and '-'. It begins with a letter or digit.
     """
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
