@@ -116,7 +116,7 @@ def parse_index(field: str, value: Any, numbers: Mapping[str, int]) -> int:
 
 
 def join_parts(parts: Parts) -> dict[str, Any]:
-    """Return the content of feedback that consists of `parts`; the inverse of `parse_content`."""
+    """Return the content of feedback from which `parse_content` returns the same `parts`."""
     if WHOLE in parts:
         return dict(parts[WHOLE])
     steps = [value for part, value in parts.items() if part.startswith("step:")]

@@ -115,14 +115,14 @@ def find_new_parts(
 
 
 def find_superseded(parts: Parts, earlier: Iterable[tuple[int, Parts]]) -> int | None:
-    """Return whether `parts` repeat feedback that was corrected later, as a seq or None.
+    """Return the seq of the corrected feedback that new feedback repeats, or None.
 
     Parameters
     ----------
     parts : Parts
-        Parts of the feedback that arrives now.
+        Parts of the new feedback.
     earlier : iterable of (int, Parts)
-        Seq and parts of each feedback event that was corrected later.
+        Seq and parts of each feedback event that a later correction replaced.
 
     Returns
     -------

@@ -43,8 +43,9 @@ F = TypeVar("F", bound=Feedback)
 def record_opening(transaction: Transaction, event: Opened) -> Outcome:
     """Record the opening `event` in `transaction`, and return the outcome.
 
-    If the id of the episode exists already, nothing is recorded: the outcome is AlreadyRecorded
-    with the existing episode, or Conflict if its problem or subject is different.
+    If an episode with the same id exists, nothing is recorded. The outcome is then AlreadyRecorded
+    with that episode, Conflict if its problem or subject is different, or DataWithdrawn if it has
+    been withdrawn.
     """
     if transaction.problem(event.problem) is None:
         return problem_not_found(event.problem)
@@ -221,7 +222,7 @@ def _loader(transaction: Transaction, spec: ProblemSpec) -> Callable[[int], Part
 
 
 def _read_feedback(transaction: Transaction, episode: str) -> list[Event]:
-    """Return all feedback and corrections of `episode`, including replaced ones, in order of seq."""
+    """Return all feedback and corrections of `episode`, replaced or not, in order of seq."""
     seq = schema.events.c.seq
     query = sa.select(schema.events).where(seq.in_(feedback_seqs([episode]))).order_by(seq)
     return [Event._make(row) for row in transaction.execute(query)]
@@ -230,7 +231,10 @@ def _read_feedback(transaction: Transaction, episode: str) -> list[Event]:
 def _find_superseded_repeat(
     transaction: Transaction, parts: Parts, episode: EpisodeRecord, spec: ProblemSpec
 ) -> AlreadyRecorded | None:
-    """Return AlreadyRecorded if `parts` repeat feedback of `episode` that was corrected, else None."""
+    """Return AlreadyRecorded if `parts` repeat feedback that was corrected later, else None.
+
+    `episode` is the episode of the feedback, and `spec` its problem.
+    """
     events = _read_feedback(transaction, episode.id)
     last = max((event.seq for event in events if event.kind == "corrected"), default=0)
     earlier = [(event.seq, parse_content(event.body, spec)) for event in events if event.seq < last]

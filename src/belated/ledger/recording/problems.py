@@ -56,9 +56,9 @@ def record_tick(transaction: Transaction, event: Tick) -> Outcome:
 def record_publication(transaction: Transaction, event: Published) -> Outcome:
     """Record the publication `event` of a policy in `transaction`, and return the outcome.
 
-    A new version must have the next version number, and must have been computed after the last tick
-    of the problem; otherwise the outcome is Invalid. If the version exists already, the outcome is
-    AlreadyRecorded if the policy is the same, else Conflict.
+    A new version must have the next version number, and its tick, if it has one, must be the last
+    tick of the problem; otherwise the outcome is Invalid. If the version exists already, the
+    outcome is AlreadyRecorded if the policy is the same, else Conflict.
     """
     problem = transaction.problem(event.problem)
     if problem is None:

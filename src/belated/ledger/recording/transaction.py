@@ -91,7 +91,7 @@ class Transaction:
         self.reload_episodes(sorted(ids))
 
     def reload_episodes(self, ids: Sequence[str]) -> None:
-        """Load the episodes `ids` with their claims from the database, replacing those in memory."""
+        """Load the episodes `ids` and their claims from the database, even if they are in memory."""
         self._episodes |= dict.fromkeys(ids)
         self._claims |= {id: {} for id in ids}
         for chunk in chunk_ids(ids):
@@ -108,7 +108,10 @@ class Transaction:
         return self._episodes.get(id)
 
     def claims(self, episode: str) -> Claims:
-        """Return the claims (recorded parts) of `episode`, which must be loaded, by name of the part."""
+        """Return the claims (records of arrived parts) of `episode`, by name of the part.
+
+        The episode must have been loaded.
+        """
         return self._claims[episode]
 
     def problem(self, id: int) -> Problem | None:
@@ -121,7 +124,7 @@ class Transaction:
         return new[0] if new else self._problems.find(self.connection, name)
 
     def max_value(self, column: sa.Column[Any], problem: int) -> int:
-        """Return the maximum of `column` over the rows of `problem`; 0 if there are no such rows."""
+        """Return the maximum of `column` over the rows of `problem`; 0 if `problem` has no rows."""
         if (column, problem) not in self._max_values:
             query = sa.select(sa.func.max(column)).where(column.table.c.problem == problem)
             self._max_values[column, problem] = self.execute(query).scalar() or 0
@@ -177,19 +180,22 @@ class Transaction:
         return self.seq
 
     def add_problem(self, problem: Problem) -> None:
-        """Add `problem` to the table of problems. The event that defines it must be added before."""
+        """Add `problem` to the table of problems. Call this after the definition was added."""
         self._new_problems[problem.id] = problem
         self._add_row(schema.problems, id=problem.id, name=problem.name)
 
     def add_episode(self, episode: EpisodeRecord) -> None:
-        """Add `episode` to the table of episodes. The event that opens it must be added before."""
+        """Add `episode` to the table of episodes. Call this after the opening was added."""
         self._episodes[episode.id] = episode
         self._claims[episode.id] = {}
         self._max_values[schema.episodes.c.number, episode.problem] = episode.number
         self._add_row(schema.episodes, **vars(episode))
 
     def add_policy(self, event: Published, encoded: EncodedPolicy) -> None:
-        """Add the policy `encoded` to the table of policies; its `event` must be the last one added."""
+        """Add the policy `encoded`, which `event` publishes, to the table of policies.
+
+        Call this directly after the publication was added with `add_event`.
+        """
         problem, version = event.problem, event.version
         self._max_values[schema.policies.c.version, problem] = version
         row = {"problem": problem, "version": version, "seq": self.seq, "tick": event.tick}
@@ -213,7 +219,7 @@ class Transaction:
         self.delete_claims([episode])
 
     def delete_claims(self, episodes: Sequence[str]) -> None:
-        """Delete the claims, which are the records of parts that have arrived, of all `episodes`."""
+        """Delete all claims (records of arrived parts) of `episodes`, which are ids."""
         claims = schema.claims
         for chunk in chunk_ids(episodes):
             self.execute(sa.delete(claims).where(claims.c.episode.in_(opening_seqs(chunk))))
