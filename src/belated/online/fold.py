@@ -86,14 +86,15 @@ class Fold:
 
     @property
     def missing(self) -> int:
-        """Number of episodes in flight: feedback counts as arrived from the next tick on."""
+        """Number of episodes in flight, including those whose feedback is queued until the next tick."""
         return len(self._in_flight)
 
     @property
     def opened_at(self) -> list[int]:
         """Opening times of the episodes in flight, in order of opening.
 
-        Times are in microseconds since 1970 (UTC). Feedback counts as arrived from the next tick on.
+        Times are in microseconds since 1970 (UTC). Episodes whose feedback is queued until the next
+        tick are included.
         """
         return [episode.opened_at for episode in self._in_flight.values()]
 

@@ -85,7 +85,7 @@ class Follower:
         snapshot = self._ledger.snapshots.newest(problem.id, upto=upto)
         if snapshot is not None:
             new = read_excluding_events(self._ledger, problem.id, snapshot.seq, upto)
-            with suppress(Exception):  # without a readable snapshot, the fold is computed from the first event
+            with suppress(Exception):  # then fold from the first event
                 return Fold.restore(problem.spec, decode_state(snapshot.data), Exclusions(new))
         events = read_excluding_events(self._ledger, problem.id, upto=upto)
         return Fold(problem.spec, Exclusions(events))

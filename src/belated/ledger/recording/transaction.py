@@ -91,7 +91,7 @@ class Transaction:
         self.reload_episodes(sorted(ids))
 
     def reload_episodes(self, ids: Sequence[str]) -> None:
-        """Load the episodes `ids` and their claims from the database, even if they are in memory."""
+        """Load the episodes `ids` and their claims from the database, even if loaded before."""
         self._episodes |= dict.fromkeys(ids)
         self._claims |= {id: {} for id in ids}
         for chunk in chunk_ids(ids):
