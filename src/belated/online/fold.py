@@ -86,7 +86,7 @@ class Fold:
 
     @property
     def missing(self) -> int:
-        """Number of episodes in flight, including those whose feedback is queued until the next tick."""
+        """Number of episodes in flight, including those whose last feedback is still queued."""
         return len(self._in_flight)
 
     @property

@@ -102,7 +102,7 @@ class Histogram:
         self._columns = {name: _empty_column(how) for name, how in columns.items()}
 
     def count(self, key: int, column: str) -> None:
-        """Add 1 to `column`, a sum, in the bin of `key`. This is faster than `add` for a single key."""
+        """Add 1 to the sum in `column` for the bin of `key`; faster than `add` for a single key."""
         place = (key - self._start) // self._width
         if not 0 <= place < self._size:
             self._extend(key, key)
@@ -112,8 +112,8 @@ class Histogram:
     def add(self, keys: Ints, values: Mapping[str, Floats]) -> None:
         """Add numbers to several columns.
 
-        `values` holds, by name of the column, one number for each of `keys`. Each number is combined
-        with the value of the bin of its key, by the aggregation of the column.
+        `values` holds, by name of the column, one number for each of `keys`. Each number is
+        combined with the value of the bin of its key, by the aggregation of the column.
         """
         if not keys.size:
             return
@@ -204,7 +204,7 @@ class HistoryView:
 
 
 class History:
-    """Statistics of a problem: numbers of episodes opened and returned, delays and sums of rewards."""
+    """Statistics of a problem: numbers of opened and returned episodes, delays, sums of rewards."""
 
     def __init__(self) -> None:
         self.opened = 0
