@@ -92,11 +92,10 @@ def check_tables(store: Store, problem: Problem) -> list[str]:
 
 
 def check_orphans(store: Store) -> list[str]:
-    """Return a message for each orphan row in `store`, which refers to no problem or episode.
+    """Return a message for each orphan row in `store`.
 
-    A definition that differs from the table of problems is reported too.
-
-    At most `MAX_FAULTS` messages are returned.
+    An orphan row refers to a problem or an episode that does not exist. Problems whose definition
+    differs from the table of problems are reported too. At most `MAX_FAULTS` messages are returned.
     """
     with store.consistent_reading() as connection:
         return list(islice(_find_orphans(connection), MAX_FAULTS))
@@ -202,8 +201,8 @@ def _withdrawal_seqs(excluding: list[Event]) -> dict[str, int]:
 def _expected_episode(event: Event, withdrawn: dict[str, int]) -> EpisodeRecord:
     """Return the record that the table should hold for the episode that `event` opened.
 
-    `withdrawn` is the seq of the withdrawal by episode id. The subject of the record is None, since
-    an event does not contain the subject.
+    `withdrawn` maps the ids of withdrawn episodes to the seqs of their withdrawals. The subject of
+    the record is None, since an event does not contain the subject.
     """
     id, body = str(event.episode), event.body
     return EpisodeRecord(
@@ -286,7 +285,7 @@ def _compare_replaced(
 
 
 def _expected_claims(event: Event, exclusions: Exclusions, spec: ProblemSpec) -> PartDigests | None:
-    """Return the digests that the claims table should hold for the parts of feedback `event`.
+    """Return the digests that the claims table should hold for the parts in the feedback `event`.
 
     The result is empty if `event` is in `exclusions`, and None if its content is not valid for the
     problem `spec`.

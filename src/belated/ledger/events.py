@@ -36,7 +36,7 @@ class Event(NamedTuple):
     text: str | None
     """Body as canonical JSON; None if the event is redacted."""
     salt: bytes | None
-    """Random bytes hashed before the text; None if the event is redacted or can never be."""
+    """Random bytes hashed before the text; None if redacted, or if its kind cannot be redacted."""
     sha: str
     """SHA-256 digest of the salt followed by the text; it is kept when the event is redacted."""
     redacted: bool

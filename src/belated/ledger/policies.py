@@ -117,9 +117,10 @@ class Policies:
         return query.where(columns.problem == problem)
 
     def get(self, problem: int, version: int) -> Policy | None:
-        """Return the policy published as `version` of the problem with id `problem`, or None.
+        """Return the policy published as `version` of the problem with id `problem`.
 
-        Raises ValueError if the stored policy does not match its digest.
+        Returns None if there is no such version. Raises ValueError if the stored policy does not
+        match its digest.
         """
         columns = schema.policies.c
         query = sa.select(columns.actions, columns.explore, columns.epsilon, columns.sha)

@@ -262,7 +262,7 @@ class ProblemCache:
         return self._known[id]
 
     def find(self, connection: sa.Connection, name: str) -> Problem | None:
-        """Look up a problem by name over `connection`; return None if there is none."""
+        """Look up the problem with the name `name` over `connection`; return it, or None."""
         problems = schema.problems.c
         id = connection.scalar(sa.select(problems.id).where(problems.name == name))
         return None if id is None else self.get(connection, id)

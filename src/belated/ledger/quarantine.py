@@ -216,7 +216,7 @@ def _prune(connection: sa.Connection) -> None:
 
 
 def _printable(text: str) -> str:
-    """Return `text`; if a character is not printable, with escape sequences as in `repr`."""
+    """Return `text`, with escape sequences as in `repr` if a character is not printable."""
     return text if text.isprintable() else repr(text)[1:-1]
 
 

@@ -16,7 +16,7 @@ Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 Sha: Final = sa.String(64)
 
 RARE: Final = "kind NOT IN ('opened', 'feedback')"
-"""SQL condition of the partial index of rare events; a query that uses the index contains it."""
+"""SQL condition of the partial index of rare events; a query must contain it to use the index."""
 
 events: Final = sa.Table(
     "events",

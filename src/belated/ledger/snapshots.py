@@ -1,7 +1,6 @@
 """Table of snapshots, from which a learner is restored without applying all events again.
 
-A snapshot is the state computed from the events of a problem up to some seq (the fold), as bytes.
-
+A snapshot is the state computed from the events of a problem up to some seq, encoded as bytes.
 The module `belated.online.snapshots` encodes and decodes the bytes.
 """
 
@@ -17,7 +16,7 @@ from belated.ledger.store import Store
 from belated.ledger.validation import check_seq
 
 SNAPSHOTS_PER_PROBLEM: Final = 4
-"""Number of snapshots to keep for each problem: several, as a correction deletes newer ones."""
+"""Number of snapshots to keep for each problem. A correction may delete the newest of them."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def check_text(name: str, value: object) -> str:
 
 
 def check_name(name: str, value: object) -> str:
-    """Return `value` if it has the format of a problem or token name.
+    """Return `value` if it has the format of a problem or token name, as checked by `is_name`.
 
     Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
     """
@@ -57,7 +57,7 @@ def is_name(value: object) -> bool:
 
 
 def check_episode_id(name: str, value: object) -> str:
-    """Return `value` if it has the format of an episode id.
+    """Return `value` if it has the format of an episode id, as checked by `is_id`.
 
     Otherwise raises ValueError; the message refers to the value as `name`.
     """

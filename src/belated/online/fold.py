@@ -76,7 +76,7 @@ class Fold:
 
     @property
     def due(self) -> bool:
-        """Whether a tick is due, since feedback or a withdrawal follows the last batch."""
+        """Whether a tick is due: feedback or a withdrawal was recorded after the last batch."""
         return self._last_news > self._ticked_upto
 
     @property

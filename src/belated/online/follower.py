@@ -69,7 +69,7 @@ class Follower:
         return self._ledger.snapshots.save(self.problem.id, self._fold.seq, data)
 
     def _exclude_new(self, fold: Fold, upto: int) -> bool:
-        """Exclude the events up to `upto` that new corrections and withdrawals affect from `fold`.
+        """Make `fold` skip the events that new corrections and withdrawals up to seq `upto` affect.
 
         Returns False if the fold has already used such an event and must be computed again.
         """

@@ -143,8 +143,8 @@ class Host:
         """Return the status of `problem`, or its failure if its events cannot be applied.
 
         The planner lock is not required. While the learner is busy, the last status is returned;
-        its `seq` is then smaller than that of the last event. If there is no last status, the
-        method waits for the learner.
+        it may be stale, and its `seq` is that of the last event it includes. If there is no last
+        status, the method waits for the learner.
         """
         state = self._state(problem)
         found = self._find_status(state, timeout=-1 if state.status is None else LOCK_TIMEOUT_S)

@@ -45,7 +45,7 @@ def verify(ledger: Ledger, problem: Problem) -> Verdict:
 
     The events are compared with their digests; the policies and the state of the learner with the
     published versions and the snapshots; and the derived tables with the events. Returns the
-    verdict, which lists all differences.
+    verdict, which lists the differences.
     """
     while True:
         end = ledger.last

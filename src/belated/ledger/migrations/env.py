@@ -7,7 +7,7 @@ from belated.ledger.schema import metadata
 
 
 def run() -> None:
-    """Run the migrations on the connection that alembic's configuration has as an attribute."""
+    """Run the migrations on the connection in the attributes of alembic's configuration."""
     context.configure(
         connection=context.config.attributes["connection"],
         target_metadata=metadata,

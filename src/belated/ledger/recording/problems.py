@@ -1,4 +1,4 @@
-"""Recording of events about a problem: definitions, ticks, publications and controls."""
+"""Recording of events about a problem: definitions, ticks, publications, operators' decisions."""
 
 import sqlalchemy as sa
 
@@ -121,7 +121,7 @@ def record_control(transaction: Transaction, event: Control) -> Outcome:
 
 
 def problem_not_found(problem: int) -> NotFound:
-    """Return the outcome of an event for the problem id `problem`, which does not exist."""
+    """Return the outcome of an event whose problem id, `problem`, does not exist."""
     return NotFound(f"There is no problem {problem}.")
 
 

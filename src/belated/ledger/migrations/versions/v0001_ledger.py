@@ -14,7 +14,8 @@ RARE = sa.text("kind NOT IN ('opened', 'feedback')")
 def upgrade() -> None:
     """Create all tables and triggers.
 
-    The triggers reject every change of an event except redaction, and gaps in sequence numbers.
+    The triggers reject gaps in the sequence numbers of events, and every change of an event except
+    redaction.
     """
     op.create_table(
         "events",
