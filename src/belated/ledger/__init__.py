@@ -1,4 +1,4 @@
-"""The ledger: append-only record of all events in SQLite or PostgreSQL.
+"""Ledger: append-only record of all events, stored in SQLite or PostgreSQL.
 
 >>> with Ledger.open("sqlite://") as ledger:
 ...     spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait", "treat"),

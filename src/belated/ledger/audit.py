@@ -1,7 +1,8 @@
-"""Audit of a ledger: compare events with their digests, and derived tables with the events.
+"""Audit of a ledger: compares events with their digests, and derived tables with the events.
 
-Tables and events are read in parallel in the same order, within one consistent transaction, so that
-memory use is constant and events recorded meanwhile are not reported as faults.
+A derived table holds data that can be computed from the events. Such a table and the events are
+read side by side, in the same order and in one read transaction. Events recorded during the audit
+are therefore not seen, and are not reported as faults.
 """
 
 import json
@@ -22,7 +23,7 @@ from belated.ledger.recording.deduplication import encode_parts
 from belated.ledger.store import Store
 
 MAX_FAULTS: Final = 100
-"""Maximum number of faults to report."""
+"""Maximum number of messages that a check returns."""
 
 ROWS_PER_FETCH: Final = 500
 
@@ -30,11 +31,11 @@ L = TypeVar("L")
 R = TypeVar("R")
 
 PartDigests = dict[tuple[str | None, str], str]
-"""Digest by episode and part."""
+"""Digest of each part of feedback, by episode id and name of the part."""
 
 
 def digest_events(events: Iterable[Event]) -> str:
-    """Return one SHA-256 of all `events`; redaction does not change it."""
+    """Return one SHA-256 digest of all `events`. Redacting an event does not change the digest."""
     total = sha256()
     for event in events:
         facts = (event.seq, event.problem, event.episode, event.kind, event.at, event.sha)
@@ -43,7 +44,11 @@ def digest_events(events: Iterable[Event]) -> str:
 
 
 def find_event_fault(event: Event) -> str | None:
-    """Return a message if the stored `event` was changed or badly redacted, else None."""
+    """Return a message if the stored `event` is faulty, else None.
+
+    An event is faulty if its content does not match its digest, or if it is redacted but some of
+    its content is still stored.
+    """
     if event.redacted:
         if (event.text, event.salt, event.event_time) != (None, None, None):
             return f"Event {event.seq} is redacted, but not all of its content is deleted."
@@ -53,9 +58,10 @@ def find_event_fault(event: Event) -> str | None:
 
 
 def check_events(events: Iterable[Event]) -> list[str]:
-    """Return a message for each missing or changed event among `events`, all of a ledger.
+    """Return a message for each event that is missing, changed or redacted incompletely.
 
-    At most `MAX_FAULTS` messages are returned; none if the ledger is sound.
+    `events` must be all events of a ledger, in order of seq. The check stops after
+    `MAX_FAULTS` messages.
     """
     faults = []
     expected = 1
@@ -72,10 +78,10 @@ def check_events(events: Iterable[Event]) -> list[str]:
 
 
 def check_tables(store: Store, problem: Problem) -> list[str]:
-    """Return a message for each difference between the tables of `problem` and its events.
+    """Return a message for each difference between the derived tables of `problem` and its events.
 
-    The derived tables in `store` are compared row by row; at most `MAX_FAULTS` messages are
-    returned.
+    The compared tables in `store` are those of problems, episodes, claims and replaced events. At
+    most `MAX_FAULTS` messages are returned.
     """
     with store.consistent_reading() as connection:
         try:
@@ -86,9 +92,10 @@ def check_tables(store: Store, problem: Problem) -> list[str]:
 
 
 def check_orphans(store: Store) -> list[str]:
-    """Return a message for each row in `store` without a problem or episode it belongs to.
+    """Return a message for each orphan row in `store`.
 
-    At most `MAX_FAULTS` messages are returned.
+    An orphan row refers to a problem or an episode that does not exist. Problems whose definition
+    differs from the table of problems are reported too. At most `MAX_FAULTS` messages are returned.
     """
     with store.consistent_reading() as connection:
         return list(islice(_find_orphans(connection), MAX_FAULTS))
@@ -117,7 +124,11 @@ def _stream(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[Any]:
 def _merge(
     left: Iterator[tuple[int, L]], right: Iterator[tuple[int, R]]
 ) -> Iterator[tuple[L | None, R | None]]:
-    """Yield pairs of values with equal keys, in order of keys; None where one side has none."""
+    """Merge two iterators of (key, value) pairs, each sorted by key.
+
+    Yields, for each key in increasing order, the pair of the left and the right value. A value is
+    None if that iterator does not have the key.
+    """
     one, other = next(left, None), next(right, None)
     while one is not None or other is not None:
         if other is None or (one is not None and one[0] < other[0]):
@@ -147,7 +158,10 @@ def _wrong_name(id: int, name: str | None, defined: str) -> str:
 def _compare_episodes(
     connection: sa.Connection, problem: int, excluding: list[Event]
 ) -> Iterator[str]:
-    """Compare episodes by number, which grows with seq."""
+    """Yield a message for each difference between the table of episodes and the openings.
+
+    Both are read in order of the number of the episode, which is also the order of seq.
+    """
     withdrawn = _withdrawal_seqs(excluding)
     table = schema.episodes
     query = sa.select(table).where(table.c.problem == problem).order_by(table.c.number)
@@ -175,7 +189,7 @@ def _compare_episodes(
 
 
 def _withdrawal_seqs(excluding: list[Event]) -> dict[str, int]:
-    """Return the seq of the withdrawal of each withdrawn episode."""
+    """Return the seq of the withdrawal of each withdrawn episode, by episode id."""
     return {
         id: event.seq
         for event in excluding
@@ -185,7 +199,11 @@ def _withdrawal_seqs(excluding: list[Event]) -> dict[str, int]:
 
 
 def _expected_episode(event: Event, withdrawn: dict[str, int]) -> EpisodeRecord:
-    """Return the record of an opened episode without its subject, which the event does not hold."""
+    """Return the record that the table should hold for the episode that `event` opened.
+
+    `withdrawn` maps the ids of withdrawn episodes to the seqs of their withdrawals. The subject of
+    the record is None, since an event does not contain the subject.
+    """
     id, body = str(event.episode), event.body
     return EpisodeRecord(
         id,
@@ -209,7 +227,11 @@ def _compare_episode(expected: EpisodeRecord, found: EpisodeRecord) -> Iterator[
 def _compare_claims(
     connection: sa.Connection, problem: Problem, excluding: list[Event]
 ) -> Iterator[str]:
-    """Compare claims with the feedback that made them, unless it is excluded."""
+    """Yield a message for each difference between the claims table and the feedback of `problem`.
+
+    The table lists each recorded part of an episode with its digest and the seq of its event.
+    Feedback that the events in `excluding` correct or withdraw must have no rows in the table.
+    """
     exclusions, withdrawn = Exclusions(excluding), _withdrawal_seqs(excluding)
     events = _read_events(connection, problem.id, "feedback", "corrected")
     rows = _stream(connection, _rows_of_problem(schema.claims, problem.id))
@@ -231,7 +253,10 @@ def _compare_claims(
 
 
 def _rows_of_problem(table: sa.Table, problem: int) -> sa.Select[Any]:
-    """Return a query for rows keyed by opening seq, with the id of the episode, by seq."""
+    """Return a query for the rows of `table` that belong to `problem`, in order of seq.
+
+    The rows refer to an episode by the seq at which it was opened; the query adds its id as `id`.
+    """
     opening = schema.events.alias()
     rows = sa.select(table, opening.c.episode.label("id"))
     joined = rows.join_from(table, opening, opening.c.seq == table.c.episode)
@@ -241,7 +266,10 @@ def _rows_of_problem(table: sa.Table, problem: int) -> sa.Select[Any]:
 def _compare_replaced(
     connection: sa.Connection, problem: int, excluding: list[Event]
 ) -> Iterator[str]:
-    """Compare the table of replaced events with the feedback before each last correction."""
+    """Yield a message for each difference between the table of replaced events and the events.
+
+    The table must list all feedback of an episode that precedes the last correction of the episode.
+    """
     last = {event.episode: event.seq for event in excluding if event.kind == "corrected"}
     expected = {
         (event.episode, event.seq)
@@ -257,7 +285,11 @@ def _compare_replaced(
 
 
 def _expected_claims(event: Event, exclusions: Exclusions, spec: ProblemSpec) -> PartDigests | None:
-    """Return the claims of a feedback event; None if its content is invalid."""
+    """Return the digests that the claims table should hold for the parts in the feedback `event`.
+
+    The result is empty if `event` is in `exclusions`, and None if its content is not valid for the
+    problem `spec`.
+    """
     if event in exclusions:
         return {}
     try:
@@ -302,7 +334,7 @@ def _find_orphans(connection: sa.Connection) -> Iterator[str]:
 
 
 def _read_name(text: str | None) -> str | None:
-    """Return the name in the text of a definition; None if it cannot be read."""
+    """Return the problem name in `text`, the body of a definition; None if it cannot be parsed."""
     try:
         return str(json.loads(text or "")["name"])
     except (ValueError, KeyError, TypeError):

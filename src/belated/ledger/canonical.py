@@ -1,11 +1,11 @@
-"""Canonical JSON, in which equal values have equal text, and SHA-256 digests of text."""
+"""Canonical JSON, in which equal values have the same text, and SHA-256 digests of texts."""
 
 import hashlib
 import json
 from typing import Any, Final
 
 SALT_BYTES: Final = 16
-"""Length of the random salt of a digest whose text could be guessed."""
+"""Length in bytes of the random salt of a digest; the salt prevents guessing of the text."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -29,7 +29,7 @@ def digest(text: str, salt: bytes = b"") -> str:
 
 
 def to_json(value: Any) -> str:
-    """Return `value` as JSON; objects that JSON cannot hold are replaced by their `repr`."""
+    """Return `value` as JSON; an object that JSON cannot represent is replaced by its `repr`."""
     try:
         return json.dumps(value, sort_keys=True, default=repr)
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Copying a ledger to another database, for backup and restore."""
+"""Copying of a ledger to another database, for backup and restore."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -15,8 +15,9 @@ ROWS_PER_INSERT: Final = 500
 def copy(source: Ledger, target: Ledger) -> dict[str, int]:
     """Copy all rows of `source` to the empty ledger `target` in one transaction.
 
-    The rows are counted and the digests of all events compared before the transaction commits.
-    Returns the number of rows by table.
+    Before the transaction commits, the number of rows of each table and the digest of all events
+    are compared with those of `source`; a difference raises RuntimeError. ValueError is raised if
+    `target` is not empty. Returns the number of rows by name of table.
     """
     with source.store.consistent_reading() as old, target.store.writing() as new:
         for table in schema.metadata.sorted_tables:
@@ -46,6 +47,6 @@ def _digest(connection: sa.Connection) -> str:
 
 
 def _partitions(table: sa.Table, connection: sa.Connection) -> Iterator[Any]:
-    """Yield the rows of `table` in order of its key, in lists of limited length."""
+    """Return an iterator over lists of at most `ROWS_PER_INSERT` rows, in order of primary key."""
     query = sa.select(table).order_by(*table.primary_key)
     return connection.execution_options(yield_per=ROWS_PER_INSERT).execute(query).partitions()

@@ -1,4 +1,4 @@
-"""Episodes of a ledger: their records, their feedback, and events that no longer count."""
+"""Episodes of a ledger: their records, queries for their feedback, and excluded events."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from belated.ledger.events import Event, Kind
 MAX_IDS_PER_QUERY: Final = 500
 
 EXCLUDING_KINDS: Final[tuple[Kind, ...]] = ("corrected", "withdrawn")
-"""Kinds of events that exclude earlier events."""
+"""Kinds of events because of which earlier events must be skipped."""
 
 
 @dataclass(frozen=True)
@@ -23,22 +23,27 @@ class EpisodeRecord:
     problem: int
     """Id of the problem."""
     number: int
-    """Number 1, 2, ... within the problem; the learner's id of the episode."""
+    """Number 1, 2, ... of the episode within its problem; the learner uses it as the episode id."""
     version: int
-    """Version of the policy that was given out for the episode."""
+    """Version of the policy that the episode follows."""
     seq: int
     """Sequence number of the event that opened the episode."""
     subject: str | None = field(default=None, repr=False)
-    """Pseudonym of the person to whom the episode belongs."""
+    """Pseudonym of the person to whom the episode belongs; None if not given, or withdrawn."""
     withdrawn: int | None = None
-    """Sequence number of the withdrawal, if the episode has been withdrawn."""
+    """Sequence number of the event that withdrew the episode; None if it is not withdrawn."""
 
 
 class Exclusions:
-    """Events that a fold must skip: withdrawn episodes, and feedback that was corrected later.
+    """Set of the events to skip when the state of a learner is computed from events.
 
-    A withdrawn episode is skipped entirely, as if it had never been opened. `events` are the known
-    corrections and withdrawals in order of seq; others are ignored.
+    All events of a withdrawn episode are skipped, as if the episode had never been opened. Of a
+    corrected episode, the feedback before the last correction is skipped.
+
+    Parameters
+    ----------
+    events : iterable of Event
+        Corrections and withdrawals, in order of seq; events of other kinds are ignored.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -47,7 +52,7 @@ class Exclusions:
         self.add(events)
 
     def add(self, events: Iterable[Event]) -> None:
-        """Add corrections and withdrawals from `events`, which are in order of seq."""
+        """Add the corrections and withdrawals among `events`, which must be in order of seq."""
         for event in events:
             if event.kind == "withdrawn":
                 self._withdrawn.update(event.body["episodes"])
@@ -55,7 +60,7 @@ class Exclusions:
                 self._corrected[event.episode] = event.seq
 
     def __contains__(self, event: Event) -> bool:
-        """Return whether to skip `event`, which is an event of an episode."""
+        """Return whether to skip `event`, which must be an opening, feedback or a correction."""
         episode = event.episode
         # an event that is redacted was withdrawn by an event that may not have been read yet
         return (
@@ -66,12 +71,18 @@ class Exclusions:
 
 
 def opening_seqs(ids: Sequence[str]) -> sa.Select[tuple[int]]:
-    """Return a query for the seqs at which the episodes `ids` were opened, the key of claims."""
+    """Return a query for the seqs at which the episodes `ids` were opened.
+
+    The tables of claims and of replaced events refer to an episode by this seq.
+    """
     return sa.select(schema.episodes.c.seq).where(schema.episodes.c.id.in_(ids))
 
 
 def feedback_seqs(ids: Sequence[str]) -> sa.CompoundSelect[tuple[int]]:
-    """Return a query for the seqs of all feedback of the episodes `ids`, replaced or not."""
+    """Return a query for the seqs of all feedback and corrections of the episodes `ids`.
+
+    Feedback that a later correction replaced is included.
+    """
     return sa.union(
         *(
             sa.select(table.c.seq).where(table.c.episode.in_(opening_seqs(ids)))
@@ -81,6 +92,6 @@ def feedback_seqs(ids: Sequence[str]) -> sa.CompoundSelect[tuple[int]]:
 
 
 def chunk_ids(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield `ids` in slices that are short enough for one query."""
+    """Yield consecutive slices of `ids`, each with at most `MAX_IDS_PER_QUERY` ids."""
     for first in range(0, len(ids), MAX_IDS_PER_QUERY):
         yield ids[first : first + MAX_IDS_PER_QUERY]

@@ -1,7 +1,7 @@
-"""Events: their types as they are passed to a ledger, and the stored form in which they are read.
+"""Events: one class for each kind of new event, and `Event` for an event stored in the ledger.
 
-Times are microseconds since 1970 (UTC). `event_time` is the time at which something happened, if
-the caller knows it; the ledger adds the time of recording.
+Times are in microseconds since 1970 (UTC). `event_time` is the time at which the event happened; it
+is set by the caller, and None if unknown. The ledger adds the time of recording.
 """
 
 import json
@@ -28,22 +28,22 @@ class Event(NamedTuple):
     problem: int
     """Id of the problem."""
     episode: str | None
-    """Id of the episode, if the event belongs to one."""
+    """Id of the episode; None if the event does not belong to a single episode."""
     kind: Kind
     at: int
-    """Time of recording."""
+    """Time of recording, in microseconds since 1970 (UTC)."""
     event_time: int | None
     text: str | None
     """Body as canonical JSON; None if the event is redacted."""
     salt: bytes | None
-    """Random bytes before the text in its digest, for events that can be redacted."""
+    """Random bytes hashed before the text; None if redacted, or if its kind cannot be redacted."""
     sha: str
-    """Digest of salt and text; kept when the event is redacted."""
+    """SHA-256 digest of the salt followed by the text; it is kept when the event is redacted."""
     redacted: bool
 
     @property
     def body(self) -> Any:
-        """The parsed body (parsed at each access); None if the event is redacted."""
+        """Body of the event, parsed from its JSON text at each access; None if it is redacted."""
         return None if self.text is None else json.loads(self.text)
 
 
@@ -64,11 +64,11 @@ CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
     "episode": _check_episode,
     "event_time": check_time,
 }
-"""Check of a field by its name."""
+"""Functions that check the fields of new events, by name of the field."""
 
 
 class _Checked:
-    """Base class of new events, which checks their fields."""
+    """Base class of new events; checks the fields of an event when it is created."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -78,7 +78,7 @@ class _Checked:
 
 @dataclass(frozen=True)
 class Defined(_Checked):
-    """Definition of a problem."""
+    """New event: definition of a problem."""
 
     spec: ProblemSpec
     event_time: int | None = None
@@ -92,29 +92,29 @@ class Defined(_Checked):
 
 @dataclass(frozen=True)
 class Opened(_Checked):
-    """Opening of an episode with a version of the problem's policy."""
+    """New event: opening of an episode that follows a given version of the problem's policy."""
 
     problem: int
     version: int
     subject: str | None = None
-    """Pseudonym by which the data can be withdrawn."""
+    """Pseudonym of the person to whom the episode belongs; used to withdraw that person's data."""
     id: str | None = None
-    """Id of the episode, such as secrets.token_urlsafe(16), so that the caller can safely retry;
-    None to let the ledger draw one."""
+    """Id of the episode, such as secrets.token_urlsafe(16). With an id, a retry of the request does
+    not open a second episode. If None, the ledger draws a random id."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "opened"
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """Feedback of an episode, or of a part of it."""
+    """New event: feedback of a whole episode, or of a part of an episode."""
 
     episode: str
     content: Any
-    """See `belated.ledger.recording.content` for the format."""
+    """Content of the feedback, in the format that `belated.ledger.recording.content` describes."""
     event_time: int | None = None
     problem: int | None = None
-    """Problem to which the episode must belong; None for any."""
+    """Id of the problem to which the episode must belong; None to accept every problem."""
     kind: ClassVar[Kind] = "feedback"
 
     def __post_init__(self) -> None:  # explicit, since most events are feedback
@@ -124,14 +124,17 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Corrected(Feedback):
-    """Correction: a whole episode that replaces all earlier feedback of the episode."""
+    """New event: correction, a whole episode that replaces all earlier feedback of that episode."""
 
     kind: ClassVar[Kind] = "corrected"
 
 
 @dataclass(frozen=True)
 class Withdrawn(_Checked):
-    """Withdrawal of the data of one episode, or of all episodes of a subject in a problem."""
+    """New event: withdrawal of one episode, or of all episodes of a subject in a problem.
+
+    Either `episode` alone must be given, or both `problem` and `subject`.
+    """
 
     episode: str | None = None
     problem: int | None = None
@@ -148,25 +151,28 @@ class Withdrawn(_Checked):
 
 @dataclass(frozen=True)
 class Tick(_Checked):
-    """End of a batch: the learner takes all earlier feedback at once."""
+    """New event: end of a batch.
+
+    The learner absorbs all feedback recorded since the previous batch at once.
+    """
 
     problem: int
     upto: int | None = None
-    """Seq of the last event of the batch; None for the last event of the ledger."""
+    """Seq of the last event of the batch; None for the last event in the ledger."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "tick"
 
 
 @dataclass(frozen=True, eq=False)
 class Published(_Checked):
-    """Publication of a version of the policy."""
+    """New event: publication of a new version of a problem's policy."""
 
     problem: int
     version: int
-    """1, 2, ... within the problem."""
+    """Version number: 1, 2, ... within the problem."""
     policy: Policy
     tick: int | None = None
-    """Seq of the tick after which the policy was computed; None before the first tick."""
+    """Seq of the tick after which the policy was computed; None if there was no tick before."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "published"
 
@@ -178,14 +184,14 @@ class Published(_Checked):
 
 @dataclass(frozen=True)
 class Control(_Checked):
-    """Decision of an operator about the served version."""
+    """New event: decision of an operator about the version to serve."""
 
     problem: int
     action: Action
     version: int | None = None
-    """Version to serve; for "roll_back" only."""
+    """Version to serve; required for the action "roll_back", and None for all others."""
     by: str | None = None
-    """Name of the operator."""
+    """Name of the operator; None if it is not recorded."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "control"
 
@@ -202,4 +208,4 @@ class Control(_Checked):
 NewEvent: TypeAlias = (
     Defined | Opened | Feedback | Corrected | Withdrawn | Tick | Published | Control
 )
-"""Event to be recorded."""
+"""New event, to be recorded by `Ledger.append`."""

@@ -1,4 +1,4 @@
-"""The ledger: append-only record of events in a database."""
+"""Class `Ledger`, the append-only record of events in a database."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import Self, get_args
@@ -35,17 +35,18 @@ from belated.ledger.validation import check_seq, check_text, is_id, is_name
 class Ledger:
     """Append-only record of events in a database.
 
-    Events have the sequence numbers 1, 2, ... without gaps, in order of commit: a reader that has
-    read up to some number has missed nothing before it. Several threads may share a ledger.
+    Events have the sequence numbers 1, 2, ... without gaps, in order of commit. A reader that has
+    read an event can therefore rely on having seen all events with smaller numbers. Several threads
+    may share a ledger.
 
     Attributes
     ----------
     store : Store
-        The database.
+        Database of the ledger.
     policies : Policies
         Published policies.
     snapshots : Snapshots
-        Snapshots of folds.
+        Stored learner states, from which a learner is restored without reading all events.
     quarantine : Quarantine
         Rejected requests.
     tokens : Tokens
@@ -62,14 +63,15 @@ class Ledger:
 
     @classmethod
     def open(cls, url: str, *, clock: Clock = now) -> Self:
-        """Open the ledger in a database, and create or migrate its tables if need be.
+        """Open the ledger in a database; its tables are created or migrated if necessary.
 
         Parameters
         ----------
         url : str
-            sqlite:///path/to/file, sqlite:// for a ledger in memory, or postgresql://...
+            URL of the database: sqlite:///path/to/file, sqlite:// for a ledger in memory, or
+            postgresql://...
         clock : callable
-            Returns the current time in microseconds since 1970 (UTC).
+            Function that returns the current time in microseconds since 1970 (UTC).
 
         Returns
         -------
@@ -89,7 +91,7 @@ class Ledger:
         return cls(store)
 
     def close(self) -> None:
-        """Close the database."""
+        """Close all connections to the database."""
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -99,11 +101,11 @@ class Ledger:
         self.close()
 
     def append(self, events: Iterable[NewEvent]) -> list[Outcome]:
-        """Record `events` in one transaction, in this order, and return the outcome of each.
+        """Record `events` in one transaction, in the given order.
 
-        An event that is rejected does not affect the others; rejected feedback is kept in the
-        quarantine. When this returns, all recorded events are on disk; if it raises, none was
-        recorded.
+        Returns the outcome of each event. A rejected event does not affect the others; rejected
+        feedback is put in the quarantine. When the method returns, all recorded events are on disk.
+        If it raises an exception while recording, no event was recorded.
         """
         given = list(events)
         for event in given:
@@ -120,7 +122,7 @@ class Ledger:
         return outcomes
 
     def define(self, spec: ProblemSpec) -> Outcome:
-        """Record the definition of the problem `spec` and return the outcome."""
+        """Record the definition of a problem with the specification `spec`; return the outcome."""
         return self.append([Defined(spec)])[0]
 
     def open_episodes(
@@ -135,9 +137,9 @@ class Ledger:
         count : int
             Number of episodes.
         version : int
-            Version of the policy that they follow.
+            Version of the policy that the episodes follow.
         subject : str, optional
-            Pseudonym of the person to whom they belong.
+            Pseudonym of the person to whom the episodes belong.
 
         Returns
         -------
@@ -147,8 +149,9 @@ class Ledger:
         return self.append([Opened(problem, version, subject)] * check_seq("count", count))
 
     def tick(self, problem: int, upto: int | None = None) -> Outcome:
-        """Record the end of a batch of `problem` at seq `upto`, by default the last event.
+        """Record a tick, the end of a batch of feedback for the problem with id `problem`.
 
+        The batch ends with the event of seq `upto`, by default the last event of the ledger.
         Returns the outcome.
         """
         return self.append([Tick(problem, upto)])[0]
@@ -165,21 +168,21 @@ class Ledger:
         policy : Policy
             The policy.
         version : int
-            Its number, one more than the last.
+            Number of the new version, one more than the number of the last version.
         tick : int, optional
-            Seq of the tick after which the policy was computed; None before the first tick.
+            Seq of the tick after which the policy was computed; None if there was no tick before.
 
         Returns
         -------
         Outcome
-            The outcome.
+            Outcome of recording the version.
         """
         return self.append([Published(problem, version, policy, tick)])[0]
 
     def control(
         self, problem: int, action: Action, *, version: int | None = None, by: str | None = None
     ) -> Outcome:
-        """Record a decision of an operator.
+        """Record a decision of an operator about the version to serve.
 
         Parameters
         ----------
@@ -188,19 +191,23 @@ class Ledger:
         action : str
             "freeze", "unfreeze", "roll_back", "shadow_on" or "shadow_off".
         version : int, optional
-            Version to serve, for "roll_back".
+            Version to serve; required for "roll_back", and not allowed otherwise.
         by : str, optional
             Name of the operator.
 
         Returns
         -------
         Outcome
-            The outcome.
+            Outcome of recording the decision.
         """
         return self.append([Control(problem, action, version, by)])[0]
 
     def withdraw(self, *, episode: str | None = None, subject: str | None = None) -> list[Outcome]:
-        """Redact the data of `episode`, or of `subject` in all problems; return the outcomes."""
+        """Withdraw the data of `episode`, or the data of `subject` in all problems.
+
+        Exactly one of the two must be given. Returns one outcome for `episode`, or one for each
+        problem in which `subject` has episodes.
+        """
         if subject is None or episode is not None:
             return self.append([Withdrawn(episode, None, subject)])
         columns = schema.episodes.c
@@ -212,7 +219,7 @@ class Ledger:
 
     @property
     def last(self) -> int:
-        """Sequence number of the last event; 0 if there is none."""
+        """Sequence number of the last event; 0 if the ledger is empty."""
         with self.store.reading() as connection:
             return connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
 
@@ -225,23 +232,23 @@ class Ledger:
         limit: int | None = None,
         kinds: Collection[Kind] | None = None,
     ) -> Iterator[Event]:
-        """Return an iterator over events in order of seq, read page by page.
+        """Return an iterator over events in order of seq. The events are read page by page.
 
         Parameters
         ----------
         problem : int, optional
-            Id of the problem; None for all.
+            Id of the problem; None for the events of all problems.
         after, upto : int
-            Read only events with `after` < seq <= `upto`.
+            Read only events with `after` < seq <= `upto`; None for no upper limit.
         limit : int, optional
-            Maximum number of events.
+            Maximum number of events; None for no maximum.
         kinds : collection of str, optional
-            Kinds of events; None for all.
+            Kinds of events to read; None for all kinds.
 
         Returns
         -------
         iterator of Event
-            The events up to the end of the ledger at the time of the last page.
+            The events, including those that are recorded before the last page is read.
         """
         columns = schema.events.c
         query = sa.select(schema.events)
@@ -261,7 +268,7 @@ class Ledger:
         return map(Event._make, rows)
 
     def problem(self, which: str | int) -> Problem | None:
-        """Return the problem whose name or id is `which`, or None."""
+        """Return the problem whose name or id is `which`; None if there is none."""
         with self.store.reading() as connection:
             if isinstance(which, int):
                 return self._problems.get(connection, which)
@@ -273,11 +280,11 @@ class Ledger:
             return self._problems.all(connection)
 
     def episode(self, id: str) -> EpisodeRecord | None:
-        """Return the episode `id`, or None."""
+        """Return the record of the episode `id`; None if there is no such episode."""
         return self.episodes([id]).get(id)
 
     def episodes(self, ids: Iterable[str]) -> dict[str, EpisodeRecord]:
-        """Return the episodes with these `ids` by id; unknown ids are left out."""
+        """Return the records of the episodes `ids`, by id; unknown ids are omitted."""
         table, wanted = schema.episodes, sorted({id for id in ids if is_id(id)})
         if not wanted:
             return {}
@@ -290,14 +297,18 @@ class Ledger:
         return {record.id: record for record in found}
 
     def digest(self, problem: int | None = None, *, upto: int | None = None) -> str:
-        """Return one SHA-256 of all events, of `problem` or of all, up to seq `upto`.
+        """Return one SHA-256 digest of all events up to seq `upto`, by default of the whole ledger.
 
-        Redaction does not change it.
+        With `problem`, only events of the problem with that id are included. Redacting an event
+        does not change the digest.
         """
         return audit.digest_events(self.events(problem, upto=upto))
 
     def faults(self) -> list[str]:
-        """Return messages about events and rows that are missing or were changed, if any."""
+        """Return a message for each event that is missing or changed, and for each orphan row.
+
+        The list is empty if there is no fault.
+        """
         return audit.check_events(self.events()) + audit.check_orphans(self.store)
 
 

@@ -8,39 +8,39 @@ from belated.ledger.episodes import EpisodeRecord
 
 @dataclass(frozen=True)
 class Recorded:
-    """The event was recorded durably."""
+    """Outcome: the event was recorded, and is on disk when its transaction ends."""
 
     name: ClassVar[str] = "recorded"
     seq: int
     """Sequence number of the event."""
     episode: EpisodeRecord | None = None
-    """The new episode, if the event opened one."""
+    """Record of the new episode if the event is an opening, else None."""
 
 
 @dataclass(frozen=True)
 class AlreadyRecorded:
-    """The event repeats what is recorded already; nothing was added."""
+    """Outcome: the content of the event is recorded already, and nothing was added."""
 
     name: ClassVar[str] = "alreadyrecorded"
     seq: int
-    """Sequence number of the last event that was repeated."""
+    """Sequence number of the recorded event; the last one if several hold the content."""
     episode: EpisodeRecord | None = None
-    """The existing episode, if the event opens one."""
+    """Record of the existing episode if the event is an opening, else None."""
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """The event contradicts a recorded event."""
+    """Outcome: the event was rejected, since it contradicts a recorded event."""
 
     name: ClassVar[str] = "conflict"
     reason: str
     seq: int
-    """Sequence number of the recorded event."""
+    """Sequence number of the recorded event that is contradicted."""
 
 
 @dataclass(frozen=True)
 class NotFound:
-    """The event names an episode, problem or subject that does not exist."""
+    """Outcome: the event was rejected, since its episode, problem or subject does not exist."""
 
     name: ClassVar[str] = "unknown"
     reason: str
@@ -48,23 +48,23 @@ class NotFound:
 
 @dataclass(frozen=True)
 class DataWithdrawn:
-    """The event names an episode whose data has been withdrawn."""
+    """Outcome: the event was rejected, since the data of its episode has been withdrawn."""
 
     name: ClassVar[str] = "gone"
     reason: str
     seq: int
-    """Sequence number of the withdrawal."""
+    """Sequence number of the event that withdrew the data."""
 
 
 @dataclass(frozen=True)
 class Invalid:
-    """The event is malformed, or not allowed in the current state."""
+    """Outcome: the event was rejected, since it is malformed or not allowed at present."""
 
     name: ClassVar[str] = "refused"
     reason: str
     field: str | None = None
-    """Invalid field, such as `rewards[3]` or `steps[0].state`, if it is known."""
+    """Name of the invalid field, such as `rewards[3]` or `steps[0].state`; None if not known."""
 
 
 Outcome: TypeAlias = Recorded | AlreadyRecorded | Conflict | NotFound | DataWithdrawn | Invalid
-"""`name` is the outcome's word in the quarantine and in metrics."""
+"""Outcome of recording an event; `name` identifies its type in the quarantine and in metrics."""

@@ -1,4 +1,4 @@
-"""Stored policy versions, and the encoding of a policy as bytes."""
+"""Published versions of policies in the database, and the encoding of a policy as bytes."""
 
 import struct
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from belated.ledger.store import Store
 
 
 class EncodedPolicy(NamedTuple):
-    """Policy as bytes, with their digest; the fields are columns of the table of policies."""
+    """Policy encoded as bytes, with a digest. Each field is a column of the table of policies."""
 
     actions: bytes
-    """Action of each (step, state) as little-endian int32."""
+    """Action of each (step, state), as little-endian int32."""
     explore: bytes | None
-    """Explored (step, state, action) as packed bits; None if there are none."""
+    """Mask of actions to explore, (H, S, A), as packed bits; None if the mask is empty."""
     epsilon: float
     """Probability of a uniformly random action."""
     sha: str
@@ -29,20 +29,20 @@ class EncodedPolicy(NamedTuple):
 
 @dataclass(frozen=True)
 class Version:
-    """Published version of a policy, without the policy itself."""
+    """Data about a published version of a policy, without the policy itself."""
 
     version: int
-    """1, 2, ... within the problem."""
+    """Version number: 1, 2, ... within the problem."""
     seq: int
-    """Sequence number of the publication."""
+    """Sequence number of the event that published the version."""
     tick: int | None
-    """Seq of the tick after which the policy was computed; None before the first tick."""
+    """Seq of the tick after which the policy was computed; None if there was no tick before."""
     sha: str
-    """Digest of the policy."""
+    """SHA-256 digest of the encoded policy."""
 
 
 def encode_policy(policy: Policy) -> EncodedPolicy:
-    """Return `policy` as bytes, which are the same on every machine."""
+    """Return `policy` encoded as bytes. The encoding does not depend on the machine."""
     actions = np.ascontiguousarray(policy.actions, "<i4").tobytes()
     explore = None
     if policy.explore is not None and policy.explore.any():
@@ -52,7 +52,10 @@ def encode_policy(policy: Policy) -> EncodedPolicy:
 
 
 def decode_policy(encoded: EncodedPolicy, spec: ProblemSpec) -> Policy:
-    """Return the policy that was encoded as `encoded` for the problem `spec`."""
+    """Return the policy that was encoded as `encoded`.
+
+    `spec` is the problem of the policy; it determines the shapes of the arrays.
+    """
     H, S, A = spec.shape.table
     actions = np.frombuffer(encoded.actions, "<i4").astype(np.int32).reshape(H, S)
     explore = None
@@ -69,7 +72,7 @@ def _digest(actions: bytes, explore: bytes | None, epsilon: float) -> str:
 
 
 def check_policy(policy: Policy, spec: ProblemSpec) -> None:
-    """Raise ValueError if `policy` does not have the shape of the problem `spec`."""
+    """Raise ValueError if a shape or an action of `policy` is not valid for the problem `spec`."""
     H, S, A = spec.shape.table
     if policy.actions.shape != (H, S):
         raise ValueError(f"policy.actions must have shape {(H, S)}, got {policy.actions.shape}.")
@@ -80,20 +83,28 @@ def check_policy(policy: Policy, spec: ProblemSpec) -> None:
 
 
 class Policies:
-    """Published policies of the ledger in `store`, read-only; `problems` caches its problems."""
+    """Read-only access to the policies published in a ledger.
+
+    Parameters
+    ----------
+    store : Store
+        Database of the ledger.
+    problems : ProblemCache
+        Cache of the problems of the ledger.
+    """
 
     def __init__(self, store: Store, problems: ProblemCache) -> None:
         self._store = store
         self._problems = problems
 
     def versions(self, problem: int) -> list[Version]:
-        """Return all versions of `problem`, oldest first."""
+        """Return all versions of the problem with id `problem`, oldest first."""
         query = self._query(problem).order_by(schema.policies.c.version)
         with self._store.reading() as connection:
             return [Version(*row) for row in connection.execute(query)]
 
     def newest(self, problem: int) -> Version | None:
-        """Return the newest version of `problem`, or None."""
+        """Return the newest version of the problem with id `problem`; None if there is none."""
         query = self._query(problem).order_by(schema.policies.c.version.desc()).limit(1)
         with self._store.reading() as connection:
             row = connection.execute(query).first()
@@ -106,9 +117,10 @@ class Policies:
         return query.where(columns.problem == problem)
 
     def get(self, problem: int, version: int) -> Policy | None:
-        """Return the policy that was published as `version` of `problem`, or None.
+        """Return the policy published as `version` of the problem with id `problem`.
 
-        Raises ValueError if the stored policy does not match its digest.
+        Returns None if there is no such version. Raises ValueError if the stored policy does not
+        match its digest.
         """
         columns = schema.policies.c
         query = sa.select(columns.actions, columns.explore, columns.epsilon, columns.sha)

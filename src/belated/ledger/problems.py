@@ -1,4 +1,4 @@
-"""Problems: their specification, which never changes, and the problems of a ledger."""
+"""Problems: the immutable specification of a problem, and a cache of the problems of a ledger."""
 
 import json
 import reprlib
@@ -21,7 +21,7 @@ from belated.options import Late
 
 @dataclass(frozen=True)
 class Part:
-    """Specification of a base or an updater.
+    """Specification of a base or an updater: its name and its options.
 
     >>> Part("lazy", {"alpha": 10})
     Part(name='lazy', options={'alpha': 10})
@@ -29,7 +29,7 @@ class Part:
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options by name: numbers, texts, true, false, null, or lists of those."""
+    """Options by name; each value is a number, text, bool or None, or a list of such values."""
 
     def __post_init__(self) -> None:
         check_text("The name of a part", self.name)
@@ -55,12 +55,12 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class ProblemSpec:
-    """Specification of a decision problem, and of the learner for it.
+    """Specification of a decision problem and of its learner. It never changes.
 
     Parameters
     ----------
     name : str
-        Unique name: letters, digits, '.', '_' and '-'.
+        Unique name of letters, digits, '.', '_' and '-'; it begins with a letter or digit.
     states, actions : sequence of str
         Names of the S states and A actions.
     horizon : int
@@ -72,9 +72,9 @@ class ProblemSpec:
     episodes : int
         Expected number of episodes K.
     stages, reward_bonus, seed
-        Options of the learner, which checks them.
+        Options of the learner. Their values are checked when a learner is created.
     late : {"everything", "rewards"}
-        Whether all feedback is late, or only the rewards.
+        Feedback that arrives late: all of it, or only the rewards.
 
     >>> spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait",), horizon=3,
     ...                    rewards=None, base=Part("ucrl2"), updater=Part("lazy"), episodes=1000)
@@ -143,7 +143,7 @@ class ProblemSpec:
 
     @cached_property
     def body(self) -> dict[str, Any]:
-        """The specification as JSON values."""
+        """Specification as a dict of values that JSON can represent."""
         plain: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         for name in ("base", "updater"):
             plain[name] = {"name": plain[name].name, "options": dict(plain[name].options)}
@@ -154,22 +154,25 @@ class ProblemSpec:
 
     @cached_property
     def state_numbers(self) -> dict[str, int]:
-        """Index of each state by name."""
+        """Index of each state, by name of the state."""
         return {name: i for i, name in enumerate(self.states)}
 
     @cached_property
     def action_numbers(self) -> dict[str, int]:
-        """Index of each action by name."""
+        """Index of each action, by name of the action."""
         return {name: i for i, name in enumerate(self.actions)}
 
     @cached_property
     def text(self) -> str:
-        """The specification as canonical JSON."""
+        """Specification as canonical JSON text."""
         return canonical(self.body)
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "ProblemSpec":
-        """Return the specification with the JSON values `body`."""
+        """Return the specification from `body`, a mapping as in the property `body`.
+
+        Raises ValueError or TypeError if a field is missing, unknown or invalid.
+        """
         if not isinstance(body, Mapping):
             raise TypeError(f"A spec must be an object, got {body!r}.")
         known = [f.name for f in fields(cls)]
@@ -226,7 +229,7 @@ def _check_rewards(given: ArrayLike, shape: Shape) -> Floats:
 
 @dataclass(frozen=True)
 class Problem:
-    """Problem of a ledger."""
+    """Problem as defined in a ledger."""
 
     id: int
     """Sequence number of the event that defined the problem."""
@@ -234,18 +237,21 @@ class Problem:
 
     @property
     def name(self) -> str:
-        """Unique name."""
+        """Name of the problem, unique in its ledger."""
         return self.spec.name
 
 
 class ProblemCache:
-    """Problems by id, each read from the database once, since they never change."""
+    """Cache of problems by id. A problem is read from the database once, since it never changes."""
 
     def __init__(self) -> None:
         self._known: dict[int, Problem] = {}
 
     def get(self, connection: sa.Connection, id: int) -> Problem | None:
-        """Return the problem `id`, read over `connection` if need be, or None."""
+        """Return the problem with the id `id`; None if there is none.
+
+        A problem that is not cached is read from the database over `connection`.
+        """
         if id not in self._known:
             events = schema.events.c
             query = sa.select(events.body).where(events.seq == id, events.kind == "defined")
@@ -256,13 +262,13 @@ class ProblemCache:
         return self._known[id]
 
     def find(self, connection: sa.Connection, name: str) -> Problem | None:
-        """Return the problem called `name`, looked up over `connection`, or None."""
+        """Look up the problem with the name `name` over `connection`; return it, or None."""
         problems = schema.problems.c
         id = connection.scalar(sa.select(problems.id).where(problems.name == name))
         return None if id is None else self.get(connection, id)
 
     def all(self, connection: sa.Connection) -> list[Problem]:
-        """Return all problems, oldest first, looked up over `connection`."""
+        """Look up all problems over `connection`; return them oldest first."""
         ids = connection.scalars(sa.select(schema.problems.c.id).order_by(schema.problems.c.id))
         found = (self.get(connection, id) for id in ids.all())
         return [problem for problem in found if problem is not None]

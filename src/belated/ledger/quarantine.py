@@ -1,4 +1,4 @@
-"""Quarantine: rejected requests, kept with the reason."""
+"""Quarantine: table of rejected requests, each with the reason for the rejection."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,37 +15,39 @@ from belated.ledger.store import Store, read_pages
 from belated.ledger.validation import check_seq, is_id
 
 MAX_REQUESTS_PER_PROBLEM: Final = 10_000
-"""Maximum number of requests to keep for each problem, and for no problem; the oldest go first."""
+"""Maximum number of requests to keep for each problem, and for those without a problem.
+
+When there are more, the oldest requests are deleted."""
 MAX_BODY_CHARS: Final = 1 << 16
-"""Maximum number of characters of a body; a longer one is truncated and kept as text."""
+"""Maximum number of characters of a body; a longer body is truncated and stored as a text."""
 MAX_REASON_CHARS: Final = 1000
 PRUNE_EVERY_REQUESTS: Final = 100
-"""One in so many new requests deletes those beyond the maximum."""
+"""Average number of new requests after which requests beyond the maximum are deleted."""
 
 
 @dataclass(frozen=True)
 class QuarantinedRequest:
-    """Rejected request in the quarantine; identical requests share one entry."""
+    """Rejected request as stored in the quarantine. Identical requests share one entry."""
 
     id: int
-    """Unique id that grows in order of arrival."""
+    """Unique id, increasing in order of first arrival."""
     at: int
     """Time of the last rejection, in microseconds since 1970 (UTC)."""
     problem: int | None
-    """Id of the problem, if it is known."""
+    """Id of the problem; None if it is not known."""
     episode: str | None
-    """Id of the episode, if one was named."""
+    """Id of the episode; None if the request contains no valid id."""
     outcome: str
-    """One of "conflict", "unknown", "gone" and "refused"."""
+    """Name of the outcome: "conflict", "unknown", "gone" or "refused"."""
     reason: str
     text: str | None
-    """Body of the request as JSON; None if it must not be kept."""
+    """Body of the request as JSON; None if the body must not be stored, as for withdrawn data."""
     times: int
-    """Number of identical requests."""
+    """Number of times the request was rejected."""
 
 
 class RejectedRequest(NamedTuple):
-    """Rejected request to be put in the quarantine."""
+    """Rejected request that is to be put in the quarantine."""
 
     reason: str
     body: Any
@@ -55,14 +57,16 @@ class RejectedRequest(NamedTuple):
 
 
 def quarantine_request(connection: sa.Connection, request: RejectedRequest, *, at: int) -> None:
-    """Put a rejected request in the quarantine, or count it if it is there already.
+    """Put a rejected request in the quarantine.
+
+    If an identical request is in the quarantine, its count and its time are updated instead.
 
     Parameters
     ----------
     connection : sa.Connection
         Connection with an open write transaction.
     request : RejectedRequest
-        The request.
+        The rejected request.
     at : int
         Time of the rejection, in microseconds since 1970 (UTC).
     """
@@ -80,13 +84,13 @@ def quarantine_request(connection: sa.Connection, request: RejectedRequest, *, a
 
 
 class Quarantine:
-    """Quarantine of the ledger in `store`."""
+    """Rejected requests of the ledger whose database is `store`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def __iter__(self) -> Iterator[QuarantinedRequest]:
-        """Iterate over all requests, oldest first."""
+        """Return an iterator over all requests in order of id."""
         return self.read()
 
     def read(
@@ -99,9 +103,9 @@ class Quarantine:
         problem : int, optional
             Id of the problem; None for all requests.
         after : int
-            Read only requests with a larger id.
+            Read only requests with an id greater than `after`.
         limit : int, optional
-            Maximum number of requests.
+            Maximum number of requests; None for no maximum.
 
         Returns
         -------
@@ -129,15 +133,15 @@ class Quarantine:
         body : Any
             Body of the request.
         problem, episode : optional
-            Id of the problem and of the episode, if they are known.
+            Ids of the problem and of the episode; None if not known.
         """
         self.add_all([RejectedRequest(reason, body, problem, episode)])
 
     def add_all(self, requests: Iterable[RejectedRequest]) -> None:
         """Add `requests` that were rejected before they reached the ledger, in one transaction.
 
-        A request without a problem belongs to the problem of its episode. The body of a request
-        for a withdrawn episode is not kept.
+        A request without a problem is assigned to the problem of its episode, if that exists. The
+        body of a request for a withdrawn episode is not stored.
         """
         given = list(requests)
         with self._store.writing() as connection:
@@ -149,7 +153,10 @@ class Quarantine:
                 quarantine_request(connection, completed, at=at)
 
     def forget(self, *, before: int) -> int:
-        """Delete requests last rejected before `before` (microseconds); return their number."""
+        """Delete all requests whose last rejection was before the time `before`.
+
+        `before` is in microseconds since 1970 (UTC). Returns the number of deleted requests.
+        """
         check_seq("before", before, 0)
         table = schema.quarantine
         with self._store.writing() as connection:
@@ -158,11 +165,14 @@ class Quarantine:
 
 @cache  # building the statement takes as long as executing it
 def _upsert(dialect: str) -> sa.Executable:
-    """Return a statement that inserts a row or counts it, and returns its id and count."""
+    """Return the SQL statement, for `dialect`, that inserts a request or increments its count.
+
+    The statement returns the id and the count of the row.
+    """
     table = schema.quarantine
     now = sa.bindparam("now", type_=schema.Number)
-    # ids follow the clock, so that a deleted id is never given to a later row, which a reader that
-    # continues after the deleted one would miss
+    # ids follow the clock, so that the id of a deleted row is never assigned again; a reader that
+    # continues after that id would miss the new row
     last = sa.func.max(table.c.id)
     id = sa.select(sa.case((last >= now, last + 1), else_=now)).scalar_subquery()
     names = ("problem", "episode", "outcome", "reason", "body", "sha")
@@ -181,7 +191,11 @@ def _find_episode(connection: sa.Connection, id: str | None) -> Any:
 
 
 def _complete(request: RejectedRequest, episode: Any) -> RejectedRequest:
-    """Return `request` with the problem of its episode, and without withdrawn data."""
+    """Return `request` completed from the stored `episode`, or unchanged if that is None.
+
+    A missing problem is set to that of the episode. If the episode is withdrawn, the body is
+    removed, and the reason and the outcome say that the data was withdrawn.
+    """
     if episode is None:
         return request
     if episode.withdrawn is not None:
@@ -192,7 +206,7 @@ def _complete(request: RejectedRequest, episode: Any) -> RejectedRequest:
 
 
 def _prune(connection: sa.Connection) -> None:
-    """Delete the oldest requests of each problem beyond the maximum."""
+    """Delete the oldest requests of each problem that has more than the maximum number."""
     table = schema.quarantine
     newest_first = (table.c.at.desc(), table.c.id.desc())
     rank = sa.func.row_number().over(partition_by=table.c.problem, order_by=newest_first)
@@ -202,7 +216,7 @@ def _prune(connection: sa.Connection) -> None:
 
 
 def _printable(text: str) -> str:
-    """Return `text` with escapes for characters that a database may not be able to hold."""
+    """Return `text`, with escape sequences as in `repr` if a character is not printable."""
     return text if text.isprintable() else repr(text)[1:-1]
 
 

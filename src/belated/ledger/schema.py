@@ -1,8 +1,8 @@
 """Tables of a ledger.
 
-`events` is append-only: triggers in the database reject every change except the redaction of bodies
-when data is withdrawn. `tokens` and `quarantine` are independent of it; all other tables are
-derived from `events`.
+The table `events` is append-only: database triggers reject every change except redaction, which
+deletes the content of an event when data is withdrawn. The tables `tokens` and `quarantine` are
+independent of `events`; all other tables are derived from it.
 """
 
 from typing import Final
@@ -11,12 +11,12 @@ import sqlalchemy as sa
 
 metadata: Final = sa.MetaData()
 
-# A primary key is SQLite's rowid only if it is INTEGER, which has 64 bits there.
+# In SQLite, a primary key is the rowid only if its type is INTEGER, which has 64 bits there.
 Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 Sha: Final = sa.String(64)
 
 RARE: Final = "kind NOT IN ('opened', 'feedback')"
-"""Condition of the partial index of rare events; a query must contain it to use the index."""
+"""SQL condition of the partial index of rare events; a query must contain it to use the index."""
 
 events: Final = sa.Table(
     "events",
@@ -63,8 +63,9 @@ episodes: Final = sa.Table(
     sa.Index("episodes_of_subject", "subject"),
 )
 
-# Keyed by the seq at which the episode was opened, not by its random id, so that claims of
-# episodes that were opened at about the same time lie close together.
+# The recorded parts of episodes. A row is keyed by the seq at which the episode was opened, not by
+# the random id of the episode, so that the claims of episodes that were opened at about the same
+# time are stored close together.
 claims: Final = sa.Table(
     "claims",
     metadata,

@@ -1,6 +1,7 @@
-"""Table of snapshots: the encoded state of a fold at some event, from which it can be restored.
+"""Table of snapshots, from which a learner is restored without applying all events again.
 
-The bytes are encoded and decoded by `belated.online.snapshots`.
+A snapshot is the state computed from the events of a problem up to some seq, encoded as bytes.
+The module `belated.online.snapshots` encodes and decodes the bytes.
 """
 
 from dataclasses import dataclass, field
@@ -15,12 +16,12 @@ from belated.ledger.store import Store
 from belated.ledger.validation import check_seq
 
 SNAPSHOTS_PER_PROBLEM: Final = 4
-"""Number of snapshots to keep of each problem; a correction can delete the last ones."""
+"""Number of snapshots to keep for each problem. A correction may delete the newest of them."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """State of the fold of a problem after the event `seq`."""
+    """Snapshot of a problem: the state computed from its events up to `seq`, encoded as bytes."""
 
     problem: int
     seq: int
@@ -28,17 +29,20 @@ class Snapshot:
 
 
 class Snapshots:
-    """Snapshots of the ledger in `store`.
+    """Snapshots of the ledger whose database is `store`.
 
-    A correction or withdrawal deletes the snapshots that depend on the changed events in the same
-    transaction.
+    When a correction or withdrawal is recorded, the snapshots that include the affected events are
+    deleted in the same transaction.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def save(self, problem: int, seq: int, data: bytes) -> bool:
-        """Save a snapshot, unless a correction or withdrawal was recorded after it.
+        """Save a snapshot, unless it may be stale.
+
+        A snapshot may be stale if a correction or withdrawal of the problem was recorded after
+        `seq`. Of each problem, only the newest `SNAPSHOTS_PER_PROBLEM` snapshots are kept.
 
         Parameters
         ----------
@@ -47,7 +51,7 @@ class Snapshots:
         seq : int
             Seq of the last event that the snapshot includes.
         data : bytes
-            Encoded state.
+            State encoded as bytes.
 
         Returns
         -------
@@ -76,7 +80,11 @@ class Snapshots:
         return True
 
     def newest(self, problem: int, *, upto: int | None = None) -> Snapshot | None:
-        """Return the newest undamaged snapshot of `problem` at seq `upto` or before, or None."""
+        """Return the newest snapshot of the problem with id `problem`, or None.
+
+        Snapshots that do not match their digest are skipped, and so are those with a seq greater
+        than `upto`, if that is given.
+        """
         columns = schema.snapshots.c
         query = sa.select(columns.seq, columns.data, columns.sha).where(columns.problem == problem)
         if upto is not None:

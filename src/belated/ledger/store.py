@@ -1,4 +1,4 @@
-"""Database of a ledger, SQLite or PostgreSQL: its URL, connections and transactions."""
+"""Access to the database of a ledger, SQLite or PostgreSQL: URL, connections, transactions."""
 
 import os
 import sqlite3
@@ -17,16 +17,18 @@ from sqlalchemy.util import asbool
 Clock: TypeAlias = Callable[[], int]
 
 WRITER_LOCK_ID: Final = int.from_bytes(b"belated", "big")
-"""Id of the advisory lock that a writer holds on PostgreSQL."""
+"""Id of the PostgreSQL advisory lock that is held by a write transaction."""
 
 LOCK_TIMEOUT_MS: Final = 60_000
-"""Maximum time to wait for another process that writes to the same SQLite file."""
+"""Maximum time in milliseconds to wait while another process writes to the SQLite file."""
 
 SCRUB_TIMEOUT_MS: Final = 500
-"""Maximum time to wait for readers before scrubbing, during which nothing can be written."""
+"""Maximum time in milliseconds for which scrubbing waits for readers to finish.
+
+Writers are blocked during this time."""
 
 POOL_SIZE: Final = 14
-"""Number of connections to keep open: the number of threads in which the service reads."""
+"""Number of connections to keep open; equal to the number of reading threads of the service."""
 
 PAGE_SIZE: Final = 1000
 """Maximum number of rows to read in one transaction."""
@@ -37,7 +39,7 @@ OUTAGES: Final = (
     sa.exc.InternalError,  # the database is read-only, such as a standby before it takes over
     sa.exc.TimeoutError,
 )
-"""Exceptions that mean that the database is unavailable."""
+"""Types of exceptions that indicate that the database is unavailable."""
 
 _WRITES: Final = {"belated_writes": True}
 
@@ -48,21 +50,22 @@ def now() -> int:
 
 
 class Store:
-    """Open database.
+    """Open database of a ledger.
 
-    Writers are serialised on either database, so that sequence numbers have no gaps and no reader
-    sees a number before all smaller ones. Several threads may share a store.
+    Write transactions are executed one after another, in SQLite as in PostgreSQL. Sequence numbers
+    therefore have no gaps, and become visible to readers in increasing order. Several threads may
+    share a store.
 
     Parameters
     ----------
     engine : sa.Engine
         Engine for reading.
     writer : sa.Engine
-        Engine for writing; may be the same.
+        Engine for writing; may be the same as `engine`.
     shared : bool
-        Whether there is a single connection for both, so that readers must wait for writers.
+        Whether reading and writing share a single connection, so that readers wait for writers.
     clock : callable
-        Returns the current time in microseconds since 1970 (UTC).
+        Function that returns the current time in microseconds since 1970 (UTC).
     """
 
     def __init__(self, engine: sa.Engine, writer: sa.Engine, *, shared: bool, clock: Clock) -> None:
@@ -72,7 +75,7 @@ class Store:
         self._write = threading.RLock()
         self._read = self._write if shared else None
         self._open = True
-        # whether the log may hold redacted data, such as after a process was killed
+        # whether the log may contain redacted data, for example after a process was killed
         self._needs_scrub = True
 
     @classmethod
@@ -82,9 +85,10 @@ class Store:
         Parameters
         ----------
         url : str
-            sqlite:///path/to/file, sqlite:// for one in memory, or postgresql://...
+            URL of the database: sqlite:///path/to/file, sqlite:// for a database in memory, or
+            postgresql://...
         clock : callable
-            Returns the current time in microseconds since 1970 (UTC).
+            Function that returns the current time in microseconds since 1970 (UTC).
 
         Returns
         -------
@@ -124,14 +128,21 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Return a context with a read transaction in which each statement sees all commits."""
+        """Return a context manager that begins a read transaction and returns its connection.
+
+        On PostgreSQL, a statement may see commits that an earlier statement did not see; use
+        `consistent_reading` if all statements must see the same data.
+        """
         self._check_open()
         with self._read or nullcontext(), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def consistent_reading(self) -> Iterator[sa.Connection]:
-        """Return a context with a read transaction that sees the database as of its beginning."""
+        """Return a context manager that begins a read transaction and returns its connection.
+
+        All statements see the same data, which later commits do not change.
+        """
         self._check_open()
         level = {"isolation_level": "REPEATABLE READ"} if self.on_postgres else {}
         with (
@@ -143,7 +154,11 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Return a context with an exclusive write transaction, which is on disk when it ends."""
+        """Return a context manager that begins a write transaction and returns its connection.
+
+        There is one write transaction at a time. It is committed to disk at the end of the `with`
+        block, or rolled back if the block raises an exception.
+        """
         with self._write:
             self._check_open()
             with (
@@ -155,18 +170,20 @@ class Store:
                 yield connection
 
     def scrub(self, *, wait: bool) -> bool:
-        """Remove redacted data from the write-ahead log of SQLite.
+        """Remove redacted data from the write-ahead log of SQLite. PostgreSQL is not affected.
 
         Parameters
         ----------
         wait : bool
-            Whether data has just been redacted: wait for readers for a limited time. Otherwise
-            scrub only if an earlier attempt failed, without waiting.
+            If True, wait for readers up to a time limit; use this after a redaction. If False,
+            do not wait, and scrub only if that may still be necessary, since an earlier attempt
+            failed or there was none since the database was opened.
 
         Returns
         -------
         bool
-            Whether the log holds no redacted data; a reader of the old data prevents scrubbing.
+            Whether the log is free of redacted data; False if a reader still uses the old data, or
+            if the log cannot be truncated because of an error.
         """
         if self.on_postgres or not (wait or self._needs_scrub):
             return True
@@ -175,7 +192,10 @@ class Store:
             return not self._needs_scrub
 
     def _truncate_log(self, timeout_ms: int) -> bool:
-        """Move the log to the database file and truncate it; return whether that succeeded."""
+        """Checkpoint the write-ahead log and truncate it, waiting at most `timeout_ms` for readers.
+
+        Returns whether this succeeded.
+        """
         try:
             with self.writer.connect() as connection:
                 driver: Any = connection.connection.dbapi_connection
@@ -200,7 +220,10 @@ class Store:
 
 
 def parse_url(url: str) -> sa.URL:
-    """Return the parsed `url` of a SQLite or PostgreSQL database."""
+    """Parse `url`, the URL of a SQLite or PostgreSQL database, and add the PostgreSQL driver.
+
+    Raises ValueError if the URL is malformed or of another kind of database.
+    """
     try:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError):
@@ -218,18 +241,18 @@ def parse_url(url: str) -> sa.URL:
 
 
 def is_uri(url: sa.URL) -> bool:
-    """Return whether `url` contains a SQLite URI instead of the name of a file."""
+    """Return whether the database in `url` is a SQLite URI (uri=true) rather than a file name."""
     return asbool(url.query.get("uri", False))
 
 
 def is_in_memory(url: sa.URL) -> bool:
-    """Return whether the SQLite `url` is of a database in memory."""
+    """Return whether `url`, the URL of a SQLite database, is that of a database in memory."""
     return url.database in (None, "", ":memory:")
 
 
 def _create_postgres(url: sa.URL) -> sa.Engine:
     try:
-        # a writer that waited for the lock must see what the previous writer committed
+        # a writer that has waited for the lock must see the commits of the previous writer
         engine = sa.create_engine(
             url,
             isolation_level="READ COMMITTED",
@@ -284,9 +307,11 @@ def _create_sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Use a write-ahead log, so that readers and the writer do not wait for each other.
+    """Set the journal mode of a SQLite database to a write-ahead log.
 
-    SQLite's busy timeout does not apply when two processes switch a new file at the same time.
+    With this log, readers and the writer do not block each other. The statement is retried for up
+    to `LOCK_TIMEOUT_MS`, since SQLite's busy timeout does not apply if two processes change the
+    mode of a new file at the same time.
     """
     deadline = time.monotonic() + LOCK_TIMEOUT_MS / 1000
     while True:
@@ -302,7 +327,10 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
 
 
 def _create_private_file(path: Path) -> None:
-    """Create the file with access for its owner only, since it holds personal data."""
+    """Create the file `path` if it does not exist, with access for its owner only.
+
+    Access is restricted since the file contains personal data.
+    """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"store is in {path.parent}, and there is no such folder.")
     try:
@@ -320,7 +348,7 @@ def read_pages(
     limit: int | None = None,
     order: sa.ColumnElement[int] | None = None,
 ) -> Iterator[sa.Row[Any]]:
-    """Yield the rows of a query in order of a key, page by page, holding no lock in between.
+    """Yield the rows of a query in order of a key. Each page is read in a transaction of its own.
 
     Parameters
     ----------
@@ -329,18 +357,19 @@ def read_pages(
     query : sa.Select
         Query whose first column is `key`.
     key : sa.ColumnElement
-        Unique integer column.
+        Column of unique integers.
     after : int
-        Yield only rows with a larger key.
+        Yield only rows with a key greater than `after`.
     limit : int, optional
-        Maximum number of rows.
+        Maximum number of rows; None for no maximum.
     order : sa.ColumnElement, optional
-        Equivalent of `key` for ORDER BY, to steer the query planner.
+        Expression for ORDER BY that sorts like `key`, but makes the database use another index;
+        None for `key` itself.
 
     Yields
     ------
     sa.Row
-        The rows.
+        The next row.
     """
     order, left = key if order is None else order, limit
     while left is None or left > 0:

@@ -1,4 +1,4 @@
-"""Tokens that authenticate clients, stored by a hash of their secret."""
+"""Tokens that authenticate clients. Only a hash of the secret of a token is stored."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,24 +12,24 @@ from belated.ledger.validation import check_name, is_name
 
 @dataclass(frozen=True)
 class Token:
-    """Token as stored: everything but its secret."""
+    """Token as stored in the ledger, without its secret."""
 
     id: str
-    """Unique name."""
+    """Unique name of the token."""
     hash: bytes = field(repr=False)
     """Hash of the secret."""
     scopes: tuple[str, ...]
-    """Permissions, sorted."""
+    """Permissions of the token, sorted by name."""
     problem: int | None
-    """Id of the only problem the token gives access to; None for all."""
+    """Id of the only problem that the token gives access to; None for all problems."""
     created: int
     """Time of creation, in microseconds since 1970 (UTC)."""
     revoked: int | None = None
-    """Time of revocation; None if the token is valid."""
+    """Time of revocation, in microseconds since 1970 (UTC); None if the token is valid."""
 
 
 class Tokens:
-    """Tokens of the ledger in `store`."""
+    """Tokens of the ledger whose database is `store`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -37,18 +37,18 @@ class Tokens:
     def add(
         self, id: str, hash: bytes, *, scopes: Iterable[str], problem: int | None = None
     ) -> Token:
-        """Store a token.
+        """Store a new token.
 
         Parameters
         ----------
         id : str
-            Unique name.
+            Unique name of the token.
         hash : bytes
             Hash of the secret.
         scopes : iterable of str
-            Permissions, at least one.
+            Names of permissions, at least one.
         problem : int, optional
-            Id of the only problem the token gives access to.
+            Id of the only problem that the token gives access to; None for all problems.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class Tokens:
         Raises
         ------
         ValueError
-            If the id is taken, there is no such problem, or there are no scopes.
+            If the id is taken or malformed, the problem does not exist, or there are no scopes.
         """
         if not isinstance(hash, bytes) or not hash:
             raise TypeError("hash must be bytes.")
@@ -77,7 +77,7 @@ class Tokens:
         return token
 
     def get(self, id: str) -> Token | None:
-        """Return the token `id`, valid or revoked, or None."""
+        """Return the token `id`, valid or revoked; None if there is no such token."""
         found = self._read(schema.tokens.c.id == id) if is_name(id) else []
         return found[0] if found else None
 
@@ -86,7 +86,10 @@ class Tokens:
         return self._read(sa.true())
 
     def revoke(self, id: str) -> bool:
-        """Revoke the token `id`; return whether it was valid before."""
+        """Revoke the token `id`.
+
+        Returns False if there is no such token or it was revoked before, else True.
+        """
         if not is_name(id):
             return False
         tokens = schema.tokens

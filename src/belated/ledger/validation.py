@@ -14,7 +14,10 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def check_text(name: str, value: object) -> str:
-    """Return `value` if it is a printable text of 1 to 200 characters; `name` is for errors."""
+    """Return `value` if it is a text of 1 to 200 printable characters.
+
+    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
+    """
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a text, got {value!r}.")
     if not 1 <= len(value) <= MAX_TEXT_CHARS:
@@ -25,7 +28,10 @@ def check_text(name: str, value: object) -> str:
 
 
 def check_name(name: str, value: object) -> str:
-    """Return `value` if it is a valid problem or token name; `name` is for errors."""
+    """Return `value` if it has the format of a problem or token name, as checked by `is_name`.
+
+    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
+    """
     if not is_name(check_text(name, value)):
         raise ValueError(
             f"{name} must be 1 .. 100 of the letters a-z and A-Z, digits, '.', '_' and '-', "
@@ -35,17 +41,26 @@ def check_name(name: str, value: object) -> str:
 
 
 def is_id(value: object) -> bool:
-    """Return whether `value` has the format of an episode id: 22 to 64 URL-safe characters."""
+    """Return whether `value` has the format of an episode id.
+
+    An episode id consists of 22 to 64 letters, digits, '_' and '-'.
+    """
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
 def is_name(value: object) -> bool:
-    """Return whether `value` has the format of a problem or token name."""
+    """Return whether `value` has the format of a problem or token name.
+
+    A name consists of 1 to 100 letters, digits, '.', '_' and '-'. It begins with a letter or digit.
+    """
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
 def check_episode_id(name: str, value: object) -> str:
-    """Return `value` if it has the format of an episode id; `name` is for errors."""
+    """Return `value` if it has the format of an episode id, as checked by `is_id`.
+
+    Otherwise raises ValueError; the message refers to the value as `name`.
+    """
     if not is_id(value):
         raise ValueError(
             f"{name} must be 22 .. 64 of the letters a-z and A-Z, digits, '_' and '-', "
@@ -55,9 +70,9 @@ def check_episode_id(name: str, value: object) -> str:
 
 
 def check_seq(name: str, value: object, least: int = 1) -> int:
-    """Return `value` if it is an integer of at least `least` that fits a BIGINT.
+    """Return `value` if it is an integer from `least` to 2**63 - 1, the maximum of SQL's BIGINT.
 
-    `name` is for errors.
+    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
     """
     number = check_integer(name, value, least)
     if number >= 2**63:
@@ -66,8 +81,8 @@ def check_seq(name: str, value: object, least: int = 1) -> int:
 
 
 def check_time(name: str, value: object) -> int | None:
-    """Return `value` if it is None or an integer number of microseconds since 1970 (UTC).
+    """Return `value` if it is None or an integer, a time in microseconds since 1970 (UTC).
 
-    `name` is for errors.
+    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
     """
     return None if value is None else check_seq(name, value, -(2**62))

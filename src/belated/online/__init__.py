@@ -1,1 +1,1 @@
-"""Real episodes: learners that follow a ledger, and the policies they publish."""
+"""Learning from real episodes: learners that read the events of a ledger and publish policies."""

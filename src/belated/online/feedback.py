@@ -1,7 +1,7 @@
-"""Conversion of recorded content to feedback as a learner takes it.
+"""Conversion of the content of feedback events to the `Feedback` objects of a learner.
 
-Content has the form that `belated.ledger.recording.content` describes. It is taken from events of
-the ledger, so that it is valid and contains each part of an episode once.
+Content has the format that `belated.ledger.recording.content` describes. It was validated and
+deduplicated when it was recorded: no step or reward of an episode occurs twice.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,9 +20,11 @@ Content = dict[str, Any]
 def build_feedback(
     pieces: Iterable[tuple[OpenEpisode, Content]], learner: Learner
 ) -> list[Feedback]:
-    """Return the feedback in `pieces` of recorded content, for `learner` to take at once.
+    """Convert the content of feedback events to feedback that `learner` can absorb.
 
-    Rewards that arrive before the path of their episode are kept in its `early_rewards`.
+    `pieces` holds, for each event, the episode and the content. Rewards that arrive before the path
+    of their episode are not returned; they are stored in `OpenEpisode.early_rewards`, and returned
+    with the path. Returns the feedback in order of `pieces`.
     """
     feedback: list[Feedback | None] = []
     whole: list[tuple[int, OpenEpisode, Content]] = []
@@ -35,28 +37,30 @@ def build_feedback(
             feedback.append(_build_steps(episode.number, content["steps"]))
         else:
             feedback += _build_path_and_rewards(episode, content, learner, paths)
-    # most content is of whole episodes, which are converted as a few large arrays
+    # most feedback is of whole episodes, which are converted with a few large arrays
     for place, item in _build_whole(whole):
         feedback[place] = item
     return [item for item in feedback if item is not None]
 
 
 def sum_rewards(feedback: list[Feedback], known: Floats | None) -> Iterator[tuple[int, float]]:
-    """Yield the learner's episode id and the sum of rewards for each piece with rewards.
+    """Yield the sum of rewards of each item of `feedback` that contains rewards.
 
-    All sums are computed at once, since one by one takes as long as the learner does.
+    All sums are computed with one call of NumPy. One call for each item would take as long as the
+    learner itself.
 
     Parameters
     ----------
     feedback : list of Feedback
-        Feedback that the learner takes.
+        Feedback that the learner absorbs.
     known : array or None
-        Known mean rewards, (S, A) or (H, S, A), which count instead of the rewards in `feedback`.
+        Known mean rewards, of shape (S, A) or (H, S, A), which are summed instead of the rewards in
+        `feedback`; None if the mean rewards are unknown.
 
     Yields
     ------
     tuple[int, float]
-        Episode id and sum of rewards.
+        Number of the episode, which is its id in the learner, and sum of rewards.
     """
     rewarded = [item for item in feedback if item.delayed]
     if not rewarded:
@@ -107,7 +111,12 @@ def _build_steps(number: int, steps: list[Content]) -> Feedback:
 def _build_path_and_rewards(
     episode: OpenEpisode, content: Content, learner: Learner, paths: dict[int, Feedback]
 ) -> Iterator[Feedback]:
-    """Yield the path, and rewards once the path is known; `paths` holds those of this batch."""
+    """Yield the feedback in `content`, which holds a path, rewards or both.
+
+    Rewards are yielded only if the path of `episode` has arrived; otherwise they are stored in
+    `episode.early_rewards`. `paths` holds the paths of the current batch by number of the episode;
+    a path in `content` is added to it.
+    """
     number = episode.number
     if "path" in content:
         states = np.array(content["path"]["states"], np.int64)

@@ -1,12 +1,12 @@
-"""Fold: the learner of a problem, computed by applying its events in order.
+"""Fold: learner state of a problem, computed by applying the events of the problem in order.
 
     opened                 the learner starts the episode
-    feedback, corrected    is queued until the next tick
-    tick                   the learner takes the queued feedback at once, and may plan
+    feedback, corrected    the feedback is queued until the next tick
+    tick                   the learner absorbs the queued feedback at once, and may plan
 
-A fold is a function of the events: a fold that is restored from a snapshot continues with exactly
-the same results. Of an episode whose feedback is complete, only its contribution to the history is
-kept.
+A fold depends on the events alone: a fold that is restored from a snapshot continues with
+bit-identical results. When the feedback of an episode is complete, the episode is added to the
+statistics in the history and no longer stored by itself.
 """
 
 import json
@@ -25,18 +25,18 @@ from belated.online.learner_factory import build_base, build_learner, build_upda
 from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 
 FORMAT: Final = 3
-"""Version of the layout of snapshots; snapshots with another one are ignored."""
+"""Version of the format of snapshots; snapshots in another format are ignored."""
 
 
 class WaitingFeedback(NamedTuple):
     """Feedback that is queued until the next tick."""
 
     seq: int
-    """Sequence number of the event."""
+    """Sequence number of the feedback event."""
     episode: str
     """Id of the episode."""
     text: str
-    """Content as JSON."""
+    """Content of the feedback as JSON."""
     at: int
     """Time of recording, in microseconds since 1970 (UTC)."""
     opened: int
@@ -44,14 +44,15 @@ class WaitingFeedback(NamedTuple):
 
 
 class Fold:
-    """Learner of one problem, brought up to date event by event.
+    """Learner of one problem, and its state computed by applying events in order.
 
     Parameters
     ----------
     spec : ProblemSpec
         The problem.
     exclusions : Exclusions, optional
-        Events to skip; must include all corrections and withdrawals among the events to be applied.
+        Events to skip; by default none. All corrections and withdrawals among the events that will
+        be applied must be included from the beginning, or added with `exclude`.
     """
 
     def __init__(self, spec: ProblemSpec, exclusions: Exclusions | None = None) -> None:
@@ -60,9 +61,9 @@ class Fold:
         self.history = History()
         self.exclusions = exclusions or Exclusions()
         self.seq = 0
-        """Sequence number of the last event that was applied."""
+        """Sequence number of the last applied event; 0 if there is none."""
         self.tick: int | None = None
-        """Sequence number of the last tick."""
+        """Sequence number of the last applied tick; None if there is none."""
         self._ticked_upto = 0  # seq of the last event that the last tick covers
         self._last_news = 0  # seq of the last event that makes a tick due
         self._in_flight: dict[str, OpenEpisode] = {}
@@ -75,26 +76,34 @@ class Fold:
 
     @property
     def due(self) -> bool:
-        """Whether a tick is due: feedback or a withdrawal was recorded after the last one."""
+        """Whether a tick is due: feedback or a withdrawal was recorded after the last batch."""
         return self._last_news > self._ticked_upto
 
     @property
     def waiting(self) -> int:
-        """Number of pieces of feedback that are queued until the next tick."""
+        """Number of feedback events that are queued until the next tick."""
         return len(self._waiting)
 
     @property
     def missing(self) -> int:
-        """Number of episodes in flight as of the last tick."""
+        """Number of episodes in flight, including those whose last feedback is still queued."""
         return len(self._in_flight)
 
     @property
     def opened_at(self) -> list[int]:
-        """Opening times of the episodes in flight as of the last tick, in order of opening."""
+        """Opening times of the episodes in flight, in order of opening.
+
+        Times are in microseconds since 1970 (UTC). Episodes whose feedback is queued until the next
+        tick are included.
+        """
         return [episode.opened_at for episode in self._in_flight.values()]
 
     def apply(self, event: Event) -> None:
-        """Apply `event`, which follows the last one. Discard the fold if this raises."""
+        """Apply `event`, the next event of the problem.
+
+        Raises ValueError if its seq does not exceed that of the last event. If the method raises an
+        exception, the fold must be discarded.
+        """
         if event.seq <= self.seq:
             raise ValueError(f"Event {event.seq} comes after {self.seq}; seqs must grow.")
         match event.kind:
@@ -109,19 +118,19 @@ class Fold:
         self.seq = event.seq
 
     def is_undone_by(self, event: Event, opened: int) -> bool:
-        """Return whether a correction or withdrawal excludes events that the learner has taken.
+        """Return whether a correction or withdrawal affects data that the fold has already used.
 
         Parameters
         ----------
         event : Event
             Correction or withdrawal that has not been applied yet.
         opened : int
-            Seq at which the first of its episodes was opened.
+            Seq at which the first episode that `event` corrects or withdraws was opened.
 
         Returns
         -------
         bool
-            Whether the fold must be computed anew.
+            Whether the fold must be discarded and computed again.
         """
         if opened > self.seq:
             return False
@@ -133,7 +142,10 @@ class Fold:
         return bool(episode.early_rewards) or not pending.is_untouched
 
     def exclude(self, event: Event) -> None:
-        """Exclude what `event` corrects or withdraws, which the learner has not taken."""
+        """Exclude the earlier events that the correction or withdrawal `event` affects.
+
+        Requires that `is_undone_by` returns False for `event`.
+        """
         self.exclusions.add([event])
         self._waiting = [item for item in self._waiting if item.episode != event.episode]
 
@@ -163,7 +175,7 @@ class Fold:
         place = bisect_right(self._waiting, upto, key=attrgetter("seq"))
         batch, self._waiting = self._waiting[:place], self._waiting[place:]
         episodes = [self._in_flight[item.episode] for item in batch]
-        # parsing all texts at once takes half as long as one by one
+        # one call for all texts takes half as long as one call for each text
         contents = json.loads(f"[{','.join(item.text for item in batch)}]")
         feedback = build_feedback(zip(episodes, contents, strict=True), self.learner)
         self.learner.absorb(feedback)
@@ -174,8 +186,8 @@ class Fold:
         self.tick, self._ticked_upto = event.seq, upto
 
     def _remove_complete(self, batch: list[WaitingFeedback]) -> None:
-        """Move episodes whose feedback is complete with this batch to the history."""
-        # an episode with several pieces in the batch returns with the last one
+        """Move the episodes whose feedback is complete after `batch` to the history."""
+        # an episode with several feedback events in the batch is complete at the last of them
         last = {item.episode: item for item in batch}
         complete = [
             item
@@ -195,7 +207,7 @@ class Fold:
         )
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the whole fold as plain arrays, numbers, texts and lists."""
+        """Return a snapshot of the fold: nested dicts and lists of arrays, numbers and texts."""
         return {
             "format": FORMAT,
             "spec": self.spec.text,
@@ -213,16 +225,16 @@ class Fold:
     def restore(
         cls, spec: ProblemSpec, state: dict[str, Any], exclusions: Exclusions | None = None
     ) -> "Fold":
-        """Return the fold from a snapshot, which continues with exactly the same results.
+        """Restore a fold from a snapshot. It continues with bit-identical results.
 
         Parameters
         ----------
         spec : ProblemSpec
             The problem.
         state : dict
-            The snapshot.
+            Snapshot, as returned by `snapshot`.
         exclusions : Exclusions, optional
-            Events to skip among those to be applied.
+            Events to skip among those that will be applied; by default none.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Follower: keeps the fold of a problem up to date with a ledger."""
+"""Follower: keeps the fold of a problem, its learner state, up to date with a ledger."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,35 +12,37 @@ from belated.online.fold import Fold
 from belated.online.snapshots import decode_state, encode_state
 
 SNAPSHOT_EVERY_EVENTS: Final = 10_000
-"""Number of events to fold between two snapshots."""
+"""Default number of events to apply between two snapshots."""
 
 
 class Follower:
-    """Reads new events of a problem and folds them.
+    """Reader that applies the new events of a problem to its fold.
 
-    If a correction or withdrawal excludes events that were folded, it starts again from the last
-    snapshot before them. It writes nothing but snapshots, in `save`. Not thread-safe.
+    If a correction or withdrawal affects events that were already applied, the fold is computed
+    again from the last snapshot before those events, or from the first event. A follower writes
+    nothing to the ledger except snapshots, by `save`. It is not thread-safe.
 
     Parameters
     ----------
     ledger : Ledger
         The ledger.
     problem : Problem
-        The problem to follow.
+        Problem whose events are read.
     """
 
     def __init__(self, ledger: Ledger, problem: Problem) -> None:
         self.problem = problem
         self.seq = 0
-        """Sequence number up to which the ledger has been read."""
+        """Sequence number up to which the events of the ledger have been read."""
         self._ledger = ledger
         self._fold: Fold | None = None
         self._events_since_snapshot = 0
 
     def catch_up(self, upto: int | None = None) -> Fold:
-        """Return the fold of all events up to seq `upto`, by default to the end of the ledger.
+        """Read and apply new events up to seq `upto`, by default up to the end of the ledger.
 
-        If this raises, the next call starts again.
+        Returns the fold. If the method raises an exception, the fold is discarded, and the next
+        call computes it from the newest usable snapshot or from the first event.
         """
         upto = self._ledger.last if upto is None else upto
         fold, self._fold = self._fold, None
@@ -53,10 +55,10 @@ class Follower:
         return fold
 
     def save(self, *, every: int = SNAPSHOT_EVERY_EVENTS) -> bool:
-        """Save a snapshot if at least `every` events were folded since the last one.
+        """Save a snapshot if at least `every` events were applied since the last snapshot.
 
-        With many episodes in flight, which are all part of a snapshot, it takes at least half as
-        many events as episodes. Returns whether a snapshot was saved.
+        The number of events must also be at least half the number of episodes in flight, since a
+        snapshot contains all of these episodes. Returns whether a snapshot was saved.
         """
         if self._fold is None:
             return False
@@ -67,7 +69,10 @@ class Follower:
         return self._ledger.snapshots.save(self.problem.id, self._fold.seq, data)
 
     def _exclude_new(self, fold: Fold, upto: int) -> bool:
-        """Add new exclusions to the fold; return False if it must start again."""
+        """Make `fold` skip the events that new corrections and withdrawals up to seq `upto` affect.
+
+        Returns False if the fold has already used such an event and must be computed again.
+        """
         for event in read_excluding_events(self._ledger, self.problem.id, fold.seq, upto):
             if fold.is_undone_by(event, _first_opening_seq(self._ledger, event)):
                 return False
@@ -80,7 +85,7 @@ class Follower:
         snapshot = self._ledger.snapshots.newest(problem.id, upto=upto)
         if snapshot is not None:
             new = read_excluding_events(self._ledger, problem.id, snapshot.seq, upto)
-            with suppress(Exception):  # a snapshot that cannot be read is not needed
+            with suppress(Exception):  # then fold from the first event
                 return Fold.restore(problem.spec, decode_state(snapshot.data), Exclusions(new))
         events = read_excluding_events(self._ledger, problem.id, upto=upto)
         return Fold(problem.spec, Exclusions(events))
@@ -89,7 +94,7 @@ class Follower:
 def read_excluding_events(
     ledger: Ledger, problem: int, after: int = 0, upto: int | None = None
 ) -> Iterator[Event]:
-    """Return an iterator over corrections and withdrawals in order of seq.
+    """Return an iterator over the corrections and withdrawals of a problem, in order of seq.
 
     Parameters
     ----------
@@ -98,18 +103,18 @@ def read_excluding_events(
     problem : int
         Id of the problem.
     after, upto : int
-        Read only events with `after` < seq <= `upto`.
+        Read only events with `after` < seq <= `upto`; None for no upper limit.
 
     Returns
     -------
     iterator of Event
-        The events.
+        The corrections and withdrawals.
     """
     return ledger.events(problem, after=after, upto=upto, kinds=EXCLUDING_KINDS)
 
 
 def _first_opening_seq(ledger: Ledger, event: Event) -> int:
-    """Return the seq at which the first episode of a correction or withdrawal was opened."""
+    """Return the opening seq of the first episode that `event` corrects or withdraws, or 0."""
     # a withdrawal lists its episodes in order of number
     id = event.body["episodes"][0] if event.kind == "withdrawn" else event.episode
     episode = ledger.episode(str(id))

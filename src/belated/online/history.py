@@ -1,8 +1,9 @@
-"""History of a problem's episodes, by time and by version of the policy, in at most 256 bins each.
+"""History of a problem: statistics of its episodes by time and by version of the policy.
 
-An episode returns when its last piece of feedback arrives, and is counted at the next tick. Its
-delay is measured in seconds, and in episodes opened meanwhile, both up to the arrival of that piece
-and not to the tick. A corrected episode returns with its correction.
+The statistics are histograms of at most 256 bins. An episode has returned when its last feedback
+has arrived; it is counted at the next tick. Its delay lasts from its opening to the arrival of the
+last feedback, not to the tick, and is measured both in seconds and in the number of episodes opened
+in between. For a corrected episode, the correction is the last feedback.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ MICROSECONDS_PER_SECOND: Final = 1_000_000
 
 Aggregation = Literal["sum", "max"]
 AGGREGATIONS: Final = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf)}
-"""Function that combines two numbers, and the value of an empty bin."""
+"""Function that combines two numbers, and the value of an empty bin, by name of aggregation."""
 
 TIME_COLUMNS: Final[dict[str, Aggregation]] = {
     "opened": "sum",
@@ -28,8 +29,10 @@ TIME_COLUMNS: Final[dict[str, Aggregation]] = {
     "longest": "max",
     "episodes": "sum",
 }
-"""Columns by time: episodes opened; episodes returned, and their delays (sum and maximum in
-seconds, sum in episodes)."""
+"""Columns of the histogram by time, with their aggregation.
+
+"opened" and "returned" are numbers of episodes. "delay" is the sum and "longest" the maximum of the
+delays of returned episodes in seconds; "episodes" is the sum of their delays in episodes."""
 
 VERSION_COLUMNS: Final[dict[str, Aggregation]] = {
     "opened": "sum",
@@ -37,7 +40,10 @@ VERSION_COLUMNS: Final[dict[str, Aggregation]] = {
     "earned": "sum",
     "squares": "sum",
 }
-"""Columns by version: episodes opened and returned, sum of returns and of squared returns."""
+"""Columns of the histogram by version, with their aggregation.
+
+"opened" and "returned" are numbers of episodes. "earned" is the sum over returned episodes of the
+sum of rewards, and "squares" the sum of the squares of these sums."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,36 +51,37 @@ class HistogramView:
     """Read-only copy of a histogram."""
 
     width: int
-    """Width of a bin."""
+    """Width of a bin, in units of the key."""
     start: int
-    """Start of the first bin."""
+    """Smallest key of the first bin."""
     columns: Mapping[str, Floats] = field(repr=False)
-    """Numbers by column, one for each bin from the first to the last that is in use."""
+    """Array of the values of the bins in use, in order of keys, for each name of a column."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
     @property
     def starts(self) -> list[int]:
-        """Start of each bin."""
+        """Smallest key of each bin."""
         return [self.start + place * self.width for place in range(len(self))]
 
 
 class Histogram:
-    """Aggregates of numbers by key, in columns of at most 256 bins of equal width.
+    """Histogram over integer keys, with several columns and at most 256 bins of equal width.
 
     If more bins would be needed, the width doubles and neighbouring bins are merged. Bins start at
-    multiples of the width from a fixed origin, so that the result does not depend on the time of
-    doubling.
+    multiples of the width from a fixed origin, so that the bins do not depend on when the width was
+    doubled.
 
     Parameters
     ----------
     width : int
         Initial width of a bin.
     columns : mapping
-        Aggregation by name of column: "sum" or "max".
+        Aggregation of each column, "sum" or "max", by name of the column.
     origin : int, optional
-        A start of a bin; None for the first key, rounded down to a multiple of the width.
+        Key at which some bin starts. None for the first key that is added, rounded down to a
+        multiple of the width.
 
     >>> histogram = Histogram(1, {"seen": "sum"}, origin=0)
     >>> for key in (0, 1, 299):
@@ -95,7 +102,7 @@ class Histogram:
         self._columns = {name: _empty_column(how) for name, how in columns.items()}
 
     def count(self, key: int, column: str) -> None:
-        """Add one to the sum `column` at `key`; faster than `add` for a single key."""
+        """Add 1 to the sum in `column` for the bin of `key`; faster than `add` for a single key."""
         place = (key - self._start) // self._width
         if not 0 <= place < self._size:
             self._extend(key, key)
@@ -103,7 +110,11 @@ class Histogram:
         self._columns[column][place] += 1
 
     def add(self, keys: Ints, values: Mapping[str, Floats]) -> None:
-        """Add a number for each of `keys` to each column in `values`."""
+        """Add numbers to several columns.
+
+        `values` holds, by name of the column, one number for each of `keys`. Each number is
+        combined with the value of the bin of its key, by the aggregation of the column.
+        """
         if not keys.size:
             return
         self._extend(int(keys.min()), int(keys.max()))
@@ -112,14 +123,14 @@ class Histogram:
             AGGREGATIONS[self._aggregations[name]][0].at(self._columns[name], places, numbers)
 
     def view(self) -> HistogramView:
-        """Return a read-only copy."""
+        """Return a read-only copy of the histogram."""
         columns = {name: column[: self._size].copy() for name, column in self._columns.items()}
         for column in columns.values():
             column.setflags(write=False)
         return HistogramView(self._width, self._start, columns)
 
     def _extend(self, low: int, high: int) -> None:
-        """Extend the bins in use to all keys from `low` to `high`."""
+        """Extend the range of bins in use so that it includes the keys from `low` to `high`."""
         if self._origin is None:
             self._origin = low // self._width * self._width
         while True:
@@ -147,14 +158,17 @@ class Histogram:
         self._size = int(places[-1]) + 1 if self._size else 0
 
     def _move(self, places: Ints) -> None:
-        """Move the bins in use to `places`, and merge those with equal places."""
+        """Move each bin in use to its index in `places`; merge bins that get the same index."""
         for name, how in self._aggregations.items():
             column = _empty_column(how)
             AGGREGATIONS[how][0].at(column, places, self._columns[name][: places.size])
             self._columns[name] = column
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the histogram as plain arrays, numbers and texts of constant size."""
+        """Return a snapshot of the histogram: a dict of arrays, numbers and texts.
+
+        Its size does not depend on how many keys were added.
+        """
         return {
             "width": self._width,
             "origin": self._origin,
@@ -166,7 +180,7 @@ class Histogram:
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> "Histogram":
-        """Return the histogram from the snapshot `state`."""
+        """Restore a histogram from `state`, a snapshot as returned by `snapshot`."""
         self = cls(state["width"], state["aggregations"], origin=state["origin"])
         self._start, self._size = state["start"], state["size"]
         self._columns = {name: column.copy() for name, column in state["columns"].items()}
@@ -179,29 +193,33 @@ def _empty_column(how: Aggregation) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class HistoryView:
-    """Read-only copy of a history."""
+    """Read-only copy of the history of a problem."""
 
     times: HistogramView
-    """`TIME_COLUMNS` by time in microseconds since 1970 (UTC)."""
+    """Histogram by time, in microseconds since 1970 (UTC), with the columns `TIME_COLUMNS`."""
     versions: HistogramView
-    """`VERSION_COLUMNS` by version."""
+    """Histogram by version of the policy, with the columns `VERSION_COLUMNS`."""
     newest: int
-    """Newest version with which an episode was opened; 0 if there is none."""
+    """Newest version that an opened episode follows; 0 if no episode was opened."""
 
 
 class History:
-    """Numbers of episodes opened and returned, their delays and their returns."""
+    """Statistics of a problem: numbers of opened and returned episodes, delays, sums of rewards."""
 
     def __init__(self) -> None:
         self.opened = 0
         """Number of episodes opened."""
         self.newest = 0
-        """Newest version with which an episode was opened."""
+        """Newest version that an opened episode follows; 0 if no episode was opened."""
         self._times = Histogram(MICROSECONDS_PER_SECOND, TIME_COLUMNS)
         self._versions = Histogram(1, VERSION_COLUMNS, origin=1)
 
     def add_opening(self, at: int, version: int) -> int:
-        """Count an episode opened at time `at` with `version`; return the number opened so far."""
+        """Count an opened episode that follows `version` of the policy.
+
+        `at` is the time of opening, in microseconds since 1970 (UTC). Returns the number of
+        episodes opened so far, including this one.
+        """
         self._times.count(at, "opened")
         self._versions.count(version, "opened")
         self.newest = max(self.newest, version)
@@ -217,18 +235,21 @@ class History:
         version: Sequence[int],
         reward_sum: Sequence[float],
     ) -> None:
-        """Count episodes whose feedback is complete; each argument has a value for each episode.
+        """Count episodes whose feedback is complete. Each argument has one value for each episode.
 
         Parameters
         ----------
-        at, opened_at : sequence of int
-            Times of the last piece of feedback and of the opening, in microseconds.
+        at : sequence of int
+            Time of the last feedback of each episode, in microseconds since 1970 (UTC).
+        opened_at : sequence of int
+            Time of opening of each episode, in microseconds since 1970 (UTC).
         episodes : sequence of int
-            Numbers of episodes opened in between.
+            Number of other episodes opened between the opening and the last feedback of each
+            episode.
         version : sequence of int
-            Versions with which the episodes were opened.
+            Version of the policy that each episode followed.
         reward_sum : sequence of float
-            Returns.
+            Sum of the rewards of each episode.
         """
         arrived = np.array(at, np.int64)
         # delays are not negative, even if the clock was set back
@@ -249,11 +270,11 @@ class History:
         )
 
     def view(self) -> HistoryView:
-        """Return a read-only copy."""
+        """Return a read-only copy of the history."""
         return HistoryView(self._times.view(), self._versions.view(), self.newest)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the history as plain arrays, numbers and texts."""
+        """Return a snapshot of the history: nested dicts of arrays, numbers and texts."""
         return {
             "opened": self.opened,
             "newest": self.newest,
@@ -263,7 +284,7 @@ class History:
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> "History":
-        """Return the history from the snapshot `state`."""
+        """Restore a history from `state`, a snapshot as returned by `snapshot`."""
         self = cls()
         self.opened, self.newest = state["opened"], state["newest"]
         self._times = Histogram.restore(state["times"])

@@ -1,8 +1,10 @@
-"""Host: folds all problems of a ledger in a thread, and publishes their policies.
+"""Host: thread that applies the events of a ledger to its learners, and publishes policies.
 
-Of several hosts on one ledger, one plans; the others wait for its lock, and one of them takes over
-when it dies. If two hosts plan at the same time because a connection broke, they fold the same
-ticks and publish the same policies: the lock saves work, and the ledger keeps the order.
+The state computed from the events of a problem is called its fold. If several hosts use one ledger,
+only the host that holds the planner lock plans. When its process ends, another host acquires the
+lock. If a broken connection lets two hosts plan at the same time, the results are still correct:
+both apply the same ticks and compute the same policies, and the ledger accepts versions only in
+order. The lock only avoids duplicate work.
 """
 
 import threading
@@ -19,56 +21,56 @@ from belated.online.publishing import fold_and_publish
 from belated.online.status import ProblemStatus
 
 POLL_INTERVAL_S: Final = 1.0
-"""Seconds between two polls for events that other processes have recorded."""
+"""Default number of seconds between two polls of the ledger for new events."""
 
 MAX_POLL_INTERVAL_S: Final = 86400.0
 
 LOCK_TIMEOUT_S: Final = 0.2
-"""Maximum time to wait for a busy learner if an earlier status can be returned."""
+"""Maximum time in seconds to wait for a busy learner before the last status is returned."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Error because of which a problem cannot be folded."""
+    """Failure of a problem: error that occurred when its events were applied to its learner."""
 
     problem: str
     """Name of the problem."""
     reason: str
     seq: int
-    """Sequence number of the last event of the ledger at the time of the failure."""
+    """Sequence number of the last event in the ledger at the time of the failure."""
 
 
 @dataclass
 class ProblemState:
-    """Everything a host keeps for one problem."""
+    """State that a host keeps for one problem."""
 
     follower: Follower
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held while the follower is used."""
+    """Lock that a thread holds while it uses the follower."""
     failure: Failure | None = None
-    """Why the problem cannot be folded, if so."""
+    """Failure of the problem; None if its events could be applied."""
     settled_seq: int = 0
-    """Sequence number up to which everything has been folded and published."""
+    """Sequence number up to which all events have been applied, and policies published."""
     status: ProblemStatus | None = None
-    """Last status; None until one is requested."""
+    """Last computed status; None until a status is requested."""
 
 
 class Host:
-    """Learners of all problems of a ledger, and a thread that folds and publishes.
+    """Learners of all problems of a ledger, and a thread that updates them and publishes policies.
 
-    A problem that fails does not affect the others; it is tried again after a correction or a
-    withdrawal.
+    A failure of one problem does not affect the others. The problem is retried after the next
+    correction or withdrawal of its data.
 
     Parameters
     ----------
     ledger : Ledger
         The ledger.
     interval : float
-        Seconds between two polls of the ledger; `wake` makes the thread poll at once.
+        Seconds between two polls of the ledger; see `wake` for a poll without waiting.
     snapshot_every : int
-        Number of events to fold between two snapshots.
+        Number of events to apply between two snapshots.
     """
 
     def __init__(
@@ -101,22 +103,30 @@ class Host:
 
     @property
     def ready(self) -> bool:
-        """Whether all problems have been folded once, or another host plans."""
+        """Whether a poll has been completed since the host started or its role changed.
+
+        After such a poll, all learners are up to date, or another host plans. False if the thread
+        has ended.
+        """
         return self._ready and (self._thread is None or self._thread.is_alive())
 
     @property
     def last_error(self) -> str | None:
-        """Error of the last poll; None if it succeeded."""
+        """Message of the error of the last poll; None if the poll succeeded."""
         return self._last_error
 
     @property
     def failures(self) -> dict[int, Failure]:
-        """Failures of the problems that cannot be folded, by id."""
+        """Failures of the problems whose events cannot be applied, by id of the problem."""
         states = list(self._states.items())
         return {id: state.failure for id, state in states if state.failure is not None}
 
     def step(self) -> bool:
-        """Poll the ledger once: tick, fold and publish. Return whether this host plans."""
+        """Poll the ledger once, and return whether this host holds the planner lock.
+
+        If so, for each problem: apply the new events, record a tick if one is due, and publish the
+        policy if it has changed.
+        """
         plans = self._planner_lock.acquire()
         self._ready = self._ready and plans == self._plans
         self._plans = plans
@@ -130,10 +140,11 @@ class Host:
         return plans
 
     def status(self, problem: Problem) -> ProblemStatus | Failure:
-        """Return the status of `problem`, or why it cannot be folded; any host can do so.
+        """Return the status of `problem`, or its failure if its events cannot be applied.
 
-        While the learner is busy, the last status is returned, whose `seq` shows its age. If none
-        was requested before, this waits for the learner.
+        The planner lock is not required. While the learner is busy, the last status is returned;
+        it may be stale, and its `seq` is that of the last event it includes. If there is no last
+        status, the method waits for the learner.
         """
         state = self._state(problem)
         found = self._find_status(state, timeout=-1 if state.status is None else LOCK_TIMEOUT_S)
@@ -141,11 +152,14 @@ class Host:
         return found
 
     def status_nowait(self, problem: Problem) -> ProblemStatus | Failure | None:
-        """Return the status of `problem` as `status` does, or None if that would have to wait."""
+        """Return the status or the failure of `problem` as `status` does, without a long wait.
+
+        Returns None if the learner is busy and there is no last status.
+        """
         return self._find_status(self._state(problem), timeout=LOCK_TIMEOUT_S)
 
     def start(self) -> None:
-        """Start the thread, which polls the ledger until `stop`."""
+        """Start the thread, which polls the ledger until `stop` is called."""
         if self._thread is not None:
             raise RuntimeError("The host has been started already.")
         self._stopping = False
@@ -153,13 +167,13 @@ class Host:
         self._thread.start()
 
     def wake(self) -> None:
-        """Make the thread poll the ledger at once."""
+        """Make the thread poll the ledger without waiting for the end of the interval."""
         with self._wakeup:
             self._woken = True
             self._wakeup.notify()
 
     def stop(self) -> None:
-        """Stop the thread after its current poll, and release the planner lock."""
+        """Stop the thread at the end of its current poll, and release the planner lock."""
         with self._wakeup:
             self._stopping = True
             self._wakeup.notify()
@@ -194,12 +208,15 @@ class Host:
         return self._states[problem.id]
 
     def _advance(self, state: ProblemState) -> None:
-        """Fold and publish what is new; the caller holds the lock."""
+        """Apply new events to the learner in `state`, and publish its policy if that has changed.
+
+        The caller must hold `state.lock`.
+        """
         end = self._ledger.last
 
         def advance() -> None:
             fold = fold_and_publish(self._ledger, state.follower)
-            # it visits all episodes in flight, so only if a status was requested before
+            # only if a status was requested before, since it takes time for each episode in flight
             if state.status is not None:
                 state.status = ProblemStatus.of(fold)
             state.follower.save(every=self._snapshot_every)
@@ -217,7 +234,7 @@ class Host:
         if not state.lock.acquire(timeout=timeout):
             return state.status
         try:
-            failure = self._failure(state)  # of the thread that held the lock until now
+            failure = self._failure(state)  # stored by the thread that held the lock until now
             if failure is not None:
                 return failure
             found = self._catch_failure(
@@ -230,7 +247,11 @@ class Host:
             state.lock.release()
 
     def _failure(self, state: ProblemState) -> Failure | None:
-        """Return the failure; None if a later correction or withdrawal may have resolved it."""
+        """Return the failure in `state`, or None.
+
+        The failure is cleared if a correction or withdrawal was recorded after it, which may have
+        resolved the cause.
+        """
         failure = state.failure
         if failure is not None:
             id = state.follower.problem.id
@@ -239,7 +260,11 @@ class Host:
         return failure
 
     def _catch_failure(self, state: ProblemState, seq: int, action: Callable[[], T]) -> T | Failure:
-        """Return the result of `action`; an exception is kept as a failure unless an outage."""
+        """Return the result of `action`, or a failure if it raises an exception.
+
+        The failure is stored in `state`; `seq` is that of the last event of the ledger. Exceptions
+        that indicate an unavailable database are not caught.
+        """
         try:
             return action()
         except OUTAGES:

@@ -1,4 +1,4 @@
-"""Construction of the learner that a problem's specification describes.
+"""Construction of a learner from the specification of a problem.
 
 >>> from belated.ledger.problems import Part
 >>> spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait", "treat"), horizon=1,
@@ -23,22 +23,26 @@ from belated.options import LearnerOptions, option_choices
 T = TypeVar("T")
 
 LEARNER_OPTIONS: Final = [name for name in option_choices(LearnerOptions) if name != "planning"]
-"""Options of a learner that a problem can set; how it plans does not affect results."""
+"""Names of the learner options that a specification contains.
+
+The option `planning` is excluded, since it does not affect results."""
 
 ONLINE_BASES: Final = {name: kind for name, kind in BASES.items() if kind not in (Fixed, Optimal)}
-"""Bases by name that can be used for real episodes."""
+"""Bases that can be used for real episodes, by name."""
 
 ONLINE_UPDATERS: Final = {
     name: kind for name, kind in UPDATERS.items() if kind is not MultiInstance
 }
-"""Updaters by name that can be used for real episodes. MultiInstance would have to choose an
-instance when an episode is opened, not when the opening is folded."""
+"""Updaters that can be used for real episodes, by name.
+
+MultiInstance is excluded: it would have to choose an instance at the time an episode is opened, but
+the learner processes the opening only later."""
 
 
 def build_learner(spec: ProblemSpec) -> Learner:
-    """Return a new learner for the problem `spec`.
+    """Return a new learner for the problem with the specification `spec`.
 
-    Raises ValueError or TypeError if the specification is not valid for a learner.
+    Raises ValueError or TypeError if `spec` is not valid for a learner.
     """
     return Learner(
         spec.shape,
@@ -52,10 +56,13 @@ def build_learner(spec: ProblemSpec) -> Learner:
 
 
 def build_base(spec: ProblemSpec) -> BaseAlgorithm:
-    """Return the base of the problem `spec`."""
+    """Return a new base as specified by `spec.base`.
+
+    Raises ValueError if there is no such base, or if an option is unknown, missing or invalid.
+    """
     part = spec.base
     if part.name == PSRL.name:
-        # a draw for each episode would need a published version for each episode
+        # sampling for each episode would require a published version for each episode
         given = part.options.get("resample", "update")
         if given != "update":
             raise ValueError(
@@ -67,7 +74,10 @@ def build_base(spec: ProblemSpec) -> BaseAlgorithm:
 
 
 def build_updater(spec: ProblemSpec) -> Updater:
-    """Return the updater of the problem `spec`."""
+    """Return a new updater as specified by `spec.updater`.
+
+    Raises ValueError if there is no such updater, or if an option is unknown, missing or invalid.
+    """
     return _build_part("updater", spec.updater, ONLINE_UPDATERS)
 
 

@@ -1,4 +1,7 @@
-"""Planner lock: lets one host per ledger plan; another takes over when its process dies."""
+"""Planner lock, which only one host per ledger can hold; only that host plans.
+
+When the process of this host ends, the lock becomes free for another host.
+"""
 
 from contextlib import suppress
 from pathlib import Path
@@ -10,14 +13,14 @@ import sqlalchemy as sa
 from belated.ledger.store import Store, is_in_memory
 
 PLANNER_LOCK_ID: Final = int.from_bytes(b"planner", "big")
-"""Id of the advisory lock that the planner holds on PostgreSQL."""
+"""Id of the PostgreSQL advisory lock that the planning host holds."""
 
 
 class PlannerLock(Protocol):
-    """Lock that is held until it is released, or its process or database connection ends."""
+    """Lock that is held until it is released, or until its process or database connection ends."""
 
     def acquire(self) -> bool:
-        """Acquire the lock if it is free, without waiting; return whether it is held."""
+        """Try to acquire the lock without waiting; return whether the lock is now held."""
 
     def release(self) -> None:
         """Release the lock if it is held."""
@@ -32,10 +35,10 @@ def create_lock(store: Store) -> PlannerLock:
 
 
 class NoLock:
-    """Lock of a ledger in memory, which no other process can share."""
+    """Planner lock of a ledger in memory; always free, since no other process uses the ledger."""
 
     def acquire(self) -> bool:
-        """Return True."""
+        """Return True, since the lock is always held."""
         return True
 
     def release(self) -> None:
@@ -43,20 +46,22 @@ class NoLock:
 
 
 class FileLock:
-    """Lock on a file beside the database; the operating system frees it when the process ends.
+    """Planner lock of a SQLite ledger: lock on a file next to the database file.
+
+    The operating system releases the lock when the process ends.
 
     Parameters
     ----------
     path : Path
-        The file, which is created with access for its owner only.
+        Path of the file to lock. The file is created with access for its owner only.
     """
 
     def __init__(self, path: Path) -> None:
-        # not thread-local, since a host may be stopped by another thread than its own
+        # not thread-local, since any thread may stop a host
         self._lock = filelock.FileLock(path, mode=0o600, thread_local=False)
 
     def acquire(self) -> bool:
-        """Acquire the lock if it is free; return whether it is held."""
+        """Try to acquire the lock without waiting; return whether the lock is now held."""
         if not self._lock.is_locked:
             try:
                 self._lock.acquire(blocking=False)
@@ -70,7 +75,9 @@ class FileLock:
 
 
 class DatabaseLock:
-    """Advisory lock on a connection of its own; the server frees it when the connection ends.
+    """Planner lock of a PostgreSQL ledger: advisory lock held by a separate connection.
+
+    The server releases the lock when the connection ends.
 
     Parameters
     ----------
@@ -83,7 +90,7 @@ class DatabaseLock:
         self._connection: sa.Connection | None = None
 
     def acquire(self) -> bool:
-        """Acquire the lock if it is free; return whether it is held."""
+        """Try to acquire the lock without waiting; return whether the lock is now held."""
         if self._connection is not None and self._is_alive(self._connection):
             return True
         self.release()
@@ -98,7 +105,7 @@ class DatabaseLock:
     def release(self) -> None:
         """Release the lock if it is held."""
         if self._connection is not None:
-            # the server would free it only some time after the connection is closed
+            # otherwise the server would release the lock only some time after the connection ends
             with suppress(sa.exc.DBAPIError):
                 if not self._connection.invalidated:
                     self._connection.scalar(sa.select(sa.func.pg_advisory_unlock(PLANNER_LOCK_ID)))

@@ -1,4 +1,4 @@
-"""Episodes in flight: what a fold needs to know of them in addition to the learner's records."""
+"""Episodes in flight: data that a fold stores in addition to the learner's own records."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -8,27 +8,30 @@ import numpy as np
 
 @dataclass(slots=True)
 class OpenEpisode:
-    """Episode in flight; which steps have arrived is in the learner's `PendingEpisode`."""
+    """Episode in flight.
+
+    The learner's `PendingEpisode` records which steps of the episode have arrived.
+    """
 
     number: int
-    """Id of the episode in the learner."""
+    """Number of the episode within its problem; the learner uses it as the episode id."""
     opened_at: int
     """Time of opening, in microseconds since 1970 (UTC)."""
     version: int
     """Version of the policy that the episode follows."""
     place: int
-    """Number of episodes opened so far, including this one."""
+    """Number of episodes of the problem opened up to this one, including it."""
     reward_sum: float = 0.0
-    """Sum of the rewards that the learner has taken."""
+    """Sum of the rewards that the learner has absorbed."""
     early_rewards: dict[int, float] = field(default_factory=dict)
-    """Rewards by step that arrived before the path, which the learner needs first."""
+    """Rewards by step that arrived before the path of the episode, which the learner requires."""
 
 
 INT_COLUMNS: Final = ("number", "opened_at", "version", "place")
 
 
 def snapshot_all(episodes: dict[str, OpenEpisode]) -> dict[str, Any]:
-    """Return `episodes` by id as plain arrays, texts and lists."""
+    """Return a snapshot of `episodes`, given by id: a dict of arrays, texts and lists."""
     columns: dict[str, Any] = {
         name: np.array([getattr(episode, name) for episode in episodes.values()], np.int64)
         for name in INT_COLUMNS
@@ -46,7 +49,7 @@ def snapshot_all(episodes: dict[str, OpenEpisode]) -> dict[str, Any]:
 
 
 def restore_all(state: dict[str, Any]) -> dict[str, OpenEpisode]:
-    """Return the episodes by id from the snapshot `state`, in the same order."""
+    """Restore episodes from the snapshot `state`; return them by id, in their original order."""
     columns = (state[name].tolist() for name in (*INT_COLUMNS, "reward_sum"))
     episodes = [OpenEpisode(*row) for row in zip(*columns, strict=True)]
     for place, rewards in state["early_rewards"]:

@@ -1,4 +1,4 @@
-"""Publishing of policy versions: tick, fold, and publish the policy if it has changed."""
+"""Publishing of policies: updates the learner of a problem, and records a new version."""
 
 from belated.ledger.ledger import Ledger
 from belated.ledger.policies import encode_policy
@@ -7,19 +7,22 @@ from belated.online.follower import Follower
 
 
 def fold_and_publish(ledger: Ledger, follower: Follower) -> Fold:
-    """Fold all new events of a problem, and publish its policy if that differs from the last one.
+    """Apply all new events of a problem to its learner, and publish the policy if it has changed.
+
+    A tick is recorded if one is due, so that the learner absorbs the queued feedback. The policy is
+    published if it differs from the newest published version.
 
     Parameters
     ----------
     ledger : Ledger
-        The ledger, in which a tick is recorded if one is due, and the new version.
+        Ledger in which the tick and the new version are recorded.
     follower : Follower
-        Follower of the problem.
+        Follower that reads the events of the problem.
 
     Returns
     -------
     Fold
-        The fold, up to date.
+        State computed from all events of the problem.
     """
     problem = follower.problem.id
     fold = follower.catch_up()

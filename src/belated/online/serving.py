@@ -1,10 +1,10 @@
-"""Serving: which version of a policy new episodes receive.
+"""Serving: selection of the policy version that new episodes receive.
 
-It is the newest version, unless an operator decided otherwise:
+The served version is the newest one, unless an operator has recorded one of these actions:
 
-    freeze, unfreeze         keep serving the present version, until unfreeze
-    roll_back                serve an earlier version, until unfreeze
-    shadow_on, shadow_off    keep publishing, but serve the version from before shadow mode
+    freeze       serve the current version until unfreeze
+    roll_back    serve a given version until unfreeze
+    shadow_on    serve the current version until shadow_off; newer versions are still published
 """
 
 import threading
@@ -24,7 +24,7 @@ MAX_CACHED_POLICIES: Final = 256
 
 @dataclass(frozen=True)
 class ServingState:
-    """Versions and modes of a problem according to its events.
+    """Newest version, frozen version and shadow version of a problem, computed from its events.
 
     >>> from types import SimpleNamespace
     >>> state = ServingState()
@@ -36,27 +36,27 @@ class ServingState:
     """
 
     seq: int = 0
-    """Sequence number of the last event that was read."""
+    """Sequence number of the last event that was read; 0 for none."""
     newest: int = 0
     """Newest published version; 0 for none."""
     frozen: int | None = None
-    """Version to serve until unfreeze, if the problem is frozen."""
+    """Version to serve until unfreeze; None if the problem is not frozen."""
     shadow: int | None = None
-    """Version to serve in shadow mode, unless the problem is frozen."""
+    """Version to serve in shadow mode, unless the problem is frozen; None if shadow mode is off."""
 
     @property
     def version(self) -> int:
-        """Served version; 0 if none has been published."""
+        """Version that new episodes receive; 0 if no version has been published."""
         if self.frozen is not None:
             return min(self.frozen, self.newest)
         return self.newest if self.shadow is None else min(self.shadow, self.newest)
 
     def after(self, event: Event) -> "ServingState":
-        """Return the state after the publication or control `event`."""
+        """Return the state after `event`, which is a publication or an operator's decision."""
         body, state = event.body, replace(self, seq=event.seq)
         if event.kind == "published":
             return replace(state, newest=body["version"])
-        present = max(1, self.version)  # before the first version, that one
+        present = max(1, self.version)  # before the first publication, version 1
         match body["action"]:
             case "freeze":
                 return replace(state, frozen=present)
@@ -72,7 +72,7 @@ class ServingState:
 
 
 class ServedPolicy(NamedTuple):
-    """Served version with its policy."""
+    """Served version of a problem: its number, its policy, and the state that determines it."""
 
     version: int
     policy: Policy
@@ -80,9 +80,10 @@ class ServedPolicy(NamedTuple):
 
 
 class Serving:
-    """Served versions of all problems, read from the ledger alone.
+    """Served versions of all problems, computed from the events of a ledger.
 
-    Each call reads only new events. Several threads may share an instance.
+    No learner or host is needed. Each call reads only new events. Several threads may share an
+    instance.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -92,13 +93,13 @@ class Serving:
         self._lock = threading.Lock()
 
     def served(self, problem: int) -> ServedPolicy | None:
-        """Return what new episodes of `problem` receive; None if no version is published."""
+        """Return the served version of `problem` and its policy; None if nothing is published."""
         state = self.state(problem)
         policy = self.policy(problem, state.version)
         return None if policy is None else ServedPolicy(state.version, policy, state)
 
     def state(self, problem: int) -> ServingState:
-        """Return the present versions and modes of `problem`."""
+        """Return the current serving state of the problem with id `problem`."""
         with self._lock:
             state = self._states.get(problem, ServingState())
         for event in self._ledger.events(problem, after=state.seq, kinds=SERVING_KINDS):
@@ -110,7 +111,7 @@ class Serving:
             return self._states[problem]
 
     def policy(self, problem: int, version: int) -> Policy | None:
-        """Return the policy of `version` of `problem`, or None."""
+        """Return the policy published as `version` of the problem with id `problem`, or None."""
         key = (problem, version)
         with self._lock:
             known = self._policies.get(key)

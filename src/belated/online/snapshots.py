@@ -1,6 +1,6 @@
-"""Encoding of snapshots as bytes: nested dicts and lists of numbers, texts and arrays.
+"""Encoding of states as bytes, for snapshots that `belated.ledger.snapshots` stores.
 
-They are stored by `belated.ledger.snapshots`.
+A state consists of nested dicts and lists of numbers, texts, arrays, True, False and None.
 
 >>> state = {"counts": np.arange(3), "alpha": float("inf"), "open": [[7, None]]}
 >>> decode_state(encode_state(state))
@@ -16,16 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 ARRAY_KEY: Final = "$array"
-"""Key that marks the place of an array; other keys must not begin with a dollar sign."""
+"""Key of a reference to an array in JSON; keys of a state must not begin with a dollar sign."""
 
 TREE: Final = "tree"
-"""Name of the JSON text in the archive of arrays."""
+"""Name under which the archive of arrays contains the JSON text."""
 
 Arrays = list[NDArray[Any]]
 
 
 def encode_state(state: Any) -> bytes:
-    """Return `state` as a compressed archive of arrays and JSON, in the format of np.savez."""
+    """Return `state` encoded as bytes: a compressed archive in the format of NumPy's npz files.
+
+    The archive contains the arrays, and the rest of the state as JSON. Raises TypeError if `state`
+    contains an object of another type than the module docstring lists.
+    """
     arrays: Arrays = []
     text = json.dumps(_extract_arrays(state, arrays))
     file = io.BytesIO()
@@ -36,7 +40,7 @@ def encode_state(state: Any) -> bytes:
 
 
 def decode_state(data: bytes) -> Any:
-    """Return the state that was encoded as `data`, exactly. Raises ValueError if it cannot."""
+    """Return the state that was encoded as `data`; raise ValueError if `data` cannot be decoded."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             return _insert_arrays(json.loads(arrays[TREE].tobytes()), arrays)
@@ -45,7 +49,7 @@ def decode_state(data: bytes) -> Any:
 
 
 def digest_state(state: Any) -> str:
-    """Return the SHA-256 of `state`, which does not depend on how it was compressed."""
+    """Return the SHA-256 digest of `state`, computed from its content without compression."""
     arrays: Arrays = []
     total = sha256(json.dumps(_extract_arrays(state, arrays), sort_keys=True).encode())
     for array in arrays:
@@ -55,7 +59,10 @@ def digest_state(state: Any) -> str:
 
 
 def _extract_arrays(part: Any, arrays: Arrays) -> Any:
-    """Return `part` with references to arrays, which are appended to `arrays`."""
+    """Return a copy of `part`, an element of a state, with references in place of arrays.
+
+    The arrays are appended to `arrays`; a reference holds the index of its array in that list.
+    """
     if isinstance(part, np.ndarray):
         if part.dtype.hasobject:
             raise TypeError(f"An array must be of numbers, got dtype {part.dtype}.")

@@ -1,4 +1,4 @@
-"""Status of a problem: episodes in flight and their opening times, plans, and history."""
+"""Status of a problem: numbers about its learner, its episodes in flight and its history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ AGE_LIMITS_S: Final = (
     *(60, 600, 3600, 6 * 3600, 86400),
     *(3 * 86400, 7 * 86400, 14 * 86400, 30 * 86400),
 )
-"""Limits of age, in seconds, below which episodes in flight are counted."""
+"""Upper limits of age in seconds; for each limit, the younger episodes in flight are counted."""
 
 
 @dataclass(frozen=True, eq=False)
 class ProblemStatus:
-    """Status of a problem as of the last event that was folded."""
+    """Status of a problem, computed from its events up to `seq`."""
 
     seq: int
-    """Sequence number of the last event that was folded."""
+    """Sequence number of the last event that the status includes."""
     tick: int | None
-    """Sequence number of the last tick."""
+    """Sequence number of the last tick; None if there is none."""
     waiting: int
-    """Number of pieces of feedback that wait for the next tick."""
+    """Number of feedback events that are queued until the next tick."""
     opened_at: tuple[int, ...] = field(repr=False)
     """Opening times of the episodes in flight, oldest first, in microseconds since 1970 (UTC)."""
     learner: Status
@@ -35,13 +35,13 @@ class ProblemStatus:
     epochs: int
     """Number of plans, including the first one."""
     alpha: float
-    """The alpha of the current epoch under Lazy; inf otherwise."""
+    """Parameter alpha of lazy updating in the current epoch; infinite for other updaters."""
     history: HistoryView = field(repr=False)
-    """Episodes opened and returned, by time and by version."""
+    """Statistics of opened and returned episodes, by time and by version of the policy."""
 
     @classmethod
     def of(cls, fold: Fold) -> "ProblemStatus":
-        """Return the present status of `fold`."""
+        """Return the status of a problem from `fold`, the state computed from its events."""
         learner = fold.learner
         return cls(
             seq=fold.seq,
@@ -57,7 +57,7 @@ class ProblemStatus:
 
 
 def summarize_ages(opened_at: Sequence[int], *, now: int) -> dict[str, Any]:
-    """Return the ages of episodes in flight: the oldest, the median, and counts below limits.
+    """Return the largest age, the median age and a distribution of ages of episodes in flight.
 
     Parameters
     ----------
@@ -69,7 +69,9 @@ def summarize_ages(opened_at: Sequence[int], *, now: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        "oldest" and "median" in seconds, or None without episodes; "counts" by limit in seconds.
+        "oldest" and "median" are the largest and the median age in seconds, or None if there are
+        no episodes. "counts" maps each limit of `AGE_LIMITS_S`, and "inf", as a text to the number
+        of episodes whose age is below the limit.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Verification that everything stored about a problem follows from its events."""
+"""Verification that the stored policies, snapshots and tables of a problem match its events."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -26,24 +26,26 @@ class Verdict:
     problem: str
     """Name of the problem."""
     events: int = 0
-    """Number of events that were read."""
+    """Number of events of the problem that were read."""
     policy: str | None = None
-    """Digest of the policy computed from the events up to the last tick; None if that failed."""
+    """Digest of the policy that was computed from the events; None if no policy was computed."""
     faults: list[str] = field(default_factory=list)
-    """Messages about what is wrong."""
+    """Messages about differences between the stored data and the events."""
     unsettled: list[str] = field(default_factory=list)
-    """Messages about what a host has not done yet, so that it cannot be compared."""
+    """Messages about pending work of a host, such as a policy that has not been published yet."""
 
     @property
     def sound(self) -> bool:
-        """Whether there are no faults."""
+        """Whether no faults were found."""
         return not self.faults
 
 
 def verify(ledger: Ledger, problem: Problem) -> Verdict:
-    """Fold all events of `problem` in `ledger` anew, and compare the results with what is stored.
+    """Apply all events of `problem` in `ledger` to a new learner, and compare it with stored data.
 
-    Returns the verdict.
+    The events are compared with their digests; the policies and the state of the learner with the
+    published versions and the snapshots; and the derived tables with the events. Returns the
+    verdict, which lists the differences.
     """
     while True:
         end = ledger.last
@@ -62,7 +64,7 @@ def _verify(ledger: Ledger, problem: Problem, end: int) -> Verdict:
     events = _check_events(ledger.events(problem.id, upto=end), verdict)
     try:
         fold = Fold(problem.spec, Exclusions(excluding))
-        # versions from before the last exclusion cannot be computed again
+        # versions from before the last correction or withdrawal cannot be computed again
         since = excluding[-1].seq if excluding else 0
         _compare(fold, events, versions, snapshots, since=since, verdict=verdict)
     except Exception as error:
@@ -75,7 +77,7 @@ def _verify(ledger: Ledger, problem: Problem, end: int) -> Verdict:
 
 
 def _check_events(events: Iterable[Event], verdict: Verdict) -> Iterator[Event]:
-    """Yield the events, each compared with its digest."""
+    """Yield `events` unchanged; count them, and add a fault to `verdict` for each faulty event."""
     for event in events:
         verdict.events += 1
         fault = find_event_fault(event)
@@ -87,7 +89,11 @@ def _check_events(events: Iterable[Event], verdict: Verdict) -> Iterator[Event]:
 def _check_versions(
     ledger: Ledger, problem: Problem, end: int, verdict: Verdict
 ) -> dict[int | None, dict[str, Any]]:
-    """Compare stored versions with their publications, and return these by tick."""
+    """Compare the stored versions with their publications up to seq `end`.
+
+    Differences are added to the faults of `verdict`. Returns the body of each publication, by the
+    tick after which its policy was computed.
+    """
     stored = {version.version: version for version in ledger.policies.versions(problem.id)}
     published = {}
     for event in ledger.events(problem.id, upto=end, kinds=["published"]):
@@ -102,7 +108,7 @@ def _check_versions(
 
 
 def _policy_digest(ledger: Ledger, problem: Problem, version: int) -> str | None:
-    """Return the digest of the stored policy; None if it cannot be read."""
+    """Return the digest of the stored policy; None if it is missing or damaged."""
     try:
         policy = ledger.policies.get(problem.id, version)
     except ValueError:
@@ -111,7 +117,11 @@ def _policy_digest(ledger: Ledger, problem: Problem, version: int) -> str | None
 
 
 def _check_snapshots(ledger: Ledger, problem: Problem, verdict: Verdict) -> dict[int, str]:
-    """Compare snapshots with their digests, and return the digests of their states by seq."""
+    """Compare the stored snapshots with their digests.
+
+    A fault is added to `verdict` for each damaged snapshot. Returns the digest of the state in each
+    snapshot of the current format, by seq.
+    """
     columns = schema.snapshots.c
     query = sa.select(columns.seq, columns.data, columns.sha)
     query = query.where(columns.problem == problem.id).order_by(columns.seq)
@@ -140,7 +150,23 @@ def _compare(
     since: int,
     verdict: Verdict,
 ) -> None:
-    """Fold the events, and compare the fold with each version and snapshot on the way."""
+    """Apply `events` to `fold`, and compare it with the published versions and the snapshots.
+
+    Parameters
+    ----------
+    fold : Fold
+        New fold, to which no event has been applied.
+    events : iterable of Event
+        All events of the problem.
+    versions : dict
+        Body of each publication, by the tick after which its policy was computed.
+    snapshots : dict
+        Digest of the state in each snapshot, by seq.
+    since : int
+        Seq of the last correction or withdrawal; versions of earlier ticks are not compared.
+    verdict : Verdict
+        Verdict to which the results are added.
+    """
     policy = verdict.policy = encode_policy(fold.policy).sha
     _compare_policy(versions.get(None), policy, verdict)
     for event in events:

@@ -1,8 +1,8 @@
-"""Migrations of the database: one module in `versions` for each change of the tables.
+"""Migrations of the database. The package `versions` has one module for each version of the tables.
 
-A version is never edited after its release. A new version is a new module that names the previous
-one as its `down_revision`; `belated.ledger.schema` is changed with it. A version that rebuilds
-`events` must create its triggers again.
+A module is never edited after its release. A change of the tables is a new module whose
+`down_revision` is the previous version, together with the same change of `belated.ledger.schema`. A
+migration that rebuilds the table `events` must also create the triggers of that table again.
 """
 
 from pathlib import Path
@@ -17,25 +17,27 @@ from alembic.util import CommandError
 
 FOLDER: Final = Path(__file__).parent
 TABLE: Final = "belated_version"
-"""Table of the database version; not alembic's default, which other applications may use."""
+"""Name of the table that holds the version of the database.
+
+Alembic's default name is avoided, since another application may use it in the same database."""
 
 
 def upgrade(connection: sa.Connection, to: str = "head", *, folder: Path = FOLDER) -> None:
-    """Migrate the tables to a version.
+    """Migrate the tables of a database to a newer version.
 
     Parameters
     ----------
     connection : sa.Connection
-        Connection in whose transaction to migrate.
+        Connection to the database, with an open transaction in which to migrate.
     to : str
-        Version; "head" for the newest.
+        Version to migrate to; "head" for the newest version.
     folder : Path
-        Folder of the migrations.
+        Folder that contains the migrations.
 
     Raises
     ------
     ValueError
-        If the database has a version that this release does not know.
+        If the database has a version that is not in `folder`, such as that of a later release.
     """
     config = _config(folder)
     config.attributes["connection"] = connection
@@ -49,14 +51,14 @@ def upgrade(connection: sa.Connection, to: str = "head", *, folder: Path = FOLDE
 
 
 def current(connection: sa.Connection) -> str | None:
-    """Return the version of the database of `connection`; None if it is empty."""
+    """Return the version of the database behind `connection`; None if it has no tables yet."""
     return MigrationContext.configure(
         connection, opts={"version_table": TABLE}
     ).get_current_revision()
 
 
 def newest(folder: Path = FOLDER) -> str | None:
-    """Return the newest version in `folder`."""
+    """Return the newest version among the migrations in `folder`; None if there are none."""
     return ScriptDirectory.from_config(_config(folder)).get_current_head()
 
 

@@ -1,4 +1,4 @@
-"""Environment script, which alembic executes under the module name env_py."""
+"""Environment script of the migrations. Alembic executes it under the module name `env_py`."""
 
 from alembic import context
 
@@ -7,7 +7,7 @@ from belated.ledger.schema import metadata
 
 
 def run() -> None:
-    """Run the migrations on the connection in the attributes of the configuration."""
+    """Run the migrations on the connection in the attributes of alembic's configuration."""
     context.configure(
         connection=context.config.attributes["connection"],
         target_metadata=metadata,

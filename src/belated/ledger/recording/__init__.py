@@ -1,4 +1,4 @@
-"""Recording of events: validation of each kind, detection of repeats, and the rows to write."""
+"""Recording of events: validation, detection of repeated events, and the rows to insert."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -18,4 +18,4 @@ RECORDERS: Final[dict[type, Callable[[Transaction, Any], Outcome]]] = {
     events.Published: problems.record_publication,
     events.Control: problems.record_control,
 }
-"""Function that records an event, by type of event."""
+"""Functions that record an event and return the outcome, by type of the event."""

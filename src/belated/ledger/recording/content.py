@@ -1,16 +1,19 @@
-"""Content of feedback: validation, and conversion to parts that each arrive once.
+"""Content of feedback: its formats, its validation, and its conversion to parts.
 
-Feedback has one of the forms
+A part is the smallest unit of feedback that is recorded: a whole episode, one step, the path of an
+episode, or the reward of one step. Content has one of the forms
 
     {"states": [s_1 .. s_H+1], "actions": [a_1 .. a_H], "rewards": [r_1 .. r_H]}
     {"steps": [{"step": h, "state": s, "action": a, "next_state": y, "reward": r}, ...]}
     {"path": {"states": [...], "actions": [...]}, "rewards": {h: r, ...}}
 
-with states and actions by name (a text) or by index (a number), and steps from 0. Rewards may be
-omitted or null if the problem's rewards are known. The third form is for problems of which only the
-rewards are late; the path and the rewards may arrive together or separately.
+States and actions are given by name (a text) or by index (a number); steps are numbered from 0.
+Rewards may be omitted or null if the mean rewards are known in the problem's specification. The
+third form is for problems in which only the rewards are late; the path and the rewards may arrive
+together or separately.
 
-The parts are named "whole", "step:3", "path" and "reward:3"; they hold indices instead of names.
+Parts are named "whole", "step:3", "path" or "reward:3", where 3 is the step. In a part, states and
+actions are given by index.
 """
 
 import math
@@ -25,16 +28,17 @@ WHOLE: Final = "whole"
 PATH: Final = "path"
 
 MAX_LISTED_NAMES: Final = 10
-"""Maximum number of allowed names to list in an error message."""
+"""Maximum number of names of states or actions to list in an error message."""
 
 
 class ContentError(ValueError):
-    """Invalid content of feedback.
+    """Error in the content of feedback.
 
     Parameters
     ----------
     field : str or None
-        Invalid field, such as `steps[0].state`; None for the whole content.
+        Name of the invalid field, such as `steps[0].state`; None if the error concerns no single
+        field.
     message : str
         The error message.
     """
@@ -45,9 +49,10 @@ class ContentError(ValueError):
 
 
 def parse_content(content: object, spec: ProblemSpec) -> Parts:
-    """Return the parts of the feedback `content` for the problem `spec`, in canonical form.
+    """Return the parts of the feedback `content`, by name of the part.
 
-    Raises ContentError if the content is invalid.
+    The module docstring describes content and parts. Raises ContentError if `content` is not valid
+    for the problem `spec`.
     """
     if not isinstance(content, Mapping):
         raise ContentError(None, f"content must be an object, got {_shorten(content)}.")
@@ -64,9 +69,9 @@ def parse_content(content: object, spec: ProblemSpec) -> Parts:
 
 
 def parse_correction(content: object, spec: ProblemSpec) -> Parts:
-    """Return the only part of `content`, which must be a whole episode of the problem `spec`.
+    """Return the content of a correction as a dict with the single part "whole".
 
-    Raises ContentError if the content is invalid.
+    Raises ContentError if `content` is not a valid whole episode of the problem `spec`.
     """
     parts = parse_content(content, spec)
     if WHOLE not in parts:
@@ -75,16 +80,16 @@ def parse_correction(content: object, spec: ProblemSpec) -> Parts:
 
 
 def parse_index(field: str, value: Any, numbers: Mapping[str, int]) -> int:
-    """Return the index of a state or action.
+    """Return the index of a state or action that is given by name or by index.
 
     Parameters
     ----------
     field : str
-        Name of the field, for error messages.
+        Name of the field in error messages.
     value : str or int
         Name or index of the state or action.
     numbers : mapping
-        Index by name.
+        Index of each state or action, by name.
 
     Returns
     -------
@@ -94,7 +99,7 @@ def parse_index(field: str, value: Any, numbers: Mapping[str, int]) -> int:
     Raises
     ------
     ContentError
-        If there is no such name or index.
+        If `value` is not the name or index of a state or action.
 
     >>> parse_index("state", "well", {"ill": 0, "well": 1}), parse_index("state", 0, {"ill": 0})
     (1, 0)
@@ -111,7 +116,7 @@ def parse_index(field: str, value: Any, numbers: Mapping[str, int]) -> int:
 
 
 def join_parts(parts: Parts) -> dict[str, Any]:
-    """Return the content of feedback that has these `parts`."""
+    """Return the content of feedback from which `parse_content` returns the same `parts`."""
     if WHOLE in parts:
         return dict(parts[WHOLE])
     steps = [value for part, value in parts.items() if part.startswith("step:")]
@@ -129,7 +134,7 @@ def join_parts(parts: Parts) -> dict[str, Any]:
 
 
 def split_into_steps(parts: Parts) -> Parts:
-    """Return the whole episode in `parts` as single steps."""
+    """Convert the part "whole" in `parts` to one part for each step, and return these parts."""
     whole = parts[WHOLE]
     states, rewards = whole["states"], whole["rewards"] or [None] * len(whole["actions"])
     return {
@@ -145,7 +150,10 @@ def split_into_steps(parts: Parts) -> Parts:
 
 
 def split_into_path(parts: Parts) -> Parts:
-    """Return the whole episode in `parts` as its path and its rewards."""
+    """Convert the part "whole" in `parts` to the path and one part for each reward.
+
+    Returns these parts. There are none for rewards if the episode contains no rewards.
+    """
     whole = parts[WHOLE]
     path = {"states": whole["states"], "actions": whole["actions"]}
     return {PATH: path, **{f"reward:{h}": r for h, r in enumerate(whole["rewards"] or [])}}
@@ -236,7 +244,7 @@ def _parse_rewards(rewards: object, horizon: int) -> Parts:
         raise ContentError("rewards", "rewards must be an object of at least one reward by step.")
     by_step: dict[int, float] = {}
     for key, value in rewards.items():
-        # the length is limited since Python does not convert texts of thousands of digits
+        # the length is limited, since Python refuses to convert texts of thousands of digits
         digits = isinstance(key, str) and len(key) < 10 and key.isdecimal() and key.isascii()
         step = int(key) if digits else key
         if type(step) is not int or not 0 <= step < horizon or str(step) != str(key):

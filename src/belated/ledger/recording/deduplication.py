@@ -1,6 +1,8 @@
-"""Deduplication of feedback: recognises parts that are repeated, new or in conflict.
+"""Deduplication of feedback: detection of parts that are new, repeated or in conflict.
 
-A claim records that a part of an episode has arrived, with the digest of its content.
+The parts of feedback are defined in `belated.ledger.recording.content`. A claim is the record that
+a part of an episode has arrived; it holds the digest of the part. An episode arrives in one of
+three forms: as a whole, by steps, or by path and rewards.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,36 +25,36 @@ SPLITTERS: Final[dict[Form, Callable[[Parts], Parts]]] = {
     "steps": split_into_steps,
     "path": split_into_path,
 }
-"""Function that converts a whole episode to another form."""
+"""Functions that convert the part of a whole episode to the parts of another form, by form."""
 
 
 class Claim(NamedTuple):
-    """Record that a part of an episode has arrived."""
+    """Claim: record that a part of an episode has arrived."""
 
     sha: str
-    """Digest of the part's content."""
+    """Digest of the content of the part."""
     seq: int
-    """Sequence number of the event that brought it."""
+    """Sequence number of the event that contained the part."""
 
 
 Claims: TypeAlias = dict[str, Claim]
-"""Claims of an episode by part."""
+"""Claims of one episode, by name of the part."""
 
 
 def digest_parts(parts: Parts) -> dict[str, str]:
-    """Return the digest of each of `parts`."""
+    """Return the digest of each of `parts`, by name of the part."""
     return {part: digest(canonical(value)) for part, value in parts.items()}
 
 
 def encode_parts(parts: Parts) -> tuple[str, dict[str, str]]:
-    """Return feedback with these `parts` as canonical JSON, and the digest of each part."""
+    """Return feedback that consists of `parts` as canonical JSON, and the digest of each part."""
     text = canonical(join_parts(parts))
     # the text of a whole episode is also that of its only part
     return text, {WHOLE: digest(text)} if WHOLE in parts else digest_parts(parts)
 
 
 def _form(parts: Iterable[str]) -> Form:
-    """Return the form in which an episode with these parts arrives."""
+    """Return the form in which an episode arrives, given the names of some of its `parts`."""
     part = next(iter(parts))
     if part == WHOLE:
         return "whole"
@@ -62,24 +64,25 @@ def _form(parts: Iterable[str]) -> Form:
 def find_new_parts(
     parts: Parts, known: Mapping[str, Claim], load: Callable[[int], Parts]
 ) -> Parts | AlreadyRecorded | Conflict:
-    """Compare the parts of feedback with the claims of its episode.
+    """Return the parts of feedback that are not yet recorded for its episode.
 
-    An episode keeps the form in which it first arrived: a whole episode that arrives after some of
-    its steps is recorded as the steps that are missing.
+    An episode keeps the form in which it first arrived. For example, a whole episode that arrives
+    after some of its steps is recorded as the remaining steps.
 
     Parameters
     ----------
     parts : Parts
         Parts of the feedback.
     known : mapping
-        Claims of the episode by part.
+        Recorded parts (claims) of the episode, by name of the part.
     load : callable
-        Returns the parts of the event with a given seq.
+        Function that returns the parts of the feedback event with a given seq.
 
     Returns
     -------
     Parts, AlreadyRecorded or Conflict
-        The new parts; or the outcome, if there are none or one contradicts a claim.
+        The new parts; AlreadyRecorded if no part is new; Conflict if a part differs from the
+        recorded one, or if the episode has arrived in a form that cannot be converted.
     """
     if not known:
         return parts
@@ -112,9 +115,20 @@ def find_new_parts(
 
 
 def find_superseded(parts: Parts, earlier: Iterable[tuple[int, Parts]]) -> int | None:
-    """Return the seq by which all of `parts` had arrived in `earlier` feedback, or None.
+    """Return the seq of the corrected feedback that new feedback repeats, or None.
 
-    `earlier` holds the seq and parts of events that were corrected later.
+    Parameters
+    ----------
+    parts : Parts
+        Parts of the new feedback.
+    earlier : iterable of (int, Parts)
+        Seq and parts of each feedback event that a later correction replaced.
+
+    Returns
+    -------
+    int or None
+        Largest seq of the events in `earlier` that contained `parts`; None if some part is in none
+        of them.
     """
     old = {
         claim: seq

@@ -41,9 +41,11 @@ F = TypeVar("F", bound=Feedback)
 
 
 def record_opening(transaction: Transaction, event: Opened) -> Outcome:
-    """Record the opening `event` in `transaction`; a repeat returns the existing episode.
+    """Record the opening `event` in `transaction`, and return the outcome.
 
-    Returns the outcome.
+    If an episode with the same id exists, nothing is recorded. The outcome is then AlreadyRecorded
+    with that episode, Conflict if its problem or subject is different, or DataWithdrawn if it has
+    been withdrawn.
     """
     if transaction.problem(event.problem) is None:
         return problem_not_found(event.problem)
@@ -72,7 +74,10 @@ def record_opening(transaction: Transaction, event: Opened) -> Outcome:
 
 
 def _compare_opening(event: Opened, known: EpisodeRecord) -> Outcome:
-    """Return the outcome of opening an existing episode again, which keeps its version."""
+    """Return the outcome of opening the episode `known` again with `event`.
+
+    The version in `event` is ignored, since an episode keeps its version.
+    """
     if known.withdrawn is not None:
         return DataWithdrawn(f"Episode {known.id} has been withdrawn.", known.withdrawn)
     if (known.problem, known.subject) == (event.problem, event.subject):
@@ -85,7 +90,11 @@ def _compare_opening(event: Opened, known: EpisodeRecord) -> Outcome:
 def _quarantining(
     record: Callable[[Transaction, F, EpisodeRecord, ProblemSpec], Outcome],
 ) -> Callable[[Transaction, F], Outcome]:
-    """Decorate `record` to look up the episode of feedback, and to quarantine what is rejected."""
+    """Return a function that calls `record` and puts rejected feedback in the quarantine.
+
+    The returned function takes a transaction and an event. It looks up the episode of the event and
+    the specification of the problem, and passes them to `record`.
+    """
 
     @wraps(record)
     def recorded(transaction: Transaction, event: F) -> Outcome:
@@ -129,14 +138,14 @@ def record_feedback(
     event : Feedback
         The feedback.
     episode : EpisodeRecord
-        Its episode; looked up by the decorator, which callers do not pass.
+        Episode of the feedback. Callers do not pass it; the decorator looks it up.
     spec : ProblemSpec
-        The problem of the episode; likewise.
+        Problem of the episode. Callers do not pass it; the decorator looks it up.
 
     Returns
     -------
     Outcome
-        The outcome.
+        Outcome of recording the feedback.
     """
     try:
         parts = parse_content(event.content, spec)
@@ -154,9 +163,10 @@ def record_feedback(
 def record_correction(
     transaction: Transaction, event: Corrected, episode: EpisodeRecord, spec: ProblemSpec
 ) -> Outcome:
-    """Record a correction, which replaces all earlier feedback, unless it repeats that.
+    """Record a correction, which replaces all earlier feedback of its episode.
 
-    `transaction`, `event`, `episode`, `spec` and the returned outcome are as in `record_feedback`.
+    Nothing is recorded if the correction equals the feedback that is currently valid. Parameters
+    and the returned outcome are as in `record_feedback`.
     """
     try:
         parts = parse_correction(event.content, spec)
@@ -201,7 +211,7 @@ def _add_feedback(
 
 
 def _loader(transaction: Transaction, spec: ProblemSpec) -> Callable[[int], Parts]:
-    """Return a function that loads the parts of the feedback at a seq."""
+    """Return a function that reads the feedback event with a given seq and returns its parts."""
 
     def load(seq: int) -> Parts:
         columns = schema.events.c
@@ -212,7 +222,7 @@ def _loader(transaction: Transaction, spec: ProblemSpec) -> Callable[[int], Part
 
 
 def _read_feedback(transaction: Transaction, episode: str) -> list[Event]:
-    """Return all feedback of an episode, replaced or not, in order of seq."""
+    """Return all feedback and corrections of `episode`, replaced or not, in order of seq."""
     seq = schema.events.c.seq
     query = sa.select(schema.events).where(seq.in_(feedback_seqs([episode]))).order_by(seq)
     return [Event._make(row) for row in transaction.execute(query)]
@@ -221,7 +231,10 @@ def _read_feedback(transaction: Transaction, episode: str) -> list[Event]:
 def _find_superseded_repeat(
     transaction: Transaction, parts: Parts, episode: EpisodeRecord, spec: ProblemSpec
 ) -> AlreadyRecorded | None:
-    """Return the outcome of repeating feedback that has been corrected since, else None."""
+    """Return AlreadyRecorded if `parts` repeat feedback that was corrected later, else None.
+
+    `episode` is the episode of the feedback, and `spec` its problem.
+    """
     events = _read_feedback(transaction, episode.id)
     last = max((event.seq for event in events if event.kind == "corrected"), default=0)
     earlier = [(event.seq, parse_content(event.body, spec)) for event in events if event.seq < last]

@@ -1,4 +1,4 @@
-"""Recording of events about a problem: definitions, ticks, publications and controls."""
+"""Recording of events about a problem: definitions, ticks, publications, operators' decisions."""
 
 import sqlalchemy as sa
 
@@ -12,9 +12,10 @@ from belated.ledger.recording.transaction import Transaction
 
 
 def record_definition(transaction: Transaction, event: Defined) -> Outcome:
-    """Record the definition `event` in `transaction`, unless the name is taken.
+    """Record the definition `event` of a problem in `transaction`, and return the outcome.
 
-    Returns the outcome.
+    If the name exists already, nothing is recorded: the outcome is AlreadyRecorded if the
+    specification is the same, else Conflict.
     """
     spec = event.spec
     known = transaction.find_problem(spec.name)
@@ -28,9 +29,10 @@ def record_definition(transaction: Transaction, event: Defined) -> Outcome:
 
 
 def record_tick(transaction: Transaction, event: Tick) -> Outcome:
-    """Record the end of a batch `event` in `transaction`, after the previous batch.
+    """Record the tick `event`, the end of a batch, in `transaction`, and return the outcome.
 
-    Returns the outcome.
+    The outcome is AlreadyRecorded if the last batch ends at the same seq, and Invalid if the new
+    batch would end before the last one or after the last event.
     """
     if transaction.problem(event.problem) is None:
         return problem_not_found(event.problem)
@@ -52,9 +54,11 @@ def record_tick(transaction: Transaction, event: Tick) -> Outcome:
 
 
 def record_publication(transaction: Transaction, event: Published) -> Outcome:
-    """Record the new version `event` in `transaction`, if it follows the last version and tick.
+    """Record the publication `event` of a policy in `transaction`, and return the outcome.
 
-    Returns the outcome.
+    A new version must have the next version number, and its tick, if it has one, must be the last
+    tick of the problem; otherwise the outcome is Invalid. If the version exists already, the
+    outcome is AlreadyRecorded if the policy is the same, else Conflict.
     """
     problem = transaction.problem(event.problem)
     if problem is None:
@@ -93,9 +97,9 @@ def record_publication(transaction: Transaction, event: Published) -> Outcome:
 
 
 def record_control(transaction: Transaction, event: Control) -> Outcome:
-    """Record the decision `event` in `transaction`, if its version has been published.
+    """Record the operator's decision `event` in `transaction`, and return the outcome.
 
-    Returns the outcome.
+    The outcome is Invalid if the decision names a version that has not been published.
     """
     problem = transaction.problem(event.problem)
     if problem is None:
@@ -117,12 +121,12 @@ def record_control(transaction: Transaction, event: Control) -> Outcome:
 
 
 def problem_not_found(problem: int) -> NotFound:
-    """Return the outcome of an event whose `problem` does not exist."""
+    """Return the outcome of an event whose problem id, `problem`, does not exist."""
     return NotFound(f"There is no problem {problem}.")
 
 
 def _compare_version(transaction: Transaction, event: Published, sha: str) -> Outcome:
-    """Return the outcome of publishing an existing version again."""
+    """Return the outcome of publishing an existing version again, with a policy of digest `sha`."""
     columns = schema.policies.c
     query = sa.select(columns.seq, columns.sha)
     known = transaction.execute(

@@ -1,4 +1,4 @@
-"""Write transaction of a ledger: looks up what recording needs, and inserts rows in bulk."""
+"""Write transaction of a ledger: lookup of problems, episodes and claims; insertion in bulk."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,9 +17,9 @@ from belated.ledger.recording.deduplication import Claim, Claims
 from belated.ledger.validation import is_id
 
 MAX_PARAMETERS_PER_INSERT: Final = 10_000
-"""Maximum number of values in one statement; both databases allow three times as many."""
+"""Maximum number of values in one INSERT; SQLite and PostgreSQL allow three times as many."""
 
-# tables in the order of their foreign keys
+# tables in an order in which foreign keys refer to earlier tables
 INSERT_ORDER: Final = (
     schema.problems,
     schema.episodes,
@@ -46,21 +46,22 @@ EPISODE_QUERIES: Final = {
         sa.select(schema.claims).where(_RELATED).offset(0).lateral("claims"), sa.true()
     ),
 }
-"""Query for the claims and the EpisodeRecord fields of episodes, by dialect."""
+"""Queries for the EpisodeRecord fields and the claims of episodes, by SQL dialect."""
 
 
 class Transaction:
     """Open write transaction of a ledger.
 
-    Rows are kept in memory until `flush`; lookups see them, so that each event of a batch is
-    compared with those before it.
+    New rows are kept in memory until `flush`. Lookups include these rows, so that each of several
+    new events is compared with the events before it. The claims of an episode are the records of
+    its parts that have arrived.
 
     Parameters
     ----------
     connection : sa.Connection
-        Connection with the database transaction.
+        Connection with an open write transaction.
     problems : ProblemCache
-        Problems of the ledger.
+        Cache of the problems of the ledger.
     at : int
         Time of recording, in microseconds since 1970 (UTC).
     """
@@ -68,9 +69,9 @@ class Transaction:
     def __init__(self, connection: sa.Connection, problems: ProblemCache, at: int) -> None:
         self.at = at
         self.seq: int = connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
-        """Sequence number of the last event, including those not written yet."""
+        """Sequence number of the last event, including events that are not yet inserted."""
         self.redacted = False
-        """Whether data has been redacted."""
+        """Whether data has been redacted in this transaction."""
         self.connection = connection
         self._problems = problems
         self._new_problems: dict[int, Problem] = {}
@@ -80,7 +81,7 @@ class Transaction:
         self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
 
     def load_episodes(self, events: Iterable[NewEvent]) -> None:
-        """Load all episodes named by `events`, with their claims, in few queries."""
+        """Load all episodes to which `events` refer, with their claims, in few queries."""
         ids = set()
         for event in events:
             id = event.id if isinstance(event, Opened) else None
@@ -90,7 +91,7 @@ class Transaction:
         self.reload_episodes(sorted(ids))
 
     def reload_episodes(self, ids: Sequence[str]) -> None:
-        """Load the episodes `ids` with their claims from the database."""
+        """Load the episodes `ids` and their claims from the database, even if loaded before."""
         self._episodes |= dict.fromkeys(ids)
         self._claims |= {id: {} for id in ids}
         for chunk in chunk_ids(ids):
@@ -103,24 +104,27 @@ class Transaction:
                     self._claims[id][part] = Claim(sha, seq)
 
     def episode(self, id: str) -> EpisodeRecord | None:
-        """Return the loaded episode `id`, or None."""
+        """Return the episode `id`; None if it does not exist or was not loaded."""
         return self._episodes.get(id)
 
     def claims(self, episode: str) -> Claims:
-        """Return the claims of the loaded `episode` by part."""
+        """Return the claims (records of arrived parts) of `episode`, by name of the part.
+
+        The episode must have been loaded.
+        """
         return self._claims[episode]
 
     def problem(self, id: int) -> Problem | None:
-        """Return the problem `id`, or None."""
+        """Return the problem with the id `id`; None if there is none."""
         return self._new_problems.get(id) or self._problems.get(self.connection, id)
 
     def find_problem(self, name: str) -> Problem | None:
-        """Return the problem called `name`, or None."""
+        """Return the problem with the name `name`; None if there is none."""
         new = [problem for problem in self._new_problems.values() if problem.name == name]
         return new[0] if new else self._problems.find(self.connection, name)
 
     def max_value(self, column: sa.Column[Any], problem: int) -> int:
-        """Return the maximum of `column` over the rows of `problem`; 0 if there are none."""
+        """Return the maximum of `column` over the rows of `problem`; 0 if `problem` has no rows."""
         if (column, problem) not in self._max_values:
             query = sa.select(sa.func.max(column)).where(column.table.c.problem == problem)
             self._max_values[column, problem] = self.execute(query).scalar() or 0
@@ -135,7 +139,7 @@ class Transaction:
         episode: str | None = None,
         event_time: int | None = None,
     ) -> int:
-        """Append an event.
+        """Append an event, and return its sequence number.
 
         Parameters
         ----------
@@ -144,7 +148,8 @@ class Transaction:
         text : str
             Body as canonical JSON.
         problem : int, optional
-            Id of the problem; None if the event defines it, whose seq becomes the id.
+            Id of the problem; None if the event defines a problem, whose id is then the sequence
+            number of the event.
         episode : str, optional
             Id of the episode.
         event_time : int, optional
@@ -175,40 +180,46 @@ class Transaction:
         return self.seq
 
     def add_problem(self, problem: Problem) -> None:
-        """Add `problem` to the table of problems, after its event."""
+        """Add `problem` to the table of problems. Call this after the definition was added."""
         self._new_problems[problem.id] = problem
         self._add_row(schema.problems, id=problem.id, name=problem.name)
 
     def add_episode(self, episode: EpisodeRecord) -> None:
-        """Add `episode` to the table of episodes, after its event."""
+        """Add `episode` to the table of episodes. Call this after the opening was added."""
         self._episodes[episode.id] = episode
         self._claims[episode.id] = {}
         self._max_values[schema.episodes.c.number, episode.problem] = episode.number
         self._add_row(schema.episodes, **vars(episode))
 
     def add_policy(self, event: Published, encoded: EncodedPolicy) -> None:
-        """Add the `encoded` policy of the last event, `event`, to the table of policies."""
+        """Add the policy `encoded`, which `event` publishes, to the table of policies.
+
+        Call this directly after the publication was added with `add_event`.
+        """
         problem, version = event.problem, event.version
         self._max_values[schema.policies.c.version, problem] = version
         row = {"problem": problem, "version": version, "seq": self.seq, "tick": event.tick}
         self._add_row(schema.policies, **row, **encoded._asdict())
 
     def add_claims(self, episode: str, digests: Mapping[str, str]) -> None:
-        """Add a claim of `episode` by the last event for each part in `digests`."""
+        """Add a claim for each part of `episode` that the last event contained.
+
+        `digests` holds the digest of each part, by name of the part.
+        """
         opened = self._opening_seq(episode)
         for part, sha in digests.items():
             self._claims[episode][part] = Claim(sha, self.seq)
             self._add_row(schema.claims, episode=opened, part=part, sha=sha, seq=self.seq)
 
     def replace_claims(self, episode: str) -> None:
-        """Delete the claims of `episode`, and add their events to the table of replaced events."""
+        """Delete the claims of `episode`, and list their events in the table of replaced events."""
         opened = self._opening_seq(episode)
         for seq in sorted({claim.seq for claim in self._claims[episode].values()}):
             self._add_row(schema.replaced, episode=opened, seq=seq)
         self.delete_claims([episode])
 
     def delete_claims(self, episodes: Sequence[str]) -> None:
-        """Delete all claims of `episodes`."""
+        """Delete all claims (records of arrived parts) of `episodes`, which are ids."""
         claims = schema.claims
         for chunk in chunk_ids(episodes):
             self.execute(sa.delete(claims).where(claims.c.episode.in_(opening_seqs(chunk))))
@@ -220,7 +231,7 @@ class Transaction:
         return known.seq
 
     def delete_snapshots(self, problem: int, *, since: int) -> None:
-        """Delete the snapshots of `problem` that include the event `since`."""
+        """Delete the snapshots of `problem` that include the event with seq `since`."""
         snapshots = schema.snapshots
         mine = (snapshots.c.problem == problem, snapshots.c.seq >= since)
         self.execute(sa.delete(snapshots).where(*mine))
@@ -229,12 +240,12 @@ class Transaction:
         self._rows[table].append(row)
 
     def execute(self, statement: sa.Executable, **parameters: Any) -> sa.CursorResult[Any]:
-        """Write all pending rows, execute `statement` with `parameters`, and return its result."""
+        """Insert all pending rows, execute `statement` with `parameters`, and return its result."""
         self.flush()
         return self.connection.execute(statement, parameters or None)
 
     def flush(self) -> None:
-        """Write all pending rows."""
+        """Insert all pending rows into the database."""
         for table, rows in self._rows.items():
             if rows:
                 insert_rows(self.connection, table, rows)
@@ -246,13 +257,13 @@ def insert_rows(
 ) -> None:
     """Insert many rows in few statements.
 
-    The driver releases the interpreter lock at each statement, so that inserting row by row lets
-    other threads interrupt as often as there are rows.
+    The database driver releases Python's interpreter lock at each statement. With one statement for
+    each row, other threads could interrupt the insertion after each row.
 
     Parameters
     ----------
     connection : sa.Connection
-        Connection with the transaction.
+        Connection with an open write transaction.
     table : sa.Table
         Table to insert into.
     rows : sequence of mappings
@@ -272,5 +283,5 @@ def _insert_statement(table: sa.Table, rows: int, style: str) -> str:
     mark = "?" if style == "qmark" else "%s"
     columns = [column.name for column in table.columns]
     row = f"({', '.join([mark] * len(columns))})"
-    # the names need no quotes: they are ours, and none is a reserved word
+    # the names need no quotes, since none of them is a reserved word
     return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"

@@ -1,6 +1,6 @@
-"""Recording of withdrawals: the data of a subject or an episode is redacted.
+"""Recording of withdrawals, and redaction of the data of a subject or an episode.
 
-Redaction overwrites the content of the events; the events themselves remain in the ledger.
+Redaction deletes the content of events; the events themselves remain in the ledger.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,8 @@ from belated.ledger.recording.transaction import Transaction
 def record_withdrawal(transaction: Transaction, event: Withdrawn) -> Outcome:
     """Record the withdrawal `event` in `transaction`, and redact the feedback of its episodes.
 
-    Returns the outcome.
+    Returns the outcome: NotFound if there is no such episode or the subject has no episodes, and
+    AlreadyRecorded if the episode has been withdrawn before.
     """
     if event.episode is not None:
         episode = transaction.episode(event.episode)

@@ -1,1 +1,1 @@
-"""The versions of the tables, oldest first by name."""
+"""Migrations of the tables; the name of a module begins with its version."""

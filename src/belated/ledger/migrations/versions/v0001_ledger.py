@@ -12,7 +12,11 @@ RARE = sa.text("kind NOT IN ('opened', 'feedback')")
 
 
 def upgrade() -> None:
-    """Create all tables, and triggers that reject every change of an event but redaction."""
+    """Create all tables and triggers.
+
+    The triggers reject gaps in the sequence numbers of events, and every change of an event except
+    redaction.
+    """
     op.create_table(
         "events",
         sa.Column("seq", NUMBER, primary_key=True, autoincrement=False),

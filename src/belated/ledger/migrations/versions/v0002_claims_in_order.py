@@ -1,9 +1,9 @@
-"""Key claims by the seq at which their episode was opened instead of its random id.
+"""Change the key of the claims table from the random id of an episode to its opening seq.
 
-Claims of episodes that were opened at about the same time then lie close together, where each piece
-of feedback touched a page of its own in two indexes before. The index of events by episode is
-dropped: the feedback of an episode is found by its claims, and by the new table `replaced` if a
-correction has deleted them.
+The claims table lists the recorded parts of episodes. With the new key, rows of episodes that were
+opened at about the same time are stored close together, so that recording feedback changes fewer
+pages. The index of events by episode is dropped: the feedback of an episode is found by its claims
+or, if a correction has deleted these, by the new table `replaced`.
 """
 
 import sqlalchemy as sa
@@ -16,7 +16,7 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Rebuild the table of claims, and fill the table of replaced events."""
+    """Rebuild the claims table with the new key, and create and fill the table `replaced`."""
     op.create_table(
         "claims_in_order",
         sa.Column("episode", NUMBER, primary_key=True, autoincrement=False),
