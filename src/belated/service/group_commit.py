@@ -97,10 +97,10 @@ class GroupCommit:
             self._thread = None
 
     async def submit(self, events: Sequence[NewEvent]) -> list[Outcome]:
-        """Record `events` in one transaction, in this order; return their outcomes when it is committed.
+        """Record `events` in one transaction, in this order, and return their outcomes.
 
-        Raises BusyError if the queue is full or the service is stopping. An error of the store that
-        prevents recording is raised as well.
+        Raises BusyError if the queue is full or the service is stopping, and any exception that
+        `append` raises for these events.
         """
         job = Job(events, asyncio.get_running_loop().create_future())
         with self._changed:

@@ -59,7 +59,7 @@ class AppState:
         self.settings = settings
         self.query_threads = queries = WorkerThreads(8)
         self.slow_threads = WorkerThreads(4)  # for calls that may take seconds
-        self.quarantine_threads = WorkerThreads(1)  # of its own, so that writing delays no other request
+        self.quarantine_threads = WorkerThreads(1)  # so that writing delays no other request
         self.metrics = Metrics()
         self.group_commit = GroupCommit(
             ledger.append,
