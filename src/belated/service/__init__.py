@@ -1,4 +1,4 @@
-"""HTTP service of a ledger, run by `belated serve`."""
+"""HTTP service for the problems in a ledger, started by `belated serve`."""
 
 try:
     import fastapi as fastapi

@@ -1,4 +1,4 @@
-"""The FastAPI application: routes, state, middleware, startup and shutdown."""
+"""Creation of the FastAPI application: routes, state, middleware, startup and shutdown."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,7 +37,10 @@ SECURITY_HEADERS: Final = {
 
 
 class SecurityHeadersMiddleware:
-    """Adds each of `SECURITY_HEADERS` that a response of `app` does not set itself."""
+    """ASGI middleware that adds `SECURITY_HEADERS` to the responses of `app`.
+
+    A header that a response of `app` already has is kept.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -59,18 +62,20 @@ class SecurityHeadersMiddleware:
 def create_app(
     ledger: Ledger, host: Host | None = None, settings: Settings | None = None, *, plan: bool = True
 ) -> FastAPI:
-    """Create the application that serves a ledger.
+    """Create the application that serves the problems in a ledger.
 
     Parameters
     ----------
     ledger : Ledger
-        Ledger to serve; the caller closes it.
+        Ledger to serve. The caller must close it.
     host : Host | None
-        Host that folds this ledger; by default a new one.
+        Host that computes the state and the policies of each problem from the events in `ledger`;
+        None to create a host.
     settings : Settings | None
-        Limits and cache times; by default `Settings()`.
+        Limits on requests, and lifetimes of cached values; None for `Settings()`.
     plan : bool
-        Whether the host's thread runs while the application does. If not, the caller steps it.
+        Whether to run the background thread of the host during the lifetime of the application. If
+        False, the caller must call `host.step`.
 
     Returns
     -------
@@ -97,7 +102,7 @@ def create_app(
         title="belated",
         version=belated.__version__,
         description=DESCRIPTION + "\n".join(f"- `{name}`: {text}" for name, text in SCOPES.items()),
-        docs_url=None,  # these pages load scripts from other sites
+        docs_url=None,  # the pages of FastAPI load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,  # redirects would use the caller's Host header
         lifespan=lifespan,

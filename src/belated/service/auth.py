@@ -1,11 +1,12 @@
-"""Authorization: each route declares the scope that a token needs.
+"""Authorization of requests: each route declares the scope that a token must have.
 
     @router.get("/v1/problems")
     @require_scope("read")
     async def ...
 
-Creating an `AuthorizedRoute` without a scope fails. A token that is restricted to one problem is
-accepted only by routes of that problem and of its episodes.
+Creating an `AuthorizedRoute` for a function without `require_scope` raises TypeError. A
+token that is restricted to one problem is accepted only in requests for this problem and its
+episodes.
 """
 
 import ipaddress
@@ -38,7 +39,7 @@ from belated.service.tokens import SCOPES, find_token
 F = TypeVar("F", bound=Callable[..., Any])
 
 LOCAL_CALLER: Final = "local"
-"""Caller of a request that needs no token, in place of a token's id."""
+"""Name of the caller of a request that needs no token, used in place of the id of a token."""
 
 
 class RouteRequirements(NamedTuple):
@@ -62,14 +63,14 @@ def require_scope(
     Parameters
     ----------
     name : str
-        Scope that a token needs.
+        Scope that a token must have. ValueError is raised if it is unknown.
     bulk : bool
-        Whether the body may have the size of a bulk request.
+        Whether the size of the body is limited by `max_bulk_bytes` instead of `max_body_bytes`.
     quarantined_fields : Sequence[str] | None
-        Fields of a rejected body that are kept in the quarantine; None to keep all of it.
+        Fields of a rejected body to keep in the quarantine; None to keep the whole body.
     bypass_validation : bool
-        Whether the route is called with its path parameters and the request as they are, without
-        FastAPI's validation. For hot routes, which check their input themselves.
+        Whether to skip FastAPI's validation, to save time in routes that are called often. The
+        route gets its path parameters as strings, and must check its input itself.
     """
     if name not in SCOPES:
         raise ValueError(f"scope must be one of {', '.join(SCOPES)}; got {name!r}.")
@@ -83,7 +84,7 @@ def require_scope(
 
 
 class AuthorizedRoute(APIRoute):
-    """Route that authorizes the caller, limits the body and quarantines rejected requests."""
+    """Route that checks the token, limits the body's size and quarantines rejected requests."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         requirements = getattr(endpoint, "requirements", None)
@@ -102,7 +103,7 @@ class AuthorizedRoute(APIRoute):
             self.app = self._call_directly
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the function that answers a request."""
+        """Return the function that computes the response to a request."""
         call, requirements = super().get_route_handler(), self.requirements
         if requirements.bypass_validation:
             call = self._call_endpoint
@@ -117,7 +118,7 @@ class AuthorizedRoute(APIRoute):
                 return await call(request)
             except REJECTIONS as error:
                 if isinstance(error.__cause__, ClientDisconnect):
-                    return Response(status_code=400)  # not received by anybody
+                    return Response(status_code=400)  # nobody receives it
                 await quarantine_request(request, error, requirements.quarantined_fields)
                 raise
             except ClientDisconnect:
@@ -139,7 +140,7 @@ class AuthorizedRoute(APIRoute):
 
 
 async def authorize(request: Request, state: AppState, scope: str) -> str:
-    """Return the id of the caller's token, or `LOCAL_CALLER`.
+    """Return the id of the caller's token, or `LOCAL_CALLER` if no token is needed.
 
     Parameters
     ----------
@@ -148,12 +149,12 @@ async def authorize(request: Request, state: AppState, scope: str) -> str:
     state : AppState
         State of the application.
     scope : str
-        Scope that the token needs.
+        Scope that the token must have.
 
     Raises
     ------
     ApiError
-        401 if the token is missing or invalid, 403 if it does not allow the request.
+        401 if the token is missing or invalid, 403 if the token does not allow the request.
     """
     tokens = await state.tokens.tokens()
     if not tokens and state.settings.open:
@@ -177,8 +178,8 @@ async def check_problem(request: Request, state: AppState, token: Token) -> None
     Parameters
     ----------
     request : Request
-        Request to check. An unknown episode is rejected: it might be opened for another problem
-        before the request is recorded.
+        Request to check. A request for an unknown episode is rejected (404), because the episode
+        might be opened in another problem before the request is recorded.
     state : AppState
         State of the application.
     token : Token
@@ -207,7 +208,7 @@ def check_local(request: Request) -> None:
 
 @lru_cache(maxsize=64)
 def is_local(url: str) -> bool:
-    """Return whether the host of `url` is this machine.
+    """Return whether the host in `url` is a loopback address, and therefore this machine.
 
     >>> is_local("//localhost:8000"), is_local("https://example.org")
     (True, False)
@@ -221,7 +222,7 @@ def is_local(url: str) -> bool:
 
 @lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
-    """Return whether `host` is a loopback address.
+    """Return whether `host` is "localhost" or a loopback IP address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)

@@ -1,4 +1,4 @@
-"""Errors of the API: all have the form of `models.common.Error`."""
+"""Error responses of the API. Their bodies have the fields of `models.common.Error`."""
 
 import logging
 import traceback
@@ -36,7 +36,7 @@ ERROR_CODES: Final = {
     500: "internal",
     503: "unavailable",
 }
-"""Value of the field `error`, by HTTP status."""
+"""Value of the field `error` in the body of an error response, by HTTP status."""
 DESCRIPTIONS: Final = {
     401: "Missing or invalid token.",
     403: "The token does not allow this request.",
@@ -49,42 +49,42 @@ DESCRIPTIONS: Final = {
     500: "Internal error. The request can be retried.",
     503: "The store is unavailable, or the queue is full. Try again.",
 }
-"""Descriptions in OpenAPI, by HTTP status."""
+"""Descriptions of the error responses in the OpenAPI schema, by HTTP status."""
 RETRY_AFTER_S: Final = 1
 """Seconds after which a client may retry a request that got a 503."""
 UNION_TAGS: Final = ("str", "int", "constrained-str", "constrained-int")
-"""Parts that pydantic adds to the location of an error in a field of several types."""
+"""Tags that pydantic inserts into the location of an error if a field allows several types."""
 NOT_AN_OBJECT: Final = ("model_attributes_type", "model_type", "dict_type")
-"""Pydantic's error types for a body that is no object, or was not parsed as JSON."""
+"""Pydantic's error types for a body that is not an object, or that was not parsed as JSON."""
 
 
 @dataclass(eq=False)
 class ApiError(Exception):
-    """Response other than the requested one."""
+    """HTTP error response, raised to reject a request."""
 
     status: int
-    """HTTP status."""
+    """HTTP status of the response."""
     message: str
     """Explanation for the caller."""
     field: str | None = None
-    """Field of the body that is wrong, such as "rewards[3]"."""
+    """Invalid field or parameter, such as "rewards[3]"; None if no single one is invalid."""
     headers: dict[str, str] | None = None
-    """Headers of the response."""
+    """Additional headers of the response; None for none."""
 
 
 REJECTIONS: Final = (ApiError, RequestValidationError, HTTPException)
-"""Exceptions that reject a request."""
+"""Types of the exceptions that reject a request."""
 
 
 class FieldError(NamedTuple):
-    """Error found while parsing a body."""
+    """Error found while parsing the body of a request."""
 
-    field: str | None  # None if the body as a whole is wrong
+    field: str | None  # invalid field; None if the body as a whole is invalid
     message: str
 
 
 def error_json(status: int, message: str, field: str | None = None) -> dict[str, Any]:
-    """Return the body of an error.
+    """Return the body of an error response.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ def error_json(status: int, message: str, field: str | None = None) -> dict[str,
     message : str
         Explanation for the caller.
     field : str | None
-        Field of the request's body that is wrong.
+        Invalid field or parameter of the request; None if no single one is invalid.
 
     Returns
     -------
     dict[str, Any]
-        JSON object.
+        JSON object with the fields of `models.common.Error`.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def error_json(status: int, message: str, field: str | None = None) -> dict[str,
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the error responses with these `statuses` for OpenAPI."""
+    """Return the OpenAPI entries of the error responses with these HTTP `statuses`."""
     return {
         status: {
             "model": Error,
@@ -121,25 +121,26 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def unavailable(reason: str) -> ApiError:
-    """Return a 503 that states the `reason` and asks the client to try again."""
+    """Return an ApiError (503) that states the `reason` and asks the client to try again."""
     return ApiError(503, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
 def store_unavailable() -> ApiError:
-    """Return a 503 for a database that cannot be reached."""
+    """Return an ApiError (503) for a database that cannot be reached."""
     return unavailable("The store is unavailable.")
 
 
 def error_response(error: ApiError) -> JSONResponse:
-    """Return the response for `error`."""
+    """Return the HTTP response that reports `error`."""
     body = error_json(error.status, error.message, error.field)
     return JSONResponse(body, error.status, headers=error.headers)
 
 
 def unexpected_error_response(request: Request, error: Exception) -> JSONResponse:
-    """Return a 500 for an `error` in `request`.
+    """Log an unexpected `error` raised while handling `request`, and return a 500 response.
 
-    The log gets its type and traceback, but not its message, which may hold personal data.
+    The type and the traceback of the error are logged. Its message is not logged, because it may
+    contain personal data.
     """
     stack = "".join(traceback.format_tb(error.__traceback__))
     route = getattr(request.scope.get("route"), "path", "?")
@@ -150,9 +151,11 @@ def unexpected_error_response(request: Request, error: Exception) -> JSONRespons
 def outcome_response(
     outcome: Outcome, error: FieldError | None = None
 ) -> tuple[int, dict[str, Any]]:
-    """Return HTTP status and body for the `outcome` of an event.
+    """Return the HTTP status and the body of the response for the `outcome` of an event.
 
-    A parsing `error` of the same field replaces the reason of a rejection: it is more precise.
+    `error` is the error found while parsing the request, or None. If the outcome is `Invalid` and
+    `error` concerns the same field or event_time, the response states `error` instead of the
+    reason in the outcome, because `error` is more precise.
 
     >>> outcome_response(Recorded(7))
     (201, {'result': 'recorded', 'seq': 7})
@@ -175,7 +178,7 @@ def outcome_response(
 
 
 def check_outcome(outcome: Outcome) -> Recorded | AlreadyRecorded:
-    """Return `outcome` if the event is in the ledger; raise ApiError if it was rejected."""
+    """Return `outcome` if the event is in the ledger; raise ApiError if the event was rejected."""
     if isinstance(outcome, Recorded | AlreadyRecorded):
         return outcome
     status, body = outcome_response(outcome)
@@ -183,7 +186,7 @@ def check_outcome(outcome: Outcome) -> Recorded | AlreadyRecorded:
 
 
 def validation_error(error: RequestValidationError) -> ApiError:
-    """Return the first of the errors that FastAPI's validation found, `error`, as a 422."""
+    """Return an ApiError (422) for the first validation error that `error` contains."""
     first = error.errors()[0]
     location = [part for part in first["loc"] if part not in ("body", "query", "path", *UNION_TAGS)]
     if first["type"] == "json_invalid":
@@ -200,13 +203,16 @@ def validation_error(error: RequestValidationError) -> ApiError:
 
 
 def to_api_error(error: Exception, method: str) -> ApiError:
-    """Return an `error` of `REJECTIONS` in a request with this HTTP `method` as ApiError."""
+    """Convert `error`, an exception of a type in `REJECTIONS`, and return it as an ApiError.
+
+    `method` is the HTTP method of the request. The message of a 405 contains it.
+    """
     if isinstance(error, ApiError):
         return error
     if isinstance(error, RequestValidationError):
         return validation_error(error)
     assert isinstance(error, HTTPException)
-    if error.status_code == 400:  # FastAPI's answer to bytes that are not UTF-8
+    if error.status_code == 400:  # FastAPI's response to bytes that are not UTF-8
         return ApiError(422, "The body is not JSON: it cannot be decoded.")
     messages = {404: "Not found.", 405: f"Method {method} not allowed."}
     message = messages.get(error.status_code, str(error.detail))
@@ -215,7 +221,7 @@ def to_api_error(error: Exception, method: str) -> ApiError:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Let `app` answer every error in the form of `models.common.Error`."""
+    """Make `app` answer exceptions of the types in `REJECTIONS` with error responses."""
 
     async def reject(request: Request, error: Exception) -> JSONResponse:
         return error_response(to_api_error(error, request.method))

@@ -1,4 +1,4 @@
-"""Export of events as NDJSON or Parquet."""
+"""Export of the events of a ledger as NDJSON or Parquet."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from belated.ledger.events import Event
 from belated.ledger.ledger import Ledger
 
 DUCKDB_MAX_LINE_BYTES: Final = 1 << 24
-"""DuckDB's default for the maximum length of a line of JSON."""
+"""DuckDB's default limit on the length of a line of JSON, in bytes."""
 
 COLUMNS: Final = {
     "seq": "BIGINT",
@@ -25,11 +25,11 @@ COLUMNS: Final = {
     "sha": "VARCHAR",
     "redacted": "BOOLEAN",
 }
-"""Types of the columns of a Parquet file, by name."""
+"""DuckDB types of the columns of an exported Parquet file, by the name of the column."""
 
 
 def event_line(event: Event) -> str:
-    """Return `event` as a line of JSON. Its body is copied as it is stored."""
+    """Return `event` as a line of JSON. The stored text of the body is copied unchanged."""
     head = {
         "seq": event.seq,
         "episode": event.episode,
@@ -42,9 +42,9 @@ def event_line(event: Event) -> str:
 
 
 def build_parquet(ledger: Ledger, problem: int) -> BinaryIO:
-    """Return the events in `ledger` of the problem with id `problem` as an open Parquet file.
+    """Export the events of the problem with id `problem` in `ledger`; return a Parquet file.
 
-    The file has no name and is deleted when it is closed.
+    The file is open for reading at its start. It has no name, and is deleted when it is closed.
     """
     with (
         TemporaryDirectory(prefix="belated-") as folder,  # readable by its owner only
@@ -67,22 +67,22 @@ def build_parquet(ledger: Ledger, problem: int) -> BinaryIO:
 def write_parquet(
     lines: Path, path: Path, max_line_bytes: int, *, columns: Mapping[str, str] = COLUMNS
 ) -> None:
-    """Convert a file of JSON lines to Parquet, in the same order.
+    """Convert a file of JSON lines to a Parquet file with the rows in the same order.
 
     Parameters
     ----------
     lines : Path
-        File to read.
+        File of JSON lines to read.
     path : Path
-        File to write.
+        Parquet file to write.
     max_line_bytes : int
-        Length of the longest line.
+        Length of the longest line, in bytes.
     columns : Mapping[str, str]
-        DuckDB types of the columns, by name.
+        DuckDB types of the columns, by the name of the column.
     """
     import duckdb
 
-    # DuckDB spills to disk beside the file instead of the current directory.
+    # DuckDB writes its temporary files beside `path` instead of into the current directory.
     with duckdb.connect(config={"temp_directory": str(path.parent)}) as connection:
         # COPY and read_json take no query parameters.
         connection.execute(
@@ -103,7 +103,7 @@ def sql_quoted(text: str) -> str:
 
 
 def glob_literal(path: Path) -> str:
-    """Return a glob pattern, escaped for SQL, that matches only `path`.
+    """Return a glob pattern that matches only `path`, escaped for a string literal in SQL.
 
     >>> glob_literal(Path("may*.ndjson"))
     'may[*].ndjson'

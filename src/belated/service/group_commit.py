@@ -1,7 +1,7 @@
 """Group commit: one thread records the events of concurrent requests in shared transactions.
 
-A transaction is expensive and an additional event in it is cheap, so one write to disk serves many
-requests.
+A transaction is expensive, and adding another event to a transaction is cheap. Therefore one write
+to disk serves many requests.
 """
 
 import asyncio
@@ -21,32 +21,35 @@ GROUP_COMMIT_WAIT_S: Final = 0.002
 
 
 class BusyError(Exception):
-    """The queue is full, or the service is stopping."""
+    """Events cannot be accepted, because the queue is full or the service is stopping."""
 
 
 class Job(NamedTuple):
-    """Events of one request, and the future on which it waits for their outcomes."""
+    """Events of one request, and the future that receives the outcomes of these events."""
 
     events: Sequence[NewEvent]
     outcomes: asyncio.Future[list[Outcome]]
 
 
 class GroupCommit:
-    """Queue of events and the thread that records them.
+    """Queue of events, and the thread that records these events in the ledger.
 
     Parameters
     ----------
     append : Append
-        Records events in one transaction and returns their outcomes.
+        Function that records events in one transaction and returns their outcomes.
     max_batch_events : int
-        Maximum number of events in a transaction. A single request may exceed it.
+        Maximum number of events in a transaction. A request with more events gets a transaction of
+        its own.
     max_queued_events : int
-        Maximum number of events that wait. `submit` raises BusyError beyond it.
+        Maximum number of events in the queue. `submit` raises BusyError if the queue is not empty
+        and would exceed this number.
     on_batch : Callable | None
-        Called with the outcomes of each transaction.
+        Function that is called with the outcomes of each transaction; None for no call.
     wait_s : float
-        Maximum time in seconds for which a batch waits for more requests. It waits only if recent
-        batches held several requests, and only until it holds as many.
+        Maximum time in seconds to wait for more requests before a transaction is begun. The thread
+        waits only if recent transactions contained several requests, and only until as many
+        requests are in the queue.
     """
 
     def __init__(
@@ -66,18 +69,18 @@ class GroupCommit:
         self._jobs: deque[Job] = deque()
         self._queued_events = 0
         self._wake_at_jobs = 1  # length of the queue at which the thread is notified
-        self._expected_jobs = 1  # size of recent batches, decaying
+        self._expected_jobs = 1  # number of requests in recent batches, decaying
         self._changed = threading.Condition()
         self._stopping = False
         self._thread: threading.Thread | None = None
 
     @property
     def queued_events(self) -> int:
-        """Number of events that wait to be recorded."""
+        """Number of events in the queue, which are not recorded yet."""
         return self._queued_events
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start the thread that records events. Raises RuntimeError if it is already running."""
         if self._thread is not None:
             raise RuntimeError("The group commit has already been started.")
         self._stopping = False
@@ -85,7 +88,7 @@ class GroupCommit:
         self._thread.start()
 
     def stop(self) -> None:
-        """Accept no more events, and return when all queued ones are recorded."""
+        """Accept no more events, wait until all queued events are recorded, and end the thread."""
         with self._changed:
             self._stopping = True
             self._changed.notify()
@@ -94,7 +97,11 @@ class GroupCommit:
             self._thread = None
 
     async def submit(self, events: Sequence[NewEvent]) -> list[Outcome]:
-        """Record `events` consecutively, in this order; return their outcomes."""
+        """Record `events` in one transaction, in this order, and return their outcomes.
+
+        Raises BusyError if the queue is full or the service is stopping, and any exception that
+        `append` raises for these events.
+        """
         job = Job(events, asyncio.get_running_loop().create_future())
         with self._changed:
             if self._stopping:
@@ -113,7 +120,10 @@ class GroupCommit:
             self._record(batch)
 
     def _take_batch(self) -> list[Job]:
-        """Wait for jobs and take a batch of them; empty when stopping and all is recorded."""
+        """Wait for jobs, remove a batch of them from the queue, and return the batch.
+
+        The batch is empty if the thread is to stop and no jobs are left.
+        """
         with self._changed:
             self._wait_for_jobs(1, None)
             self._wait_for_jobs(self._expected_jobs, self._wait_s)
@@ -138,7 +148,7 @@ class GroupCommit:
         except Exception as error:
             if len(batch) == 1 or isinstance(error, OUTAGES):
                 _resolve(batch, [error] * len(batch))
-            else:  # only the request that causes the error may fail
+            else:  # record each request alone, so that only the one that causes the error fails
                 for job in batch:
                     self._record([job])
             return
@@ -149,7 +159,10 @@ class GroupCommit:
 
 
 def _resolve(batch: list[Job], results: Sequence[list[Outcome] | Exception]) -> None:
-    """Give each job of `batch` its result, with one wake-up for each event loop."""
+    """Complete the future of each job in `batch` with its item of `results`.
+
+    A future must be completed in its own event loop. Each event loop is woken up only once.
+    """
 
     def resolve_on(loop: asyncio.AbstractEventLoop) -> None:
         for job, result in zip(batch, results, strict=True):
@@ -161,5 +174,5 @@ def _resolve(batch: list[Job], results: Sequence[list[Outcome] | Exception]) -> 
                 job.outcomes.set_result(result)
 
     for loop in {job.outcomes.get_loop() for job in batch}:
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits on it
+        with suppress(RuntimeError):  # the loop is closed, so no request waits in it
             loop.call_soon_threadsafe(resolve_on, loop)

@@ -1,4 +1,4 @@
-"""Cache of problems by name and of episodes by id. Neither changes once recorded."""
+"""Cache of problems by name and of episodes by id. Cached entries do not change once recorded."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple
@@ -12,16 +12,17 @@ MAX_CACHED_EPISODES: Final = 20_000
 
 
 class EpisodeOrigin(NamedTuple):
-    """Problem and policy version of an episode."""
+    """Problem to which an episode belongs, and version of the policy that the episode received."""
 
     problem: int  # id of the problem
-    version: int  # version of the policy that the episode received
+    version: int  # version of the policy
 
 
 class LedgerCache:
-    """Problems and episodes of `ledger`, for one event loop.
+    """Cache of the problems and episodes of `ledger`, for use in one event loop.
 
-    `run_in_thread(function, *args)` calls a blocking function outside of the event loop.
+    `run_in_thread(function, *args)` calls a blocking function in a worker thread; the result is
+    awaitable.
     """
 
     def __init__(self, ledger: Ledger, run_in_thread: Callable[..., Any]) -> None:
@@ -32,20 +33,20 @@ class LedgerCache:
         self._lookup = BatchedLookup(self._read_episodes)
 
     def problem(self, name: str) -> Coroutine[Any, Any, Problem | None]:
-        """Return the problem called `name`, or None if there is none."""
+        """Return the problem called `name`, or None if there is no such problem."""
         return self._problems.get(name, lambda: self._run_in_thread(self._ledger.problem, name))
 
     def add_problem(self, problem: Problem) -> None:
-        """Cache `problem`, which was just recorded."""
+        """Add `problem`, which has just been recorded in the ledger, to the cache."""
         self._problems.put(problem.name, problem)
 
     async def episode(self, id: str) -> EpisodeOrigin | None:
-        """Return problem and version of the episode `id`, or None if there is no such episode."""
+        """Return the problem and version of the episode `id`, or None if it does not exist."""
         origin = self._episodes.get(id)
         return await self._lookup.get(id) if origin is None else origin
 
     def add_episode(self, record: EpisodeRecord) -> EpisodeOrigin:
-        """Cache the episode in `record`; return its problem and version."""
+        """Add the episode in `record` to the cache; return its problem and version."""
         origin = self._episodes[record.id] = EpisodeOrigin(record.problem, record.version)
         return origin
 

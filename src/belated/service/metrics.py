@@ -22,11 +22,11 @@ BATCH_BUCKETS_EVENTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class Metrics:
-    """Metrics of one application, in a registry of its own."""
+    """Prometheus metrics of one application, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        # Resolving labels takes longer than counting, so resolved ones are kept.
+        # Resolving labels takes longer than counting, so resolved labels are cached.
         self._by_labels: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
         def create(kind: type[M], name: str, description: str, *labels: str, **options: Any) -> M:
@@ -56,11 +56,11 @@ class Metrics:
         method : str
             HTTP method.
         route : str
-            Pattern of the route.
+            Pattern of the path, such as "/v1/problems/{problem}".
         status : int
             HTTP status of the response.
         seconds : float
-            Time from the request to the end of the response.
+            Time from the start of the request to the end of the response, in seconds.
         """
         labels = (method, route, status)
         found = self._by_labels.get(labels)
@@ -73,13 +73,16 @@ class Metrics:
             LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
 
     def count_batch(self, outcomes: Sequence[Outcome]) -> None:
-        """Count a transaction of events with these `outcomes`."""
+        """Count a transaction and its events; `outcomes` has the outcome of each event."""
         self._batches.observe(len(outcomes))
         for outcome in outcomes:
             self._outcomes.labels(type(outcome).__name__.lower()).inc()
 
     def watch_queue(self, queued_events: Callable[[], float]) -> None:
-        """Call `queued_events` for the length of the queue whenever the metrics are read."""
+        """Set the function that is called for the length of the queue when the metrics are read.
+
+        `queued_events()` returns the number of events in the queue.
+        """
         self._queue.set_function(queued_events)
 
     def to_text(self, plans: bool, problems: Iterable[tuple[str, ProblemStatus | None]]) -> bytes:
@@ -88,9 +91,9 @@ class Metrics:
         Parameters
         ----------
         plans : bool
-            Whether this process plans.
+            Whether this process plans, which only one process per ledger does.
         problems : Iterable[tuple[str, ProblemStatus | None]]
-            Name and status of each problem; None if it cannot be folded.
+            Name and status of each problem. A problem whose status is None is reported as failed.
 
         Returns
         -------
@@ -108,7 +111,7 @@ class Metrics:
 
 
 class MetricsMiddleware:
-    """Counts each request to `app` in `metrics`."""
+    """ASGI middleware that counts each request to `app` in `metrics`."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -129,7 +132,7 @@ class MetricsMiddleware:
         try:
             await self._app(scope, receive, send_and_note_status)
         finally:
-            # Unknown addresses share one label, or callers could create labels without limit.
+            # Unknown paths share one label; otherwise callers could create any number of labels.
             route = getattr(scope.get("route"), "path_format", "other")
             method = scope["method"] if route != "other" else "other"
             self._metrics.count_request(method, route, status, time.perf_counter() - started)

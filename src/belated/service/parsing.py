@@ -1,7 +1,7 @@
-"""Request parsing: size limit, JSON, feedback and times.
+"""Parsing of requests: limit on the size of a body, JSON, feedback and times.
 
-Feedback that cannot be parsed goes to the ledger as it is. The ledger rejects it and keeps it in
-the quarantine; a `FieldError` explains the error in terms of the request.
+Feedback that cannot be parsed is passed to the ledger unchanged. The ledger rejects this feedback
+and puts it in the quarantine. A `FieldError` names the invalid field for the response.
 """
 
 import json
@@ -21,9 +21,11 @@ INVALID_TIME: Final = (
 
 
 class TooLargeError(HTTPException):
-    """Body of more than `max_bytes`; `size` has the number of bytes `declared` or `read`, if known.
+    """The body of a request has more than `max_bytes` bytes.
 
-    The quarantine keeps `size` in place of the body.
+    `size` has the key `declared` with the value of Content-Length, or the key `read` with the
+    number of bytes read, or no key if neither is known. The quarantine keeps `size` in place of the
+    body.
     """
 
     def __init__(self, max_bytes: int, **size: int) -> None:
@@ -32,14 +34,16 @@ class TooLargeError(HTTPException):
 
 
 def limit_body(request: Request, max_bytes: int) -> Request:
-    """Return `request` such that reading more than `max_bytes` of its body raises TooLargeError.
+    """Return a copy of `request` in which the size of the body is limited to `max_bytes`.
 
-    A larger Content-Length raises at once.
+    Reading more bytes from the copy raises TooLargeError. If the header Content-Length exceeds the
+    limit, this function raises TooLargeError itself; if the header is not a number, it raises
+    HTTPException (422).
     """
     declared = request.headers.get("content-length", "0")
     if not (declared.isascii() and declared.isdecimal()):
         raise HTTPException(422, "Content-Length must be a number.")
-    if len(declared) > 18:  # not a plausible size, and not kept
+    if len(declared) > 18:  # not a plausible size, so it is not kept in `size`
         raise TooLargeError(max_bytes)
     if int(declared) > max_bytes:
         raise TooLargeError(max_bytes, declared=int(declared))
@@ -57,7 +61,9 @@ def limit_body(request: Request, max_bytes: int) -> Request:
 
 
 def parse_json(raw: bytes) -> tuple[Any, FieldError | None]:
-    """Return the value of the JSON text `raw` and None; or `raw` as a string and the error.
+    """Parse the JSON text `raw`; return its value and None.
+
+    If `raw` is not valid JSON, return `raw` decoded as a string, and the error.
 
     >>> parse_json(b'{"a": 1}')
     ({'a': 1}, None)
@@ -73,30 +79,33 @@ def parse_json(raw: bytes) -> tuple[Any, FieldError | None]:
 
 
 class ParsedFeedback(NamedTuple):
-    """Feedback as the ledger takes it."""
+    """Content and time of feedback, as the ledger records them, and the error of parsing."""
 
     content: Any  # JSON value without event_time; the whole body if there is an error
-    event_time: int | None = None  # microseconds since 1970
+    event_time: int | None = None  # microseconds since 1970 (UTC)
     error: FieldError | None = None
 
 
 def parse_feedback(body: Any) -> ParsedFeedback:
-    """Return the JSON value `body` with its event_time separated and parsed."""
+    """Return the feedback in the JSON value `body`, with event_time separated from the content.
+
+    If event_time is invalid, the content is the whole `body`, and `error` is set.
+    """
     if not isinstance(body, dict) or "event_time" not in body:
         return ParsedFeedback(body)
     content = dict(body)
     time = content.pop("event_time")
     event_time = parse_time(time)
     if event_time is None and time is not None:
-        # With event_time in the content the ledger rejects the body, and quarantines all of it.
+        # The ledger rejects content with event_time, and puts the whole body in the quarantine.
         return ParsedFeedback(body, None, FieldError("event_time", INVALID_TIME))
     return ParsedFeedback(content, event_time)
 
 
 def parse_time(text: Any) -> int | None:
-    """Return an ISO 8601 time with a time zone, `text`, in microseconds since 1970.
+    """Return the time `text` in microseconds since 1970 (UTC).
 
-    None means that `text` is something else.
+    Return None if `text` is not a string in ISO 8601 format with a time zone.
 
     >>> parse_time("1970-01-01T00:00:01Z"), parse_time("1970-01-01")
     (1000000, None)

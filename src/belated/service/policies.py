@@ -1,4 +1,4 @@
-"""Policies as the service sends them: by names of states and actions, cached, and compared."""
+"""Policies in JSON, with the names of states and actions: serialization, cache and comparison."""
 
 import json
 import time
@@ -18,19 +18,19 @@ MAX_CACHED_DOCUMENTS: Final = 32
 
 
 class PolicyDocument(NamedTuple):
-    """One version of a policy, serialized."""
+    """One version of a policy, serialized as JSON."""
 
-    text: bytes  # JSON, as in models.Policy
-    etag: str  # value of the ETag header, in quotes
+    text: bytes  # JSON object with the fields of models.policies.Policy
+    etag: str  # value of the ETag header, including the quotes
 
     @classmethod
     def of(cls, spec: ProblemSpec, version: int, policy: Policy) -> "PolicyDocument":
-        """Serialize a policy.
+        """Serialize a version of a policy.
 
         Parameters
         ----------
         spec : ProblemSpec
-            Problem of the policy; gives the names of states and actions.
+            Definition of the problem, with the names of states and actions.
         version : int
             Version under which the policy was published.
         policy : Policy
@@ -39,7 +39,7 @@ class PolicyDocument(NamedTuple):
         Returns
         -------
         PolicyDocument
-            Its JSON text and ETag.
+            JSON text and ETag of the policy.
         """
         sha = encode_policy(policy).sha
         body = policy_json(spec, version, policy) | {"sha": sha}
@@ -48,18 +48,19 @@ class PolicyDocument(NamedTuple):
 
 
 class PolicyCache:
-    """Served versions and policy documents of a ledger, for one event loop.
+    """Cache of the served versions and the serialized policies of a ledger, for one event loop.
 
     Parameters
     ----------
     ledger : Ledger
-        Where versions are published.
+        Ledger in which versions are published.
     run_in_thread : Callable
-        `run_in_thread(function, *args)` calls a blocking function outside of the event loop.
+        `run_in_thread(function, *args)` calls a blocking function in a worker thread; the result is
+        awaitable.
     ttl_s : float
-        Seconds for which the served version is reused without a query.
+        Time in seconds for which a cached served version is used without a query.
     clock : Callable[[], float]
-        Monotonic time in seconds.
+        Returns a monotonic time in seconds.
     """
 
     def __init__(
@@ -80,25 +81,31 @@ class PolicyCache:
         )
 
     def served(self, problem: int) -> Coroutine[Any, Any, ServedPolicy | None]:
-        """Return the served version of the problem with id `problem`.
+        """Return the served version of the problem with id `problem`, and its policy.
 
-        None means that no version has been published.
+        Return None if no version has been published.
         """
         return self._served.get(problem, lambda: self._run_in_thread(self._serving.served, problem))
 
     def invalidate(self, problem: int) -> None:
-        """Query the served version of the problem with id `problem` again at the next call."""
+        """Remove the served version of the problem with id `problem` from the cache."""
         self._served.invalidate(problem)
 
     async def policy(self, problem: int, version: int) -> Policy | None:
-        """Return a `version` of the policy of the problem with id `problem`, or None."""
+        """Return the policy of this `version` of the problem with id `problem`.
+
+        Return None if the version does not exist.
+        """
         policy: Policy | None = await self._run_in_thread(self._serving.policy, problem, version)
         return policy
 
     def document(
         self, problem: Problem, version: int
     ) -> Coroutine[Any, Any, PolicyDocument | None]:
-        """Return a `version` of the policy of `problem` as a document, or None."""
+        """Return the policy of this `version` of `problem`, serialized as JSON.
+
+        Return None if the version does not exist.
+        """
         key = (problem.id, version)
         return self._documents.get(key, lambda: self._serialize(problem, version))
 
@@ -113,12 +120,12 @@ class PolicyCache:
 
 
 def policy_json(spec: ProblemSpec, version: int, policy: Policy) -> dict[str, Any]:
-    """Return a policy by names, as described by `models.policies.Policy` (without `sha`).
+    """Return a policy as JSON, with the names of states and actions.
 
     Parameters
     ----------
     spec : ProblemSpec
-        Problem of the policy.
+        Definition of the problem, with the names of states and actions.
     version : int
         Version under which the policy was published.
     policy : Policy
@@ -127,7 +134,8 @@ def policy_json(spec: ProblemSpec, version: int, policy: Policy) -> dict[str, An
     Returns
     -------
     dict[str, Any]
-        JSON object. `explore` holds only states whose action is drawn at random.
+        JSON object with the fields of `models.policies.Policy` except `sha`. For each step,
+        `explore` contains only the states in which the policy explores.
     """
     explore: list[dict[str, list[str]]] = [{} for _ in range(spec.horizon)]
     if policy.explore is not None:
@@ -148,21 +156,21 @@ def policy_json(spec: ProblemSpec, version: int, policy: Policy) -> dict[str, An
 
 
 def action_names(spec: ProblemSpec, policy: Policy, step: int, state: int) -> list[str]:
-    """Return the actions that a policy draws from at one step and state.
+    """Return the names of the actions from which a policy draws at one step in one state.
 
     Parameters
     ----------
     spec : ProblemSpec
-        Problem of the policy.
+        Definition of the problem, with the names of the actions.
     policy : Policy
-        Policy to read. Its `epsilon` is ignored.
+        Policy that chooses the action. Its `epsilon` is ignored.
     step, state : int
-        Indices from 0.
+        Indices of the step and the state, from 0.
 
     Returns
     -------
     list[str]
-        Names of equally likely actions; a single name if the action is not random.
+        Names of the actions, which are equally likely; a single name if the action is not random.
     """
     explored = policy.explored_actions(step, state)
     actions = explored.tolist() if explored.size else [int(policy.actions[step, state])]
@@ -170,19 +178,19 @@ def action_names(spec: ProblemSpec, policy: Policy, step: int, state: int) -> li
 
 
 def policy_changes(spec: ProblemSpec, old: Policy, new: Policy) -> list[dict[str, Any]]:
-    """Return the steps and states at which two policies of a problem differ.
+    """Return the pairs of step and state in which two policies of a problem differ.
 
     Parameters
     ----------
     spec : ProblemSpec
-        Problem of both policies.
+        Definition of the problem of both policies.
     old, new : Policy
-        Policies to compare.
+        Policies to compare. Their values of `epsilon` are not compared.
 
     Returns
     -------
     list[dict[str, Any]]
-        One object for each difference, as described by `models.policies.Change`.
+        One JSON object for each difference, with the fields of `models.policies.Change`.
     """
     changed = old.actions != new.actions
     for policy in (old, new):

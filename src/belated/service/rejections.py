@@ -1,7 +1,8 @@
-"""Rejected requests: what a caller sent goes to the quarantine, with the reason.
+"""Quarantine of rejected requests: their bodies are kept, with the reason of the rejection.
 
-Feedback that reaches the ledger is quarantined there. This module covers the rest: bodies that are
-too large, of the wrong type or no JSON, and invalid problems, episodes, decisions and controls.
+Feedback that the ledger rejects is quarantined by the ledger. This module quarantines all other
+rejected requests: bodies that are too large, of the wrong content type or not JSON, and invalid
+problems, episodes, decisions and controls.
 """
 
 from collections.abc import Sequence
@@ -25,9 +26,10 @@ OUTCOMES: Final = {
     415: "refused",
     422: "refused",
 }
-"""Outcome in the quarantine, by HTTP status.
+"""Outcome under which a rejected request is kept in the quarantine, by HTTP status.
 
-Requests without authorization are not kept, or anybody could fill the disk.
+Requests rejected with another status are not kept. These include requests without authorization,
+with which anybody could fill the disk.
 """
 
 
@@ -39,11 +41,12 @@ async def quarantine_request(
     Parameters
     ----------
     request : Request
-        Request that was rejected. Other methods than POST have no body and are not kept.
+        Request that was rejected. Nothing is written if its method is not POST, since it has no
+        body then, or if the status of the rejection is not in `OUTCOMES`.
     error : Exception
-        One of `errors.REJECTIONS`, which gives the reason.
+        Exception of a type in `errors.REJECTIONS`, from which the reason is taken.
     fields : Sequence[str] | None
-        Fields of the body to keep; None to keep all of it.
+        Fields of the body to keep; None to keep the whole body.
     """
     rejected = to_api_error(error, request.method)
     outcome = OUTCOMES.get(rejected.status)
@@ -68,9 +71,10 @@ async def quarantine_request(
 
 
 async def quarantine(state: AppState, rejections: Sequence[RejectedRequest]) -> None:
-    """Write `rejections` to the quarantine of the ledger of `state`.
+    """Write the rejected requests `rejections` to the quarantine of the ledger in `state`.
 
-    A failure is logged and not raised: the caller gets the reason of the rejection all the same.
+    If writing fails, the failure is logged and not raised, so that the client still gets the
+    response with the reason of the rejection.
     """
     try:
         await state.quarantine_threads.run(state.ledger.quarantine.add_all, rejections)
@@ -79,7 +83,11 @@ async def quarantine(state: AppState, rejections: Sequence[RejectedRequest]) -> 
 
 
 async def _read_body(request: Request) -> Any:
-    """Return the body, or its beginning, as a JSON value, or as a string if it is not JSON."""
+    """Return the body of `request` as a JSON value, or as a string if the body is not JSON.
+
+    Of a long body only the beginning is read. None means that the body is empty or can no longer be
+    read.
+    """
     raw = b""
     try:
         async with aclosing(request.stream()) as chunks:
@@ -93,7 +101,11 @@ async def _read_body(request: Request) -> Any:
 
 
 def _select(body: Any, outcome: str, fields: Sequence[str] | None) -> Any:
-    """Return the part of a rejected body that may be kept."""
+    """Return the part of a rejected `body` that may be kept, or None.
+
+    This is the whole body if `fields` is None, and otherwise an object with these fields. If
+    `outcome` is "gone", nothing may be kept.
+    """
     if outcome == "gone":  # withdrawn data must not be kept in the quarantine either
         return None
     if fields is None:
@@ -103,11 +115,11 @@ def _select(body: Any, outcome: str, fields: Sequence[str] | None) -> Any:
 
 
 def _find_episode(body: Any) -> str | None:
-    """Return the id of the episode that a body names."""
+    """Return the id of the episode in the field `episode` or `id` of `body`, or None."""
     id = body.get("episode", body.get("id")) if isinstance(body, dict) else None
     return id if isinstance(id, str) else None
 
 
 def _log(failure: Exception) -> None:
-    # without its message, which may hold personal data
+    # The message is not logged, because it may contain personal data.
     LOG.error("Writing to the quarantine failed: %s.", type(failure).__name__)

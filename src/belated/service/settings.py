@@ -1,27 +1,29 @@
-"""Settings of the service: limits and cache times."""
+"""Settings of the service: limits on requests, and lifetimes of cached values."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of an application. Sizes are in bytes, times in seconds."""
+    """Limits and cache lifetimes of an application. Sizes are in bytes, times in seconds."""
 
     open: bool = False
-    """Whether no token is needed until the first one is created. For trials on one machine."""
+    """Whether requests from this machine need no token until the first token is created. This is
+    meant for trials."""
     max_body_bytes: int = 1 << 20
-    """Maximum size of a body, and of a line of a bulk request."""
+    """Maximum size of the body of a request, and of one line of a bulk request."""
     max_bulk_bytes: int = 64 << 20
     """Maximum size of the body of a bulk request."""
     max_bulk_lines: int = 100_000
-    """Maximum number of lines of a bulk request."""
+    """Maximum number of lines in a bulk request."""
     max_problem_cells: int = 2_000_000
-    """Maximum of steps x states x actions of a problem."""
+    """Maximum product of the numbers of steps, states and actions of a problem."""
     max_batch_events: int = 1000
-    """Maximum number of events of several requests in one transaction."""
+    """Maximum number of events in one transaction. A request with more events gets a transaction of
+    its own."""
     max_queued_events: int = 10_000
-    """Maximum number of events that wait to be recorded. Requests beyond it get a 503."""
+    """Maximum number of events in the queue for recording. A request beyond it gets a 503."""
     served_version_ttl_s: float = 0.1
-    """Time for which the served version is cached."""
+    """Time for which the served version of a problem is cached."""
     token_ttl_s: float = 1.0
-    """Time for which tokens are cached: a revoked token is accepted no longer than this."""
+    """Time for which tokens are cached. A revoked token may be accepted for this long."""

@@ -1,6 +1,6 @@
-"""Lookups that concurrent requests share: a single-flight cache, and lookups of many keys at once.
+"""Lookups shared by concurrent requests: a single-flight cache, and batches of keys in one query.
 
-Both classes are for one event loop and hold no locks.
+The classes have no locks, so an instance must be used in one event loop only.
 """
 
 import asyncio
@@ -15,7 +15,10 @@ V = TypeVar("V")
 
 
 class BoundedDict(OrderedDict[K, V]):
-    """Dictionary of at most `max_size` items; the item at the front is dropped first."""
+    """Ordered dictionary of at most `max_size` items.
+
+    If a new item exceeds this size, the first item in the order of the dictionary is removed.
+    """
 
     def __init__(self, max_size: float = math.inf) -> None:
         super().__init__()
@@ -28,24 +31,25 @@ class BoundedDict(OrderedDict[K, V]):
 
 
 class SingleFlightCache(Generic[K, V]):
-    """Cache in which concurrent callers of the same key share one lookup.
+    """Cache in which concurrent callers that request the same key share one lookup.
 
     - A value is fresh for `ttl_s` seconds, counted from the start of its lookup.
-    - While a stale value is being refreshed, other callers get the stale value. The caller that
-      started the lookup waits for it.
-    - Without a cached value, all callers wait for the same lookup. If one of them is cancelled, the
-      lookup goes on for the others.
-    - None and exceptions are not cached. A stale value survives a failed refresh, and the next
-      caller starts another lookup.
+    - The first caller that requests a stale value starts a lookup and waits for the new value.
+      Until this lookup ends, other callers get the stale value.
+    - If no value is cached, all callers wait for the same lookup. If one caller is cancelled, the
+      lookup continues for the others.
+    - None and exceptions are not cached. A stale value stays in the cache if its lookup fails, and
+      the next caller starts another lookup.
 
     Parameters
     ----------
     ttl_s : float
-        Time to live in seconds; infinite by default, 0 to look up every time.
+        Time in seconds for which a value is fresh; infinite by default. With 0, values are never
+        fresh.
     max_size : float
-        Maximum number of cached values. The least recently used one is evicted.
+        Maximum number of cached values. Beyond it, the least recently used value is evicted.
     clock : Callable[[], float]
-        Monotonic time in seconds.
+        Returns a monotonic time in seconds.
     """
 
     def __init__(
@@ -61,7 +65,10 @@ class SingleFlightCache(Generic[K, V]):
         self._lookups: dict[K, asyncio.Task[V | None]] = {}
 
     async def get(self, key: K, look_up: Callable[[], Awaitable[V | None]]) -> V | None:
-        """Return the value of `key`, calling `look_up` if no fresh value is cached."""
+        """Return the value of `key`; call `look_up` for the value if no fresh one is cached.
+
+        `look_up()` returns the value, or None if there is none.
+        """
         cached = self._cached.get(key)
         if cached is not None and self._clock() - cached[1] < self._ttl_s:
             self._cached.move_to_end(key)
@@ -74,11 +81,14 @@ class SingleFlightCache(Generic[K, V]):
         return await asyncio.shield(lookup)
 
     def put(self, key: K, value: V) -> None:
-        """Cache `value` under `key` as of now."""
+        """Cache `value` under `key`. The value is fresh from now on."""
         self._cached[key] = value, self._clock()
 
     def invalidate(self, key: K) -> None:
-        """Drop the value of `key`; a lookup in progress still answers its callers, uncached."""
+        """Remove the value of `key` from the cache.
+
+        The callers of a lookup in progress still get its value, but this value is not cached.
+        """
         self._cached.pop(key, None)
         self._lookups.pop(key, None)
 
@@ -97,7 +107,8 @@ class SingleFlightCache(Generic[K, V]):
 class BatchedLookup(Generic[K, V]):
     """Lookup that combines the keys of concurrent callers into one query.
 
-    Keys requested while a query is running go together into the next query, each once.
+    `look_up(keys)` runs the query and returns the values found, by key. Keys that are requested
+    while a query is running are looked up together in the next query, without duplicates.
     """
 
     def __init__(self, look_up: Callable[[list[K]], Awaitable[dict[K, V]]]) -> None:
@@ -106,7 +117,7 @@ class BatchedLookup(Generic[K, V]):
         self._task: asyncio.Task[None] | None = None
 
     async def get(self, key: K) -> V | None:
-        """Return the value of `key`, or None if the query found none."""
+        """Return the value of `key`, or None if the query found no value for `key`."""
         answer = self._requested.get(key)
         if answer is None:
             answer = self._requested[key] = asyncio.get_running_loop().create_future()

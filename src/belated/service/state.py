@@ -1,4 +1,4 @@
-"""State of an application: the ledger, its host, and the threads and caches between them."""
+"""State of an application: its ledger, host, worker threads, caches and metrics."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,33 +24,33 @@ T = TypeVar("T")
 
 
 class WorkerThreads:
-    """Pool of `threads` threads for calls that would block the event loop."""
+    """Pool of `threads` worker threads for functions that would block the event loop."""
 
     def __init__(self, threads: int) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="belated-worker")
 
     async def run(self, function: Callable[..., T], *args: object) -> T:
-        """Return the result of `function(*args)`, called in one of the threads."""
+        """Call `function(*args)` in one of the threads, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
 
     def close(self) -> None:
-        """Wait for running calls and end the threads."""
+        """Wait for running calls to return, and end the threads."""
         self._executor.shutdown()
 
 
 class AppState:
     """Objects that all requests to an application share.
 
-    The group commit has to be started and stopped.
+    The caller starts `group_commit` before the first request and stops it after the last one.
 
     Parameters
     ----------
     ledger : Ledger
         Ledger to serve.
     host : Host
-        Host that folds this ledger.
+        Host that computes the state and the policies of each problem from the events in `ledger`.
     settings : Settings
-        Limits and cache times.
+        Limits on requests, and lifetimes of cached values.
     """
 
     def __init__(self, ledger: Ledger, host: Host, settings: Settings) -> None:
@@ -73,12 +73,12 @@ class AppState:
         self.policies = PolicyCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)
 
     def close(self) -> None:
-        """End the threads."""
+        """End the worker threads."""
         for threads in (self.query_threads, self.slow_threads, self.quarantine_threads):
             threads.close()
 
     async def record(self, *events: NewEvent) -> list[Outcome]:
-        """Record `events` in one transaction with those of other requests; return their outcomes.
+        """Record `events` in a transaction shared with other requests; return their outcomes.
 
         Raises ApiError (503) if the queue is full or the store is unavailable.
         """

@@ -1,4 +1,4 @@
-"""Status and history of a problem as JSON."""
+"""Conversion of the status and the history of a problem to JSON."""
 
 import math
 from datetime import UTC, datetime
@@ -13,29 +13,29 @@ FOLD_FIELDS: Final = (
     *("seq", "waiting", "begun", "observed", "missing", "mean_delay", "psi", "ages"),
     *("in_flight", "updates", "epochs", "alpha"),
 )
-"""Fields of a status that are null if the problem cannot be folded."""
+"""Fields of a status that are null if the problem's state cannot be computed from its events."""
 
 
 def status_json(
     problem: str, serving: ServingState, fold: ProblemStatus | Failure, *, now: int
 ) -> dict[str, Any]:
-    """Return the status of a problem, as described by `models.status.Status`.
+    """Return the status of a problem as a JSON object.
 
     Parameters
     ----------
     problem : str
         Name of the problem.
     serving : ServingState
-        Which version is served.
+        Served version, and the modes that determine it.
     fold : ProblemStatus | Failure
-        Status of the fold, or the reason why it failed.
+        Status computed from the events of the problem, or the failure that prevented this.
     now : int
-        Time to which ages refer, in microseconds since 1970.
+        Time at which the ages of episodes are computed, in microseconds since 1970 (UTC).
 
     Returns
     -------
     dict[str, Any]
-        JSON object.
+        JSON object with the fields of `models.status.Status`.
     """
     head: dict[str, Any] = {"problem": problem, "serving": serving_json(serving)}
     if isinstance(fold, Failure):
@@ -64,7 +64,7 @@ def status_json(
 
 
 def serving_json(serving: ServingState) -> dict[str, Any]:
-    """Return the served version in `serving`, as described by `models.policies.ServingState`."""
+    """Return `serving` as a JSON object with the fields of `models.policies.ServingState`."""
     return {
         "version": serving.version,
         "newest": serving.newest,
@@ -74,14 +74,15 @@ def serving_json(serving: ServingState) -> dict[str, Any]:
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return `value`, or None if it is infinite or NaN, which JSON cannot hold."""
+    """Return `value`, or None if `value` is infinite or NaN, which JSON cannot represent."""
     return float(value) if math.isfinite(value) else None
 
 
 def history_json(problem: str, fold: ProblemStatus | Failure) -> dict[str, Any]:
-    """Return the history of the problem called `problem`, as in `models.history.History`.
+    """Return the history of a problem as a JSON object with the fields of `models.history.History`.
 
-    `fold` is the status of its fold; the history of a `Failure` is empty.
+    `problem` is the name of the problem. `fold` is the status computed from the events of the
+    problem, or the failure that prevented this; the history is empty in case of a failure.
     """
     history = History().view() if isinstance(fold, Failure) else fold.history
     return {
@@ -93,7 +94,10 @@ def history_json(problem: str, fold: ProblemStatus | Failure) -> dict[str, Any]:
 
 
 def times_json(view: HistogramView) -> dict[str, Any]:
-    """Return `view`, bins of time, as described by `models.history.TimeBins`."""
+    """Return `view`, a histogram over time, as a JSON object.
+
+    The object has the fields of `models.history.TimeBins`.
+    """
     bins = []
     for start, row in bin_rows(view):
         count = int(row["returned"])
@@ -111,7 +115,11 @@ def times_json(view: HistogramView) -> dict[str, Any]:
 
 
 def versions_json(view: HistogramView, newest: int) -> dict[str, Any]:
-    """Return `view`, bins of versions up to `newest`, as in `models.history.VersionBins`."""
+    """Return `view`, a histogram over versions, as a JSON object.
+
+    The object has the fields of `models.history.VersionBins`. The last bin ends at the version
+    `newest`.
+    """
     bins = []
     for first, row in bin_rows(view):
         count = int(row["returned"])
@@ -129,7 +137,7 @@ def versions_json(view: HistogramView, newest: int) -> dict[str, Any]:
 
 
 def bin_rows(view: HistogramView) -> list[tuple[int, dict[str, float]]]:
-    """Return the start and the numbers, by column, of each bin of `view`."""
+    """Return, for each bin of `view`, its start and a dictionary of its numbers by column."""
     columns = [column.tolist() for column in view.columns.values()]
     rows = (dict(zip(view.columns, row, strict=True)) for row in zip(*columns, strict=True))
     return list(zip(view.starts, rows, strict=True))
@@ -145,12 +153,12 @@ def standard_error(count: int, total: float, squares: float) -> float | None:
     total : float
         Sum of the values.
     squares : float
-        Sum of their squares.
+        Sum of the squares of the values.
 
     Returns
     -------
     float | None
-        Standard error, or None for fewer than two values.
+        Standard error of the mean, or None for fewer than two values.
 
     Examples
     --------
@@ -165,7 +173,7 @@ def standard_error(count: int, total: float, squares: float) -> float | None:
 
 
 def format_utc(microseconds: int) -> str:
-    """Return a time in `microseconds` since 1970 in ISO 8601, to the second.
+    """Return a time, given in `microseconds` since 1970 (UTC), in ISO 8601 to the second.
 
     >>> format_utc(1_794_750_602_000_000)
     '2026-11-15T13:50:02Z'

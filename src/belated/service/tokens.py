@@ -1,7 +1,7 @@
-"""Tokens: creating them, checking them, and the cache of a ledger's tokens.
+"""Creation, verification and caching of the tokens that authenticate clients.
 
-A token has the form belated_ID_SECRET. The secret is shown once; the ledger stores only its
-SHA-256, which is safe without a salt because a secret has 256 random bits.
+A token has the form belated_ID_SECRET. The secret is shown only when the token is created. The
+ledger stores the SHA-256 of the secret; a salt is not needed, because a secret has 256 random bits.
 """
 
 import hmac
@@ -24,12 +24,12 @@ SCOPES: Final = {
     "metrics": "read the metrics",
     "admin": "all of the above; define problems; freeze, roll back and shadow mode",
 }
-"""Descriptions of the scopes, by name."""
+"""Description of each scope, by the name of the scope."""
 PREFIX: Final = "belated"
 
 
 class NewToken(NamedTuple):
-    """Token that was just created."""
+    """New token, with its secret and the hash to store in the ledger."""
 
     id: str  # public part, as `belated token list` shows it
     text: str  # whole token, as a client sends it
@@ -37,7 +37,7 @@ class NewToken(NamedTuple):
 
 
 def create_token() -> NewToken:
-    """Return a new random token. It is valid once the ledger has its hash."""
+    """Return a new random token. It becomes valid when its hash is stored in the ledger."""
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     return NewToken(id, f"{PREFIX}_{id}_{secret}", hash_secret(secret))
 
@@ -48,7 +48,9 @@ def hash_secret(secret: str) -> bytes:
 
 
 def check_scopes(text: str) -> list[str]:
-    """Return the scopes in `text`, a list separated by commas; raise ValueError if one is unknown.
+    """Return the names of the scopes in `text`, which are separated by commas.
+
+    Raises ValueError if `text` is empty or a scope is unknown.
 
     >>> check_scopes("decide, feedback")
     ['decide', 'feedback']
@@ -61,9 +63,11 @@ def check_scopes(text: str) -> list[str]:
 
 
 def find_token(tokens: dict[str, Token], text: str) -> Token | None:
-    """Return the token that a client sent as `text`, or None if it is unknown or revoked.
+    """Return the token that a client sent as `text`, or None if the token is not valid.
 
-    The time does not depend on whether the id is in `tokens`, which maps ids to tokens.
+    `tokens` maps ids to tokens. A token is not valid if its id is unknown, its secret is wrong, or
+    it has been revoked. The secret is also hashed and compared for an unknown id, so that the
+    response time does not reveal which ids exist.
     """
     prefix, _, rest = text.partition("_")
     id, _, secret = rest.partition("_")
@@ -76,16 +80,17 @@ def find_token(tokens: dict[str, Token], text: str) -> Token | None:
 
 
 class TokenCache:
-    """Tokens of a ledger, for one event loop.
+    """Cache of the tokens of a ledger, for use in one event loop.
 
     Parameters
     ----------
     read : Callable
-        Reads all tokens from the ledger.
+        Coroutine function that reads all tokens from the ledger.
     ttl_s : float
-        Seconds for which tokens are reused: the maximum time for which a revoked token is accepted.
+        Time in seconds for which cached tokens are used. A revoked token may be accepted for this
+        long.
     clock : Callable[[], float]
-        Monotonic time in seconds.
+        Returns a monotonic time in seconds.
     """
 
     def __init__(
@@ -101,7 +106,7 @@ class TokenCache:
         )
 
     async def tokens(self) -> dict[str, Token]:
-        """Return all tokens by id, including revoked ones."""
+        """Return all tokens, including revoked ones, as a dictionary from id to token."""
         return await self._cache.get(None, self._read_by_id) or {}
 
     async def _read_by_id(self) -> dict[str, Token]:

@@ -1,7 +1,7 @@
 """Dashboard: one HTML page, assembled from the files in this folder.
 
-Style and script are inline, and the Content-Security-Policy names them by hash. The page loads and
-runs nothing else, and connects only to the service that delivered it.
+Style and script are inline, and the Content-Security-Policy allows them by their hashes. The page
+loads no other code, and connects only to the service from which it was loaded.
 """
 
 from base64 import b64encode
@@ -15,11 +15,11 @@ SCRIPTS: Final = (
     *("dom", "format", "api", "scales", "charts", "header", "pending", "history", "palette"),
     *("legend", "overview", "policy", "versions", "diff", "controls", "forms", "main"),
 )
-"""Scripts of the page, concatenated in this order into one module."""
+"""Names of the JavaScript files of the page, which are concatenated in this order."""
 
 
 class Page(NamedTuple):
-    """HTML page with its security policy."""
+    """HTML page, and its Content-Security-Policy."""
 
     html: str
     security_policy: str  # value of the header Content-Security-Policy
@@ -27,7 +27,7 @@ class Page(NamedTuple):
 
 @cache
 def build_page() -> Page:
-    """Return the page. The files are read once."""
+    """Return the page of the dashboard. Its files are read at the first call only."""
     style = _read("style.css")
     script = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
     html = Template(_read("page.html")).substitute(style=style, script=script)

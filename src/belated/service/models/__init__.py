@@ -1,1 +1,1 @@
-"""Pydantic models of requests and responses; OpenAPI describes them."""
+"""Pydantic models of requests and responses, from which the OpenAPI schema is generated."""

@@ -1,4 +1,4 @@
-"""Base classes and field types of the models, and the form of errors."""
+"""Base classes and field types of the models, and the model of an error response."""
 
 from typing import Annotated, Any, Final
 
@@ -33,19 +33,22 @@ QueryVersion = Annotated[int, Query(ge=1, le=MAX_INT32, examples=[1])]
 
 
 class Model(BaseModel):
-    """Base class of all models: rejects unknown fields, infinity and NaN."""
+    """Base class of all models. Unknown fields, infinity and NaN are rejected."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class RequestModel(Model):
-    """Base class of request bodies. Strict: booleans and strings are not coerced to numbers."""
+    """Base class of the models of requests. Booleans and strings are not coerced to numbers."""
 
     model_config = ConfigDict(strict=True)
 
 
 def optional_field(**options: Any) -> Any:
-    """Return a pydantic field, with these `options`, that may be omitted but not be null."""
+    """Return a pydantic field that may be omitted but must not be null.
+
+    `options` are passed to `pydantic.Field`.
+    """
 
     def without_default(schema: dict[str, Any]) -> None:
         del schema["default"]
@@ -54,18 +57,18 @@ def optional_field(**options: Any) -> Any:
 
 
 def with_example(value: dict[str, Any]) -> ConfigDict:
-    """Return the `model_config` of a model whose example is `value`."""
+    """Return the `model_config` of a model that has `value` as its example in OpenAPI."""
     return ConfigDict(extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": [value]})
 
 
 def example_of(model: type[BaseModel]) -> Any:
-    """Return the example of `model`."""
+    """Return the example in the configuration of `model`."""
     extra: Any = model.model_config["json_schema_extra"]
     return extra["examples"][0]
 
 
 class Error(Model):
-    """Reason why a request was rejected."""
+    """Body of an error response, with the reason why a request failed."""
 
     error: str = Field(description="Error code; one for each HTTP status.")
     message: str = Field(description="Explanation.")

@@ -1,4 +1,4 @@
-"""Episodes and decisions."""
+"""Models of requests and responses about episodes and decisions."""
 
 from typing import Annotated
 
@@ -31,7 +31,7 @@ class NewEpisode(RequestModel):
 
 
 class Episode(Model):
-    """Episode that was opened, and the policy for it."""
+    """Episode that was opened, and the policy to follow in this episode."""
 
     episode: str
     version: int
@@ -40,7 +40,7 @@ class Episode(Model):
 
 
 class DecisionRequest(RequestModel):
-    """State for which an action is requested."""
+    """State and step for which an action is requested."""
 
     state: State
     step: Index = Field(description="Step, from 0.")
@@ -53,7 +53,7 @@ class DecisionRequest(RequestModel):
 
 
 class Decision(Model):
-    """Action to take."""
+    """Action to take, and the version of the policy that chose this action."""
 
     action: str
     version: int

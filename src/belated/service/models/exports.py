@@ -1,4 +1,4 @@
-"""Events of the ledger and rejected requests, one on each line of an export."""
+"""Models of the lines of an export: events of the ledger, and rejected requests."""
 
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ from belated.service.models.common import EXAMPLE_ID, Model, with_example
 
 
 class LedgerEvent(Model):
-    """Event of the ledger. `body` is null once it was withdrawn."""
+    """Event of the ledger. `body` is null if the data of the event has been withdrawn."""
 
     seq: int
     episode: str | None
@@ -33,7 +33,7 @@ class LedgerEvent(Model):
 
 
 class RejectedRequest(Model):
-    """Request in the quarantine. A repetition increments `times`."""
+    """Rejected request in the quarantine. Identical requests are stored once, with their number."""
 
     id: int = Field(description="Increases in the order of arrival.")
     at: int = Field(description="Time of the last rejection, in microseconds since 1970.")

@@ -1,4 +1,4 @@
-"""Feedback, and the response to it."""
+"""Models of feedback, and of the responses to feedback and withdrawals."""
 
 from typing import Literal
 
@@ -19,7 +19,7 @@ from belated.service.models.common import (
 
 
 class Step(RequestModel):
-    """One step of an episode."""
+    """One step of an episode: state, action, next state, and reward unless rewards are known."""
 
     step: Index = Field(description="Step, from 0.")
     state: State
@@ -55,14 +55,14 @@ class Steps(RequestModel):
 
 
 class EpisodePath(RequestModel):
-    """States and actions of an episode whose rewards are late."""
+    """States and actions of an episode, without its rewards."""
 
     states: list[State]
     actions: list[Action]
 
 
 class LateRewards(RequestModel):
-    """Path, or rewards by step, or both, if only rewards are late."""
+    """Feedback if only rewards are delayed: the path, rewards by step, or both."""
 
     path: EpisodePath = optional_field()
     rewards: dict[str, Reward] = optional_field(min_length=1)
@@ -71,7 +71,7 @@ class LateRewards(RequestModel):
 
 
 class Receipt(Model):
-    """Confirmation that the data is on disk, recorded now or before."""
+    """Confirmation that the data is on disk, recorded by this request or by an earlier one."""
 
     result: Literal["recorded", "already recorded"]
     seq: int = Field(description="Sequence number in the ledger.")
@@ -79,10 +79,10 @@ class Receipt(Model):
 
 
 class Withdrawal(Model):
-    """Confirmation that a withdrawal is on disk, or that there is no data of the subject.
+    """Confirmation that a withdrawal is on disk, or that no data of the subject is stored.
 
-    An unknown subject and one that was withdrawn before get the same response, because the service
-    does not remember withdrawn subjects.
+    The response is the same for an unknown subject and for a subject withdrawn earlier, because the
+    service does not store which subjects were withdrawn.
     """
 
     result: Literal["recorded", "nothing kept"]
@@ -91,7 +91,10 @@ class Withdrawal(Model):
 
 
 class LineResult(Model):
-    """Result of one line of a bulk request."""
+    """Result of one line of a bulk request.
+
+    An accepted line has `result` and `seq`. A rejected line has `error`, `message` and `field`.
+    """
 
     line: int = Field(description="Number of the line, from 1.")
     episode: str | None

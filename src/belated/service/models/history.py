@@ -1,4 +1,4 @@
-"""History of a problem: its episodes by time and by version of the policy."""
+"""Models of the history of a problem: its episodes by time and by version of the policy."""
 
 from pydantic import Field
 
@@ -6,7 +6,10 @@ from belated.service.models.common import Model, with_example
 
 
 class TimeBin(Model):
-    """Episodes opened and returned in one interval. Delays are null if none returned."""
+    """Numbers of episodes opened and returned in one interval of time, and delays of the latter.
+
+    An episode returns when its feedback is complete. Delays are null if no episode returned.
+    """
 
     start: str = Field(json_schema_extra={"format": "date-time"})
     opened: int
@@ -17,14 +20,14 @@ class TimeBin(Model):
 
 
 class TimeBins(Model):
-    """Consecutive intervals of equal width, at most 256."""
+    """Consecutive intervals of time of equal width, at most 256."""
 
     width: float = Field(description="Width in seconds. It doubles as time goes on.")
     bins: list[TimeBin]
 
 
 class VersionBin(Model):
-    """Episodes opened with the versions `first` to `last`."""
+    """Numbers and returns of the episodes opened with the versions from `first` to `last`."""
 
     first: int
     last: int
@@ -35,14 +38,17 @@ class VersionBin(Model):
 
 
 class VersionBins(Model):
-    """Consecutive ranges of versions, at most 256."""
+    """Consecutive ranges of versions of equal width, at most 256."""
 
     width: int = Field(description="Versions in each. It doubles as versions are published.")
     bins: list[VersionBin]
 
 
 class History(Model):
-    """History up to the last batch. Empty if the problem cannot be folded."""
+    """History of a problem up to the event with sequence number `seq`.
+
+    The history is empty if the problem's state cannot be computed from its events.
+    """
 
     problem: str
     seq: int | None = Field(description="Sequence number of the last event that was folded.")

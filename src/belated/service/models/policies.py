@@ -1,4 +1,4 @@
-"""Policies, their versions, and which version is served."""
+"""Models of policies, their versions, and the choice of the version to serve."""
 
 from typing import Any, Final
 
@@ -19,11 +19,11 @@ EXAMPLE_POLICY: Final[dict[str, Any]] = {
 
 
 class Policy(Model):
-    """A version of a policy.
+    """A published version of a policy.
 
-    At step h (from 0) in a state: draw one of `explore[h][state]` with equal probabilities, if
-    present. Otherwise, with probability `epsilon`, draw one of all actions. Otherwise take
-    `plan[h][state]`.
+    The action at step h (from 0) in a state is chosen as follows. If `explore[h][state]` is
+    present, draw one of its actions with equal probabilities. Otherwise, with probability
+    `epsilon`, draw one of all actions with equal probabilities. Otherwise take `plan[h][state]`.
     """
 
     problem: str
@@ -38,7 +38,7 @@ class Policy(Model):
 
 
 class VersionInfo(Model):
-    """A version of a policy, without its content."""
+    """Metadata of a published version of a policy, without the policy."""
 
     version: int
     seq: int
@@ -47,7 +47,7 @@ class VersionInfo(Model):
 
 
 class Versions(Model):
-    """All versions, oldest first."""
+    """All published versions of the policy of a problem, oldest first."""
 
     versions: list[VersionInfo]
     model_config = with_example(
@@ -56,7 +56,7 @@ class Versions(Model):
 
 
 class Change(Model):
-    """A step and state in which two versions differ."""
+    """Step and state in which two versions of a policy differ, and the actions of both versions."""
 
     step: int
     state: str
@@ -65,7 +65,7 @@ class Change(Model):
 
 
 class Diff(Model):
-    """Differences between two versions."""
+    """Differences between two versions of a policy. `epsilon` has the values of both versions."""
 
     old: int
     new: int
@@ -82,7 +82,7 @@ class Diff(Model):
 
 
 class ServingState(Model):
-    """Served version, and why it is served."""
+    """Served version of a problem, and the modes that determine this version."""
 
     version: int
     newest: int
@@ -92,14 +92,14 @@ class ServingState(Model):
 
 
 class RollBack(RequestModel):
-    """Version to serve."""
+    """Version to serve after a rollback."""
 
     version: int = Field(ge=1, le=MAX_INT32)
     model_config = with_example({"version": 1})
 
 
 class Shadow(RequestModel):
-    """Whether to turn shadow mode on or off."""
+    """Request to turn shadow mode on or off."""
 
     on: bool
     model_config = with_example({"on": True})

@@ -1,4 +1,4 @@
-"""Definitions of problems."""
+"""Models of the definitions of problems."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -16,7 +16,7 @@ from belated.service.models.common import (
 
 
 class Part(RequestModel):
-    """A base or an updater, by name, with its options."""
+    """Name and options of a base or an updater."""
 
     name: Text
     options: dict[str, Any] = Field(
@@ -36,11 +36,11 @@ CLINIC: Final[dict[str, Any]] = {
     "updater": {"name": "lazy", "options": {"alpha": 10}},
     "episodes": 1000,
 }
-"""Example of a problem."""
+"""Example of the definition of a problem."""
 
 
 class NewProblem(RequestModel):
-    """Problem to be defined. A definition cannot be changed."""
+    """Definition of a new problem. A definition cannot be changed later."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = Field(
         description="Name in the addresses of the problem."
@@ -66,7 +66,7 @@ class NewProblem(RequestModel):
 
 
 class Problem(NewProblem):
-    """Definition of a problem, with defaults filled in."""
+    """Definition of a problem, with default values for the fields that were omitted."""
 
     model_config = with_example(
         CLINIC | {"stages": "each", "late": "everything", "reward_bonus": "hoeffding", "seed": 0}
@@ -74,7 +74,7 @@ class Problem(NewProblem):
 
 
 class Problems(Model):
-    """All problems, oldest first."""
+    """Definitions of all problems, oldest first."""
 
     problems: list[Problem]
     model_config = with_example({"problems": [CLINIC]})

@@ -1,4 +1,4 @@
-"""Status of a problem, and health of the service."""
+"""Models of the status of a problem, and of the health and readiness of the service."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from belated.service.models.policies import ServingState
 
 
 class Ages(Model):
-    """Ages of the missing episodes, in seconds."""
+    """Ages of the episodes in flight, in seconds; null if no episode is in flight."""
 
     oldest: float | None
     median: float | None
@@ -19,7 +19,7 @@ class Ages(Model):
 
 
 class OpenEpisode(Model):
-    """Fraction of the visits to a (state, action) that is in flight."""
+    """Fraction of the visits that belong to episodes in flight, by (stage, state, action)."""
 
     most: float = Field(description="Maximum over all pairs.")
     mean: float = Field(description="Mean over all pairs.")
@@ -27,7 +27,11 @@ class OpenEpisode(Model):
 
 
 class Status(Model):
-    """Status of a problem. Numbers are null if it cannot be folded."""
+    """Status of a problem.
+
+    If the problem's state cannot be computed from its events, `failure` is the reason, and all
+    fields other than `problem`, `serving` and `failure` are null.
+    """
 
     problem: str
     serving: ServingState
@@ -66,14 +70,14 @@ class Status(Model):
 
 
 class Health(Model):
-    """Response of a running service."""
+    """Response of a service that is running."""
 
     status: Literal["ok"] = "ok"
     model_config = with_example({"status": "ok"})
 
 
 class Readiness(Model):
-    """Whether the service can do its work."""
+    """Whether the service is ready to handle requests, with details."""
 
     ready: bool
     store: bool = Field(description="Whether the store can be reached.")

@@ -1,4 +1,4 @@
-"""Routes of the API, by subject."""
+"""Routes of the API, in one module for each topic."""
 
 from fastapi.routing import APIRoute
 
@@ -14,7 +14,7 @@ from belated.service.routes import (
     withdrawals,
 )
 
-# Routes are matched in this order, so the hot ones come first.
+# Routes are matched in this order, so those with the most requests come first.
 MODULES = (feedback, bulk, policies, episodes, problems, withdrawals, controls, exports, operations)
 
 

@@ -1,4 +1,4 @@
-"""Bulk requests: feedback of many episodes, one JSON object on each line (NDJSON)."""
+"""Route for bulk requests: feedback of many episodes, one JSON object on each line (NDJSON)."""
 
 import json
 from collections.abc import AsyncIterator
@@ -57,14 +57,15 @@ EXAMPLE_LINE: Final = {"episode": EXAMPLE_ID, "states": [0, 1], "actions": ["tre
         }
     },
 )
-# A body that is rejected as a whole is not quarantined: a withdrawal would not find it there.
+# A body that is rejected as a whole is not quarantined, since a withdrawal would not find it there.
 @require_scope("feedback", bulk=True, quarantined_fields=())
 async def send_bulk(problem: ProblemName, request: Request) -> StreamingResponse:
-    """Send feedback of many episodes, one on each line: `episode`, and the fields of a single
-    request.
+    """Send feedback of many episodes, with one JSON object on each line (NDJSON).
 
-    Lines are recorded in batches while they are read. The response begins after the last one,
-    because few clients read while they write. A request that was interrupted may be sent again.
+    Each object has the field `episode`, which is the id of an episode, and the fields of a feedback
+    request for one episode. Lines are recorded in batches while the body is read. The response
+    begins after the last line has been recorded, because few clients read a response while they
+    send a request. A request that was interrupted may be sent again.
     """
     state, known = get_state(request), await get_problem(request, problem)
     check_content_type(request, NDJSON)
@@ -78,7 +79,7 @@ async def send_bulk(problem: ProblemName, request: Request) -> StreamingResponse
 
 
 class Line(NamedTuple):
-    """One line of a bulk request."""
+    """One line of a bulk request, parsed."""
 
     number: int  # from 1
     episode: str | None  # id; None if there is an error
@@ -89,27 +90,28 @@ class Line(NamedTuple):
 class BulkRequest:
     """Records the lines of a bulk request in batches and collects their results.
 
-    `state` is the state of the application, and `problem` the problem of all episodes.
+    `state` is the state of the application. All episodes must belong to `problem`.
     """
 
     def __init__(self, state: AppState, problem: Problem) -> None:
         self._state = state
         self._problem = problem
         self._results: list[bytes] = []
-        self._lines: list[Line] = []  # not yet recorded
+        self._lines: list[Line] = []  # lines that are not yet recorded
         self._lines_read = 0
         self._lines_answered = 0
 
     async def read(self, stream: AsyncIterator[bytes]) -> list[bytes]:
-        """Record all lines of `stream`; return the results as lines of JSON.
+        """Record all lines of `stream`, and return the result of each line as a line of JSON.
 
-        If an error ends the request after some lines were recorded, the last result states it.
+        If an error ends the request after some lines were recorded, the last result states this
+        error. If there is no result yet, the error is raised.
         """
         try:
             await self._read(stream)
         except (HTTPException, ApiError) as error:
             reason = to_api_error(error, "POST")
-            if reason.status == 413:  # the lines before it are recorded
+            if reason.status == 413:  # record the lines before the error
                 await self._record()
             if not self._results:
                 raise
@@ -117,9 +119,13 @@ class BulkRequest:
         return self._results
 
     async def _break_off(self, reason: ApiError, size: dict[str, int] | None) -> None:
-        """Add a last result that states the `reason`."""
+        """Add a last result, which states the `reason` why the request ends.
+
+        If the body is too large, `size` is the number of bytes declared or read, as in
+        `TooLargeError`; otherwise `size` is None.
+        """
         status, message, line = reason.status, reason.message, self._lines_answered + 1
-        if status == 413:  # with a size the body is too large, and its next line was not read
+        if status == 413:  # with a size, the whole body is too large and its next line was not read
             line = self._lines_read if size is None else self._lines_read + 1
             await quarantine(
                 self._state, [RejectedRequest(message, size, problem=self._problem.id)]
@@ -156,7 +162,7 @@ class BulkRequest:
             await self._record()
 
     async def _record(self) -> None:
-        """Record the lines read so far in one transaction."""
+        """Record the lines that are parsed but not yet recorded, in one transaction."""
         lines, self._lines = self._lines, []
         events, errors = [], []
         rejections: list[RejectedRequest] = []
@@ -191,7 +197,7 @@ class BulkRequest:
 
 
 def parse_line(number: int, raw: bytes) -> Line:
-    """Return line `number` of a bulk request, parsed from its bytes `raw`."""
+    """Return line `number` of a bulk request, parsed from the bytes `raw`."""
     body, error = parse_json(raw)
     if error is None and not isinstance(body, dict):
         error = FieldError(None, "The line must be a JSON object.")

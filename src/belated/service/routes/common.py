@@ -1,4 +1,4 @@
-"""Helpers that several routes use."""
+"""Helper functions shared by several routes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -20,14 +20,17 @@ from belated.service.state import AppState, get_state
 
 NDJSON: Final = "application/x-ndjson"
 CHUNK_LINES: Final = 100
-"""Number of lines that are sent at a time; a line may have 64 KiB."""
+"""Number of lines in one chunk of a streamed response. A line may have 64 KiB or more."""
 FOLD_CHECKS: Final = 100
-"""Number of times that the status of a problem is requested before giving up."""
+"""Maximum number of attempts to read the status of a problem for one request."""
 FOLD_CHECK_INTERVAL_S: Final = 0.1
 
 
 async def get_problem(request: Request, name: str) -> Problem:
-    """Return the problem called `name`; raise ApiError (404) in `request` if there is none."""
+    """Return the problem called `name` of the application that received `request`.
+
+    Raises ApiError (404) if there is no such problem.
+    """
     problem = await get_state(request).ledger_cache.problem(name)
     if problem is None:
         raise ApiError(404, f"Problem {name[:100]!r} not found.")
@@ -35,7 +38,10 @@ async def get_problem(request: Request, name: str) -> Problem:
 
 
 async def get_served(state: AppState, problem: Problem) -> ServedPolicy:
-    """Return the served version of `problem`; raise ApiError (503) if `state` has none yet."""
+    """Return the served version of `problem`, as cached in `state`, and its policy.
+
+    Raises ApiError (503) if no version has been published yet.
+    """
     served = await state.policies.served(problem.id)
     if served is None:
         raise unavailable("No policy has been published yet.")
@@ -45,8 +51,9 @@ async def get_served(state: AppState, problem: Problem) -> ServedPolicy:
 async def get_status(state: AppState, problem: Problem) -> ProblemStatus | Failure:
     """Return the status of `problem` from the host in `state`.
 
-    While the host folds the problem for the first time this waits, without blocking a thread, and
-    finally raises ApiError (503).
+    The result is a `Failure` if the problem's state cannot be computed from its events. While the
+    host computes this state for the first time, the function waits without blocking a thread. It
+    raises ApiError (503) after `FOLD_CHECKS` attempts.
     """
     for _ in range(FOLD_CHECKS):
         status = await state.slow_threads.run(state.host.status_nowait, problem)
@@ -57,7 +64,10 @@ async def get_status(state: AppState, problem: Problem) -> ProblemStatus | Failu
 
 
 def stream_lines(state: AppState, lines: Iterator[str]) -> StreamingResponse:
-    """Return a response that streams NDJSON. A thread of `state` computes the `lines`."""
+    """Return a response that streams `lines` as NDJSON.
+
+    Iterating over `lines` may block, and takes place in a worker thread of `state`.
+    """
 
     def next_chunk() -> bytes:
         return "".join(islice(lines, CHUNK_LINES)).encode()
@@ -70,7 +80,7 @@ def stream_lines(state: AppState, lines: Iterator[str]) -> StreamingResponse:
 
 
 def inline_schema(*models: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a body that is one of `models`, without references."""
+    """Return the JSON schema of a body that is one of `models`, with all references resolved."""
     schemas, definitions = models_json_schema(
         [(model, "validation") for model in models], ref_template="#/$defs/{model}"
     )
@@ -90,9 +100,9 @@ def inline_schema(*models: type[BaseModel]) -> dict[str, Any]:
 
 
 def json_body(*models: type[BaseModel]) -> dict[str, Any]:
-    """Return OpenAPI's description of a JSON body that is one of `models`.
+    """Return the OpenAPI entry of a JSON request body that is one of `models`.
 
-    For routes that parse the body themselves.
+    This is for routes that parse the body themselves, without FastAPI.
     """
     examples = {
         model.__name__: {"summary": (model.__doc__ or "").split(":")[0], "value": example_of(model)}
@@ -103,6 +113,9 @@ def json_body(*models: type[BaseModel]) -> dict[str, Any]:
 
 
 def ndjson_response(model: type[BaseModel], description: str) -> dict[int | str, dict[str, Any]]:
-    """Return OpenAPI's `description` of a response with one `model` on each line."""
+    """Return the OpenAPI entry of an NDJSON response with one `model` on each line.
+
+    `description` is the text that describes the response.
+    """
     content = {"schema": inline_schema(model), "example": example_of(model)}
     return {200: {"description": description, "content": {NDJSON: content}}}

@@ -1,4 +1,4 @@
-"""Routes that control which version is served."""
+"""Routes that control which version of a policy is served."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute,
 @router.post("/freeze", response_model=ServingState, responses=error_responses(404))
 @require_scope("admin")
 async def freeze(problem: ProblemName, request: Request) -> dict[str, Any]:
-    """Keep serving the current version although newer ones are published."""
+    """Keep serving the current version, even when newer versions are published."""
     return await _control(request, problem, "freeze")
 
 
@@ -33,14 +33,14 @@ async def unfreeze(problem: ProblemName, request: Request) -> dict[str, Any]:
 @router.post("/rollback", response_model=ServingState, responses=error_responses(404, 413))
 @require_scope("admin")
 async def roll_back(problem: ProblemName, body: RollBack, request: Request) -> dict[str, Any]:
-    """Serve an earlier version until unfreeze."""
+    """Serve an earlier version until the problem is unfrozen."""
     return await _control(request, problem, "roll_back", body.version)
 
 
 @router.post("/shadow", response_model=ServingState, responses=error_responses(404, 413))
 @require_scope("admin")
 async def shadow(problem: ProblemName, body: Shadow, request: Request) -> dict[str, Any]:
-    """Turn shadow mode on (publish new versions without serving them) or off."""
+    """Turn shadow mode on or off. In shadow mode, new versions are published but not served."""
     return await _control(request, problem, "shadow_on" if body.on else "shadow_off")
 
 

@@ -30,12 +30,15 @@ router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute,
         **error_responses(404, 409, 410, 413),
     },
 )
-# The subject is not quarantined: a withdrawal would not find it there.
+# The subject is not quarantined, since a withdrawal would not find it there.
 @require_scope("decide", quarantined_fields=("id", "event_time"))
 async def open_episode(
     problem: ProblemName, request: Request, body: Annotated[NewEpisode | None, Body()] = None
 ) -> Response:
-    """Open an episode. The response holds the whole policy, so that a device can act offline."""
+    """Open an episode.
+
+    The response contains the whole policy, so that a device can choose its actions offline.
+    """
     state, known = get_state(request), await get_problem(request, problem)
     new = body or NewEpisode()
     event_time = parse_time(new.event_time)
@@ -44,7 +47,7 @@ async def open_episode(
     version = (await get_served(state, known)).version
     try:
         event = Opened(known.id, version, new.subject, new.id, event_time)
-    except ValueError:  # its message contains the subject, and the reason is quarantined
+    except ValueError:  # not quoted: it contains the subject, and messages are quarantined
         message = "subject must consist of printable characters."
         raise ApiError(422, message, field="subject") from None
     outcome = check_outcome((await state.record(event))[0])
@@ -65,7 +68,10 @@ async def open_episode(
 @router.post("/decide", response_model=Decision, responses=error_responses(404, 413))
 @require_scope("decide")
 async def decide(problem: ProblemName, body: DecisionRequest, request: Request) -> Decision:
-    """Choose the action in a state at a step, for clients that do not store a policy."""
+    """Return the action to take in a state at a step.
+
+    This is for clients that do not store the policy.
+    """
     state, known = get_state(request), await get_problem(request, problem)
     spec = known.spec
     try:
@@ -91,9 +97,11 @@ async def decide(problem: ProblemName, body: DecisionRequest, request: Request) 
 
 
 def step_uniform(episode: str, step: int) -> float:
-    """Return the uniform number in [0, 1) for a `step` of the episode with this id.
+    """Return the number in [0, 1) with which the action at a `step` is drawn.
 
-    It is the same at every call, and `OpenEpisode.act` of the client uses the same number.
+    The number is a hash of `step` and of the id `episode`, so that every call returns the same
+    number, and numbers of different steps are as if drawn from the uniform distribution.
+    `OpenEpisode.act` of the client uses the same number.
 
     >>> step_uniform("a", 0) == step_uniform("a", 0) != step_uniform("a", 1)
     True

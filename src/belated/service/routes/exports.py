@@ -1,4 +1,4 @@
-"""Routes that export the events of a problem and the quarantine."""
+"""Routes that export the events of a problem, and the rejected requests in the quarantine."""
 
 import json
 import os
@@ -23,7 +23,7 @@ router = APIRouter(route_class=AuthorizedRoute, tags=["exports"])
 
 PARQUET: Final = "application/vnd.apache.parquet"
 FILE_CHUNK_BYTES: Final = 1 << 18
-"""Number of bytes of a file that are sent at a time."""
+"""Number of bytes in one chunk of a streamed file."""
 
 After = Annotated[int, Query(ge=0, lt=2**63, examples=[0])]
 Limit = Annotated[int | None, Query(ge=1, le=MAX_INT32, examples=[1000])]
@@ -45,7 +45,10 @@ QUARANTINE: Final = ndjson_response(
 async def export_events(
     problem: ProblemName, request: Request, after: After = 0, limit: Limit = None
 ) -> StreamingResponse:
-    """Export the events of a problem. To continue later, request those after the last seq."""
+    """Export the events of a problem in order of `seq`, one JSON object on each line.
+
+    To continue an earlier export, set `after` to the last `seq` of that export.
+    """
     state, known = get_state(request), await get_problem(request, problem)
     events = state.ledger.events(known.id, after=after, limit=limit)
     return stream_lines(state, map(event_line, events))
@@ -64,16 +67,17 @@ async def export_events(
 )
 @require_scope("export")
 async def export_parquet(problem: ProblemName, request: Request) -> StreamingResponse:
-    """Export the events of a problem as Parquet."""
+    """Export all events of a problem as a Parquet file."""
     state, known = get_state(request), await get_problem(request, problem)
     file = await state.slow_threads.run(build_parquet, state.ledger, known.id)
     return FileStream(file, state.slow_threads, f"{known.name}.parquet")
 
 
 class FileStream(StreamingResponse):
-    """Response that sends an open file and closes it, even if the client disconnects.
+    """Response that sends the open `file` to the client under the file name `name`.
 
-    It ignores Range headers: the next request would create another file.
+    The file is read in one of `threads`. It is closed at the end, even if the client disconnects.
+    Range headers are ignored, because each request creates a new file.
     """
 
     media_type = PARQUET
@@ -104,10 +108,10 @@ class FileStream(StreamingResponse):
 async def read_quarantine(
     problem: ProblemName, request: Request, after: After = 0, limit: Limit = None
 ) -> StreamingResponse:
-    """Export the rejected requests of a problem. To continue later, request those after the last
-    id.
+    """Export the rejected requests of a problem in order of `id`, one JSON object on each line.
 
-    A repeated request is not listed again, but counted.
+    To continue an earlier export, set `after` to the last `id` of that export. A request that is
+    rejected repeatedly is stored once: it keeps its `id`, and `times` is incremented.
     """
     state, known = get_state(request), await get_problem(request, problem)
     return _stream(state, state.ledger.quarantine.read(known.id, after=after, limit=limit))
@@ -118,8 +122,11 @@ async def read_quarantine(
 async def read_whole_quarantine(
     request: Request, after: After = 0, limit: Limit = None
 ) -> StreamingResponse:
-    """Export the rejected requests of all problems, and those of no problem, such as invalid
-    definitions."""
+    """Export all rejected requests in order of `id`, one JSON object on each line.
+
+    These are the requests of all problems, and requests that belong to no problem, such as invalid
+    definitions of problems.
+    """
     state = get_state(request)
     return _stream(state, state.ledger.quarantine.read(after=after, limit=limit))
 
@@ -136,7 +143,10 @@ def _stream(state: AppState, rejected: Iterator[QuarantinedRequest]) -> Streamin
 
 
 def rejected_line(rejected: QuarantinedRequest, problem: str | None) -> str:
-    """Return a `rejected` request of the problem called `problem` as a line of JSON."""
+    """Return the request `rejected` as a line of JSON.
+
+    `problem` is the name of the problem to which the request belongs, or None if it is unknown.
+    """
     fields = {**vars(rejected), "problem": problem}
     body = fields.pop("text") or "null"
     if not is_json(body):
@@ -145,7 +155,7 @@ def rejected_line(rejected: QuarantinedRequest, problem: str | None) -> str:
 
 
 def is_json(text: str) -> bool:
-    """Return whether `text` is JSON by the standard, which has no NaN and no Infinity.
+    """Return whether `text` is valid JSON according to the standard, without NaN and Infinity.
 
     >>> is_json("[1]"), is_json("[NaN]")
     (True, False)

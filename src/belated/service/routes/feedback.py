@@ -33,10 +33,10 @@ ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
 )
 @require_scope("feedback", bypass_validation=True)
 async def send_feedback(episode: EpisodeId, request: Request) -> Response:
-    """Send feedback of an episode: all of it, or steps and rewards as they become available.
+    """Send feedback of an episode: the whole episode, or steps and rewards as they arrive.
 
     States and actions are given by name (string) or by index (number); steps count from 0. The
-    feedback is on disk when the response arrives. Sending it again is safe.
+    feedback is on disk when the response arrives. Sending the same feedback again is safe.
     """
     return await _record(episode, request, Feedback)
 
@@ -50,7 +50,7 @@ async def send_feedback(episode: EpisodeId, request: Request) -> Response:
 )
 @require_scope("correct")
 async def correct_feedback(episode: EpisodeId, request: Request) -> Response:
-    """Replace all feedback of an episode by a whole episode."""
+    """Replace all recorded feedback of an episode by the whole episode in the body."""
     return await _record(episode, request, Corrected)
 
 
@@ -67,7 +67,8 @@ async def _record(episode: str, request: Request, kind: type[Feedback]) -> Respo
 def check_content_type(request: Request, expected: str) -> None:
     """Raise ApiError (415) unless the Content-Type of `request` is `expected`.
 
-    This also prevents cross-site requests: browsers send other types without asking.
+    This also prevents cross-site request forgery if `expected` is a type that a browser sends to
+    another site only after a CORS preflight, such as "application/json".
     """
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != expected:

@@ -1,4 +1,4 @@
-"""Routes for operators: health, readiness, metrics and the dashboard."""
+"""Routes for operators of the service: health, readiness, metrics and the dashboard."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from belated.service.dashboard import build_page
 from belated.service.models.status import Health, Readiness
 from belated.service.state import AppState, get_state
 
-# Routes that need no token: they say nothing about problems.
+# Routes that need no token, because their responses contain no data of problems.
 router = APIRouter(tags=["operations"])
 authorized = APIRouter(route_class=AuthorizedRoute, tags=["operations"])
 
 
 @router.get("/healthz", response_model=Health)
 async def healthz() -> Health:
-    """Return whether the service responds."""
+    """Return a constant response, which shows that the service is running."""
     return Health()
 
 
@@ -30,7 +30,11 @@ async def healthz() -> Health:
     responses={503: {"model": Readiness, "description": "Not ready."}},
 )
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
-    """Return whether the store can be reached and all events in it have been folded once."""
+    """Return whether the service is ready.
+
+    The service is ready if the store can be reached, the events in the store have been processed
+    once, and the last attempt to process new events succeeded. Otherwise the status is 503.
+    """
     state = get_state(request)
     try:
         await state.query_threads.run(lambda: state.ledger.last)
@@ -66,7 +70,7 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
 )
 @require_scope("metrics")
 async def metrics(request: Request) -> Response:
-    """Return the metrics for Prometheus."""
+    """Return the metrics of the service in Prometheus' text format."""
     state = get_state(request)
     text = await state.slow_threads.run(_metrics_text, state)
     return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -85,7 +89,10 @@ def _metrics_text(state: AppState) -> bytes:
 
 @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
 async def dashboard() -> HTMLResponse:
-    """Return the dashboard. It holds no data; its script sends requests with the user's token."""
+    """Return the HTML page of the dashboard.
+
+    The page contains no data. Its script requests data from the service with the user's token.
+    """
     page = build_page()
     headers = {"Content-Security-Policy": page.security_policy, "Cache-Control": "no-cache"}
     return HTMLResponse(page.html, headers=headers)

@@ -18,7 +18,7 @@ from belated.service.status import history_json, status_json
 
 router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute, tags=["policies"])
 
-# FastAPI does not see that both routes read this header.
+# FastAPI cannot infer that the routes with these options read the header If-None-Match.
 POLICY_OPTIONS: Final[dict[str, Any]] = {
     "response_model": Policy,
     "responses": {304: {"description": "Not modified."}, **error_responses(404)},
@@ -39,7 +39,7 @@ POLICY_OPTIONS: Final[dict[str, Any]] = {
 @router.get("/policy", **POLICY_OPTIONS)
 @require_scope("read", bypass_validation=True)
 async def read_policy(problem: ProblemName, request: Request) -> Response:
-    """Return the policy that is served."""
+    """Return the served version of the policy."""
     state, known = get_state(request), await get_problem(request, problem)
     served = await get_served(state, known)
     return await _policy_response(request, state, known, served.version)
@@ -53,7 +53,7 @@ async def compare_policies(
     old: Annotated[QueryVersion, Query(alias="from")],
     new: Annotated[QueryVersion, Query(alias="to")],
 ) -> dict[str, Any]:
-    """Return the differences between two versions."""
+    """Return the differences between the versions `from` and `to` of the policy."""
     state, known = get_state(request), await get_problem(request, problem)
     before, after = [await state.policies.policy(known.id, version) for version in (old, new)]
     if before is None or after is None:
@@ -66,7 +66,7 @@ async def compare_policies(
 @router.get("/policy/{version}", **POLICY_OPTIONS)
 @require_scope("read")
 async def read_version(problem: ProblemName, version: Version, request: Request) -> Response:
-    """Return a version of the policy. It never changes."""
+    """Return one version of the policy. A published version never changes."""
     state, known = get_state(request), await get_problem(request, problem)
     return await _policy_response(request, state, known, version)
 
@@ -83,7 +83,11 @@ async def list_versions(problem: ProblemName, request: Request) -> dict[str, Any
 @router.get("/status", response_model=Status, responses=error_responses(404))
 @require_scope("read")
 async def read_status(problem: ProblemName, request: Request) -> dict[str, Any]:
-    """Return the status: missing episodes, their ages and bound psi, and the served version."""
+    """Return the status of a problem.
+
+    The status includes the number of episodes in flight, its upper bound psi, the ages of these
+    episodes, and the served version.
+    """
     state, known = get_state(request), await get_problem(request, problem)
     serving = (await get_served(state, known)).state
     fold = await get_status(state, known)
@@ -93,7 +97,11 @@ async def read_status(problem: ProblemName, request: Request) -> dict[str, Any]:
 @router.get("/history", response_model=History, responses=error_responses(404))
 @require_scope("read")
 async def read_history(problem: ProblemName, request: Request) -> dict[str, Any]:
-    """Return episodes opened and returned, their delays and returns, by time and by version."""
+    """Return the history of a problem: statistics of its episodes by time and by version.
+
+    The statistics by time are the numbers of episodes opened and of episodes whose feedback became
+    complete, and delays. Those by version are the same numbers, and mean returns.
+    """
     known = await get_problem(request, problem)
     return history_json(known.name, await get_status(get_state(request), known))
 
@@ -101,7 +109,10 @@ async def read_history(problem: ProblemName, request: Request) -> dict[str, Any]
 async def _policy_response(
     request: Request, state: AppState, problem: Problem, version: int
 ) -> Response:
-    """Return a version of a policy, or 304 if the client has it."""
+    """Return a response with this `version` of the policy, or a 304 if the client has it already.
+
+    Raises ApiError (404) if the version does not exist.
+    """
     document = await state.policies.document(problem, version)
     if document is None:
         raise version_not_found(version)
@@ -116,5 +127,5 @@ async def _policy_response(
 
 
 def version_not_found(version: int) -> ApiError:
-    """Return a 404 for `version`."""
+    """Return an ApiError (404) which states that `version` does not exist."""
     return ApiError(404, f"Version {version} not found.", field="version")

@@ -1,4 +1,4 @@
-"""Routes that define and read problems."""
+"""Routes that define problems and return their definitions."""
 
 from typing import Any
 
@@ -31,7 +31,10 @@ router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["pr
 )
 @require_scope("admin")
 async def define_problem(body: NewProblem, request: Request, response: Response) -> dict[str, Any]:
-    """Define a problem. A definition cannot be changed; repeating it has no effect."""
+    """Define a problem.
+
+    A definition cannot be changed later. Sending the same definition again has no effect.
+    """
     state = get_state(request)
     max_cells = state.settings.max_problem_cells
     cells = body.horizon * len(body.states) * len(body.actions)
@@ -49,7 +52,7 @@ async def define_problem(body: NewProblem, request: Request, response: Response)
 @router.get("", response_model=Problems)
 @require_scope("read")
 async def list_problems(request: Request) -> dict[str, Any]:
-    """Return all problems, oldest first."""
+    """Return the definitions of all problems, oldest first."""
     state = get_state(request)
     problems = await state.query_threads.run(state.ledger.problems)
     return {"problems": [problem.spec.body for problem in problems]}
@@ -63,7 +66,11 @@ async def read_problem(problem: ProblemName, request: Request) -> dict[str, Any]
 
 
 def _first_policy(body: dict[str, Any]) -> tuple[ProblemSpec, Policy]:
-    """Return the spec and the policy without data; all errors of the learner are the caller's."""
+    """Return the definition in `body` as a spec, and the policy that is planned without data.
+
+    Any exception raised by building the learner is reported as ApiError (422), because the
+    definition is its cause.
+    """
     try:
         spec = ProblemSpec.of(body)
         return spec, build_learner(spec).policy

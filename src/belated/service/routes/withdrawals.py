@@ -20,7 +20,7 @@ router = APIRouter(route_class=AuthorizedRoute, tags=["withdrawals"])
 @router.delete("/v1/episodes/{episode}", response_model=Receipt, responses=error_responses(404))
 @require_scope("withdraw")
 async def withdraw_episode(episode: EpisodeId, request: Request) -> dict[str, Any]:
-    """Remove the data of an episode. The policy is then computed again without it."""
+    """Remove the data of an episode. The policy is then computed again without this data."""
     state = get_state(request)
     [outcome] = await state.record(Withdrawn(episode=episode))
     check_outcome(outcome)
