@@ -109,3 +109,10 @@ def test_a_spec_that_cannot_be_learnt_gets_a_sentence(
 def test_an_option_of_the_wrong_type_gets_the_sentence_of_its_base() -> None:
     with pytest.raises(TypeError, match=r"^scale must be a number, got 'big'\.$"):
         build_learner(make_spec(base=Part("ucrl2", {"scale": "big"})))
+
+
+@pytest.mark.parametrize("name", ["psrl", "epsilon-greedy", "random", "q-learning"])
+def test_a_problem_may_keep_options_that_its_base_never_used(name: str) -> None:
+    unused = {"monotone": True} if name == "q-learning" else {"scale": 0.5, "monotone": True}
+    spec = make_spec(base=Part(name, unused))
+    assert build_base(spec) == build_base(make_spec(base=Part(name)))

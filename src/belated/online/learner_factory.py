@@ -30,6 +30,15 @@ The option `planning` is excluded, since it does not affect results."""
 ONLINE_BASES: Final = {name: kind for name, kind in BASES.items() if kind not in (Fixed, Optimal)}
 """Bases that can be used for real episodes, by name."""
 
+UNUSED_OPTIONS: Final = {
+    "psrl": ("delta", "scale", "monotone"),
+    "epsilon-greedy": ("delta", "scale", "monotone"),
+    "random": ("delta", "scale", "monotone", "ties"),
+    "q-learning": ("monotone",),
+}
+"""Options of bases that version 0.1 accepted without using them. They are ignored, since problems
+that set them may be in a ledger."""
+
 ONLINE_UPDATERS: Final = {
     name: kind for name, kind in UPDATERS.items() if kind is not MultiInstance
 }
@@ -70,7 +79,9 @@ def build_base(spec: ProblemSpec) -> BaseAlgorithm:
                 f"episodes, got {reprlib.repr(given)}."
             )
         part = Part(part.name, {**part.options, "resample": "update"})
-    return _build_part("base", part, ONLINE_BASES)
+    unused = UNUSED_OPTIONS.get(part.name, ())
+    options = {name: value for name, value in part.options.items() if name not in unused}
+    return _build_part("base", Part(part.name, options), ONLINE_BASES)
 
 
 def build_updater(spec: ProblemSpec) -> Updater:
