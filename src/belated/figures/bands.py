@@ -142,7 +142,7 @@ def regret_bands(
     Returns
     -------
     Panels
-        Bands by law and label of the learner. Combinations without runs are omitted.
+        Bands by title of the panel and label of the line. Lines without runs are omitted.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def delay_bands(
     Returns
     -------
     Panels
-        Bands by law and label of the learner. Combinations without runs are omitted.
+        Bands by title of the panel and label of the line. Lines without runs are omitted.
     """
     panels: dict[str, dict[str, Band]] = {}
     for panel, line, updater, law in panel_lines(laws, learners, per):

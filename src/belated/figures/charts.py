@@ -336,7 +336,7 @@ def layer_chart(
 def to_vega_lite(
     chart: "alt.LayerChart", panels: Panels, show_all: "alt.Parameter | None" = None
 ) -> dict[str, Any]:
-    """Return the Vega-Lite specification of a chart, with a facet for each panel if there are several.
+    """Return the Vega-Lite specification of a chart, which is faceted if there are several panels.
 
     Parameters
     ----------
