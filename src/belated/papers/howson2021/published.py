@@ -1,9 +1,9 @@
 """Numbers read from the published figures, and their comparison with our results.
 
 The paper has no table of results, so the numbers were read from its figures. The error of reading
-is about 1% for curves and markers of distinct colours, which were read automatically. It is about
-2% for values that were partly read by eye: constant delays, and the smallest uniform delays.
-Markers hidden behind others are omitted.
+is about 1% for curves and markers of distinct colours. It is about 2% for values that were partly
+read by eye: constant delays, and uniform delays at the smallest E[tau]. Markers hidden behind
+others are omitted.
 """
 
 import math
@@ -94,7 +94,7 @@ READINGS: Final = """
 """
 """Published mean regret after K episodes. The columns 0 to 500 are values of E[tau].
 
-A dash marks a value that is not legible. Without delay, the law is listed as "constant".
+A dash marks a missing value. Without delay, the law is listed as "constant".
 """
 
 
