@@ -147,7 +147,7 @@ class Client:
         rewards : Sequence[float] | None
             The H rewards of the episode, in [0, 1]; None if the rewards of the problem are known.
         event_time : str | None
-            Time to which the feedback refers, in ISO 8601 with a time zone.
+            Time at which the feedback originated, in ISO 8601 with a time zone.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class Client:
         return self._transport.json("GET", "problems", problem, "status")
 
     def history(self, problem: str) -> dict[str, Any]:
-        """Return statistics of the episodes of `problem`: delays and returns, by time and version."""
+        """Return statistics of the delays and returns of `problem`, by time and by version."""
         return self._transport.json("GET", "problems", problem, "history")
 
     def freeze(self, problem: str) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class ClinicSimulation:
             after_each()
 
     def admit(self, number: int) -> None:
-        """Open an episode for patient `number`, simulate the treatment, and schedule the feedback."""
+        """Open an episode for patient `number`, simulate the treatment, schedule the feedback."""
         episode = self._client.open_episode(NAME, subject=f"patient-{number}")
         outcome = treat(episode.policy, patient=number, seed=self._schedule.seed)
         self.statistics.returns.append(outcome.total)
