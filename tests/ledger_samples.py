@@ -129,7 +129,7 @@ class Counts:
     quarantined: int
 
 
-def counts(ledger: Ledger) -> Counts:
+def count_rows(ledger: Ledger) -> Counts:
     """Count the rows of `ledger`."""
     events = list(ledger.events())
     ids = [str(event.episode) for event in events if event.kind == "opened"]

@@ -83,7 +83,10 @@ def test_an_episode_is_checked_against_a_shape() -> None:
             r"^actions\[0\] of episode 1 must lie in 0 \.\. 2, got 3\.$",
         ),
         (bl.Episode(1, [0, 1, 1], [-1, 0]), r"^actions\[0\] of episode 1 must .*, got -1\.$"),
-        (bl.Episode(1, [0, 1, 1], [2, 0], [0.5]), r"^Episode 1 must have 2 rewards, .*, got 1\.$"),
+        (
+            bl.Episode(1, [0, 1, 1], [2, 0], [0.5]),
+            r"^rewards of episode 1 must have shape \(2,\), .*, got \(1,\)\.$",
+        ),
         (
             bl.Episode(1, [0, 1, 1], [2, 0], [0, math.nan]),
             r"^rewards\[1\] of .* must .*, got nan\.$",

@@ -106,8 +106,8 @@ class Episode:
             return
         if self.rewards.shape != (shape.horizon,):
             raise ValueError(
-                f"Episode {self.id} must have {shape.horizon} rewards, one for each step, "
-                f"got {self.rewards.size}."
+                f"rewards of episode {self.id} must have shape ({shape.horizon},), one for each "
+                f"step, got {self.rewards.shape}."
             )
         outside = np.flatnonzero(~((self.rewards >= 0) & (self.rewards <= 1)))
         if outside.size:
@@ -185,7 +185,7 @@ class Step:
         ):
             if getattr(self, name) >= limit:
                 raise ValueError(
-                    f"{name} of a step of episode {self.id} must lie in 0 .. {limit - 1}, "
+                    f"{name} in a Step of episode {self.id} must lie in 0 .. {limit - 1}, "
                     f"got {getattr(self, name)}."
                 )
 

@@ -33,7 +33,7 @@ def demo(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(folder), "PYTHONUTF8": "1"},
+        env=os.environ | {"TMPDIR": str(folder), "PYTHONUTF8": "1"},
     ) as process:
         try:
             yield process
@@ -161,7 +161,7 @@ def test_a_store_with_another_clinic_is_refused(store: str) -> None:
         (["--mean-delay", "-1"], "'--mean-delay'"),
         (["--episodes", "0"], "'--episodes'"),
         (["--seed", str(2**64)], "seed must lie in"),
-        (["--store", "mysql://x"], "store is of the kind 'mysql'"),
+        (["--store", "mysql://x"], "store must be of the kind sqlite"),
     ],
 )
 def test_wrong_usage_leaves_with_2_and_a_sentence(words: list[str], message: str) -> None:

@@ -69,9 +69,9 @@ def test_no_feedback_is_sent_if_all_is_lost_and_all_if_none_is() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"mean_delay": -1.0, "never": 0.0, "seed": 0}, "mean of a geometric delay is -1"),
-        ({"mean_delay": 1.0, "never": 1.5, "seed": 0}, "probability is 1.5"),
-        ({"mean_delay": 1.0, "never": 0.0, "seed": -1}, "seed is -1"),
+        ({"mean_delay": -1.0, "never": 0.0, "seed": 0}, "geometric delay must lie in .*, got -1"),
+        ({"mean_delay": 1.0, "never": 1.5, "seed": 0}, "probability must lie in .*, got 1.5"),
+        ({"mean_delay": 1.0, "never": 0.0, "seed": -1}, "seed must lie in .*, got -1"),
     ],
 )
 def test_invalid_parameters_are_rejected(given: dict[str, float], message: str) -> None:

@@ -222,7 +222,7 @@ def test_it_has_a_name() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lazy:Auto", r"^updater .*'lazy:Auto'.* number or 'auto'"),
+        ("lazy:Auto", r"^updater .* number or 'auto' .*'lazy:Auto'"),
         ("lazy", r"^updater .* 'active', 'lazy:ALPHA', 'explicit' or 'multi'"),
         ("lazy:nan", r"^alpha must be at least 1 .* or 'auto', got nan\.$"),
     ],

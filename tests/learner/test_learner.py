@@ -162,7 +162,10 @@ BAD_EPISODES: list[tuple[Callable[[], Any], str]] = [
         lambda: episode(9, rewards=[0, 0, 1.5]),
         r"^rewards\[2\] of episode 9 must lie in \[0, 1\], got 1\.5\.$",
     ),
-    (lambda: episode(9, rewards=[0, 1]), r"^Episode 9 must have 3 rewards, .*, got 2\.$"),
+    (
+        lambda: episode(9, rewards=[0, 1]),
+        r"^rewards of episode 9 must have shape \(3,\), .*, got \(2,\)\.$",
+    ),
     (
         lambda: (9, [0, 1, 2, 0], [0, 1, 0]),
         r"^Feedback must be of type Episode, got \(9, .*\)\.$",

@@ -22,27 +22,33 @@ ID = "x" * 22
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Defined("clinic"), "spec is 'clinic'; it must be a ProblemSpec."),
-        (lambda: Opened("clinic", 1), "problem must be an integer, not 'clinic'."),
-        (lambda: Opened(0, 1), "problem is 0; it must be at least 1."),
-        (lambda: Opened(1, True), "version must be an integer, not True."),
-        (lambda: Opened(1, 1, subject=""), "subject has 0 characters; allowed are 1 .. 200."),
-        (lambda: Opened(1, 1, subject="a\0"), "subject is 'a\\x00'; it must consist of printable"),
-        (lambda: Opened(1, 1, subject="\ud800"), "subject is '\\ud800'; it must consist of"),
-        (lambda: Opened(1, 1, id="mine"), "id is 'mine'; it must be 22 .. 64 of the letters"),
-        (lambda: Feedback(7, {}), "episode must be a text, not 7."),
-        (lambda: Feedback(ID, {}, 1.5), "event_time must be an integer, not 1.5."),
-        (lambda: Corrected(ID, {}, 2**63), f"event_time is {2**63}; it must be below 2**63."),
+        (lambda: Defined("clinic"), "spec must be a ProblemSpec, got 'clinic'."),
+        (lambda: Opened("clinic", 1), "problem must be an integer, got 'clinic'."),
+        (lambda: Opened(0, 1), "problem must be at least 1, got 0."),
+        (lambda: Opened(1, True), "version must be an integer, got True."),
+        (lambda: Opened(1, 1, subject=""), "subject must have 1 .. 200 characters, got 0."),
+        (
+            lambda: Opened(1, 1, subject="a\0"),
+            "subject must consist of printable characters, got 'a\\x00'.",
+        ),
+        (
+            lambda: Opened(1, 1, subject="\ud800"),
+            "subject must consist of printable characters, got '\\ud800'.",
+        ),
+        (lambda: Opened(1, 1, id="mine"), "id must be 22 .. 64 of the letters"),
+        (lambda: Feedback(7, {}), "episode must be a text, got 7."),
+        (lambda: Feedback(ID, {}, 1.5), "event_time must be an integer, got 1.5."),
+        (lambda: Corrected(ID, {}, 2**63), f"event_time must be below 2**63, got {2**63}."),
         (lambda: Withdrawn(), "Withdrawn takes an episode, or a problem and a subject."),
         (lambda: Withdrawn(ID, 1, "Ann"), "Withdrawn takes an episode, or a problem and a"),
         (lambda: Withdrawn(subject="Ann"), "Withdrawn takes an episode, or a problem and a"),
-        (lambda: Withdrawn(problem=1, subject="\n"), "subject is '\\n'; it must consist of"),
-        (lambda: Tick(1, 0), "upto is 0; it must be at least 1."),
-        (lambda: Published(1, 1, None), "policy is None; it must be a Policy."),
-        (lambda: Published(1, 0, samples.policy()), "version is 0; it must be at least 1."),
-        (lambda: Control(1, "stop"), "action is 'stop'; allowed are freeze, unfreeze, roll_back,"),
-        (lambda: Control(1, "freeze", 3), "version is 3; roll_back needs one, and the others"),
-        (lambda: Control(1, "roll_back"), "version is None; roll_back needs one, and the others"),
+        (lambda: Withdrawn(problem=1, subject="\n"), "subject must consist of printable"),
+        (lambda: Tick(1, 0), "upto must be at least 1, got 0."),
+        (lambda: Published(1, 1, None), "policy must be a Policy, got None."),
+        (lambda: Published(1, 0, samples.policy()), "version must be at least 1, got 0."),
+        (lambda: Control(1, "stop"), "action must be one of freeze, unfreeze, roll_back,"),
+        (lambda: Control(1, "freeze", 3), "version must be given for roll_back and for no other"),
+        (lambda: Control(1, "roll_back"), "version must be given for roll_back and for no other"),
     ],
 )
 def test_nonsense_gets_a_sentence(make, sentence: str) -> None:
@@ -55,7 +61,7 @@ def test_nonsense_gets_a_sentence(make, sentence: str) -> None:
 def test_what_is_no_event_is_refused_before_anything_is_recorded(memory: Ledger) -> None:
     [episode] = samples.opened(memory, samples.defined(memory))
     before = memory.last
-    with pytest.raises(TypeError, match=r"^An event is .*; it must be one of belated.ledger's"):
+    with pytest.raises(TypeError, match=r"^An event must be one of belated.ledger's kinds, got"):
         memory.append([Feedback(episode, samples.whole()), {"kind": "tick"}])
     assert memory.last == before
 

@@ -60,12 +60,12 @@ def test_reading_begins_at_once_and_goes_no_further_than_asked(memory: Ledger) -
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"after": -1}, "after is -1; it must be at least 0."),
-        ({"upto": 1.5}, "upto must be an integer, not 1.5."),
-        ({"limit": -1}, "limit is -1; it must be at least 0."),
-        ({"problem": 2**63}, f"problem is {2**63}; it must be below 2**63."),
-        ({"kinds": ["lost"]}, "kinds has 'lost'; it must be a list of defined, opened, feedback,"),
-        ({"kinds": "tick"}, "kinds has 'tick'; it must be a list of defined, opened, feedback,"),
+        ({"after": -1}, "after must be at least 0, got -1."),
+        ({"upto": 1.5}, "upto must be an integer, got 1.5."),
+        ({"limit": -1}, "limit must be at least 0, got -1."),
+        ({"problem": 2**63}, f"problem must be below 2**63, got {2**63}."),
+        ({"kinds": ["lost"]}, "kinds must be a list of defined, opened, feedback,"),
+        ({"kinds": "tick"}, "kinds must be a list of defined, opened, feedback,"),
     ],
 )
 def test_nonsense_gets_a_sentence_before_anything_is_read(memory: Ledger, asked, sentence) -> None:

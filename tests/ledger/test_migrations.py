@@ -115,7 +115,7 @@ def test_a_database_of_the_first_version_is_brought_up_to_date(url: str) -> None
 def test_a_ledger_of_the_first_version_is_read_as_it_was_written(first: str) -> None:
     with Ledger.open(first) as ledger:
         assert version(ledger) == migrations.newest()
-        counts = samples.counts(ledger)
+        counts = samples.count_rows(ledger)
         assert (counts.episodes, counts.withdrawn) == (14, 1)
         assert set(counts.events) == set(get_args(Kind))
         assert (counts.redacted, counts.quarantined) == (1, 1)

@@ -86,7 +86,7 @@ def test_refusals_are_read_by_problem_and_in_pieces(ledger: Ledger) -> None:
     first = list(ledger.quarantine.read(limit=6))
     rest = list(ledger.quarantine.read(after=first[-1].id))
     assert [kept.text for kept in first + rest] == [str(n) for n in range(10)]
-    with pytest.raises(ValueError, match=r"^after is -1; it must be at least 0\.$"):
+    with pytest.raises(ValueError, match=r"^after must be at least 0, got -1\.$"):
         ledger.quarantine.read(after=-1)
 
 

@@ -19,8 +19,12 @@ from belated.ledger import Ledger
 @pytest.mark.parametrize(
     ("url", "error", "sentence"),
     [
-        ("belated.db", ValueError, "store is 'belated.db'; it must be an address such as"),
-        ("mysql://host/x", ValueError, "store is of the kind 'mysql'; allowed are sqlite and"),
+        ("belated.db", ValueError, "store must be an address such as sqlite:///belated.db or"),
+        (
+            "mysql://host/x",
+            ValueError,
+            "store must be of the kind sqlite or postgresql, got 'mysql'.",
+        ),
         ("sqlite:////no/such/folder/x.db", OSError, "store is in /no/such/folder, and there is no"),
         ("sqlite:////etc", OSError, "store /etc cannot be opened: Is a directory."),
         (

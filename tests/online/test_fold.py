@@ -42,7 +42,7 @@ def folded(fold: Fold, events: list[Event]) -> Fold:
 def observed(learner: bl.Learner) -> dict[str, Any]:
     """What a learner has made of its feedback, and not how long it has waited for it."""
     state = learner.snapshot()
-    return {key: state[key] for key in ("instances", "seen", "tally")}
+    return {key: state[key] for key in ("instances", "seen")}
 
 
 @every_kind
@@ -139,9 +139,9 @@ def test_rewards_wait_for_the_path(memory: Ledger, first: str, apart: bool) -> N
     learner.observe_rewards({1: [rewards[0], np.nan, rewards[2]]})
     fold = from_nothing(history)
     assert same(observed(fold.learner)["seen"], observed(learner)["seen"])
-    earned = [one.snapshot()["instances"][0]["earned"] for one in (fold.learner, learner)]
-    assert same(*earned)
-    assert earned[0]["n"].sum() == 2
+    sums = [one.snapshot()["instances"][0]["reward_sums"] for one in (fold.learner, learner)]
+    assert same(*sums)
+    assert sums[0]["n"].sum() == 2
     assert fold.learner.missing == 1
     memory.append([Feedback(id, {"rewards": {1: rewards[1]}})])
     history.tick()

@@ -200,7 +200,7 @@ def test_a_problem_that_fails_does_not_hold_up_the_others(memory: Ledger) -> Non
     assert [versions(history) for history in (good, bad, other)] == [[1], [], [1]]
     failure = host.failures[bad.problem]
     assert failure.problem == "bad"
-    assert failure.reason.startswith("base is 'nonsense'; it must be one of ")
+    assert failure.reason.startswith("base must be one of ")
     assert host.status(bad.known) == failure
     for history in (good, other):
         history.answer(*history.open(6))
@@ -217,13 +217,13 @@ def test_a_learner_that_raises_is_tried_again_when_something_is_corrected(
     (id,) = history.open()
     calls = 0
 
-    def fail(self: Learner, parcels: Any) -> bool:
+    def fail(self: Learner, feedback: Any) -> bool:
         nonlocal calls
         calls += 1
         raise RuntimeError("out of luck")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Learner, "take", fail)
+        patched.setattr(Learner, "absorb", fail)
         history.answer(id)
         for _ in range(3):
             host.step()
@@ -425,7 +425,7 @@ def test_a_thread_outlives_an_outage(history: History) -> None:
 
 def test_an_interval_must_be_a_time(memory: Ledger) -> None:
     for interval in (0, -1, float("nan"), 1e10):
-        with pytest.raises(ValueError, match=rf"^interval is {interval}; it must be seconds above"):
+        with pytest.raises(ValueError, match=rf"^interval must be above 0 .*, got {interval}"):
             Host(memory, interval=interval)
 
 

@@ -60,28 +60,28 @@ def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> N
     [
         (
             {"base": Part("fixed", {"actions": [0] * S})},
-            f"base is 'fixed'; it must be one of {', '.join(ONLINE_BASES)}.",
+            f"base must be one of {', '.join(ONLINE_BASES)}, got 'fixed'.",
         ),
         (
             {"base": Part("optimal")},
-            f"base is 'optimal'; it must be one of {', '.join(ONLINE_BASES)}.",
+            f"base must be one of {', '.join(ONLINE_BASES)}, got 'optimal'.",
         ),
-        ({"base": Part("nonsense")}, "base is 'nonsense'; it must be one of "),
+        ({"base": Part("nonsense")}, "base must be one of "),
         (
             {"updater": Part("multi")},
-            f"updater is 'multi'; it must be one of {', '.join(ONLINE_UPDATERS)}.",
+            f"updater must be one of {', '.join(ONLINE_UPDATERS)}, got 'multi'.",
         ),
         (
             {"base": Part("psrl", {"resample": "episode"})},
-            "resample is 'episode'; online it must be 'update', since a version "
-            "of a policy serves many episodes.",
+            "resample must be 'update' online, since a version of a policy serves many "
+            "episodes, got 'episode'.",
         ),
-        ({"base": Part("psrl", {"resample": "auto"})}, "resample is 'auto'; online it must be"),
-        ({"base": Part("psrl", {"resample": "banana"})}, "resample is 'banana'; online it must be"),
-        ({"base": Part("psrl", {"resample": None})}, "resample is None; online it must be"),
+        ({"base": Part("psrl", {"resample": "auto"})}, "resample must be 'update' online"),
+        ({"base": Part("psrl", {"resample": "banana"})}, "resample must be 'update' online"),
+        ({"base": Part("psrl", {"resample": None})}, "resample must be 'update' online"),
         (
             {"base": Part("ucrl2", {"colour": 1})},
-            "base 'ucrl2' has no option 'colour'; it has delta, scale, monotone, ties",
+            "base 'ucrl2' has no option 'colour'; it has ties, delta, scale, monotone",
         ),
         (
             {"updater": Part("active", {"alpha": 1})},
@@ -90,12 +90,12 @@ def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> N
         ({"updater": Part("lazy")}, "updater 'lazy' needs the option 'alpha'."),
         (
             {"base": Part("ucrl2", {"delta": 2})},
-            "delta is 2; it must lie strictly between 0 and 1.",
+            "delta must lie strictly between 0 and 1, got 2.",
         ),
-        ({"updater": Part("lazy", {"alpha": 0.5})}, "alpha is 0.5; it must be at least 1"),
+        ({"updater": Part("lazy", {"alpha": 0.5})}, "alpha must be at least 1"),
         ({"updater": Part("explicit")}, "tau_max is missing; explicit exploration needs"),
-        ({"stages": "none"}, "stages is 'none'; it must be one of 'each', 'pooled'."),
-        ({"reward_bonus": "none"}, "reward_bonus is 'none'; it must be one of "),
+        ({"stages": "none"}, "stages must be one of 'each', 'pooled', got 'none'."),
+        ({"reward_bonus": "none"}, "reward_bonus must be one of "),
     ],
 )
 def test_a_spec_that_cannot_be_learnt_gets_a_sentence(
@@ -107,5 +107,5 @@ def test_a_spec_that_cannot_be_learnt_gets_a_sentence(
 
 
 def test_an_option_of_the_wrong_type_gets_the_sentence_of_its_base() -> None:
-    with pytest.raises(TypeError, match=r"^scale must be a number, not 'big'\.$"):
+    with pytest.raises(TypeError, match=r"^scale must be a number, got 'big'\.$"):
         build_learner(make_spec(base=Part("ucrl2", {"scale": "big"})))

@@ -87,8 +87,8 @@ def deliver(
 ) -> list[Any]:
     """The policy of each episode, as it was served."""
     rng = np.random.default_rng(SEED)
-    steps = world.shape.horizon if way.get("delay_per") == "step" else 1
-    delays = draw_delays(DELAY, SEED, EPISODES, steps=steps, heard=lambda count: None)
+    pieces = world.shape.horizon if way.get("delay_per") == "step" else 1
+    delays = draw_delays(DELAY, SEED, EPISODES, pieces=pieces, on_progress=lambda _: None)
     defined = ledger.define(spec)
     assert isinstance(defined, Recorded)
     host, serving = Host(ledger, snapshot_every=40), Serving(ledger)

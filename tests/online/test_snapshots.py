@@ -66,11 +66,11 @@ def test_the_same_state_has_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ({"a": (1, 2)}, "A part is (1, 2); it must be a number, text, list, dict, array or None."),
-        ({"a": np.int64(3)}, "A part is np.int64(3); it must be a number, text"),
-        ({1: 2}, "A key is 1; it must be a text that does not begin with $."),
-        ({"$array": 0}, "A key is '$array'; it must be a text that does not begin with $."),
-        ([np.array([object()])], "An array has the dtype object; it must be of numbers."),
+        ({"a": (1, 2)}, "A part must be a number, text, list, dict, array or None, got (1, 2)."),
+        ({"a": np.int64(3)}, "A part must be a number, text"),
+        ({1: 2}, "A key must be a text that does not begin with $, got 1."),
+        ({"$array": 0}, "A key must be a text that does not begin with $, got '$array'."),
+        ([np.array([object()])], "An array must be of numbers, got dtype object."),
     ],
 )
 def test_what_would_not_come_back_is_refused(state: Any, sentence: str) -> None:

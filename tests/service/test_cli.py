@@ -13,7 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from belated.cli.serve import hidden, serve
+from belated.cli.serve import serve
+from belated.cli.support.stores import hide_password
 from belated.cli.token import token
 from belated.ledger import Ledger
 from belated.service.tokens import find_token
@@ -94,16 +95,16 @@ def test_a_revoked_token_does_not_allow_a_public_address(store: str) -> None:
 
 
 def test_an_unusable_store_or_port_is_reported(store: str) -> None:
-    assert "store is of the kind 'mysql'" in belated("serve", "--store", "mysql://x").output
+    assert "store must be of the kind sqlite" in belated("serve", "--store", "mysql://x").output
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         said = belated("serve", "--store", store, "--port", port)
     assert said.exit_code == 2
-    assert "cannot be listened at" in said.output
+    assert "cannot listen on" in said.output
 
 
 def test_no_password_is_printed() -> None:
-    assert "secret" not in hidden("postgresql://me:secret@host/belated")
+    assert "secret" not in hide_password("postgresql://me:secret@host/belated")
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ def test_it_serves_until_it_is_stopped_and_loses_nothing(
     process.send_signal(end)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")
-    assert out == f"Stopped; everything is in {store}.\n"
+    assert out == f"Stopped; everything is stored in {store}.\n"
     # no withdrawn data can remain there
     assert [file.name for file in tmp_path.iterdir() if "wal" in file.name] == []
     with Ledger.open(store) as ledger:

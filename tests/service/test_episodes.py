@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from belated.service.routes.episodes import step_uniform
+from ledger_samples import count_rows
 from service.site import PLAYED, Site
 
 MIXED = {"base": {"name": "epsilon-greedy", "options": {"epsilon": 1.0}}}
@@ -66,7 +67,7 @@ def test_invalid_openings_are_rejected(site: Site, given: Any, field: str) -> No
     answer = site.post("/v1/problems/clinic/episodes", given)
     assert answer.status_code == 422
     assert answer.json()["field"] == field
-    assert site.ledger.counts().episodes == 0
+    assert count_rows(site.ledger).episodes == 0
 
 
 def test_deciding_follows_the_policy(site: Site) -> None:

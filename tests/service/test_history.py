@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from belated.ledger import Ledger
-from belated.online.history import SECOND
+from belated.online.history import MICROSECONDS_PER_SECOND
 from belated.online.history import History as Counted
 from belated.service.models.history import History
 from belated.service.status import versions_json
 from service.site import PLAYED, Site
 
 URL = "/v1/problems/clinic/history"
-START = 1_794_750_602 * SECOND
+START = 1_794_750_602 * MICROSECONDS_PER_SECOND
 
 
 class Clock:
@@ -23,7 +23,7 @@ class Clock:
     seconds = 0.0
 
     def __call__(self) -> int:
-        return START + round(self.seconds * SECOND)
+        return START + round(self.seconds * MICROSECONDS_PER_SECOND)
 
 
 @pytest.fixture
@@ -131,9 +131,9 @@ def test_the_bins_of_a_long_time_are_wider(site: Site, clock: Clock) -> None:
 def test_the_last_bin_of_versions_ends_with_the_newest() -> None:
     counted = Counted()
     for version in range(1, 258):
-        counted.open(START, version)
-    past = counted.past()
-    said = versions_json(past.versions, past.newest)
+        counted.add_opening(START, version)
+    view = counted.view()
+    said = versions_json(view.versions, view.newest)
     assert said["width"] == 2
     ends = [(one["first"], one["last"]) for one in said["bins"]]
     assert ends[-2:] == [(255, 256), (257, 257)]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.ledger.recording.content import ContentError, parse
+from belated.ledger.recording.content import ContentError, parse_content
 from belated.service.parsing import parse_feedback, parse_time
 from histories import make_spec
 
@@ -23,7 +23,7 @@ def test_any_value_is_parsed_and_the_ledger_rejects_those_with_an_error(
     feedback = parse_feedback(content)
     if feedback.error is not None:
         with pytest.raises(ContentError):
-            parse(feedback.content, SPEC)
+            parse_content(feedback.content, SPEC)
 
 
 def test_the_event_time_is_separated_from_the_content() -> None:

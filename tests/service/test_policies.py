@@ -8,6 +8,7 @@ from belated.episode import Policy
 from belated.ledger import schema
 from belated.service.policies import policy_changes, policy_json
 from histories import make_spec
+from ledger_samples import count_rows
 from service.site import PLAYED, Site
 
 BASE = "/v1/problems/clinic"
@@ -178,7 +179,7 @@ def test_a_policy_with_a_digest_mismatch_is_not_served(site: Site) -> None:
         assert answer.status_code == 500
         assert answer.json()["error"] == "internal"
     assert site.post(f"{BASE}/episodes").status_code == 500
-    assert site.ledger.counts().episodes == 0
+    assert count_rows(site.ledger).episodes == 0
 
 
 def test_the_first_fold_of_a_problem_delays_only_its_own_requests(
@@ -189,7 +190,7 @@ def test_the_first_fold_of_a_problem_delays_only_its_own_requests(
     problem = site.ledger.problem("clinic")
     assert problem is not None
     monkeypatch.setattr("belated.service.routes.common.FOLD_CHECKS", 1000)
-    with site.host._follower(problem).busy:
+    with site.host._state(problem).lock:
         waiting = [site.start(site.asking("GET", f"{BASE}/status")) for _ in range(12)]
         assert site.get("/v1/problems/other/status").status_code == 200
         assert "belated_" in site.get("/metrics").text

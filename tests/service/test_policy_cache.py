@@ -4,15 +4,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from belated.checks.ledger import samples
-
+import ledger_samples as samples
 from belated.ledger import Ledger
-from belated.online.serving import Choice, ServedPolicy
+from belated.online.serving import ServedPolicy, ServingState
 from belated.service.policies import PolicyCache
 
 
 def version(number: int) -> ServedPolicy:
-    return ServedPolicy(number, cast(Any, None), Choice())
+    return ServedPolicy(number, cast(Any, None), ServingState())
 
 
 class Database:

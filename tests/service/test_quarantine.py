@@ -7,18 +7,19 @@ from typing import Any
 import pytest
 
 from belated.ledger import Ledger
-from belated.ledger.quarantine import LONGEST, Quarantine, Refusal
+from belated.ledger.quarantine import MAX_BODY_CHARS, Quarantine, QuarantinedRequest
+from ledger_samples import count_rows
 from service.site import CLINIC, ID, NDJSON, PLAYED, Site
 
 JSON = {"content-type": "application/json"}
 
 
-def only(site: Site) -> Refusal:
+def only(site: Site) -> QuarantinedRequest:
     [kept] = site.ledger.quarantine
     return kept
 
 
-def body(kept: Refusal) -> Any:
+def body(kept: QuarantinedRequest) -> Any:
     return None if kept.text is None else json.loads(kept.text)
 
 
@@ -191,7 +192,7 @@ def test_rejected_lines_share_a_transaction(site: Site, monkeypatch: pytest.Monk
     content = "\n".join(str(number) for number in range(700))
     site.post("/v1/problems/clinic/feedback", content=content, headers=NDJSON)
     assert sizes == [500, 200]
-    assert site.ledger.counts().refusals == 700
+    assert count_rows(site.ledger).quarantined == 700
 
 
 def test_writing_to_the_quarantine_does_not_delay_other_requests(
@@ -216,9 +217,9 @@ def test_a_long_body_is_truncated(site: Site) -> None:
     one, other = site.ledger.quarantine
     text = body(one)
     assert json.dumps(long, sort_keys=True).startswith(text)
-    assert len(text) == LONGEST
+    assert len(text) == MAX_BODY_CHARS
     assert set(body(other)) == {"y", '"'}
-    assert len(str(other.text)) < LONGEST + 10
+    assert len(str(other.text)) < MAX_BODY_CHARS + 10
 
 
 def test_feedback_of_a_withdrawn_episode_is_not_kept(site: Site) -> None:
@@ -227,7 +228,7 @@ def test_feedback_of_a_withdrawn_episode_is_not_kept(site: Site) -> None:
     asked = {"state": "dead", "step": 0, "episode": id}
     refused(site, "/v1/problems/clinic/decide", asked)
     refused(site, f"/v1/episodes/{id}/feedback", status=415, content=b"secret")
-    assert site.ledger.counts().refusals == 2
+    assert count_rows(site.ledger).quarantined == 2
     site.delete(f"/v1/episodes/{id}")
     assert list(site.ledger.quarantine) == []
     refused(site, "/v1/problems/clinic/decide", asked)

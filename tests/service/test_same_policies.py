@@ -17,8 +17,8 @@ from belated.learner.bases.base import Base
 from belated.learner.updaters import Updater
 from belated.mdp.play import play
 from belated.online.verify import verify
-from belated.simulation.reference import marked
-from belated.simulation.simulate import draw_delays
+from belated.simulation.reference import traced_actions
+from belated.simulation.setting import draw_delays
 from online.conftest import ledger, postgres, postgres_url, sqlite_url, url
 from random_problems import puzzling_world
 from service.site import NDJSON, Site
@@ -137,8 +137,10 @@ class Player:
         self.world = world
         self.case = case
         self.rng = np.random.default_rng(SEED)
-        steps = SHAPE.horizon if case.delay_per == "step" else 1
-        self.delays = draw_delays(DELAY, SEED, EPISODES, steps=steps, heard=lambda count: None)
+        pieces = SHAPE.horizon if case.delay_per == "step" else 1
+        self.delays = draw_delays(
+            DELAY, SEED, EPISODES, pieces=pieces, on_progress=lambda count: None
+        )
         self.due_at: dict[int, list[Piece]] = defaultdict(list)
         self.before: list[Piece] = []
 
@@ -222,6 +224,6 @@ def test_over_http_the_policies_of_the_simulation_are_served(site: Site, case: C
     for k in range(1, EPISODES + 1):
         player.tick(k)
         said = site.get(f"{HOME}/policy").json()
-        assert np.array_equal(marked(policy_of(said)), run.policies[k - 1])
+        assert np.array_equal(traced_actions(policy_of(said)), run.policies[k - 1])
         assert player.play(k) == said
     assert verify(site.ledger, site.ledger.problems()[0]).sound

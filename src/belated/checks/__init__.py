@@ -1,7 +1,8 @@
-"""Conformance suites for user-defined parts: bases, updaters, delay laws and worlds.
+"""Conformance suites for user-defined bases, updaters, delay laws and worlds.
 
-Each suite has two forms: a call that raises AssertionError with the first failure, and a list of
-checks, each of which can be a test in a pytest file:
+Each suite has two functions. One, such as `check_base`, runs all checks and raises AssertionError
+at the first failure. The other, such as `base_checks`, returns the list of checks, so that each can
+be a test in a pytest file:
 
     from belated.checks import base_checks
 

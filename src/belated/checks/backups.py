@@ -1,4 +1,4 @@
-"""Checks of the backup of a base: that it compiles, and that it reads no more than it declares."""
+"""Checks of the backup of a base: it must compile, and it must declare the values it reads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,11 +22,14 @@ from belated.simulation.setting import Setting
 
 STAGES: Final[tuple[Stages, ...]] = ("each", "pooled")
 SCALES: Final = (1.0, 0.1, 0.01)
-"""Factors of the bonus. With a large bonus most values are at their upper limit and equal."""
+"""Factors of the bonus in the checks. With a large bonus, most values equal their upper limit."""
 
 
 def with_smaller_bonuses(base: BaseAlgorithm) -> list[BaseAlgorithm]:
-    """Return copies of `base` whose bonus is multiplied by each of `SCALES`, if it has one."""
+    """Return a copy of `base` for each of `SCALES`, with its bonus multiplied by that factor.
+
+    If `base` is not a `Base`, it has no scale of the bonus, and the list contains only `base`.
+    """
     if not isinstance(base, Base):
         return [base]
     return [replace(base, scale=base.scale * factor) for factor in SCALES]
@@ -34,7 +37,7 @@ def with_smaller_bonuses(base: BaseAlgorithm) -> list[BaseAlgorithm]:
 
 @dataclass(frozen=True)
 class ModifiedBase(BaseAlgorithm):
-    """Base whose backup rule is that of another base, modified."""
+    """Base whose backup rule is `change` applied to the backup rule of the base `inner`."""
 
     inner: BaseAlgorithm
     change: Callable[[BackupRule], BackupRule]
@@ -52,10 +55,10 @@ class ModifiedBase(BaseAlgorithm):
 
 
 def declares_reads(base: BaseAlgorithm, shapes: Shapes) -> None:
-    """Check that the backup of `base` reads no more than it declares, on problems of `shapes`.
+    """Check that the backup of `base` reads only declared values, on problems of these `shapes`.
 
-    Incremental planning, which relies on the declaration, is compared with full planning by a base
-    that declares to read everything.
+    Incremental planning relies on the declaration of these values. It is compared with full
+    planning by a copy of `base` that declares all values.
     """
     for scaled, shape, stages in product(with_smaller_bonuses(base), shapes, STAGES):
         case = sample_case(shape, 6, episodes=60)
@@ -77,7 +80,7 @@ def declares_reads(base: BaseAlgorithm, shapes: Shapes) -> None:
 
 
 def runs_compiled(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that `base` runs compiled, with the same result as in Python, for each of `shapes`."""
+    """Check that `base` can be compiled and gives the same plans as in Python, for all `shapes`."""
     world = random_world(shapes[0], 0)
     reason = compile_obstacle(Setting(world=world, base=base, updater=Active(), episodes=1))
     require(
@@ -96,7 +99,7 @@ def runs_compiled(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
         python = ModifiedBase(scaled, lambda rule: rule._replace(backup=uncompiled_backup(rule)))
         inputs = case.n, case.m, case.rewards
         try:
-            with np.errstate(all="ignore"):  # compiled code continues with inf and nan too
+            with np.errstate(all="ignore"):  # compiled code also continues with inf and nan
                 expected = plan(python, *inputs, episodes=EPISODES)
         except (ArithmeticError, IndexError, ValueError) as error:
             raise AssertionError(
@@ -111,5 +114,5 @@ def runs_compiled(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
 
 
 def uncompiled_backup(rule: BackupRule) -> Backup:
-    """Return the backup of the backup rule `rule` as a Python function."""
+    """Return the backup of the backup rule `rule` as an uncompiled Python function."""
     return Backup(as_backup(rule.backup).function, compiled=False)

@@ -29,16 +29,17 @@ def base_checks(
 ) -> list[Check]:
     """Return the checks that apply to a base, to be called one by one.
 
-    Checks that contradict a declaration of the base are omitted: a `stepwise` base learns in the
-    order of arrival and does not support pooled counts, and a `monotone` base depends on earlier
-    plans.
+    Checks that do not apply are omitted. The plans of a `stepwise` base depend on the order of
+    arrival, and it does not support pooled counts. The plans of a `monotone` base depend on
+    earlier plans.
 
     Parameters
     ----------
     base : Base or Planner
-        Base, or object with a method `plan`.
+        Base to check, or an object with a method `plan`.
     shape : Shape, optional
-        The only shape to check, for a base that supports one shape.
+        Size (S, A, H) of the problems in the checks, for a base that supports only one size. By
+        default the checks use problems of several sizes.
     without : collection of str
         Names of checks to skip.
 
@@ -50,7 +51,7 @@ def base_checks(
     Raises
     ------
     TypeError
-        If `base` is not a base.
+        If `base` is neither a base nor an object with a method `plan`.
     ValueError
         If `without` contains an unknown name.
 
@@ -76,18 +77,22 @@ def base_checks(
 def check_base(
     base: BaseAlgorithm | Planner, *, shape: Shape | None = None, without: Collection[str] = ()
 ) -> None:
-    """Run all checks of a base; raise AssertionError with the first failure.
+    """Run the checks of a base; raise AssertionError at the first failure.
 
     Parameters
     ----------
     base, shape, without
-        See `base_checks`.
+        Arguments of `base_checks`.
     """
     run_checks(base_checks(base, shape=shape, without=without))
 
 
 def is_optimistic(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that V~_1 >= V*_1 in all but a share delta of runs of `base` in worlds of `shapes`."""
+    """Check that optimism of `base` fails in at most a fraction delta of the runs.
+
+    Optimism fails in a run if V~_1 < V*_1 in any episode. The runs use random worlds of these
+    `shapes`.
+    """
     broken = 0
     for seed in range(RUNS):
         world = random_world(shapes[seed % len(shapes)], seed)
@@ -105,13 +110,19 @@ def is_optimistic(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
 
 
 def survives_snapshot(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that a learner with `base` can be restored exactly from a snapshot, for `shapes`."""
+    """Check that a learner with `base` can be restored exactly from a snapshot.
+
+    The learners are made for problems of these `shapes`.
+    """
     for shape, updater in product(shapes, (Active(), Lazy(2))):
         require_restorable(part_name(base), base, updater, sample_case(shape, 5, episodes=48))
 
 
 def engines_agree(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that `base` runs equally with every engine and planning mode, in worlds of `shapes`."""
+    """Check that runs of `base` are bit-identical with every engine and planning mode.
+
+    The runs use random worlds of these `shapes`.
+    """
     law = never(0.1, otherwise=geometric(3))
     can_pool = isinstance(base, BaseAlgorithm) and not base.stepwise
     variants: Sequence[BaseAlgorithm | Planner] = (

@@ -1,4 +1,4 @@
-"""Check that all engines and planning modes give the same run."""
+"""Check that all engines and planning modes give bit-identical runs."""
 
 from dataclasses import fields, replace
 from itertools import product
@@ -15,19 +15,19 @@ SEED = 3
 
 
 def compile_obstacle(setting: Setting) -> str | None:
-    """Return why the compiled engine cannot run `setting`, None if it can."""
+    """Return the reason why the compiled engine cannot run `setting`, or None if it can."""
     return why_not_compiled(setting.problem(0), 1)
 
 
 def fastest_engine(setting: Setting) -> Literal["compiled", "reference"]:
-    """Return the engine that "auto" selects for `setting`, without its warning."""
+    """Return the engine that `engine="auto"` selects for `setting`, without a warning."""
     return "compiled" if compile_obstacle(setting) is None else "reference"
 
 
 def require_equal_runs(who: str, setting: Setting) -> None:
-    """Require that all engines and planning modes give the same run of `setting`.
+    """Raise AssertionError unless all engines and planning modes give the same run of `setting`.
 
-    `who` is the name of the checked part in messages.
+    Results must be bit-identical. `who` is the name of the checked object in messages.
     """
     expected: Run | None = None
     engines = dict.fromkeys(("reference", fastest_engine(setting)))
@@ -44,7 +44,7 @@ def require_equal_runs(who: str, setting: Setting) -> None:
 
 
 def first_difference(run: Run, other: Run) -> str | None:
-    """Return the first field in which `run` and `other` are not equal, None if there is none."""
+    """Return the name of the first field in which `run` and `other` differ, or None if equal."""
     for field in fields(Run):
         if not np.array_equal(getattr(run, field.name), getattr(other, field.name)):
             return field.name

@@ -14,12 +14,12 @@ from belated.delays.laws import NEVER, Law
 from belated.episode import Floats
 
 DRAWS: Final = 20_000
-"""Number of delays drawn for a comparison with quantiles and mean."""
+"""Number of delays drawn for the comparison with the quantiles and the mean."""
 PROBABILITIES: Final = (0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
-"""Probabilities at which quantiles are compared."""
+"""Probabilities at which quantiles are compared with drawn delays."""
 SHARE_TOLERANCE: Final = 0.02
-"""Largest accepted difference of a share of DRAWS from its probability, more than five standard
-deviations."""
+"""Largest accepted difference between a probability and the relative frequency in DRAWS delays. It
+is more than five standard deviations."""
 
 
 def law_checks(law: Law, *, without: Collection[str] = ()) -> list[Check]:
@@ -28,7 +28,7 @@ def law_checks(law: Law, *, without: Collection[str] = ()) -> list[Check]:
     Parameters
     ----------
     law : Law
-        Delay law.
+        Delay law to check.
     without : collection of str
         Names of checks to skip.
 
@@ -40,7 +40,7 @@ def law_checks(law: Law, *, without: Collection[str] = ()) -> list[Check]:
     Raises
     ------
     TypeError
-        If `law` is not a law.
+        If `law` is not a `Law`.
     ValueError
         If `without` contains an unknown name.
 
@@ -56,12 +56,18 @@ def law_checks(law: Law, *, without: Collection[str] = ()) -> list[Check]:
 
 
 def check_law(law: Law, *, without: Collection[str] = ()) -> None:
-    """Run all checks of `law` except `without`; raise AssertionError with the first failure."""
+    """Run the checks of `law`; raise AssertionError at the first failure.
+
+    `without` contains the names of checks to skip.
+    """
     run_checks(law_checks(law, without=without))
 
 
 def has_name(law: Law) -> None:
-    """Check that `law` has a name, because laws with equal name and mean are considered equal."""
+    """Check that the name of `law` is a non-empty string.
+
+    A name is needed because laws with the same name and mean are considered equal.
+    """
     require(
         isinstance(law.name, str) and law.name.strip(),
         f"The name of the law must be a non-empty string, got {law.name!r}.",
@@ -69,7 +75,10 @@ def has_name(law: Law) -> None:
 
 
 def draws_whole_numbers(law: Law) -> None:
-    """Check that delays of `law` are integers in 0 .. NEVER, and quantiles integers or infinite."""
+    """Check that delays and quantiles of `law` are whole numbers of at least 0, or infinite.
+
+    Drawn delays must be int64 in 0 .. `NEVER`, where `NEVER` stands for an infinite delay.
+    """
     random = np.random.default_rng(0)
     for u in (random.random(1000), random.random((3, 4)), np.array([0.0, 0.5, 1 - 2**-53])):
         try:
@@ -95,13 +104,13 @@ def draws_whole_numbers(law: Law) -> None:
 
 
 def draw_delays(law: Law) -> Floats:
-    """Return DRAWS delays of `law`, infinite for feedback that never arrives."""
+    """Draw DRAWS delays from `law`; the delay of feedback that never arrives is inf."""
     delays = law.draw(seed=0, episodes=DRAWS)
     return np.where(delays >= NEVER, math.inf, delays.astype(np.float64))
 
 
 def matches_quantiles(law: Law) -> None:
-    """Check that quantiles of `law` do not decrease and that delays follow them."""
+    """Check that quantiles of `law` do not decrease and agree with drawn delays."""
     quantiles = [law.quantile(p) for p in PROBABILITIES]
     for (p, lower), (q, upper) in pairwise(zip(PROBABILITIES, quantiles, strict=True)):
         require(
@@ -120,7 +129,10 @@ def matches_quantiles(law: Law) -> None:
 
 
 def matches_mean(law: Law) -> None:
-    """Check that delays of `law` have its mean, which is infinite if feedback may never arrive."""
+    """Check that delays drawn from `law` have the mean `law.mean`.
+
+    The mean must be infinite if feedback may never arrive.
+    """
     delays = draw_delays(law)
     if law.mean == math.inf:
         require(
@@ -143,7 +155,10 @@ def matches_mean(law: Law) -> None:
 
 
 def is_reproducible(law: Law) -> None:
-    """Check that a delay drawn from `law` depends only on the seed and the episode."""
+    """Check that each delay drawn from `law` depends only on the seed and the episode.
+
+    Different seeds must give different delays, unless almost all delays are equal.
+    """
     together = law.draw(seed=7, episodes=200)
     parts = [law.draw(seed=7, episodes=50, first=first) for first in (1, 51, 101, 151)]
     single = [law.draw(seed=7, episodes=1, first=first) for first in range(1, 201)]
@@ -163,7 +178,10 @@ def is_reproducible(law: Law) -> None:
 
 
 def survives_pickling(law: Law) -> None:
-    """Check that `law` can be pickled, to be sent to another process, and is unchanged by it."""
+    """Check that `law` can be pickled, and that unpickling gives the same law.
+
+    Pickling is needed to send a law to another process.
+    """
     try:
         restored = pickle.loads(pickle.dumps(law))
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Learners that contain the checked part, and the check of their snapshots."""
+"""Learners with the base or updater under test, and the check of their snapshots."""
 
 import copy
 from typing import Final
@@ -17,7 +17,7 @@ from belated.learner.updaters.updater import Updater
 from belated.options import Planning, Stages
 
 BATCH_EPISODES: Final = 4
-"""Number of episodes whose feedback arrives together."""
+"""Number of episodes whose feedback arrives at the same time."""
 
 
 def make_learner(
@@ -28,23 +28,23 @@ def make_learner(
     planning: Planning = "incremental",
     stages: Stages = "each",
 ) -> Learner:
-    """Return a learner without observations.
+    """Return a new learner without observations.
 
     Parameters
     ----------
     base : Base or Planner
         Base of the learner.
     case : Case
-        Problem, of which shape and rewards are used.
+        Problem whose shape and rewards are used; its observations are ignored.
     updater : Updater, optional
-        Updater, active updating if not given.
+        Updater of the learner; active updating if not given.
     planning, stages
-        Options of the learner.
+        Options of `Learner` with the same names.
 
     Returns
     -------
     Learner
-        The learner.
+        The new learner.
     """
     return Learner(
         case.shape,
@@ -64,14 +64,14 @@ def current_plan(learner: Learner) -> Plan:
 
 
 def current_counts(learner: Learner) -> tuple[Ints, Ints, Floats]:
-    """Return N', M' and the rewards from which `learner` plans."""
+    """Return the inputs of the plans of `learner`: N', M' and rewards, as dense arrays."""
     state = learner.snapshot()["instances"][0]
     n, m = to_dense(learner.shape, Counts(**state["counts"]))
     return n, m, state["rewards"].reshape(learner.shape.table)
 
 
 def plans_equal(plan: Plan, other: Plan) -> bool:
-    """Return whether `plan` and `other` are equal to the bit."""
+    """Return whether `plan` and `other` are bit-identical."""
     return all(
         np.array_equal(getattr(plan, name), getattr(other, name)) for name in ("policy", "q", "v")
     )
@@ -80,19 +80,21 @@ def plans_equal(plan: Plan, other: Plan) -> bool:
 def require_restorable(
     who: str, base: BaseAlgorithm | Planner, updater: Updater, case: Case
 ) -> None:
-    """Require that a learner restored from its snapshot continues like the original.
+    """Raise AssertionError unless a learner restored from its snapshot continues like the original.
 
-    Each learner gets a copy of the parts, as in a new process, so that state which a part keeps
-    outside the snapshot is lost.
+    Each learner has its own copies of the base and the updater, as in a new process. State that
+    they store outside the snapshot is therefore lost, and the check fails.
 
     Parameters
     ----------
     who : str
-        Name of the checked part in messages.
-    base, updater
-        Parts of the learner.
+        Name of the checked base or updater in messages.
+    base : Base or Planner
+        Base of the learner.
+    updater : Updater
+        Updater of the learner.
     case : Case
-        Problem and episodes; the snapshot is taken after half of them.
+        Problem and episodes. The snapshot is taken after the first half of the episodes.
     """
     half = len(case.episodes) // 2
     learner = make_learner(copy.deepcopy(base), case, updater=copy.deepcopy(updater))
@@ -111,7 +113,10 @@ def require_restorable(
 
 
 def feed(learner: Learner, episodes: list[Episode]) -> list[tuple[Policy, Floats]]:
-    """Feed `episodes` to `learner` in batches; return the policy and value before each episode."""
+    """Pass the feedback of `episodes` to `learner` in batches.
+
+    Return the policy and the value of `learner` at the start of each episode.
+    """
     results = []
     for first in range(0, len(episodes), BATCH_EPISODES):
         batch = episodes[first : first + BATCH_EPISODES]

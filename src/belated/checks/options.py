@@ -1,4 +1,4 @@
-"""Checks that invalid options and arguments are rejected with a clear message."""
+"""Checks that invalid options and arguments raise an error with a clear message."""
 
 import math
 from collections.abc import Callable
@@ -10,9 +10,10 @@ from belated.checks.suite import part_name, require
 
 
 def invalid_options(part: object) -> list[tuple[str, object]]:
-    """Return (option, invalid value) pairs for `part`: NaN for a number, an unknown literal.
+    """Return (option, invalid value) pairs for the base or updater `part`.
 
-    The list is empty if `part` is not a dataclass.
+    The invalid value is NaN for a numeric option and an unlisted string for a Literal option. The
+    list is empty if `part` has no such options or is not a dataclass.
     """
     if not is_dataclass(part):
         return []
@@ -27,24 +28,30 @@ def invalid_options(part: object) -> list[tuple[str, object]]:
 
 
 def rejects_invalid_options(part: Any, *_: object) -> None:
-    """Check that `part` rejects NaN and unknown literals with an error that names the option."""
+    """Check that `part`, a base or updater, rejects invalid options with a clear message.
+
+    The invalid values are NaN for a number and an unlisted string for a Literal. The message must
+    contain the name of the option. Further arguments are ignored.
+    """
     for name, value in invalid_options(part):
         require_rejection(part_name(part), name, value, partial(replace, part, **{name: value}))
 
 
 def require_rejection(who: str, name: str, value: object, call: Callable[[], object]) -> None:
-    """Require that `call()` raises ValueError or TypeError with a clear message.
+    """Raise AssertionError unless `call()` raises ValueError or TypeError with a clear message.
+
+    The message must be one line that contains `name` and ends with a period.
 
     Parameters
     ----------
     who : str
-        Name of the part in messages.
+        Name of the checked object in the AssertionError.
     name : str
-        Name of the argument, which the message of the error must contain.
+        Name of the invalid argument.
     value : object
-        Invalid value of the argument.
+        Value of the invalid argument.
     call : callable
-        Function that passes the invalid value.
+        Function without arguments that passes the invalid value to the checked object.
     """
     try:
         call()

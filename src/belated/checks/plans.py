@@ -1,4 +1,4 @@
-"""Checks of the plans of a base, compiled or in Python."""
+"""Checks of the plans of a base, which may be compiled or a Python object."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -14,7 +14,7 @@ from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.plan import Plan, Planner, plan
 
 TOLERANCE: Final = 1e-9
-"""Largest accepted difference of values."""
+"""Largest difference between two values that are considered equal."""
 
 Shapes = Sequence[Shape]
 
@@ -31,22 +31,27 @@ def make_plan(base: BaseAlgorithm | Planner, case: Case) -> Plan:
 
 
 def plan_with_inputs(base: Planner, case: Case) -> tuple[Plan, tuple[Ints, Ints, Floats]]:
-    """Return the plan of `base` for `case`, and the input arrays as they are after planning."""
+    """Return the plan of `base` for `case`, and the input arrays in their state after planning.
+
+    The input arrays are copies of the visits, the transitions and the rewards of `case`.
+    """
     inputs = case.n.copy(), case.m.copy(), case.rewards.copy()
     return base.plan(*inputs, EPISODES), inputs
 
 
 def sample_plans(base: BaseAlgorithm | Planner, shapes: Shapes) -> Iterator[tuple[Shape, Plan]]:
-    """Yield the shape and the plan of `base` for each sample case of `shapes`."""
+    """Yield the shape of each sample problem of these `shapes`, with the plan of `base` for it."""
     for shape in shapes:
         for case in sample_cases(shape):
             yield shape, make_plan(base, case)
 
 
 def has_valid_shapes(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that plans of `base` are finite arrays of the right shapes, on problems of `shapes`.
+    """Check that plans of `base` consist of finite arrays of the right shapes.
 
-    A plan is a policy (H, S), q (H, S, A) and v (H + 1, S), where v is 0 after the last step.
+    A plan has the arrays policy, shape (H, S), q, shape (H, S, A), and v, shape (H + 1, S). Actions
+    must be integers in 0 .. A - 1, and v must be 0 after the last step. Plans are computed for
+    problems of these `shapes`.
     """
     who = part_name(base)
     for shape, made in sample_plans(base, shapes):
@@ -74,7 +79,11 @@ def has_valid_shapes(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
 
 
 def is_greedy(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that the policy of `base` maximizes q and v is the maximum, on problems of `shapes`."""
+    """Check that the policy of `base` is greedy with respect to q, and that v = max_a q.
+
+    If `base` is stepwise, v may be smaller than max_a q. Plans are computed for problems of these
+    `shapes`.
+    """
     who = part_name(base)
     for _, made in sample_plans(base, shapes):
         q, v = np.asarray(made.q), np.asarray(made.v)
@@ -95,7 +104,10 @@ def is_greedy(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
 
 
 def stays_in_range(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that v of `base` is in 0 .. number of steps left, on problems of `shapes`."""
+    """Check that values v of `base` lie between 0 and the number of remaining steps.
+
+    Plans are computed for problems of these `shapes`.
+    """
     for shape, made in sample_plans(base, shapes):
         v = np.asarray(made.v)
         left = np.arange(shape.horizon, -1, -1.0)[:, None]
@@ -107,9 +119,10 @@ def stays_in_range(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
 
 
 def is_pure(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that plans of `base` depend on the counts alone and leave them unchanged.
+    """Check that plans of `base` depend only on their inputs and leave the inputs unchanged.
 
-    Plans for problems of `shapes` are repeated, made after other plans, and made in a learner.
+    The inputs are the visits, the transitions and the rewards. For problems of these `shapes`, a
+    plan is computed repeatedly, after another plan, and in a learner.
     """
     who = part_name(base)
     for shape in shapes:
@@ -142,19 +155,25 @@ def is_pure(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
 
 
 def depends_on_counts_only(base: BaseAlgorithm | Planner, shape: Shape) -> bool:
-    """Return whether the plan of `base` for a problem of size `shape` ignores earlier plans."""
+    """Return whether plans of `base` for a problem of size `shape` depend on the counts only.
+
+    Otherwise they also depend on earlier plans, on random numbers or on the order of arrival.
+    """
     if not isinstance(base, BaseAlgorithm):
         return True
     return not (base.random_ties or base.stepwise or base.is_monotone or is_sampled(base, shape))
 
 
 def is_sampled(base: BaseAlgorithm | Planner, shape: Shape) -> bool:
-    """Return whether `base` draws its plans at random for a problem of size `shape`."""
+    """Return whether plans of `base` for a problem of size `shape` use random numbers."""
     return isinstance(base, BaseAlgorithm) and base.backup_rule(shape, EPISODES).samples
 
 
 def ignores_arrival_order(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that plans of `base` do not depend on the order of arrival, on problems of `shapes`."""
+    """Check that plans of `base` do not depend on the order in which episodes arrive.
+
+    Plans are computed for problems of these `shapes`.
+    """
     for shape in shapes:
         case = sample_case(shape, 3, episodes=40)
         batches = (8, 8, 1, 40) if depends_on_counts_only(base, shape) else (8, 8)
@@ -172,9 +191,12 @@ def ignores_arrival_order(base: BaseAlgorithm | Planner, shapes: Shapes) -> None
 
 
 def accepts_pooled_counts(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that `base` treats pooled counts as counts of every step, on problems of `shapes`."""
+    """Check that pooled counts give the same plan of `base` as equal counts at every step.
+
+    Plans are computed for problems of these `shapes`.
+    """
     for shape in shapes:
-        if is_sampled(base, shape):  # one sample for all steps differs from one for each
+        if is_sampled(base, shape):  # one sample for all steps differs from a sample for each step
             continue
         case = sample_case(shape, 4, episodes=60)
         n, m, H = case.n[0], case.m[0], shape.horizon

@@ -1,4 +1,4 @@
-"""Small random problems on which parts are checked."""
+"""Small random problems for the checks of bases and updaters."""
 
 from typing import Final, NamedTuple
 
@@ -8,14 +8,14 @@ from belated.episode import Episode, Floats, Ints, Shape
 from belated.mdp.model import MDP
 
 EPISODES: Final = 500
-"""Number of episodes K of every problem."""
+"""Number of episodes K of every sample problem."""
 
 SHAPES: Final = (Shape(2, 2, 1), Shape(3, 2, 3), Shape(4, 3, 4))
-"""Sizes of the problems."""
+"""Sizes (S, A, H) of the sample problems."""
 
 
 class Case(NamedTuple):
-    """Observations of a problem, as episodes and as dense counts."""
+    """Sample problem with observations, given both as episodes and as dense counts."""
 
     shape: Shape  # sizes (S, A, H)
     rewards: Floats  # mean rewards, (H, S, A)
@@ -25,7 +25,7 @@ class Case(NamedTuple):
 
 
 def sample_case(shape: Shape, seed: int, *, episodes: int) -> Case:
-    """Return observations in which every state and action is equally likely.
+    """Return a sample problem with observations of uniformly random states and actions.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def sample_case(shape: Shape, seed: int, *, episodes: int) -> Case:
     Returns
     -------
     Case
-        The observations.
+        The problem and its observations.
     """
     random = np.random.default_rng(seed)
     H, S, A = shape.table
@@ -54,12 +54,15 @@ def sample_case(shape: Shape, seed: int, *, episodes: int) -> Case:
 
 
 def sample_cases(shape: Shape) -> list[Case]:
-    """Return cases of size `shape` with 0, 3 and 300 observed episodes."""
+    """Return three sample problems of size `shape`, with 0, 3 and 300 observed episodes."""
     return [sample_case(shape, seed, episodes=count) for seed, count in enumerate((0, 3, 300))]
 
 
 def random_world(shape: Shape, seed: int) -> MDP:
-    """Return a random world of size `shape`, drawn with `seed`; some successors are impossible."""
+    """Return a random world of size `shape`, drawn with `seed`.
+
+    Some transitions have probability 0.
+    """
     random = np.random.default_rng(seed)
     H, S, A = shape.table
     p = random.dirichlet(np.full(S, 0.7), (H, S, A))

@@ -1,4 +1,4 @@
-"""Checks and helpers that all conformance suites share."""
+"""Class `Check` and functions that all conformance suites share."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,12 +8,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Check:
-    """Check of one property of one part. Calling it raises AssertionError if the property fails."""
+    """Check of one property of a base, updater, delay law or world.
+
+    Calling the object runs the check.
+    """
 
     name: str
-    """Name, as used in `without`."""
+    """Name of the check, as used in the argument `without` of the conformance suites."""
     about: str
-    """Description of the property in one sentence."""
+    """Description of the checked property in one sentence."""
     _run: Callable[[], None] = field(repr=False, compare=False)
 
     def __call__(self) -> None:
@@ -29,23 +32,23 @@ class Check:
 
 
 def by_name(*checks: Callable[..., None]) -> dict[str, Callable[..., None]]:
-    """Return the functions `checks` by their names."""
+    """Return a dict that maps the name of each of the functions `checks` to the function."""
     return {check.__name__: check for check in checks}
 
 
 def select_checks(
     available: Mapping[str, Callable[..., None]], without: Collection[str], *arguments: Any
 ) -> list[Check]:
-    """Return the checks of a suite, without those that are to be skipped.
+    """Return the checks of a suite, except the skipped ones.
 
     Parameters
     ----------
     available : mapping of str to callable
-        All checks of the suite by name.
+        Functions of all checks of the suite, by name.
     without : collection of str
         Names of checks to skip.
     *arguments
-        Arguments that each check is called with.
+        Arguments that are passed to the function of each check.
 
     Returns
     -------
@@ -72,17 +75,20 @@ def select_checks(
 
 
 def run_checks(checks: Iterable[Check]) -> None:
-    """Call each of `checks`; the first that fails raises AssertionError."""
+    """Run `checks` in order; raise AssertionError at the first failure."""
     for check in checks:
         check()
 
 
 def require(condition: object, message: str) -> None:
-    """Raise AssertionError with `message` unless `condition` is true, even under `python -O`."""
+    """Raise AssertionError with `message` unless `condition` is true.
+
+    Unlike an `assert` statement, this also works under `python -O`.
+    """
     if not condition:
         raise AssertionError(message)
 
 
 def part_name(part: object) -> str:
-    """Return the name of `part` in messages, which is that of its class."""
+    """Return the name of the class of `part`, a base or updater, for use in messages."""
     return type(part).__name__

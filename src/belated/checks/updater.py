@@ -27,7 +27,7 @@ def updater_checks(updater: Updater, *, without: Collection[str] = ()) -> list[C
     Parameters
     ----------
     updater : Updater
-        Updater.
+        Updater to check.
     without : collection of str
         Names of checks to skip.
 
@@ -39,7 +39,7 @@ def updater_checks(updater: Updater, *, without: Collection[str] = ()) -> list[C
     Raises
     ------
     TypeError
-        If `updater` is not an updater.
+        If `updater` is not an `Updater`.
     ValueError
         If `without` contains an unknown name.
 
@@ -56,17 +56,26 @@ def updater_checks(updater: Updater, *, without: Collection[str] = ()) -> list[C
 
 
 def check_updater(updater: Updater, *, without: Collection[str] = ()) -> None:
-    """Run all checks of `updater` except `without`; raise AssertionError with the first failure."""
+    """Run the checks of `updater`; raise AssertionError at the first failure.
+
+    `without` contains the names of checks to skip.
+    """
     run_checks(updater_checks(updater, without=without))
 
 
 def alpha_at(updater: Updater, mean_delay: float) -> float:
-    """Return the alpha that `updater` chooses for an epoch after delays of mean `mean_delay`."""
+    """Return the parameter alpha that `updater` chooses for an epoch.
+
+    `mean_delay` is the mean of the delays observed before the epoch, in episodes.
+    """
     return updater.epoch_alpha(EpochStart(SHAPE, EPISODES, BASE.name, BASE.delta, mean_delay))
 
 
 def sample_arrivals(updater: Updater, count: int = 50) -> list[Arrival]:
-    """Return `count` random arrivals, with the alpha that `updater` chooses."""
+    """Return `count` random arguments for the method `due` of `updater`.
+
+    Each contains the parameter alpha that `updater` chooses.
+    """
     random = np.random.default_rng(0)
     H, S, A = SHAPE.table
     arrivals = []
@@ -83,7 +92,7 @@ def sample_arrivals(updater: Updater, count: int = 50) -> list[Arrival]:
 
 
 def returns_bool(updater: Updater) -> None:
-    """Check that `due` of `updater` returns True or False."""
+    """Check that the method `due` of `updater` returns True or False."""
     for arrival in sample_arrivals(updater):
         answer: object = updater.due(arrival)
         require(
@@ -93,7 +102,10 @@ def returns_bool(updater: Updater) -> None:
 
 
 def is_pure(updater: Updater) -> None:
-    """Check that `due` of `updater` depends only on its argument and does not change it."""
+    """Check that the result of `updater.due(arrival)` depends only on `arrival`.
+
+    The call must not change `arrival`.
+    """
     who = f"{part_name(updater)}.due"
     arrivals = sample_arrivals(updater)
     first = [updater.due(arrival) for arrival in arrivals]
@@ -111,7 +123,10 @@ def is_pure(updater: Updater) -> None:
 
 
 def ignores_row_order(updater: Updater) -> None:
-    """Check that `due` of `updater` does not depend on the order of the rows of an arrival."""
+    """Check that the result of `updater.due(arrival)` does not depend on the order of its rows.
+
+    The rows are the (stage, state, action) triples of the new feedback, `arrival.rows`.
+    """
     random = np.random.default_rng(1)
     for arrival in sample_arrivals(updater):
         shuffled = arrival._replace(rows=random.permutation(arrival.rows))
@@ -123,7 +138,7 @@ def ignores_row_order(updater: Updater) -> None:
 
 
 def ignores_empty_arrival(updater: Updater) -> None:
-    """Check that `updater` does not plan if nothing has arrived since the last plan."""
+    """Check that no plan is due under `updater` if no feedback has arrived since the last plan."""
     for arrival in sample_arrivals(updater):
         empty = Arrival(arrival.counts, arrival.counts, arrival.rows[:0], 0, 0, arrival.alpha)
         require(
@@ -133,7 +148,10 @@ def ignores_empty_arrival(updater: Updater) -> None:
 
 
 def plans_eventually(updater: Updater) -> None:
-    """Check that `updater` plans after 10^6 arrivals that multiply every count by 1,000."""
+    """Check that a plan is due under `updater` once feedback has multiplied every count by 1,000.
+
+    The feedback consists of a million episodes or steps since the last plan.
+    """
     rows = np.arange(math.prod(SHAPE.table))
     counts = np.full(rows.size, 1000)
     for mean_delay in (0.0, 100.0):
@@ -146,7 +164,10 @@ def plans_eventually(updater: Updater) -> None:
 
 
 def has_valid_alpha(updater: Updater) -> None:
-    """Check that `updater` chooses a number as alpha, the same for equal arguments."""
+    """Check that the parameter alpha chosen by `updater` is a number or infinite.
+
+    The method `epoch_alpha` must return the same alpha for equal arguments.
+    """
     who = f"{part_name(updater)}.{Updater.epoch_alpha.__name__}"
     for mean_delay in (0.0, 3.5, 1e4):
         alpha = alpha_at(updater, mean_delay)
@@ -161,7 +182,11 @@ def has_valid_alpha(updater: Updater) -> None:
 
 
 def has_own_explorer(updater: Updater) -> None:
-    """Check that `updater` creates an explorer with valid marks for each learner."""
+    """Check that `updater` creates a separate exploration rule for each learner.
+
+    The rules of two learners must not share state. The mask of actions to explore must be a boolean
+    array of shape (H, S, A), or None. An updater may also create no exploration rules.
+    """
     who = f"{part_name(updater)}.explorer"
     used, fresh = updater.explorer(SHAPE), updater.explorer(SHAPE)
     if used is None or fresh is None:
@@ -179,7 +204,11 @@ def has_own_explorer(updater: Updater) -> None:
 
 
 def explorer_marks(updater: Updater, explorer: Explorer) -> Bools:
-    """Return the marks of `explorer`, created by `updater`; require their shape and type."""
+    """Return a copy of the mask of actions to explore of the exploration rule `explorer`.
+
+    The mask has shape (H, S, A); it is all False if `explorer` returns None. `updater` has created
+    `explorer`. AssertionError is raised if the mask has a wrong shape or type.
+    """
     marks = explorer.marks()
     if marks is None:
         return np.zeros(SHAPE.table, np.bool_)
@@ -192,12 +221,15 @@ def explorer_marks(updater: Updater, explorer: Explorer) -> Bools:
 
 
 def survives_snapshot(updater: Updater) -> None:
-    """Check that a learner with `updater`, restored from its snapshot, continues unchanged."""
+    """Check that a learner with `updater` can be restored exactly from a snapshot."""
     require_restorable(part_name(updater), BASE, updater, sample_case(SHAPE, 5, episodes=80))
 
 
 def engines_agree(updater: Updater) -> None:
-    """Check that `updater` runs equally with every engine and planning mode that supports it."""
+    """Check that runs of `updater` are bit-identical with every engine and planning mode.
+
+    Only engines that support `updater` are compared.
+    """
     for seed, shape in enumerate(SHAPES):
         world = random_world(shape, seed)
         law = geometric(3)

@@ -18,7 +18,7 @@ from belated.mdp.play import play
 from belated.simulation.setting import Setting
 
 PLAYED_STEPS: Final = 8000
-"""Approximate number of steps to play."""
+"""Approximate number of steps that are simulated in a check."""
 
 
 def world_checks(world: MDP, *, without: Collection[str] = ()) -> list[Check]:
@@ -27,7 +27,7 @@ def world_checks(world: MDP, *, without: Collection[str] = ()) -> list[Check]:
     Parameters
     ----------
     world : MDP
-        World.
+        World to check.
     without : collection of str
         Names of checks to skip.
 
@@ -55,12 +55,19 @@ def world_checks(world: MDP, *, without: Collection[str] = ()) -> list[Check]:
 
 
 def check_world(world: MDP, *, without: Collection[str] = ()) -> None:
-    """Run all checks of `world` except `without`; raise AssertionError with the first failure."""
+    """Run the checks of `world`; raise AssertionError at the first failure.
+
+    `without` contains the names of checks to skip.
+    """
     run_checks(world_checks(world, without=without))
 
 
 def has_valid_transitions(world: MDP) -> None:
-    """Check that transition probabilities of `world` sum to 1 for each (stage, state, action)."""
+    """Check that transition probabilities of `world` are valid for each (stage, state, action).
+
+    They must be at least 0, sum to 1 and match their stored cumulative sums; successors must be in
+    increasing order.
+    """
     require_valid_indices(world)
     _, S, A = world.shape.table
     for row in suspicious_rows(world):
@@ -74,7 +81,10 @@ def has_valid_transitions(world: MDP) -> None:
 
 
 def suspicious_rows(world: MDP) -> Ints:
-    """Return the rows of `world` that a fast vectorized test does not accept."""
+    """Return the rows of `world` that may have invalid transitions.
+
+    A fast vectorized test selects these rows for an exact check.
+    """
     size, first = np.diff(world.ptr), world.ptr[:-1]
     rows = np.repeat(np.arange(size.size), size)
     total = np.cumsum(world.prob)
@@ -86,7 +96,10 @@ def suspicious_rows(world: MDP) -> Ints:
 
 
 def require_valid_indices(world: MDP) -> None:
-    """Require that compiled code can index the arrays of `world`, which it does without a check."""
+    """Raise AssertionError if an array of `world` has a wrong size or an index out of range.
+
+    This check comes first, because compiled code does not check bounds.
+    """
     H, S, A = world.shape.table
     require(
         world.ptr.size - 1 in (S * A, H * S * A),
@@ -113,16 +126,16 @@ def require_valid_indices(world: MDP) -> None:
 
 
 def require_distribution(label: str, probabilities: Floats, cum: Floats) -> None:
-    """Require that probabilities sum to 1 and that their cumulative sums match.
+    """Raise AssertionError unless probabilities sum to 1 and match their cumulative sums.
 
     Parameters
     ----------
     label : str
         Name of the probabilities in messages.
     probabilities : array of float64
-        Probabilities.
+        Probabilities to check; each must be at least 0.
     cum : array of float64
-        Cumulative sums, from which successors are drawn.
+        Cumulative sums of the probabilities, as stored in the world. The last must be exactly 1.
     """
     require(
         (probabilities >= 0).all() and abs(probabilities.sum() - 1) <= PROBABILITY_TOLERANCE,
@@ -135,7 +148,7 @@ def require_distribution(label: str, probabilities: Floats, cum: Floats) -> None
 
 
 def has_valid_rewards(world: MDP) -> None:
-    """Check that mean rewards of `world` lie in [0, 1]."""
+    """Check that all mean rewards of `world` lie in [0, 1]."""
     require_valid_indices(world)
     for h, s, a in np.argwhere(~((world.rewards >= 0) & (world.rewards <= 1)))[:1]:
         raise AssertionError(
@@ -151,7 +164,10 @@ def has_valid_start(world: MDP) -> None:
 
 
 def has_attainable_value(world: MDP) -> None:
-    """Check that V* of `world` lies in 0 .. number of steps left and a policy attains it."""
+    """Check that V* of `world` lies in a possible range and is attained by a policy.
+
+    The range of V* is from 0 to the number of remaining steps.
+    """
     require_valid_indices(world)
     v = optimal_table(world)
     left = np.arange(world.shape.horizon, -1, -1.0)[:, None]
@@ -168,24 +184,31 @@ def has_attainable_value(world: MDP) -> None:
 
 
 def optimal_policy(world: MDP) -> Policy:
-    """Return an optimal policy of `world`."""
+    """Return an optimal policy of `world`; ties go to the lowest action."""
     return Policy(optimal_actions(world).argmax(axis=2).astype(np.int32))
 
 
 def uniform_policy(world: MDP) -> Policy:
-    """Return the policy of `world` that draws every action with equal probability."""
+    """Return the policy for `world` that draws every action with equal probability."""
     H, S, A = world.shape.table
     return Policy(np.zeros((H, S), np.int32), np.ones((H, S, A), np.bool_))
 
 
 def play_episodes(world: MDP, policy: Policy) -> list[Episode]:
-    """Return 20 to 400 episodes of `policy` in `world`, about PLAYED_STEPS steps."""
+    """Simulate 20 to 400 episodes of `policy` in `world` and return them.
+
+    The number of episodes is chosen such that they have about PLAYED_STEPS steps in total.
+    """
     count = max(20, min(400, PLAYED_STEPS // world.shape.horizon))
     return [play(world, policy, seed=0, episode=k) for k in range(1, count + 1)]
 
 
 def plays_valid_episodes(world: MDP) -> None:
-    """Check that episodes of `world` contain only possible states and rewards in [0, 1]."""
+    """Check that simulated episodes of `world` are possible.
+
+    The first state and each transition must have positive probability, and rewards must lie in
+    [0, 1].
+    """
     require_valid_indices(world)
     for episode in play_episodes(world, uniform_policy(world)):
         try:
@@ -208,7 +231,10 @@ def plays_valid_episodes(world: MDP) -> None:
 
 
 def is_reproducible(world: MDP) -> None:
-    """Check that `world` gives the same episode for the same seed and number."""
+    """Check that an episode of `world` is the same when it is simulated again.
+
+    The seed and the number of an episode must determine its states, actions and rewards.
+    """
     require_valid_indices(world)
     first, second = (play_episodes(world, uniform_policy(world)) for _ in range(2))
     for episode, repeated in zip(first, second, strict=True):
@@ -222,14 +248,17 @@ def is_reproducible(world: MDP) -> None:
 
 
 def matches_value(world: MDP) -> None:
-    """Check that the mean return of episodes of `world` is the value of the policy."""
+    """Check that the mean return of simulated episodes of `world` agrees with the exact value.
+
+    Episodes of an optimal policy and of a uniformly random policy are simulated.
+    """
     require_valid_indices(world)
     for policy in (uniform_policy(world), optimal_policy(world)):
         returns = np.array(
             [np.sum(np.asarray(episode.rewards)) for episode in play_episodes(world, policy)]
         )
         value, error = policy_value(world, policy), returns.std() / math.sqrt(returns.size)
-        # a reward with probability below about 1/1000 may not have been observed
+        # rewards with a probability below about 1/1000 may not have been observed
         rare = 7 * world.shape.horizon / returns.size
         require(
             abs(returns.mean() - value) <= 5 * error + rare,
@@ -239,7 +268,7 @@ def matches_value(world: MDP) -> None:
 
 
 def engines_agree(world: MDP) -> None:
-    """Check that every engine and planning mode gives the same run in `world`."""
+    """Check that runs in `world` are bit-identical with every engine and planning mode."""
     require_valid_indices(world)
     episodes = max(5, min(40, 100_000 // (world.ptr.size * world.shape.horizon)))
     base, law = UCBVI_CH(scale=0.01), geometric(3)

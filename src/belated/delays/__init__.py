@@ -1,4 +1,4 @@
-"""Delay laws, and the queue that holds feedback in flight until it is usable."""
+"""Delay laws, and the queue that stores feedback in flight until its arrival."""
 
 from belated.delays.laws import (
     NEVER,

@@ -1,8 +1,8 @@
 """Delay laws: probability distributions of the delay of an episode's feedback.
 
-A law is defined by its quantile function. tau_i, the delay of episode i, is the quantile at the
-uniform number with address (seed, DELAY, i), so it does not depend on which other delays are
-drawn. Delays are counted in episodes.
+A law is defined by its quantile function. The delay tau_i of episode i is the quantile at a
+uniform random number with the key (seed, DELAY, i), so it does not depend on the other delays that
+are drawn. Delays are measured in episodes.
 
 >>> law = geometric(100)
 >>> law
@@ -32,22 +32,22 @@ from belated.randomness import DELAY, check_seed
 from belated.randomness import uniform as uniform_at
 
 NEVER: Final = 2**62
-"""Delay of feedback that never arrives; small enough to add the number of an episode to it."""
+"""Delay of feedback that never arrives. Adding the number of an episode does not overflow."""
 
 MAX_MEAN_DELAY: Final = 2**53
-"""Largest mean of a built-in law, in episodes; integers above it are not exact as floats."""
+"""Largest mean of a built-in law, in episodes; larger integers are not exact as floats."""
 
 _BELOW_ONE: Final = math.nextafter(1.0, 0.0)
 
 QuantileFunction = Callable[[Floats], Floats]
-"""Function from probabilities in [0, 1] to delays, entry by entry."""
+"""Function that maps an array of probabilities in [0, 1] to an array of delays, elementwise."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """Probability distribution of delays 0, 1, 2, ... episodes, or never.
+    """Probability distribution of a delay, which is 0, 1, 2, ... episodes or infinite.
 
-    Laws with the same name and mean compare equal, so a name must describe its law completely.
+    Laws with the same name and mean compare equal, so the name must identify the law.
 
     >>> die = Law("die", 3.5, lambda p: np.maximum(np.ceil(6 * p), 1))
     >>> die.quantile(0.5)
@@ -59,13 +59,15 @@ class Law:
     mean: float
     """Expected delay in episodes; inf if feedback may never arrive."""
     quantiles: QuantileFunction = field(repr=False, compare=False)
-    """Quantile function: for each p the smallest j with P(tau <= j) >= p, inf if there is none;
-    at p = 0 the smallest possible delay. A function of a module can be pickled, a lambda cannot."""
+    """Quantile function. For each p > 0 it returns the smallest j with P(tau <= j) >= p, or inf if
+    there is no such j; for p = 0 it returns the smallest possible delay. A law can be pickled only
+    if this function can, which excludes a lambda."""
     _never: float = field(default=0.0, repr=False)
-    """Probability that feedback never arrives, in addition to what `quantiles` says."""
+    """Probability that feedback never arrives. With the remaining probability, `quantiles` defines
+    the delay."""
 
     def quantile(self, p: float) -> float:
-        """Return the smallest delay j with P(tau <= j) >= `p`, or inf if there is none."""
+        """Return the smallest delay j with P(tau <= j) >= `p`, or inf if there is no such j."""
         if not 0 <= p <= 1:
             raise ValueError(f"p must lie in [0, 1], got {p}.")
         arrives = 1 - self._never
@@ -74,7 +76,10 @@ class Law:
         return float(self.quantiles(np.array([min(1.0, p / arrives)]))[0])
 
     def at(self, u: Floats) -> Ints:
-        """Return the delays at the uniform numbers `u` in [0, 1), in an array of the same shape."""
+        """Return the delay for each uniform random number in `u`, in an array of the same shape.
+
+        The numbers must lie in [0, 1). A delay is `NEVER` if the feedback never arrives.
+        """
         u = np.asarray(u, dtype=np.float64)
         if not ((u >= 0) & (u < 1)).all():
             raise ValueError(f"u must lie in [0, 1), got {u}.")
@@ -98,18 +103,18 @@ class Law:
         seed : int
             Seed of the run, in 0 .. 2**64 - 1.
         episodes : int
-            Number of delays.
+            Number of episodes, at least 0.
         first : int
             Number of the first episode, at least 1.
         step : int
-            Step, from 0, for delays that differ within an episode. Step 0 has the delay of the
-            episode.
+            Step, from 0, if each step of an episode has a delay of its own. The delay of a whole
+            episode is that of step 0.
 
         Returns
         -------
         ndarray of int64
-            tau_first, ..., tau_{first + episodes - 1}, in episodes; `NEVER` for feedback that
-            never arrives.
+            Delays of the episodes `first`, ..., `first + episodes - 1`, measured in episodes;
+            `NEVER` for feedback that never arrives.
         """
         u = np.empty(check_integer("episodes", episodes, 0))
         key = np.uint64(check_seed(seed))
@@ -119,7 +124,10 @@ class Law:
 
 @kernel
 def _fill_uniforms(seed: Any, first: int, step: int, u: Floats) -> None:
-    """Fill `u` with the uniform numbers of the delays from episode `first` on."""
+    """Fill `u` with the uniform random numbers from which delays are computed.
+
+    `u[j]` belongs to `step` of episode `first + j`.
+    """
     for j in range(u.size):
         u[j] = uniform_at(seed, DELAY, first + j, step)
 
@@ -137,7 +145,7 @@ def constant(mean: float) -> Law:
 
 
 def uniform(mean: float) -> Law:
-    """Return the uniform law on 0, 1, ..., 2 `mean` episodes.
+    """Return the uniform law on 0, 1, ..., 2 * `mean` episodes; 2 * `mean` must be an integer.
 
     >>> uniform(2.5).quantile(1.0)
     5.0
@@ -177,7 +185,7 @@ def geometric(mean: float) -> Law:
 
 
 def empirical(samples: ArrayLike, *, name: str | None = None) -> Law:
-    """Return the law that draws each of the observed delays with the same probability.
+    """Return the empirical distribution of observed delays as a law.
 
     Parameters
     ----------
@@ -189,6 +197,7 @@ def empirical(samples: ArrayLike, *, name: str | None = None) -> Law:
     Returns
     -------
     Law
+        Law that draws each entry of `samples` with the same probability.
 
     Examples
     --------
@@ -210,14 +219,14 @@ def empirical(samples: ArrayLike, *, name: str | None = None) -> Law:
 
 
 def from_scipy(frozen: Any, *, name: str | None = None) -> Law:
-    """Return the law of a discrete distribution of scipy.stats on 0, 1, 2, ... episodes.
+    """Return the delay law with a discrete distribution of scipy.stats on 0, 1, 2, ... episodes.
 
     Parameters
     ----------
     frozen : scipy.stats.rv_frozen
-        Discrete distribution with its parameters, such as `scipy.stats.nbinom(5, 0.1)`.
+        Frozen discrete distribution, such as `scipy.stats.nbinom(5, 0.1)`.
     name : str, optional
-        Name of the law; by default the distribution and its parameters.
+        Name of the law; by default the name and the parameters of the distribution.
 
     Returns
     -------
@@ -225,8 +234,11 @@ def from_scipy(frozen: Any, *, name: str | None = None) -> Law:
 
     Raises
     ------
-    TypeError, ValueError
-        If `frozen` is not one discrete distribution of numbers that are at least 0.
+    TypeError
+        If `frozen` is not a frozen distribution of scipy.stats.
+    ValueError
+        If the distribution is continuous, has invalid or array-valued parameters, or has values
+        below 0.
 
     Examples
     --------
@@ -263,9 +275,9 @@ def from_scipy(frozen: Any, *, name: str | None = None) -> Law:
 
 
 def never(probability: float, otherwise: Law) -> Law:
-    """Return the law of feedback that never arrives with this `probability`.
+    """Return the law under which feedback never arrives with this `probability`.
 
-    `otherwise` is the law of the feedback that does arrive.
+    Otherwise the delay is drawn from the law `otherwise`.
 
     >>> never(0.1, otherwise=poisson(30))
     Law(name='never:0.1:poisson:30', mean=inf)
@@ -289,10 +301,10 @@ _BY_MEAN: Final[dict[str, Callable[[float], Law]]] = {
 
 
 def parse(text: str) -> Law:
-    """Return the law that `text` names.
+    """Return the law with the name `text`; raise ValueError if there is no such law.
 
-    It is one of constant:MEAN, uniform:MEAN, poisson:MEAN, geometric:MEAN and
-    never:PROBABILITY:LAW.
+    `text` has the form constant:MEAN, uniform:MEAN, poisson:MEAN, geometric:MEAN or
+    never:PROBABILITY:LAW, where LAW is again one of these forms.
 
     >>> parse("uniform:2.5") == uniform(2.5)
     True
@@ -315,7 +327,9 @@ def parse(text: str) -> Law:
 
 
 def longest_delay(delays: Sequence[int] | Ints) -> float:
-    """Return the largest of `delays` as an integer, or inf if one of them is `NEVER`.
+    """Return the largest of `delays` as an integer, or inf if a delay is `NEVER`.
+
+    If `delays` is empty, return 0.
 
     >>> longest_delay([3, 0, 7]), longest_delay([3, NEVER])
     (7, inf)
@@ -325,7 +339,11 @@ def longest_delay(delays: Sequence[int] | Ints) -> float:
 
 
 def _check_mean(kind: str, mean: float) -> float:
-    """Return `mean` as a float if it is the mean of a delay, else raise an error."""
+    """Return `mean` as a float if it lies in 0 .. 2**53; otherwise raise an error.
+
+    The error is a TypeError if `mean` is not a number, otherwise a ValueError. `kind` is the kind
+    of the law in its message.
+    """
     if isinstance(mean, bool) or not isinstance(mean, int | float | np.integer | np.floating):
         raise TypeError(f"mean of a {kind} delay must be a number, got {mean!r}.")
     if not 0 <= mean <= MAX_MEAN_DELAY:
@@ -334,7 +352,7 @@ def _check_mean(kind: str, mean: float) -> float:
 
 
 def _format_number(x: float) -> str:
-    """Return `x` without a decimal point if it is a whole number."""
+    """Return `x` as text, without a decimal point if `x` is a whole number."""
     return str(int(x)) if x == math.floor(x) else repr(float(x))
 
 
@@ -347,12 +365,12 @@ def _parse_float(text: str) -> float | None:
 
 
 def _format_frozen(frozen: Any) -> str:
-    """Return the name of a scipy distribution with its parameters."""
+    """Return the name and the parameters of the scipy distribution `frozen` as text."""
     arguments = [f"{x}" for x in frozen.args] + [f"{key}={x}" for key, x in frozen.kwds.items()]
     return f"{frozen.dist.name}({', '.join(arguments)})"
 
 
-# Quantile functions for `partial`, at the top level of the module so that a law can be pickled.
+# Quantile functions for `partial`. They are at the top level of the module to be picklable.
 
 
 def _constant_quantiles(value: float, p: Floats) -> Floats:
@@ -360,7 +378,10 @@ def _constant_quantiles(value: float, p: Floats) -> Floats:
 
 
 def _uniform_quantiles(n: int, p: Floats) -> Floats:
-    """Return the smallest j in 0 .. `n` - 1 with (j + 1) / n >= `p`, in spite of rounding."""
+    """Return the smallest j in 0 .. `n` - 1 with (j + 1) / n >= p, for each entry p of `p`.
+
+    The result is corrected for rounding errors of the product p * n.
+    """
     j = np.clip(np.ceil(p * n) - 1, 0, n - 1)
     too_high = (j > 0) & (j / n >= p)
     too_low = (j < n - 1) & ((j + 1) / n < p)
@@ -394,10 +415,11 @@ def _geometric_quantiles(mean: float, p: Floats) -> Floats:
 
 @kernel
 def _fill_geometric_quantiles(log_q: float, p: Floats, delays: Floats) -> None:
-    """Fill `delays` with the smallest j such that P(tau <= j) = 1 - q^(j + 1) >= `p`.
+    """Fill `delays` with the smallest j such that P(tau <= j) = 1 - q^(j + 1) >= p.
 
-    `log_q` is the logarithm of q = 1 - 1 / (1 + mean). `math.log1p` gives the same bits
-    compiled and interpreted.
+    There is one j for each entry p of `p`; it is infinite for p = 1. `log_q` is the logarithm of
+    q = 1 - 1 / (1 + mean). `math.log1p` is used because its results are bit-identical in compiled
+    code and in Python.
     """
     for i in range(p.size):
         if p[i] == 1.0:

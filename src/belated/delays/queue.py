@@ -1,7 +1,7 @@
 """Queue of feedback in flight, ordered by arrival.
 
 Feedback of episode i with delay tau is usable at the start of episode k if and only if
-i + tau < k. Example with five episodes, of which the feedback of the fourth never arrives:
+i + tau < k. In the following example, the feedback of the fourth of five episodes never arrives:
 
 >>> from belated.episode import Episode
 >>> queue = Queue()
@@ -28,7 +28,7 @@ from belated.delays.laws import NEVER
 
 
 class HasEpisodeId(Protocol):
-    """Object with the id of its episode: an episode or a part of one."""
+    """Feedback with the number of its episode: a whole episode or a part of an episode."""
 
     @property
     def id(self) -> int:
@@ -40,7 +40,7 @@ Item = TypeVar("Item", bound=HasEpisodeId)
 
 
 class Queue(Generic[Item]):
-    """Priority queue of feedback in flight, by the episode at whose end it arrives.
+    """Priority queue of feedback in flight, ordered by the episode at whose end it arrives.
 
     >>> from belated.episode import Episode
     >>> queue = Queue()
@@ -55,9 +55,9 @@ class Queue(Generic[Item]):
         self._delivered = 0
 
     def push(self, episode: Item, delay: int) -> None:
-        """Add the feedback `episode`, which arrives `delay` episodes after its own.
+        """Add the feedback `episode`, which arrives `delay` episodes after the end of its episode.
 
-        Feedback with the delay `NEVER` is counted as missing and not stored.
+        Feedback with the delay `NEVER` is counted as missing, but not stored.
         """
         delay = check_integer(f"delay of episode {episode.id}", delay, 0)
         if delay < NEVER:
@@ -65,9 +65,9 @@ class Queue(Generic[Item]):
         self._pushed += 1
 
     def due(self, k: int) -> list[Item]:
-        """Remove and return the feedback usable at the start of episode `k`.
+        """Remove and return the feedback that is usable at the start of episode `k`.
 
-        It is ordered by arrival, then by id.
+        The returned list is ordered by arrival, then by id.
         """
         arrived = []
         while self._heap and self._heap[0][0] < k:
@@ -77,9 +77,12 @@ class Queue(Generic[Item]):
 
     @property
     def missing(self) -> int:
-        """Number of items pushed and not yet delivered, including those with delay `NEVER`: S_k."""
+        """Number of items pushed but not yet returned by `due`, including delays of `NEVER`.
+
+        After `due(k)`, this is S_k if each item is a whole episode.
+        """
         return self._pushed - self._delivered
 
     def __len__(self) -> int:
-        """Return the number of items that will still be delivered."""
+        """Return the number of items that `due` has yet to return; delays of `NEVER` excluded."""
         return len(self._heap)

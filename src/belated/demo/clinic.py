@@ -4,7 +4,7 @@ Each patient has six visits. Medication helps in mild states, and only a little 
 operation helps in severe states, but its visit has a low reward. The effect of the last action
 appears only after the last visit, so waiting is optimal at the last visit.
 
->>> from belated.exact.best import optimal_actions
+>>> from belated.exact.values import optimal_actions
 >>> for step in (0, 4, 5):
 ...     print(*(ACTIONS[a] for a in optimal_actions(world())[step].argmax(axis=1)))
 wait medicate medicate operate operate

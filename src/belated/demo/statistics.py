@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from belated.simulation.progress import clock_face
+from belated.progress import format_duration
 
 RECENT_PATIENTS: Final = 200
 """Number of most recent patients over which the status line averages the return."""
@@ -62,7 +62,7 @@ class DemoStatistics:
         version = status["serving"]["version"]
         cells = (self.opened, self.back, status["missing"], self.twice, self.never, version)
         recent = mean(self.returns[-RECENT_PATIENTS:])
-        return _format_row(clock_face(seconds), *cells, f"{recent:.2f} of {self.best:.2f}")
+        return _format_row(format_duration(seconds), *cells, f"{recent:.2f} of {self.best:.2f}")
 
     def summary(self, pending: int) -> str:
         """Return a summary of two lines.

@@ -1,6 +1,7 @@
-"""Exact value of a policy that changes in a few cells, recomputed only where it can have changed.
+"""Incremental evaluation of a policy after its actions have changed in a few cells.
 
-The result has the same bits as a full evaluation with `belated.exact.values`.
+A cell is a (step, state). Only the exact values that can have changed are recomputed. The result is
+bit-identical to a full evaluation with `belated.exact.values`.
 """
 
 from typing import NamedTuple
@@ -16,12 +17,13 @@ from belated.worklist import END, Worklist, put, take
 
 
 class WorldArrays(NamedTuple):
-    """Arrays of an `MDP`, and the rows from which each state can be reached.
+    """Arrays of an `MDP`, and an index of the rows from which each state can be reached.
 
-    State y of stage g is reached from the rows `back_row[back_ptr[g * S + y] : back_ptr[... + 1]]`.
+    State y can be reached at stage g from the rows `back_row[back_ptr[i] : back_ptr[i + 1]]`, where
+    i = g * S + y.
     """
 
-    ptr: Ints  # this and the next four: see MDP
+    ptr: Ints  # this field and the next four: see MDP
     succ: NDArray[np.int32]
     prob: Floats
     cum: Floats
@@ -33,7 +35,7 @@ class WorldArrays(NamedTuple):
 
 
 def world_arrays(world: MDP) -> WorldArrays:
-    """Return the arrays of `world` for kernels."""
+    """Return the arrays of `world` in the form that compiled functions take."""
     S, A = world.shape.states, world.shape.actions
     rows = np.repeat(np.arange(world.ptr.size - 1), np.diff(world.ptr))
     stage, row = np.divmod(rows, S * A)
@@ -58,19 +60,20 @@ def world_arrays(world: MDP) -> WorldArrays:
 def may_play(
     actions: NDArray[np.int32], explore: Bools, epsilon: float, h: int, s: int, a: int
 ) -> bool:
-    """Return whether a policy may play an action.
+    """Return False if an action certainly has probability 0 under a policy, otherwise True.
 
     Parameters
     ----------
     actions, explore, epsilon
-        Policy, see `cell_value`.
+        Policy; see `cell_value`.
     h, s, a : int
         Step, state and action.
 
     Returns
     -------
     bool
-        False only if the action has probability 0.
+        False only if the action has probability 0. True may be returned for an action with
+        probability 0 as well; this costs time, but does not change values.
     """
     if actions[h, s] == a or epsilon > 0.0:
         return True
@@ -89,27 +92,27 @@ def update_cell(
     updated: NDArray[np.int32],
     count: int,
 ) -> int:
-    """Recompute the value of one cell and list its state if the value changed.
+    """Recompute the value of cell (h, s) and, if it changed, append s to the list `updated`.
 
     Parameters
     ----------
     world : WorldArrays
         World in which the policy is evaluated.
     actions, explore, epsilon
-        Policy, see `cell_value`.
+        Policy; see `cell_value`.
     v : Floats
         (H + 1, S) values, changed in place.
     h, s : int
         Step and state.
     updated : NDArray
-        List of the states whose value has changed, appended to in place.
+        List of the states of step h whose value has changed; changed in place.
     count : int
-        Number of states in `updated`.
+        Number of states in `updated` before the call.
 
     Returns
     -------
     int
-        New number of states in `updated`.
+        Number of states in `updated` after the call.
     """
     new = cell_value(
         world.ptr, world.succ, world.prob, world.rewards, actions, explore, epsilon, v[h + 1], h, s
@@ -131,20 +134,20 @@ def reevaluate(
     v: Floats,
     updated: NDArray[np.int32],
 ) -> None:
-    """Update the values of a policy that has changed in some cells.
+    """Update the values of a policy after its actions have changed in some cells.
 
     Parameters
     ----------
     world : WorldArrays
         World in which the policy is evaluated.
     actions, explore, epsilon
-        Policy, see `cell_value`.
+        Policy after the change; see `cell_value`.
     changed : Worklist
-        Cells h * S + s where the policy has changed, by step; emptied.
+        Cells h * S + s in which the policy has changed, grouped by step h; empty after the call.
     v : Floats
-        (H + 1, S) values, changed in place.
+        (H + 1, S) values of the policy before the change; updated in place.
     updated : NDArray
-        (S) working memory.
+        Working memory of length S.
     """
     H, S = actions.shape
     A = world.rewards.shape[2]

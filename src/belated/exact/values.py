@@ -1,8 +1,9 @@
 """Exact values by backward induction: V* and optimal actions of a world, V^pi of a policy.
 
-Kernels take the arrays `ptr`, `succ`, `prob` and `rewards` of an `MDP`. They compute each cell
-(h, s) separately and sum over successors in ascending order, so that a cell computed alone has the
-same bits as in a whole table. Steps count from 0, and v[H] is zero.
+Compiled functions take the arrays `ptr`, `succ`, `prob` and `rewards` of an `MDP`. They compute the
+value of each cell (h, s) separately and sum over successors in ascending order. The value of a cell
+computed alone is therefore bit-identical to its value in a whole table. Steps h are numbered from
+0, and the values v[H] after the last step are 0.
 """
 
 from typing import Any, Final
@@ -19,10 +20,10 @@ Actions = NDArray[np.int32]
 Successors = NDArray[np.int32]
 
 NO_EXPLORATION: Bools = np.zeros((0, 0, 0), np.bool_)
-"""Array `explore` of a deterministic policy."""
+"""Value of the argument `explore` for a deterministic policy."""
 
 VALUE_TOLERANCE: Final = 1e-9
-"""Largest difference between values that are considered equal up to rounding."""
+"""Largest difference at which two values are considered equal up to rounding."""
 
 
 @inlined
@@ -36,10 +37,20 @@ def q_value(
     s: int,
     a: int,
 ) -> float:
-    """Return Q_h(s, a) = R_h(s, a) + <P_h(s, a), V_{h+1}>.
+    """Return Q_h(s, a) = R_h(s, a) + <P_h(. | s, a), V_{h+1}>.
 
-    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`, `v_next` is V_{h+1} with shape
-    (S,), and `h`, `s`, `a` are the step, state and action.
+    Parameters
+    ----------
+    ptr, succ, prob, rewards : ndarray
+        Arrays of an `MDP`.
+    v_next : ndarray, shape (S,)
+        Values of the next step, V_{h+1}.
+    h, s, a : int
+        Step, state and action.
+
+    Returns
+    -------
+    float
     """
     row = row_of(ptr, rewards, h, s, a)
     total = 0.0
@@ -61,18 +72,20 @@ def cell_value(
     h: int,
     s: int,
 ) -> float:
-    """Return V_h(s) of a policy.
+    """Return the value V_h(s) of a policy.
 
     Parameters
     ----------
     ptr, succ, prob, rewards : ndarray
         Arrays of an `MDP`.
     actions : ndarray of int32, shape (H, S)
-        Action where the policy does not explore.
+        Action at each (step, state) where the policy does not explore.
     explore : ndarray of bool, shape (H, S, A) or (0, 0, 0)
-        Actions among which the policy draws uniformly; `NO_EXPLORATION` if it is deterministic.
+        Mask of actions to explore. If it contains actions of (h, s), the policy draws one of them
+        uniformly. `NO_EXPLORATION`, of shape (0, 0, 0), for a deterministic policy.
     epsilon : float
-        Probability of a uniformly drawn action in a cell without actions to explore.
+        Probability of drawing one of all actions uniformly where the mask contains no action;
+        used only if `explore` has shape (H, S, A).
     v_next : ndarray, shape (S,)
         Values of the next step, V_{h+1}.
     h, s : int
@@ -112,8 +125,8 @@ def evaluate(
 ) -> None:
     """Fill `v`, shape (H + 1, S), with the values of a policy.
 
-    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`; for `actions`, `explore` and
-    `epsilon` see `cell_value`.
+    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`. `actions`, `explore` and
+    `epsilon` define the policy as in `cell_value`.
     """
     H, S = actions.shape
     v[H] = 0.0
@@ -130,8 +143,8 @@ def evaluate_stochastic(
 ) -> None:
     """Fill `v`, shape (H + 1, S), with the values of a stochastic policy.
 
-    `weights[h, s, a]` is the probability of action a; `ptr`, `succ`, `prob` and `rewards` are
-    the arrays of an `MDP`.
+    `weights[h, s, a]` is the probability of action a in state s at step h. `ptr`, `succ`, `prob`
+    and `rewards` are the arrays of an `MDP`.
     """
     H, S, A = weights.shape
     v[H] = 0.0
@@ -145,7 +158,7 @@ def evaluate_stochastic(
 
 @kernel
 def maximise(ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floats) -> None:
-    """Fill `v`, shape (H + 1, S), with V*.
+    """Fill `v`, shape (H + 1, S), with the optimal values V*.
 
     `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`.
     """
@@ -162,7 +175,7 @@ def maximise(ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floa
 
 @kernel
 def expectation(weights: Floats, values: Floats) -> float:
-    """Return the sum of the products of `weights` and `values`, added in order."""
+    """Return the dot product of `weights` and `values`, summed in order of the index."""
     total = 0.0
     for j in range(weights.size):
         total += weights[j] * values[j]
@@ -170,7 +183,7 @@ def expectation(weights: Floats, values: Floats) -> float:
 
 
 def optimal_table(world: MDP) -> Floats:
-    """Return V*_h(s) of `world` for every step and state, shape (H + 1, S); the last row is 0.
+    """Return the optimal values V*_h(s) of `world`, shape (H + 1, S); the last row is 0.
 
     >>> from belated.mdp.chain import chain
     >>> optimal_table(chain(2))
@@ -184,20 +197,19 @@ def optimal_table(world: MDP) -> Floats:
 
 
 def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
-    """Return V^pi_h(s) of a policy for every step and state.
+    """Return the value V^pi_h(s) of a policy for every step and state.
 
     Parameters
     ----------
     world : MDP
         World in which the policy is evaluated.
     policy : Policy or array_like
-        Policy, or integer actions of shape (H, S), or probabilities of actions of shape
-        (H, S, A).
+        Policy; or integer actions, shape (H, S); or probabilities of actions, shape (H, S, A).
 
     Returns
     -------
     ndarray, shape (H + 1, S)
-        Values from each step on; the last row is 0.
+        Expected sum of rewards from each step and state on; the last row is 0.
 
     Examples
     --------
@@ -223,9 +235,9 @@ def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
 
 
 def optimal_value(world: MDP) -> float:
-    """Return V*_1 of `world`, the largest expected sum of rewards of an episode, in [0, H].
+    """Return the largest expected sum of rewards of an episode in `world`, in [0, H].
 
-    It is the expectation over the first state.
+    This is the expectation of V*_1 over the distribution of the first state.
 
     >>> from belated.mdp.chain import chain
     >>> round(optimal_value(chain(5)), 12)
@@ -237,7 +249,7 @@ def optimal_value(world: MDP) -> float:
 def optimal_actions(world: MDP) -> Bools:
     """Return whether each action of `world` is optimal at each step and state, shape (H, S, A).
 
-    Several actions of a cell are optimal if their values are equal.
+    In case of a tie, several actions are optimal.
 
     >>> from belated.mdp.chain import chain
     >>> optimal_actions(chain(3))[:, 0].astype(int)  # right while there is time, then either
@@ -260,10 +272,10 @@ def optimal_actions(world: MDP) -> Bools:
 
 
 def policy_value(world: MDP, policy: Policy | ArrayLike) -> float:
-    """Return V^pi_1 of `policy` in `world`, its expected sum of rewards of an episode.
+    """Return the expected sum of rewards of an episode that follows `policy` in `world`.
 
-    It is the expectation over the first state. `policy` is a Policy, integer actions of shape
-    (H, S), or probabilities of actions of shape (H, S, A).
+    This is the expectation of V^pi_1 over the distribution of the first state. `policy` is a
+    Policy; or integer actions, shape (H, S); or probabilities of actions, shape (H, S, A).
 
     >>> from belated.mdp.chain import chain
     >>> round(policy_value(chain(5), np.ones((5, 5), int)), 12)
@@ -273,7 +285,10 @@ def policy_value(world: MDP, policy: Policy | ArrayLike) -> float:
 
 
 def _policy_array(policy: ArrayLike) -> NDArray[Any]:
-    """Return `policy` as integers with two axes, or numbers with three."""
+    """Return `policy` as an array of integers with two axes or of numbers with three axes.
+
+    Anything else raises TypeError.
+    """
     try:
         table = np.asarray(policy)
     except ValueError:  # a ragged list
@@ -287,7 +302,10 @@ def _policy_array(policy: ArrayLike) -> NDArray[Any]:
 
 
 def _check_probabilities(shape: Shape, table: NDArray[Any]) -> Floats:
-    """Return probabilities of actions, shape (H, S, A), as floats after checking them."""
+    """Return `table`, probabilities of actions of shape (H, S, A), as floats after checking it.
+
+    A wrong shape, an entry outside [0, 1] or a sum other than 1 raises ValueError.
+    """
     if table.shape != shape.table:
         raise ValueError(
             f"Probabilities of policy must have shape (H, S, A) = {shape.table}, got {table.shape}."

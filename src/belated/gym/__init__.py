@@ -1,4 +1,4 @@
-"""Gymnasium environments of belated's worlds, and delayed feedback for any environment.
+"""Gymnasium environments of belated's worlds, and a wrapper that delays feedback.
 
 Importing this package registers the environments:
 

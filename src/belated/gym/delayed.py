@@ -1,4 +1,4 @@
-"""Wrapper that returns the records of episodes with a delay."""
+"""Gymnasium wrapper that returns the records of episodes with a delay."""
 
 from typing import Any, SupportsFloat
 
@@ -19,20 +19,21 @@ Info = dict[str, Any]
 
 
 class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """Gymnasium wrapper that returns each episode, after a delay, in the `info` of a later `reset`.
+    """Gymnasium wrapper that returns the record of an episode in the `info` of a later `reset`.
 
-    Episodes count from 1. The record of episode i with delay tau is in `info["feedback"]` of the
-    reset that starts the first episode k with i + tau < k. In the `info` of a step that list is
-    empty.
+    Episodes are numbered from 1. The record of episode i with delay tau is in the list
+    `info["feedback"]` of the reset that starts the first episode k with i + tau < k. The list is
+    empty in the `info` of a step.
 
-    An episode that terminates before step H is padded: it stays in its last state and earns 0 in
-    original units. Padded steps use a different action after each termination in a state, so that
-    every action there is observed; otherwise an optimistic learner would overestimate it. If an
-    episode may also pass through that state, padding would record wrong transitions; a ValueError
-    then asks for `end_state=True`.
+    The record of an episode that terminates before step H is padded to H steps, which stay in the
+    last state and have reward 0 in original units. After each termination in a state, the padded
+    steps use the next action, so that every action is observed there; an optimistic learner would
+    overestimate an action without observations. If an episode can also visit that state without
+    terminating, padding would record wrong transitions, and ValueError is raised; use
+    `end_state=True`.
 
-    The feedback of an episode that is reset before its end never arrives. An episode without a
-    step is not counted, and the next one has its number.
+    The feedback of an episode that is reset before its end never arrives. An episode that is reset
+    before its first step is not counted, and its number is used again.
 
     Parameters
     ----------
@@ -41,15 +42,15 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     delay : Law
         Law of the delays, in episodes.
     seed : int
-        Seed of the delays. `reset(seed=...)` seeds only the environment.
+        Seed of the delays. The seed passed to `reset` applies only to the environment.
     horizon : int, optional
-        Steps H of a record; the environment's own limit if not given. Longer episodes are
-        truncated.
+        Number of steps H of a record; by default the environment's limit of steps. Longer
+        episodes are truncated.
     reward_map : Affine
-        Map between the environment's rewards and rewards in [0, 1]. Records have the latter;
-        `step` returns the former.
+        Map between the environment's rewards and rewards in [0, 1]. `step` returns the
+        environment's rewards; records contain rewards in [0, 1].
     end_state : bool
-        Whether termination leads to an additional state, the last one.
+        Whether to add a state to the records, numbered last, in which terminated episodes end.
 
     Examples
     --------
@@ -108,31 +109,35 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     @property
     def shape(self) -> Shape:
-        """Sizes (S, A, H) of the records, including the additional state of `end_state`."""
+        """Sizes (S, A, H) of the records; S includes the state that `end_state=True` adds."""
         return self._shape
 
     @property
     def episode(self) -> int:
-        """Number of the current episode, or of the last one; 0 before the first."""
+        """Number of the current or, if it is over, the last episode; 0 before the first reset."""
         return self._episode
 
     @property
     def missing(self) -> int:
-        """Number of episodes whose records are in flight or never arrive."""
+        """Number of episodes whose records have not arrived, including those that never arrive."""
         return self._queue.missing
 
     def state(self, observation: Any) -> int:
-        """Return the state, numbered from 0, of an `observation`."""
+        """Return the state, numbered from 0, that corresponds to an `observation`."""
         return int(observation) - self._first_state
 
     def action(self, index: int) -> int:
-        """Return the argument of `step` for the action `index` of a policy, numbered from 0."""
+        """Return the action of the environment for `index`, an action numbered from 0.
+
+        The result is an argument of `step`.
+        """
         return index + self._first_action
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
-        """Start the next episode; `info["feedback"]` lists the records that have become usable.
+        """Start the next episode and return the first observation and `info`.
 
-        `seed` and `options` are passed to the environment. Returns its observation and info.
+        `seed` and `options` are passed to the environment. `info` is that of the environment, with
+        an entry "feedback": the list of records that have become usable.
         """
         observation, info = self.env.reset(seed=seed, options=options)
         if self._actions and not self._over:
@@ -144,9 +149,11 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         return observation, {**info, "feedback": self._queue.due(self._episode)}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, Info]:
-        """Pass `action` to the environment and queue the record if the episode is over.
+        """Take a step in the environment; after the last step, queue the record of the episode.
 
-        Returns (observation, reward, terminated, truncated, info) of the environment.
+        `action` is an action of the environment. Return (observation, reward, terminated,
+        truncated, info) of the environment, where `truncated` is also True at step H of an episode
+        that has not terminated, and `info["feedback"]` is an empty list.
         """
         if self._over:
             raise gymnasium.error.ResetNeeded("The episode is over; call reset() to start another.")
@@ -172,7 +179,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         return observation, reward, terminated, truncated, {**info, "feedback": []}
 
     def _pad(self) -> None:
-        """Extend a terminated episode to H steps that stay in its last state."""
+        """Extend the record of a terminated episode to H steps that stay in its last state."""
         missing = self._shape.horizon - len(self._actions)
         if missing == 0:
             return
@@ -183,7 +190,11 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._early_ends[state] += 1
 
     def _push_record(self, delay: int) -> None:
-        """Queue the record of the current episode, to arrive after `delay` episodes."""
+        """Queue the record of the current episode, which arrives after `delay` episodes.
+
+        ValueError is raised if an episode was padded in a state that was also visited before the
+        end of an episode.
+        """
         for state in np.flatnonzero(self._passed & (self._early_ends > 0))[:1]:
             raise ValueError(
                 f"State {state} must not both end an episode early and be passed through; "
@@ -193,7 +204,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._queue.push(record, delay)
 
     def _unit_reward(self, reward: float) -> float:
-        """Return `reward` mapped to [0, 1]; raise ValueError if it lies outside."""
+        """Return `reward` mapped by `reward_map`; raise ValueError if that is not in [0, 1]."""
         unit = self._reward_map.unit(reward)
         if not 0 <= unit <= 1:
             raise ValueError(
@@ -205,7 +216,10 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
 
 def _check_discrete(kind: str, env: gymnasium.Env[Any, Any]) -> Discrete[Any]:
-    """Return the "observation" or "action" space of an environment if it is discrete."""
+    """Return a space of the environment `env`; raise TypeError if it is not discrete.
+
+    `kind` is "observation" or "action".
+    """
     space = env.observation_space if kind == "observation" else env.action_space
     if not isinstance(space, Discrete):
         raise TypeError(f"The {kind} space of {env} must be Discrete, got {space}.")
@@ -213,7 +227,10 @@ def _check_discrete(kind: str, env: gymnasium.Env[Any, Any]) -> Discrete[Any]:
 
 
 def _check_horizon(env: gymnasium.Env[Any, Any], horizon: int | None) -> int:
-    """Return `horizon` if the environment's limit allows it; the limit itself if it is None."""
+    """Return `horizon`, or the limit of steps of the environment `env` if `horizon` is None.
+
+    A `horizon` above the limit raises ValueError, as does None if the environment has no limit.
+    """
     world = env.unwrapped
     if isinstance(world, WorldEnv):
         limit: int | None = world.world.shape.horizon

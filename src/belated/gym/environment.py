@@ -1,4 +1,4 @@
-"""Gymnasium environment of a world."""
+"""Gymnasium environment that simulates a world."""
 
 from typing import Any
 
@@ -14,17 +14,18 @@ Outcomes = list[tuple[float, int, float, bool]]
 
 
 class WorldEnv(gymnasium.Env[Any, Any]):
-    """Gymnasium environment of a world; observations are states, rewards lie in [0, 1].
+    """Gymnasium environment that simulates a world.
 
-    An episode is `terminated`, not truncated, by its H-th step, since the horizon is part of the
-    problem. The optimal action depends on the step, so `info["step"]` is the number of steps
-    taken. Random numbers come from Gymnasium's generator, seeded by `reset(seed=...)`, and differ
-    from those of `bl.simulate`.
+    Observations are states, and rewards lie in [0, 1]. The H-th step ends an episode with
+    `terminated`, not `truncated`, since the horizon is part of the problem. `info["step"]` is the
+    number of steps taken in the episode, because the optimal action depends on it. Random numbers
+    come from Gymnasium's generator, seeded by `reset(seed=...)`, and differ from those of
+    `bl.simulate`.
 
     Parameters
     ----------
     world : MDP
-        World to simulate, available as attribute `world`.
+        World to simulate; also an attribute of the environment.
 
     Examples
     --------
@@ -51,9 +52,9 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:
-        """Start an episode and return its first state and info.
+        """Start an episode and return its first state and `info`.
 
-        `seed` seeds the generator if given; `options` is ignored.
+        If `seed` is given, the random generator is seeded with it. `options` is ignored.
         """
         super().reset(seed=seed)
         world = self.world
@@ -64,7 +65,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         return self._state, {"step": 0}
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Take `action` and return (state, reward, terminated, truncated, info)."""
+        """Take `action` and return (next state, reward, terminated, truncated, info)."""
         world, h, s, a = self.world, self._step, self._state, int(action)
         if not 0 <= a < world.shape.actions:
             raise ValueError(f"action must be in 0 .. {world.shape.actions - 1}, got {action}.")
@@ -81,15 +82,15 @@ class WorldEnv(gymnasium.Env[Any, Any]):
 
     @property
     def initial_state_distrib(self) -> Floats:
-        """Probability of each state to be the first of an episode, shape (S,)."""
+        """Probability of each state to be the first of an episode; shape (S,)."""
         return self.world.start.copy()
 
     @property
     def P(self) -> dict[int, dict[int, Outcomes]]:
-        """Table of transitions: P[state][action] lists the possible outcomes.
+        """Table of transitions: P[state][action] is the list of possible outcomes.
 
-        `terminated` is False in all of them, since only the horizon ends an episode. A world that
-        differs from step to step has no such table; then this raises AttributeError.
+        In every outcome `terminated` is False, since only the horizon ends an episode. The table
+        exists only for a time-homogeneous world; otherwise AttributeError is raised.
         """
         world = self.world
         if not world.homogeneous or world.rewards.shape[0] > 1:

@@ -18,7 +18,7 @@ ENTRY_POINTS: Final = {
     "belated/Garnet-v0": "garnet_env",
     "belated/GridWorld-v0": "gridworld_env",
 }
-"""Ids for `gymnasium.make`, and the functions of this module that make the environments."""
+"""Function of this module that creates an environment, by the id of the environment."""
 
 
 def register() -> None:
@@ -29,35 +29,29 @@ def register() -> None:
 
 
 def chain_env(states: int = 30, **options: Any) -> WorldEnv:
-    """Return the environment of `bl.chain`, with `states` states and its other `options`."""
+    """Return the environment of the world `bl.chain(states, **options)`."""
     return WorldEnv(chain(states, **options))
 
 
 def riverswim_env(states: int = 6, **options: Any) -> WorldEnv:
-    """Return the environment of `bl.riverswim`, with `states` states and its other `options`."""
+    """Return the environment of the world `bl.riverswim(states, **options)`."""
     return WorldEnv(riverswim(states, **options))
 
 
 def deep_sea_env(size: int = 10, **options: Any) -> WorldEnv:
-    """Return the environment of `bl.deep_sea`, with `size` columns and its other `options`."""
+    """Return the environment of the world `bl.deep_sea(size, **options)`."""
     return WorldEnv(deep_sea(size, **options))
 
 
 def garnet_env(
     states: int = 20, actions: int = 3, *, horizon: int = 10, branching: int = 4, **options: Any
 ) -> WorldEnv:
-    """Return the environment of `bl.garnet`.
-
-    `states`, `actions`, `horizon`, `branching` and `options` are its arguments.
-    """
+    """Return the environment of the world that `bl.garnet` returns for the same arguments."""
     return WorldEnv(garnet(states, actions, horizon=horizon, branching=branching, **options))
 
 
 def gridworld_env(
     rows: int = 5, columns: int = 5, *, horizon: int = 20, **options: Any
 ) -> WorldEnv:
-    """Return the environment of `bl.gridworld`.
-
-    `rows`, `columns`, `horizon` and `options` are its arguments.
-    """
+    """Return the environment of the world that `bl.gridworld` returns for the same arguments."""
     return WorldEnv(gridworld(rows, columns, horizon=horizon, **options))

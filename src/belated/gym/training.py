@@ -16,22 +16,26 @@ from belated.randomness import EXPLORE, check_seed, uniform
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Result of `train`, episode by episode."""
+    """Result of `train`: arrays with one entry per episode, and totals."""
 
     episode: Ints
     """Numbers of the episodes, shape (episodes,)."""
     returns: Floats
     """Sum of the rewards of each episode, in the environment's units, shape (episodes,)."""
     updates: int
-    """Number of plans made during the training."""
+    """Number of plans that the learner computed during the training."""
     max_missing: int
     """Largest number of missing episodes at the start of an episode."""
     gaps: Floats | None = None
-    """V*_1(s_1) - V^pi_1(s_1) of each episode, in [0, H]; None without a world."""
+    """V*_1(s_1) - V^pi_1(s_1) of each episode, in [0, H], shape (episodes,); None if `train` was
+    called without `world`."""
 
     @property
     def regret(self) -> Floats:
-        """Cumulative regret after each episode, shape (episodes,)."""
+        """Cumulative regret after each episode, shape (episodes,).
+
+        ValueError is raised if `train` was called without `world`.
+        """
         if self.gaps is None:
             raise ValueError("regret needs exact values; give train world=, or use returns.")
         return np.add.accumulate(self.gaps)
@@ -52,27 +56,29 @@ def train(
     world: MDP | None = None,
     progress: bool | None = None,
 ) -> Training:
-    """Play episodes of an environment with a learner's policies and give it the feedback.
+    """Train a learner: play its policies in an environment and pass the feedback to the learner.
 
     Parameters
     ----------
     env : DelayedFeedback
         Environment with delayed feedback.
     learner : Learner
-        Learner of the same shape; it is updated in place.
+        Learner of the same shape as the environment, updated in place.
     episodes : int
         Number of episodes to play, at least 1.
     seed : int or None
-        Seed of the environment's first reset and of actions that explore. None continues with
-        the environment's random numbers, for a second training.
+        Seed of the environment's first reset and of exploratory actions. With None, the
+        environment is not seeded again, as required to continue a training, and exploratory
+        actions have seed 0.
     world : MDP, optional
-        Exact model of the environment; the result then includes regret.
+        Exact model of the environment. If it is given, the result includes regret.
     progress : bool, optional
-        Whether to show a progress bar; by default after two seconds.
+        Whether to show a progress bar; by default it is shown after two seconds.
 
     Returns
     -------
     Training
+        Returns of the episodes, number of plans and, if `world` is given, regret.
 
     Examples
     --------
@@ -117,23 +123,23 @@ def train(
 
 
 def play_episode(env: DelayedFeedback, policy: Policy, observation: object, seed: int) -> float:
-    """Play the current episode to its end and return the sum of its rewards.
+    """Play the current episode of `env` to its end and return the sum of its rewards.
 
     Parameters
     ----------
     env : DelayedFeedback
-        Environment after `reset`.
+        Environment in which `reset` has just been called.
     policy : Policy
         Policy of the episode.
     observation : object
-        Observation that `reset` returned.
+        First observation of the episode, returned by `reset`.
     seed : int
-        Seed of actions that explore.
+        Seed of exploratory actions.
 
     Returns
     -------
     float
-        Return of the episode in the environment's units.
+        Sum of the rewards in the environment's units.
     """
     total = 0.0
     for h in range(env.shape.horizon):
@@ -147,7 +153,10 @@ def play_episode(env: DelayedFeedback, policy: Policy, observation: object, seed
 
 
 class GapEvaluator:
-    """Exact suboptimality gaps in a `world`; the values of the last policy are cached."""
+    """Computation of exact suboptimality gaps in a `world`.
+
+    The values of the last policy are cached.
+    """
 
     def __init__(self, world: MDP) -> None:
         self._world = world
@@ -156,7 +165,7 @@ class GapEvaluator:
         self._value = self._optimal
 
     def gap(self, policy: Policy, state: int) -> float:
-        """Return V*_1(s) - V^pi_1(s) of `policy` for the first state s = `state`."""
+        """Return the gap V*_1(s) - V^pi_1(s) of `policy` for the first state s = `state`."""
         if policy is not self._policy:
             self._policy = policy
             self._value = policy_table(self._world, policy)[0]

@@ -110,7 +110,7 @@ def absorb(
     for i in range(first, steps.size):
         if transitions and not has_room(state.counts, 1):
             return i
-        if config.stepwise and state.inbox.used[0] == state.inbox.row.size:
+        if delayed and config.stepwise and state.inbox.used[0] == state.inbox.row.size:
             return i
         h, s, a, y = steps[i], states[i], actions[i], successors[i]
         if transitions:

@@ -21,7 +21,7 @@ def copy(source: Ledger, target: Ledger) -> dict[str, int]:
     with source.store.consistent_reading() as old, target.store.writing() as new:
         for table in schema.metadata.sorted_tables:
             if new.execute(sa.select(table).limit(1)).first() is not None:
-                raise ValueError(f"target has {table.name} already; it must be an empty ledger.")
+                raise ValueError(f"target must be an empty ledger, but it has {table.name}.")
         rows = {table.name: _copy_table(table, old, new) for table in schema.metadata.sorted_tables}
         for table in schema.metadata.sorted_tables:
             found = new.scalar(sa.select(sa.func.count()).select_from(table))

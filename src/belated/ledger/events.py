@@ -50,7 +50,7 @@ class Event(NamedTuple):
 def _check_episode(name: str, value: object) -> None:
     # only a text: an id with an invalid format is not found rather than malformed
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a text, not {value!r}.")
+        raise TypeError(f"{name} must be a text, got {value!r}.")
 
 
 CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
@@ -86,7 +86,7 @@ class Defined(_Checked):
 
     def __post_init__(self) -> None:
         if not isinstance(self.spec, ProblemSpec):
-            raise TypeError(f"spec is {self.spec!r}; it must be a ProblemSpec.")
+            raise TypeError(f"spec must be a ProblemSpec, got {self.spec!r}.")
         super().__post_init__()
 
 
@@ -173,7 +173,7 @@ class Published(_Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.policy, Policy):
-            raise TypeError(f"policy is {self.policy!r}; it must be a Policy.")
+            raise TypeError(f"policy must be a Policy, got {self.policy!r}.")
 
 
 @dataclass(frozen=True)
@@ -192,10 +192,10 @@ class Control(_Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.action not in ACTIONS:
-            raise ValueError(f"action is {self.action!r}; allowed are {', '.join(ACTIONS)}.")
+            raise ValueError(f"action must be one of {', '.join(ACTIONS)}, got {self.action!r}.")
         if (self.action == "roll_back") is (self.version is None):
             raise ValueError(
-                f"version is {self.version}; roll_back needs one, and the others take none."
+                f"version must be given for roll_back and for no other action, got {self.version}."
             )
 
 

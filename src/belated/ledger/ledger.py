@@ -108,7 +108,7 @@ class Ledger:
         given = list(events)
         for event in given:
             if type(event) not in RECORDERS:
-                raise TypeError(f"An event is {event!r}; it must be one of belated.ledger's kinds.")
+                raise TypeError(f"An event must be one of belated.ledger's kinds, got {event!r}.")
         if not given:
             return []
         with self.store.writing() as connection:
@@ -304,7 +304,5 @@ class Ledger:
 def _check_kinds(kinds: Collection[Kind]) -> list[Kind]:
     for kind in [kinds] if isinstance(kinds, str) else kinds:
         if isinstance(kinds, str) or kind not in get_args(Kind):
-            raise ValueError(
-                f"kinds has {kind!r}; it must be a list of {', '.join(get_args(Kind))}."
-            )
+            raise ValueError(f"kinds must be a list of {', '.join(get_args(Kind))}, got {kind!r}.")
     return list(kinds)

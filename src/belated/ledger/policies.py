@@ -72,15 +72,11 @@ def check_policy(policy: Policy, spec: ProblemSpec) -> None:
     """Raise ValueError if `policy` does not have the shape of the problem `spec`."""
     H, S, A = spec.shape.table
     if policy.actions.shape != (H, S):
-        raise ValueError(
-            f"policy has actions of shape {policy.actions.shape}; it must be {(H, S)}."
-        )
+        raise ValueError(f"policy.actions must have shape {(H, S)}, got {policy.actions.shape}.")
     if not ((policy.actions >= 0) & (policy.actions < A)).all():
-        raise ValueError(f"policy has an action outside 0 .. {A - 1}.")
+        raise ValueError(f"policy.actions must lie in 0 .. {A - 1}.")
     if policy.explore is not None and policy.explore.shape != (H, S, A):
-        raise ValueError(
-            f"policy explores with shape {policy.explore.shape}; it must be {(H, S, A)}."
-        )
+        raise ValueError(f"policy.explore must have shape {(H, S, A)}, got {policy.explore.shape}.")
 
 
 class Policies:

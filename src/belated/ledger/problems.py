@@ -36,20 +36,20 @@ class Part:
         if not isinstance(self.options, Mapping) or not all(
             isinstance(key, str) for key in self.options
         ):
-            raise TypeError(f"options of {self.name} must be a mapping, not {self.options!r}.")
+            raise TypeError(f"options of {self.name} must be a mapping, got {self.options!r}.")
         for key, value in self.options.items():
             values = value if isinstance(value, list | tuple) else [value]
             if not all(isinstance(item, bool | int | float | str | None) for item in values):
                 # reprlib, since the value may be nested too deep for repr
                 raise ValueError(
-                    f"option {key!r} of {self.name} is {reprlib.repr(value)}; it must be a number, "
-                    "a text, true, false, null, or a list of those."
+                    f"option {key!r} of {self.name} must be a number, a text, true, false, null, "
+                    f"or a list of those, got {reprlib.repr(value)}."
                 )
         try:
             canonical(dict(self.options))
         except (TypeError, ValueError):
             raise ValueError(
-                f"options of {self.name} are {self.options!r}; JSON must be able to hold them."
+                f"options of {self.name} must be valid in JSON, got {self.options!r}."
             ) from None
 
 
@@ -113,9 +113,9 @@ class ProblemSpec:
     ) -> None:
         for role, part in (("base", base), ("updater", updater)):
             if not isinstance(part, Part):
-                raise TypeError(f"{role} is {part!r}; it must be a Part(name, options).")
+                raise TypeError(f"{role} must be a Part(name, options), got {part!r}.")
         if late not in ("everything", "rewards"):
-            raise ValueError(f"late is {late!r}; allowed are everything, rewards.")
+            raise ValueError(f"late must be one of everything, rewards, got {late!r}.")
         if late == "rewards" and rewards is not None:
             raise ValueError("late is 'rewards', but the rewards are known; give rewards=None.")
         values: dict[str, Any] = {
@@ -171,11 +171,13 @@ class ProblemSpec:
     def of(cls, body: Mapping[str, Any]) -> "ProblemSpec":
         """Return the specification with the JSON values `body`."""
         if not isinstance(body, Mapping):
-            raise TypeError(f"A spec must be an object, not {body!r}.")
+            raise TypeError(f"A spec must be an object, got {body!r}.")
         known = [f.name for f in fields(cls)]
         for key in body:
             if key not in known:
-                raise ValueError(f"A spec has no {key!r}; it has {', '.join(known)}.")
+                raise ValueError(
+                    f"A spec must have only the fields {', '.join(known)}, got {key!r}."
+                )
         for key in known[: known.index("stages")]:
             if key not in body:
                 raise ValueError(f"{key} is missing; a spec needs it.")
@@ -191,17 +193,17 @@ class ProblemSpec:
 
 def _parse_part(role: str, given: object) -> Part:
     if not isinstance(given, Mapping) or not {"name"} <= set(given) <= {"name", "options"}:
-        raise TypeError(f"{role} is {given!r}; it must be an object with a name and options.")
+        raise TypeError(f"{role} must be an object with a name and options, got {given!r}.")
     return Part(given["name"], given.get("options", {}))
 
 
 def _check_names(field: str, given: object) -> tuple[str, ...]:
     if not isinstance(given, tuple | list) or not given:
-        raise TypeError(f"{field} must be a list of at least one name, not {given!r}.")
+        raise TypeError(f"{field} must be a list of at least one name, got {given!r}.")
     names = tuple(check_text(f"{field}[{i}]", name) for i, name in enumerate(given))
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ValueError(f"{field} has {twice!r} twice; each needs a name of its own.")
+        raise ValueError(f"{field} must be different names, got {twice!r} twice.")
     return names
 
 
@@ -213,10 +215,10 @@ def _check_rewards(given: ArrayLike, shape: Shape) -> Floats:
         raise TypeError("rewards must be a table of numbers.") from None
     if table.shape not in ((S, A), (H, S, A)):
         raise ValueError(
-            f"rewards has shape {table.shape}; it must be {(S, A)}, or {(H, S, A)} by step."
+            f"rewards must have shape {(S, A)}, or {(H, S, A)} by step, got {table.shape}."
         )
     if not ((table >= 0) & (table <= 1)).all():
-        raise ValueError("rewards has a number outside [0, 1].")
+        raise ValueError("rewards must lie in [0, 1].")
     table += 0.0  # turns -0.0 into 0.0, so that equal numbers have equal text
     table.setflags(write=False)
     return table

@@ -55,7 +55,7 @@ class Snapshots:
             Whether the snapshot was saved.
         """
         if not isinstance(data, bytes):
-            raise TypeError(f"data must be bytes, not {type(data).__name__}.")
+            raise TypeError(f"data must be bytes, got {type(data).__name__}.")
         table, events = schema.snapshots, schema.events.c
         excluding = sa.select(events.seq).where(
             events.problem == problem,

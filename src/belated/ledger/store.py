@@ -205,14 +205,14 @@ def parse_url(url: str) -> sa.URL:
         parsed = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError):
         raise ValueError(
-            f"store is {url!r}; it must be an address such as sqlite:///belated.db "
-            "or postgresql://user@host/database."
+            "store must be an address such as sqlite:///belated.db or "
+            f"postgresql://user@host/database, got {url!r}."
         ) from None
     if parsed.drivername in ("postgres", "postgresql"):
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
         raise ValueError(
-            f"store is of the kind {parsed.drivername!r}; allowed are sqlite and postgresql."
+            f"store must be of the kind sqlite or postgresql, got {parsed.drivername!r}."
         )
     return parsed
 

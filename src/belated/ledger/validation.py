@@ -16,11 +16,11 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 def check_text(name: str, value: object) -> str:
     """Return `value` if it is a printable text of 1 to 200 characters; `name` is for errors."""
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a text, not {value!r}.")
+        raise TypeError(f"{name} must be a text, got {value!r}.")
     if not 1 <= len(value) <= MAX_TEXT_CHARS:
-        raise ValueError(f"{name} has {len(value)} characters; allowed are 1 .. {MAX_TEXT_CHARS}.")
+        raise ValueError(f"{name} must have 1 .. {MAX_TEXT_CHARS} characters, got {len(value)}.")
     if not value.isprintable():
-        raise ValueError(f"{name} is {value!r}; it must consist of printable characters.")
+        raise ValueError(f"{name} must consist of printable characters, got {value!r}.")
     return value
 
 
@@ -28,8 +28,8 @@ def check_name(name: str, value: object) -> str:
     """Return `value` if it is a valid problem or token name; `name` is for errors."""
     if not is_name(check_text(name, value)):
         raise ValueError(
-            f"{name} is {value!r}; it must be 1 .. 100 of the letters a-z and A-Z, digits, "
-            "'.', '_' and '-', and begin with a letter or digit."
+            f"{name} must be 1 .. 100 of the letters a-z and A-Z, digits, '.', '_' and '-', "
+            f"and begin with a letter or digit, got {value!r}."
         )
     return str(value)
 
@@ -48,8 +48,8 @@ def check_episode_id(name: str, value: object) -> str:
     """Return `value` if it has the format of an episode id; `name` is for errors."""
     if not is_id(value):
         raise ValueError(
-            f"{name} is {value!r}; it must be 22 .. 64 of the letters a-z and A-Z, digits, "
-            "'_' and '-', such as secrets.token_urlsafe(16)."
+            f"{name} must be 22 .. 64 of the letters a-z and A-Z, digits, '_' and '-', "
+            f"such as secrets.token_urlsafe(16), got {value!r}."
         )
     return str(value)
 
@@ -61,7 +61,7 @@ def check_seq(name: str, value: object, least: int = 1) -> int:
     """
     number = check_integer(name, value, least)
     if number >= 2**63:
-        raise ValueError(f"{name} is {number}; it must be below 2**63.")
+        raise ValueError(f"{name} must be below 2**63, got {number}.")
     return number
 
 

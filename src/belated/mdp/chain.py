@@ -22,7 +22,7 @@ def chain(
 
     Action `left` (0) moves one state back. Action `right` (1) moves one state forward with
     probability 1 - 1/S and one state back otherwise. A move beyond either end stays in place.
-    An episode starts in the first state. Deviation from Osband and Van Roy: rewards have no noise.
+    An episode starts in the first state. Unlike in Osband and Van Roy, rewards have no noise.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ def chain(
     reward_on : {"state", "state_right"}
         The last state pays 1 for either action ("state"), or only for `right` ("state_right").
     horizon : int, optional
-        Steps of an episode; S if not given. Then V*_1(s_1) = (1 - 1/S)^(S - 1) for both values
-        of `reward_on`.
+        Number of steps H of an episode; S if not given. If H = S, V*_1(s_1) =
+        (1 - 1/S)^(S - 1) for both values of `reward_on`.
 
     Returns
     -------

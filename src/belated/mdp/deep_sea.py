@@ -14,35 +14,38 @@ LEFT: Final = 0
 RIGHT: Final = 1
 
 TOTAL_MOVE_COST: Final = 0.01
-"""Cost of moving right at every step of an episode, in original units of reward."""
+"""Total cost of an episode in which every step moves right, in original units of reward."""
 
 
 def deep_sea(size: int, *, noisy: bool = False) -> MDP:
     """Return the deep sea of `size` columns, in which one path leads to the treasure.
 
     A diver descends one row per step through a grid of size x size cells and moves left (0) or
-    right (1). The treasure, worth 1, is paid for `right` in the last column, which the diver
-    reaches in time only by moving right at every step. Each `right` costs c = 0.01 / size.
+    right (1). Moving right in the last column pays the treasure, a reward of 1. The diver reaches
+    that column in time only by moving right at every step. Each move to the right costs
+    c = 0.01 / size.
 
-    The row of the original is the step of the episode, so a state is a column: there are `size`
-    states instead of size * size, with the same transitions in every row. A learner with counts
-    for each step faces the original problem; with pooled counts the problem is easier.
+    The step of the episode gives the row, so a state is a column: there are `size` states instead
+    of the size * size states of the original, and transitions are the same in every row. For a
+    learner with counts for each step, this is the original problem; with pooled counts the problem
+    is easier.
 
-    Rewards are mapped to [0, 1] by r -> (r + c) / (1 + c) at every step: `left` pays
-    c / (1 + c), `right` 0, the treasure 1 / (1 + c). A return G becomes (G + 0.01) / (1 + c),
-    and V*_1(s_1) = 1 / (1 + c).
+    Rewards are mapped to [0, 1] by r -> (r + c) / (1 + c) at every step. `left` then pays
+    c / (1 + c), `right` pays 0 and the treasure pays 1 / (1 + c). A return G becomes
+    (G + 0.01) / (1 + c), and V*_1(s_1) = 1 / (1 + c).
 
-    Deviations from bsuite: action 1 is `right` in every cell, whereas bsuite may swap the two
-    actions; and bsuite adds normal noise at both ends of the last row, which would leave [0, 1].
+    There are two deviations from bsuite. Action 1 is `right` in every cell, whereas bsuite may
+    swap the two actions. Rewards have no normal noise, which bsuite adds at both ends of the last
+    row, because noisy rewards could lie outside [0, 1].
 
     Parameters
     ----------
     size : int
         Number of columns and of steps, at least 2.
     noisy : bool
-        If true, `right` stays in its column with probability 1 / size, and rewards are 0 or 1
-        with the means above. Then V*_1(s_1) = (p^(size - 1) + 0.01 p^size) / (1 + c) with
-        p = 1 - 1 / size.
+        If True, `right` stays in the same column with probability 1 / size, and each reward is
+        drawn as 0 or 1 with the mean given above. Then V*_1(s_1) =
+        (p^(size - 1) + 0.01 p^size) / (1 + c) with p = 1 - 1 / size.
 
     Returns
     -------

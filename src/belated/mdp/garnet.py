@@ -19,9 +19,9 @@ def garnet(states: int, actions: int, *, horizon: int, branching: int, seed: int
     """Return a random world in which each (state, action) has `branching` successors.
 
     Successors are drawn without replacement. Their probabilities are the lengths of the
-    intervals into which branching - 1 uniform points divide [0, 1]. Mean rewards are uniform in
-    [0, 1]; Bhatnagar et al. draw normal ones. An episode starts in state 0. The world depends on
-    the arguments alone.
+    intervals into which branching - 1 uniform points divide [0, 1]. Mean rewards are drawn
+    uniformly from [0, 1], whereas Bhatnagar et al. draw them from a normal distribution. An
+    episode starts in state 0. Equal arguments give the same world.
 
     Parameters
     ----------
@@ -30,15 +30,16 @@ def garnet(states: int, actions: int, *, horizon: int, branching: int, seed: int
     actions : int
         Number of actions, at least 1.
     horizon : int
-        Steps of an episode, at least 1.
+        Number of steps of an episode, at least 1.
     branching : int
         Number of successors of each (state, action), in 1 .. `states`.
     seed : int
-        Seed of the world, in 0 .. 2**64 - 1.
+        Seed of the random numbers, in 0 .. 2**64 - 1.
 
     Returns
     -------
     MDP
+        World with `states` states and `actions` actions.
 
     Examples
     --------
@@ -65,14 +66,16 @@ def garnet(states: int, actions: int, *, horizon: int, branching: int, seed: int
 
 
 def draw_successors(key: Any, row: int, *, states: int, branching: int) -> list[int]:
-    """Draw a random subset of the states, each with the same probability (Floyd's algorithm).
+    """Draw a random subset of the states; all subsets of its size are equally likely.
+
+    The subset is drawn by Floyd's algorithm.
 
     Parameters
     ----------
     key : np.uint64
         Seed of the world.
     row : int
-        Index of the (state, action), which addresses the draws.
+        Index of the (state, action); part of the key of the random numbers.
     states : int
         Number of states.
     branching : int
@@ -81,7 +84,7 @@ def draw_successors(key: Any, row: int, *, states: int, branching: int) -> list[
     Returns
     -------
     list[int]
-        Different states in ascending order.
+        The chosen states in ascending order.
     """
     chosen: set[int] = set()
     for j in range(states - branching, states):

@@ -15,7 +15,7 @@ DOWN: Final = 2
 LEFT: Final = 3
 
 MOVES: Final = ((-1, 0), (0, 1), (1, 0), (0, -1))
-"""Change of (row, column) for each action; neighbours in this list are perpendicular moves."""
+"""Change of (row, column) for each action; consecutive entries are perpendicular moves."""
 
 Cell = tuple[int, int]
 
@@ -32,22 +32,23 @@ def gridworld(
     """Return a grid on which a path from the upper left cell to the goal must be found.
 
     An action moves one cell up (0), right (1), down (2) or left (3). A move into a wall or off
-    the grid stays in place. The goal is absorbing and pays 1 per step; no other cell pays.
-    Without slips V*_1(s_1) = max(H - d, 0), with d the length of the shortest path.
+    the grid stays in place. The goal is absorbing and pays 1 per step; every other cell pays 0.
+    If `slip` is 0, V*_1(s_1) = max(H - d, 0), with d the length of the shortest path.
 
     Parameters
     ----------
     rows, columns : int
-        Size of the grid, each at least 1. Cell (row, column) is state row * columns + column.
+        Numbers of rows and columns, each at least 1. Cell (row, column) is state
+        row * columns + column.
     horizon : int
-        Steps H of an episode, at least 1.
+        Number of steps H of an episode, at least 1.
     slip : float
-        Probability to move at right angles to the action, half of it to either side
-        (Russell and Norvig: 0.2).
+        Probability of a move at right angles to the action, half of it for each side.
+        Russell and Norvig use 0.2.
     goal : tuple[int, int], optional
         Row and column of the goal; the lower right cell if not given.
     walls : iterable of tuple[int, int]
-        Cells that cannot be entered. They keep their state numbers.
+        Cells that cannot be entered. They are still counted as states.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def gridworld(
 
 
 def move_outcomes(cell: Cell, action: int, slip: float, free: Container[Cell]) -> dict[Cell, float]:
-    """Return the cells in which a move may end, with their probabilities.
+    """Return the probability of each cell in which a move may end.
 
     Parameters
     ----------
@@ -99,6 +100,7 @@ def move_outcomes(cell: Cell, action: int, slip: float, free: Container[Cell]) -
     Returns
     -------
     dict[tuple[int, int], float]
+        Probability of each possible cell, by (row, column).
     """
     outcomes: dict[Cell, float] = {}
     for turn, probability in ((0, 1 - slip), (1, slip / 2), (-1, slip / 2)):
@@ -112,7 +114,7 @@ def move_outcomes(cell: Cell, action: int, slip: float, free: Container[Cell]) -
 def check_cell(name: str, cell: Cell, rows: int, columns: int) -> Cell:
     """Return `cell` if it lies on a grid of `rows` x `columns` cells, else raise ValueError.
 
-    `name` is the argument that the error message names.
+    `name` is the name of the checked argument, for the error message.
     """
     try:
         row, column = (check_integer(name, index, 0) for index in cell)

@@ -1,7 +1,8 @@
 """Worlds from Gymnasium environments that have a table of transitions.
 
-`P[state][action]` lists (probability, next state, reward, terminated), as in FrozenLake,
-CliffWalking and Taxi. A time limit of the environment is ignored; the horizon takes its place.
+The table is an attribute `P` of the environment, as in FrozenLake, CliffWalking and Taxi:
+`P[state][action]` is a list of (probability, next state, reward, terminated). The horizon of the
+world replaces the time limit of the environment, which is ignored.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from belated.mdp.model import MDP, start_distribution
 from belated.mdp.rewards import Affine
 
 START_CHECK_RESETS: Final = 32
-"""Number of resets by which an environment is checked to start always in the same state."""
+"""Number of resets in the test whether an environment always starts in the same state."""
 
 
 def from_gymnasium(
@@ -26,36 +27,39 @@ def from_gymnasium(
     """Return the world of a Gymnasium environment that has a table of transitions `P`.
 
     A state in which the environment terminates is absorbing and pays 0 from then on. If an
-    episode may also pass through that state, the terminating transition leads instead to an
-    additional absorbing state, the last one.
+    episode may also visit that state without terminating, terminating transitions lead instead to
+    an additional absorbing state, which is the last state of the world.
 
-    A reward that depends on the successor becomes its mean. If any reward lies outside [0, 1],
-    all of them, and the 0 after termination, are mapped into it by `world.reward_map`, and
-    V_original = world.reward_map.original(V, horizon).
+    A reward that depends on the successor is replaced by its mean over successors. If any reward
+    lies outside [0, 1], all rewards, including the reward 0 after termination, are mapped to
+    [0, 1]. The attribute `reward_map` of the world holds this map; a value V of the world is
+    `world.reward_map.original(V, horizon)` in the units of the environment.
 
     Parameters
     ----------
     env_or_id : gymnasium.Env or str
-        Environment, or the id from which `gymnasium.make` makes it.
+        Environment, or an id for `gymnasium.make`.
     horizon : int
-        Steps of an episode, at least 1.
+        Number of steps of an episode, at least 1.
     start : int or array_like, optional
-        First state, or the probability of each state. If not given, it is the environment's
-        `initial_state_distrib`, or else the state that every reset returns.
+        First state of every episode, or the probability of each state to be the first. The
+        default is the environment's attribute `initial_state_distrib`; without that attribute,
+        it is the state that every reset returns.
     **options
-        Options of `gymnasium.make`; only with an id.
+        Options of `gymnasium.make`; allowed only if `env_or_id` is an id.
 
     Returns
     -------
     MDP
+        World with the states and actions of the table, and the additional state if needed.
 
     Raises
     ------
     ImportError
         If gymnasium is not installed (extra `belated[gym]`).
     ValueError
-        If the environment has no table, the table is malformed, or the first state varies and
-        has no known distribution.
+        If the environment has no table of transitions, the table is malformed, or resets return
+        different first states whose distribution is unknown.
 
     Examples
     --------
@@ -76,7 +80,7 @@ def from_gymnasium(
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Table of transitions as columns, one entry for each possible outcome of each (s, a)."""
+    """Table of transitions as columns, with one entry per possible outcome of each (s, a)."""
 
     states: int  # number of states
     actions: int  # number of actions
@@ -89,10 +93,15 @@ class Outcomes:
 
 
 def _build_world(outcomes: Outcomes, start: int | ArrayLike, horizon: int) -> MDP:
-    """Return the world of a table, with an additional state for the end where needed."""
+    """Return the world with these `outcomes`, distribution `start` and `horizon`.
+
+    `start` is the first state or the probability of each state. If a terminating transition leads
+    to a state that an episode may also visit without terminating, the world has an additional
+    absorbing state, and the transition leads there.
+    """
     S, A = outcomes.states, outcomes.actions
     first, _ = start_distribution(S, start)
-    # Terminating transitions into a state that is also passed through lead to state S instead.
+    # Terminating transitions to a state that can be visited earlier lead to state S instead.
     live = _live_states(outcomes, first)
     y = np.where(outcomes.terminated & live[outcomes.y], S, outcomes.y)
     states = S + int((y == S).any())
@@ -109,7 +118,7 @@ def _build_world(outcomes: Outcomes, start: int | ArrayLike, horizon: int) -> MD
     np.add.at(rewards, (s, a), p * reward_map.unit(reward))
     rewards[absorbing] = reward_map.unit(0.0)
 
-    # Outcomes with the same successor are added up; absorbing states are their own successors.
+    # Add up outcomes with the same successor; each absorbing state is its own successor.
     flat, inverse = np.unique((s * A + a) * states + y, return_inverse=True)
     moving = (flat // (A * states), flat // states % A, flat % states, np.bincount(inverse, p))
     entries = zip(moving, _self_loops(np.flatnonzero(absorbing), A), strict=True)
@@ -123,13 +132,19 @@ def _build_world(outcomes: Outcomes, start: int | ArrayLike, horizon: int) -> MD
 
 
 def _self_loops(states: Ints, actions: int) -> tuple[Ints, Ints, Ints, Floats]:
-    """Return entries (s, a, y, p) that keep each of `states` in place under every action."""
+    """Return transitions from each of `states` to itself under each of `actions` actions.
+
+    The result has four columns: state s, action a, successor y = s and probability p = 1.
+    """
     s = np.repeat(states, actions)
     return s, np.tile(np.arange(actions), states.size), s, np.ones(s.size)
 
 
 def _live_states(outcomes: Outcomes, start: Floats) -> Bools:
-    """Return whether each state can occur in an episode that has not terminated, shape (S,)."""
+    """Return whether each state can be visited before an episode terminates, shape (S,).
+
+    `start` is the probability of each state to be the first.
+    """
     live = start > 0
     goes_on = ~outcomes.terminated
     while True:
@@ -140,7 +155,10 @@ def _live_states(outcomes: Outcomes, start: Floats) -> Bools:
 
 
 def _make_environment(env_or_id: Any, options: dict[str, Any]) -> Any:
-    """Return the environment itself, or the one that its id and `options` describe."""
+    """Return `env_or_id` if it is an environment; otherwise make the environment with that id.
+
+    `options` are passed to `gymnasium.make`; they must be empty if an environment is given.
+    """
     if isinstance(env_or_id, str):
         try:
             import gymnasium
@@ -160,13 +178,16 @@ def _make_environment(env_or_id: Any, options: dict[str, Any]) -> Any:
 
 
 def _name(env: Any) -> str:
-    """Return the id of an environment, or the name of its class."""
+    """Return the id of the environment `env`, or the name of its class if it has no id."""
     spec = getattr(env, "spec", None)
     return type(getattr(env, "unwrapped", env)).__name__ if spec is None else str(spec.id)
 
 
 def _read_outcomes(env: Any) -> Outcomes:
-    """Return the table of transitions of an environment as columns."""
+    """Return the table of transitions of the environment `env` as columns.
+
+    A missing or malformed table raises ValueError.
+    """
     table = getattr(getattr(env, "unwrapped", env), "P", None)
     if table is None:
         raise ValueError(
@@ -202,7 +223,11 @@ def _read_outcomes(env: Any) -> Outcomes:
 
 
 def _read_start(env: Any) -> int | Floats:
-    """Return the distribution of the first state, or the state that every reset returns."""
+    """Return the first state of the environment `env`, or its distribution if that is known.
+
+    The distribution is the attribute `initial_state_distrib` of the environment. Without that
+    attribute, several resets must return the same state; otherwise ValueError is raised.
+    """
     distribution = getattr(getattr(env, "unwrapped", env), "initial_state_distrib", None)
     if distribution is not None:
         return np.asarray(distribution, np.float64)

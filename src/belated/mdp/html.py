@@ -1,4 +1,4 @@
-"""HTML description of a world for notebooks: a summary and, if it is small, its transitions."""
+"""HTML description of a world for notebooks: a summary and, for a small world, transitions."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -9,10 +9,10 @@ import numpy as np
 from belated.mdp.model import MDP
 
 MAX_TRANSITION_ROWS: Final = 32
-"""Largest number of (state, action) pairs whose transitions are listed."""
+"""Largest number of (state, action) pairs of a world whose transitions are listed."""
 
 MAX_LISTED_STATES: Final = 4
-"""Largest number of possible first states that are listed."""
+"""Largest number of possible first states that are listed; more are only counted."""
 
 ALIGN_LEFT: Final = ' style="text-align:left"'
 
@@ -26,6 +26,9 @@ REWARD_PHRASES: Final = {
 
 def describe_html(world: MDP) -> str:
     """Return a description of `world` as self-contained HTML without scripts.
+
+    The description contains a table of transitions and rewards if the world is time-homogeneous
+    and has at most MAX_TRANSITION_ROWS (state, action) pairs.
 
     >>> from belated.mdp.chain import chain
     >>> text = describe_html(chain(30))
@@ -42,7 +45,7 @@ def describe_html(world: MDP) -> str:
 
 
 def summary(world: MDP) -> dict[str, str]:
-    """Return a short description of each aspect of `world` by its name.
+    """Return a dict of short descriptions of `world`: size, transitions, rewards and so on.
 
     >>> from belated.mdp.chain import chain
     >>> summary(chain(30))["size"]
@@ -63,7 +66,9 @@ def summary(world: MDP) -> dict[str, str]:
 
 
 def describe_start(world: MDP) -> str:
-    """Return a description of the first state of an episode of `world`.
+    """Return the possible first states of `world` as text, with probabilities if there are several.
+
+    If there are more than MAX_LISTED_STATES possible first states, the text gives their number.
 
     >>> from belated.mdp.chain import chain
     >>> describe_start(chain(30))
@@ -78,7 +83,11 @@ def describe_start(world: MDP) -> str:
 
 
 def transition_rows(world: MDP) -> Iterable[Sequence[str]]:
-    """Yield a row of text for each state and action of a `world` that is the same at every step."""
+    """Yield a table row for each state and action of the time-homogeneous `world`.
+
+    A row holds the state, the action, the mean reward and the successors with their probabilities,
+    all as text.
+    """
     for s, a in np.ndindex(world.shape.states, world.shape.actions):
         states, probabilities = world.successors(0, s, a)
         reward = f"{world.rewards[0, s, a]:.4g}"
@@ -87,7 +96,7 @@ def transition_rows(world: MDP) -> Iterable[Sequence[str]]:
 
 
 def format_distribution(states: Iterable[int], probabilities: Iterable[float]) -> str:
-    """Return `states` with their `probabilities` in parentheses.
+    """Return a list of `states` as text, each with its probability in parentheses.
 
     >>> format_distribution([0, 2], [0.25, 0.75])
     '0 (0.25), 2 (0.75)'
@@ -98,7 +107,7 @@ def format_distribution(states: Iterable[int], probabilities: Iterable[float]) -
 def format_table(rows: Iterable[Sequence[str]], *, head: Sequence[str] | None) -> str:
     """Return `rows` of text as an HTML table.
 
-    `head` is its header row; if it is None, the first column holds the headers.
+    `head` is the header row. If `head` is None, the first cell of each row is a header.
     """
     lines = [] if head is None else ["".join(format_cell("th", text) for text in head)]
     for first, *others in rows:
@@ -108,5 +117,5 @@ def format_table(rows: Iterable[Sequence[str]], *, head: Sequence[str] | None) -
 
 
 def format_cell(tag: str, text: str) -> str:
-    """Return a table cell, `tag` "td" or "th", with `text` escaped."""
+    """Return an HTML table cell with the tag name `tag` ("td" or "th") and escaped `text`."""
     return f"<{tag}{ALIGN_LEFT}>{escape(text)}</{tag}>"

@@ -24,7 +24,7 @@ ACTIONS: Final = 25
 DEATH: Final = 713
 SURVIVAL: Final = 714
 TERMINAL: Final = (DEATH, SURVIVAL, 715)
-"""States in which an episode ends; the third is the authors' s_inf, the successor of the others."""
+"""States in which an episode ends. The last is the authors' s_inf, which follows the other two."""
 
 
 def icu_sepsis(
@@ -35,21 +35,21 @@ def icu_sepsis(
 ) -> MDP:
     """Return the ICU-Sepsis world: 713 states of a patient and 3 terminal states.
 
-    An action is one of 5 levels of fluids and one of 5 levels of vasopressors. Reaching the
-    state of survival pays 1. The mean reward of a step is therefore the probability that it
-    leads to survival; a learner that is given these means has much of the dynamics, and
-    `rewards=None` lets it learn them. Terminal states are absorbing. A patient who is still
-    under treatment after `horizon` steps has earned nothing. There are 712 possible first
-    states. The data are in the extra `belated[icu]`.
+    An action combines one of 5 levels of fluids with one of 5 levels of vasopressors. The mean
+    reward of a step is the probability that it leads to the survival state. The value of a policy
+    is therefore the probability of survival within `horizon` steps. Known mean rewards reveal much
+    of the dynamics to a learner; with `rewards=None`, a learner estimates them. Terminal states are
+    absorbing. There are 712 possible first states. The extra `belated[icu]` installs the data.
 
     Parameters
     ----------
     horizon : int
-        Steps of an episode, at least 1.
+        Number of steps of an episode, at least 1.
     inadmissible : {"mean", "terminate"}
-        Outcome of an action that clinicians took too rarely in a state to estimate its
-        transitions: the mean over the other actions ("mean", the authors' default), or death
-        ("terminate"). The authors' third strategy, an exception, is not available.
+        Transitions of an inadmissible action, that is, an action that clinicians took too rarely
+        in a state to estimate its transitions: the mean over the admissible actions ("mean", the
+        authors' default), or death ("terminate"). The authors' third strategy, to raise an
+        exception, is not available.
     reward_draws : {"deterministic", "bernoulli", "beta"}
         Distribution of the reward of a step; see `MDP.reward_draws`.
 
@@ -98,8 +98,8 @@ def icu_sepsis(
 def icu_sepsis_clinicians(*, horizon: int = 20) -> Floats:
     """Return the clinicians' policy as probabilities of actions, shape (H, S, A).
 
-    The policy includes actions that they took rarely. In terminal states it takes action 0.
-    `horizon` is the number of steps H.
+    The policy includes actions that the clinicians took rarely. In terminal states, it takes
+    action 0. `horizon` is the number of steps H.
 
     >>> icu_sepsis_clinicians(horizon=5).shape
     (5, 716, 25)
@@ -112,7 +112,7 @@ def icu_sepsis_clinicians(*, horizon: int = 20) -> Floats:
 
 
 def _assets() -> Path:
-    """Return the folder of the authors' data files."""
+    """Return the folder of the authors' data files; raise ImportError if it is not installed."""
     try:
         # find_spec could find a user's own script called icu_sepsis.py
         package = distribution("icu-sepsis").locate_file("icu_sepsis")
@@ -122,12 +122,15 @@ def _assets() -> Path:
 
 
 def _open_data() -> ZipFile:
-    """Return the open archive of transitions, rewards, start and policy."""
+    """Return the open archive of transitions, rewards, first states and clinicians' policy."""
     return ZipFile(_assets() / "dynamics.npz")
 
 
 def _read_by_state(data: ZipFile, name: str) -> Iterator[Floats]:
-    """Yield the array `name` state by state; as a whole it would need 100 MB."""
+    """Yield the entries of the array `name` in the archive `data` along its first axis, the state.
+
+    Reading one state at a time saves memory; a whole array may take 100 MB.
+    """
     with data.open(f"{name}.npy") as file:
         np.lib.format.read_magic(file)
         shape, _, dtype = np.lib.format.read_array_header_1_0(file)
@@ -137,14 +140,14 @@ def _read_by_state(data: ZipFile, name: str) -> Iterator[Floats]:
 
 
 def _read_array(data: ZipFile, name: str) -> Floats:
-    """Return the array `name` as a whole."""
+    """Return the whole array `name` in the archive `data`."""
     return np.array(list(_read_by_state(data, name)))
 
 
 def _read_admissible() -> Bools:
     """Return whether each action is admissible in each state, shape (S, A).
 
-    The file has a line of counts, then a line of admissible actions for each state.
+    After a first line of counts, the file has one line of admissible actions for each state.
     """
     lines = (_assets() / "admissible_actions.txt").read_text().splitlines()[1 : STATES + 1]
     allowed = np.zeros((STATES, ACTIONS), np.bool_)

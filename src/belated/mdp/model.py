@@ -1,9 +1,9 @@
 """Tabular finite-horizon MDP in compressed sparse row format.
 
-A row is one (stage, state, action): row = (stage * S + state) * A + action. Its possible
-successors are `succ[ptr[row]:ptr[row + 1]]`, in ascending order, with probabilities
-`prob[ptr[row]:ptr[row + 1]]`. Transitions that are the same at every step are stored once, as one
-stage; so are rewards.
+A row is the index of one (stage, state, action): row = (stage * S + state) * A + action. The
+possible successors of a row are `succ[ptr[row]:ptr[row + 1]]`, in ascending order, with
+probabilities `prob[ptr[row]:ptr[row + 1]]`. A stage is a step, except that transitions which are
+the same at every step are stored only once, as a single stage. The same holds for rewards.
 
 >>> world = MDP.sparse(Shape(2, 1, 3), [(0, 0, 1, 1.0), (1, 0, 0, 0.5), (1, 0, 1, 0.5)], [[0], [1]])
 >>> world
@@ -26,7 +26,7 @@ from belated.mdp.rewards import Affine
 
 Draws = Literal["deterministic", "bernoulli", "beta"]
 DRAWS: Final[tuple[Draws, ...]] = ("deterministic", "bernoulli", "beta")
-"""Ways to draw the reward of a step from its mean; compiled code uses their indices."""
+"""Ways to draw the reward of a step from its mean; compiled code uses the index of each way."""
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """Largest accepted difference between a sum of probabilities and 1."""
@@ -34,32 +34,34 @@ PROBABILITY_TOLERANCE: Final = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class MDP:
-    """Transition probabilities, mean rewards in [0, 1] and distribution of the first state.
+    """Markov decision process: transition probabilities, mean rewards and first states.
 
-    Build one with `MDP.dense` or `MDP.sparse`, which check their arguments.
+    Use `MDP.dense` or `MDP.sparse` to create an MDP; they check their arguments.
     """
 
     shape: Shape
-    """Number of states S, of actions A and of steps H."""
+    """Numbers of states S, actions A and steps H."""
     ptr: Ints
-    """Index of the first successor of each row, and their total number; shape (rows + 1,)."""
+    """Index into `succ` of the first successor of each row, then the length of `succ`; shape
+    (rows + 1,)."""
     succ: NDArray[np.int32]
-    """Possible successors of all rows; shape (successors,)."""
+    """Possible successors of all rows, row after row; shape (successors,)."""
     prob: Floats
-    """Their probabilities; shape (successors,)."""
+    """Probability of each entry of `succ`; shape (successors,)."""
     cum: Floats
-    """Their cumulative probabilities, of which the last of each row is exactly 1."""
+    """Cumulative sums of `prob` within each row, ending with exactly 1; shape (successors,)."""
     rewards: Floats
-    """Mean rewards; shape (1, S, A) if they are the same at every step, else (H, S, A)."""
+    """Mean rewards in [0, 1]; shape (1, S, A) if time-homogeneous, otherwise (H, S, A)."""
     start: Floats
     """Probability of each state to be the first of an episode; shape (S,)."""
     start_cum: Floats
-    """Cumulative sums of `start`, exactly 1 from the last possible state on."""
+    """Cumulative sums of `start`, shape (S,); exactly 1 from the last possible first state on."""
     reward_draws: Draws
-    """Reward of a step with mean m: m itself ("deterministic"), 1 with probability m and else 0
-    ("bernoulli"), or a draw from Beta(m / (1 - m), 1), whose mean is m ("beta")."""
+    """Way to draw the reward of a step with mean m: m itself ("deterministic"); 1 with probability
+    m and otherwise 0 ("bernoulli"); or a draw from Beta(m / (1 - m), 1), which has mean m
+    ("beta")."""
     reward_map: Affine = field(default_factory=Affine)
-    """Map from these rewards to the original units of the world."""
+    """Map between rewards in [0, 1] and rewards in the original units of the world."""
 
     @classmethod
     def dense(
@@ -77,15 +79,17 @@ class MDP:
         ----------
         transitions : array_like
             P[s, a, y], the probability that state y follows action a in state s; shape
-            (S, A, S), or (H, S, A, S) if it depends on the step.
+            (S, A, S), or (H, S, A, S) if probabilities depend on the step.
         rewards : array_like
             Mean rewards in [0, 1]; shape (S, A), or (H, S, A) if they depend on the step.
         start : int or array_like
-            First state of every episode, or the probability of each state; shape (S,).
+            First state of every episode, or the probability of each state to be the first,
+            shape (S,).
         horizon : int, optional
-            Steps H of an episode; required if neither array has a step axis.
+            Number of steps H of an episode; required if neither `transitions` nor `rewards` has
+            an axis of steps.
         reward_draws : {"deterministic", "bernoulli", "beta"}
-            Distribution of the reward of a step; see the attribute of the same name.
+            Distribution of the reward of a step; see the attribute `reward_draws`.
 
         Returns
         -------
@@ -94,7 +98,8 @@ class MDP:
         Raises
         ------
         ValueError
-            If a shape is wrong, a row does not sum to 1 or a number lies outside [0, 1].
+            If a shape is wrong, the shapes and `horizon` contradict each other, probabilities do
+            not sum to 1, or a probability or reward lies outside [0, 1].
 
         Examples
         --------
@@ -135,18 +140,20 @@ class MDP:
         Parameters
         ----------
         shape : Shape
-            Number of states S, of actions A and of steps H.
+            Numbers of states S, actions A and steps H.
         entries : iterable of tuples, or tuple of arrays
-            (s, a, y, p) for each transition: state y follows action a in state s with
-            probability p; or (h, s, a, y, p) if p depends on the step h. A tuple of arrays is
-            read as the columns. The order is arbitrary; a transition may be given only once,
-            and one that is not given has probability 0.
+            One tuple (s, a, y, p) for each transition: state y follows action a in state s with
+            probability p. If probabilities depend on the step h, each tuple is (h, s, a, y, p).
+            A tuple of arrays holds the same data as columns. The order of the transitions is
+            arbitrary. Each transition may be given only once; a transition that is not given has
+            probability 0.
         rewards : array_like
             Mean rewards in [0, 1]; shape (S, A), or (H, S, A) if they depend on the step.
         start : int or array_like
-            First state of every episode, or the probability of each state; shape (S,).
+            First state of every episode, or the probability of each state to be the first,
+            shape (S,).
         reward_draws : {"deterministic", "bernoulli", "beta"}
-            Distribution of the reward of a step; see the attribute of the same name.
+            Distribution of the reward of a step; see the attribute `reward_draws`.
 
         Returns
         -------
@@ -155,8 +162,8 @@ class MDP:
         Raises
         ------
         ValueError
-            If an index is out of range, a transition is given twice, a row does not sum to 1
-            or a number lies outside [0, 1].
+            If an index is out of range, a transition is given twice, the probabilities of a
+            (state, action) do not sum to 1, or a probability or reward lies outside [0, 1].
 
         Examples
         --------
@@ -197,7 +204,25 @@ class MDP:
         start: int | ArrayLike,
         reward_draws: Draws,
     ) -> "MDP":
-        """Build an MDP from probabilities `prob` and their flat indices, row * S + successor."""
+        """Build an MDP from transition probabilities with flat indices, after checking them.
+
+        Parameters
+        ----------
+        shape : Shape
+            Numbers of states S, actions A and steps H.
+        homogeneous : bool
+            Whether the transitions are the same at every step.
+        flat : ndarray of int64
+            Index row * S + successor of each probability, in any order.
+        prob : ndarray
+            Probabilities, of the same length as `flat`.
+        rewards, start, reward_draws
+            See `MDP.dense`.
+
+        Returns
+        -------
+        MDP
+        """
         H, S, A = shape.table
         if reward_draws not in DRAWS:
             raise ValueError(f"reward_draws must be one of {DRAWS}, got {reward_draws!r}.")
@@ -240,12 +265,12 @@ class MDP:
 
     @property
     def stages(self) -> int:
-        """Number of stages of transitions that are stored: 1 or H."""
+        """Number of stages for which transitions are stored: 1 if homogeneous, otherwise H."""
         return (self.ptr.size - 1) // (self.shape.states * self.shape.actions)
 
     @property
     def homogeneous(self) -> bool:
-        """Whether the transitions are the same at every step and stored once."""
+        """Whether the transitions are time-homogeneous and therefore stored only once."""
         return self.stages == 1
 
     def reward_table(self) -> Floats:
@@ -253,7 +278,10 @@ class MDP:
         return np.broadcast_to(self.rewards, self.shape.table).copy()
 
     def transition_table(self) -> Floats:
-        """Return all transition probabilities, shape (H, S, A, S); for small worlds."""
+        """Return all transition probabilities as a dense array of shape (H, S, A, S).
+
+        Use this method for small worlds only, because the array has H * S * A * S entries.
+        """
         H, S, A = self.shape.table
         dense = np.zeros((self.ptr.size - 1, S))
         dense[np.repeat(np.arange(self.ptr.size - 1), np.diff(self.ptr)), self.succ] = self.prob
@@ -274,7 +302,7 @@ class MDP:
         Returns
         -------
         tuple[ndarray, ndarray]
-            States in ascending order, and the probability of each; both of the same length.
+            Possible successors in ascending order, and the probability of each successor.
         """
         H, S, A = self.shape.table
         for name, value, limit in (("step", h, H), ("state", s, S), ("action", a, A)):
@@ -292,7 +320,7 @@ class MDP:
         )
 
     def _repr_html_(self) -> str:
-        """Return the description that notebooks display, as HTML."""
+        """Return the HTML description that notebooks display."""
         from belated.mdp.html import describe_html
 
         return describe_html(self)
@@ -300,7 +328,10 @@ class MDP:
 
 @inlined
 def row_of(ptr: Ints, rewards: Floats, h: int, s: int, a: int) -> int:
-    """Return the row of step `h`, state `s`, action `a` in the arrays `ptr` and `rewards`."""
+    """Return the row of step `h`, state `s` and action `a` in the arrays of an MDP.
+
+    `ptr` and `rewards` are the arrays of the MDP, from which its sizes are derived.
+    """
     _, S, A = rewards.shape
     stage = h if ptr.size - 1 > S * A else 0
     row: int = (stage * S + s) * A + a
@@ -309,18 +340,21 @@ def row_of(ptr: Ints, rewards: Floats, h: int, s: int, a: int) -> int:
 
 @inlined
 def mean_reward(rewards: Floats, h: int, s: int, a: int) -> float:
-    """Return R_h(s, a), the mean reward at step `h`, state `s`, action `a` in `rewards`."""
+    """Return R_h(s, a), the mean reward of action `a` in state `s` at step `h`.
+
+    `rewards` has shape (1, S, A) if rewards are the same at every step, else (H, S, A).
+    """
     mean: float = rewards[h if rewards.shape[0] > 1 else 0, s, a]
     return mean
 
 
 @kernel
 def fill_cumulative(ptr: Ints, prob: Floats, cum: Floats, sums: Floats) -> None:
-    """Fill `cum` with the cumulative sums of `prob` in each row, and `sums` with their totals.
+    """Fill `cum` with the cumulative sums of `prob` within each row, and `sums` with row totals.
 
-    Row j holds the entries `ptr[j]` .. `ptr[j + 1] - 1` of `prob` and `cum`. From the last
-    possible entry of a row on, `cum` is exactly 1, so that in spite of rounding every uniform
-    number in [0, 1) selects an entry, and a possible one.
+    Row j consists of the entries `ptr[j]` .. `ptr[j + 1] - 1` of `prob` and `cum`. From the last
+    entry of a row with positive probability on, `cum` is set to exactly 1. In spite of rounding,
+    every uniform number in [0, 1) then selects an entry with positive probability.
     """
     for row in range(ptr.size - 1):
         total = 0.0
@@ -336,7 +370,7 @@ def fill_cumulative(ptr: Ints, prob: Floats, cum: Floats, sums: Floats) -> None:
 
 
 def _as_floats(name: str, values: ArrayLike) -> Floats:
-    """Return `values` as a new array of floats; `name` stands for it in the error message."""
+    """Return `values` as a new array of floats, or raise TypeError with `name` in the message."""
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -346,7 +380,7 @@ def _as_floats(name: str, values: ArrayLike) -> Floats:
 def _entry_columns(
     entries: Iterable[Sequence[float]] | tuple[NDArray[Any], ...],
 ) -> list[NDArray[Any]]:
-    """Return `entries`, given by rows or by columns, as 4 or 5 columns of equal length."""
+    """Return `entries`, given as rows or as columns, as 4 or 5 columns of equal length."""
     if isinstance(entries, tuple) and entries and all(isinstance(x, np.ndarray) for x in entries):
         columns = [np.asarray(x) for x in entries]
         if any(x.dtype.kind not in "iuf" for x in columns):
@@ -369,14 +403,20 @@ def _entry_columns(
 
 
 def _format_row(shape: Shape, homogeneous: bool, row: int) -> str:
-    """Return the stage, state and action of `row` for an error message."""
+    """Return the stage, state and action of `row` as text for an error message.
+
+    The stage is omitted if the transitions of the world are `homogeneous`.
+    """
     cell, action = divmod(int(row), shape.actions)
     stage, state = divmod(cell, shape.states)
     return ("" if homogeneous else f"stage {stage}, ") + f"state {state}, action {action}"
 
 
 def _check_rewards(shape: Shape, rewards: Floats) -> Floats:
-    """Return mean rewards with shape (1, S, A) or (H, S, A) after checking them."""
+    """Return mean `rewards` with shape (1, S, A) or (H, S, A) after checking them.
+
+    Rewards of a wrong shape or outside [0, 1] raise ValueError.
+    """
     if rewards.shape not in (shape.table, shape.table[1:]):
         raise ValueError(
             f"rewards must have shape (S, A) = {shape.table[1:]} "
@@ -393,7 +433,8 @@ def _check_rewards(shape: Shape, rewards: Floats) -> Floats:
 def start_distribution(S: int, start: int | ArrayLike) -> tuple[Floats, Floats]:
     """Return the distribution of the first state and its cumulative sums, each of shape (S,).
 
-    `S` is the number of states; `start` is a state or the probability of each state.
+    `S` is the number of states. `start` is the first state of every episode, or the probability
+    of each state to be the first.
     """
     if isinstance(start, int | np.integer) and not isinstance(start, bool):
         if not 0 <= start < S:

@@ -1,4 +1,4 @@
-"""Simulation of single episodes of a world with addressed randomness."""
+"""Simulation of single episodes, with random numbers determined by seed, episode and step."""
 
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ BETA: Final = DRAWS.index("beta")
 def draw(cum: Floats, lo: int, hi: int, u: float) -> int:
     """Return the first index j in `lo` .. `hi` - 1 with `u` < `cum[j]`.
 
-    `cum` must be non-decreasing in that range and end with 1; `u` lies in [0, 1).
+    In that range, `cum` must be non-decreasing and end with 1. `u` must lie in [0, 1).
     """
     last = hi - 1
     while lo < last:
@@ -32,7 +32,10 @@ def draw(cum: Floats, lo: int, hi: int, u: float) -> int:
 
 @inlined
 def draw_reward(kind: int, mean: float, u: float) -> float:
-    """Return the reward with mean `mean` at the uniform number `u`; `kind` indexes `DRAWS`."""
+    """Return a reward drawn from a distribution with mean `mean`, from the uniform number `u`.
+
+    `kind` is the index of the distribution in `DRAWS`.
+    """
     if kind == BERNOULLI:
         return 1.0 if u < mean else 0.0
     if kind == BETA and 0.0 < mean < 1.0:
@@ -48,11 +51,12 @@ def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
     world : MDP
         World to simulate.
     policy : Policy
-        Actions for every step and state of the world.
+        Policy with an action for every step and state of the world.
     seed : int
         Seed of the run, in 0 .. 2**64 - 1.
     episode : int
-        Number of the episode, at least 0. Seed and number determine all randomness.
+        Number of the episode, at least 0. The random numbers of the episode depend only on
+        `seed` and `episode`.
 
     Returns
     -------
@@ -87,7 +91,10 @@ def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
 
 
 def check_policy(shape: Shape, policy: Policy) -> None:
-    """Raise ValueError if `policy` does not fit a world of this `shape`."""
+    """Raise ValueError if `policy` has arrays of the wrong shape or actions that do not exist.
+
+    `shape` gives the sizes (S, A, H) of the world.
+    """
     H, S, A = shape.table
     if policy.actions.shape != (H, S):
         raise ValueError(

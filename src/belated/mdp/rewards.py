@@ -11,7 +11,7 @@ from belated.episode import Floats
 class Affine:
     """Affine map of rewards: original reward = scale * reward + shift, at every step.
 
-    A value over H steps is a sum of H rewards, so V_original = scale * V + shift * H.
+    A value V over H steps is a sum of H rewards, so V_original = scale * V + shift * H.
 
     >>> taxi = Affine.onto(-10, 20)
     >>> taxi
@@ -23,9 +23,9 @@ class Affine:
     """
 
     scale: float = 1.0
-    """Original units per unit of reward, above 0."""
+    """Change of the original reward per unit of reward, above 0."""
     shift: float = 0.0
-    """Original reward that is mapped to 0."""
+    """Original reward that corresponds to reward 0."""
 
     def __post_init__(self) -> None:
         for name in ("scale", "shift"):
@@ -38,10 +38,10 @@ class Affine:
 
     @classmethod
     def onto(cls, low: float, high: float) -> "Affine":
-        """Return the map that takes original rewards from `low` to `high` into [0, 1].
+        """Return the map between original rewards in [`low`, `high`] and rewards in [0, 1].
 
-        It is the identity if they lie there already. If `low` equals `high`, that reward
-        becomes 0.
+        If `low` and `high` already lie in [0, 1], the map is the identity. Otherwise `low` is
+        mapped to 0 and, if it differs, `high` to 1.
 
         >>> Affine.onto(0.2, 0.9)
         Affine(scale=1.0, shift=0.0)
@@ -57,7 +57,7 @@ class Affine:
     @overload
     def original(self, value: Floats, steps: int = 1) -> Floats: ...
     def original(self, value: float | Floats, steps: int = 1) -> float | Floats:
-        """Return `value`, a sum of `steps` rewards or its mean, in original units."""
+        """Convert `value`, a sum of `steps` rewards or its expectation, to original units."""
         return self.scale * value + self.shift * steps
 
     @overload
@@ -65,7 +65,7 @@ class Affine:
     @overload
     def unit(self, value: Floats, steps: int = 1) -> Floats: ...
     def unit(self, value: float | Floats, steps: int = 1) -> float | Floats:
-        """Return `value`, a sum of `steps` original rewards, as a sum of rewards in [0, 1]."""
+        """Convert `value`, a sum of `steps` original rewards, to a sum of rewards in [0, 1]."""
         return (value - self.shift * steps) / self.scale
 
     @overload
@@ -73,5 +73,5 @@ class Affine:
     @overload
     def difference(self, gap: Floats) -> Floats: ...
     def difference(self, gap: float | Floats) -> float | Floats:
-        """Return `gap`, a difference of two values such as regret, in original units."""
+        """Convert `gap`, a difference of two values such as regret, to original units."""
         return self.scale * gap

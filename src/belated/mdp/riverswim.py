@@ -1,4 +1,4 @@
-"""RiverSwim (Strehl and Littman 2008), with the numbers of Osband, Russo and Van Roy (2013)."""
+"""RiverSwim (Strehl and Littman 2008), with the parameters of Osband, Russo and Van Roy (2013)."""
 
 from typing import Final
 
@@ -13,21 +13,23 @@ RIGHT: Final = 1
 
 
 def riverswim(states: int = 6, *, horizon: int = 20) -> MDP:
-    """Return the river of `states` states, in which swimming against the current pays.
+    """Return the RiverSwim world, in which the large reward is at the upstream end of a river.
 
-    Action `left` (0) always moves one state back. Action `right` (1) moves forward with
-    probability 0.35, stays with 0.6 and moves back with 0.05; in the first state it moves
-    forward with 0.6 and stays with 0.4, in the last it stays with 0.6 and moves back with 0.4.
-    `left` in the first state pays 5/1000, `right` in the last pays 1, all else pays 0. An
-    episode starts in the first state. Deviation: Strehl and Littman pay 5 and 10000, and their
-    current is stronger.
+    Action `left` (0) always moves one state back. Action `right` (1) moves one state forward with
+    probability 0.35, stays with probability 0.6 and moves one state back with probability 0.05.
+    In the first state, `right` moves forward with probability 0.6 and stays with probability 0.4.
+    In the last state, it stays with probability 0.6 and moves back with probability 0.4.
+
+    `left` in the first state pays 5/1000, `right` in the last state pays 1, and every other
+    (state, action) pays 0. An episode starts in the first state. In Strehl and Littman, the
+    rewards are 5 and 10000 and the current is stronger.
 
     Parameters
     ----------
     states : int
         Number of states, at least 2.
     horizon : int
-        Steps of an episode, at least 1.
+        Number of steps of an episode, at least 1.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Registry of worlds by name, such as "chain-30", "deep-sea-10-noisy" or "grid-5x5".
 
-`WORLD_FAMILIES` is the only place where a world is registered. To add one, write its function in
-a module of this package and add a `WorldFamily` to the list; `world`, studies, `belated worlds`
-and `belated show` then accept its name.
+The tuple `WORLD_FAMILIES` lists all worlds that have names. To add a world, write a function that
+builds it in a module of this package and add a `WorldFamily` to the tuple. The function `world`,
+study files and the commands `belated worlds` and `belated show` then accept its name.
 
 >>> world("riverswim-6")
 MDP(states=6, actions=2, horizon=20, homogeneous, 22 successors)
@@ -28,15 +28,26 @@ from belated.mdp.model import MDP
 from belated.mdp.riverswim import riverswim
 
 Layout = Literal["row", "steps", "ring"] | tuple[int, int]
-"""Arrangement of the states in a figure: in a row, in a row for each step, in a ring, or row by row
-in a grid of (rows, columns)."""
+"""Arrangement of the states in a figure: in one row ("row"), in one row per step ("steps"), in a
+ring ("ring"), or in a grid of (rows, columns), filled row by row."""
 
 
 class MissingExtraError(ValueError):
-    """Error for a world that needs a package which is not installed.
+    """Error for a world that needs a package that is not installed.
 
-    `name` is the world, `package` the missing package and `extra` the extra of belated that
-    installs it. `install_command` is the command that the message recommends.
+    Parameters
+    ----------
+    name : str
+        Name of the world.
+    package : str
+        Name of the missing package.
+    extra : str
+        Extra of belated that installs the package.
+
+    Attributes
+    ----------
+    install_command : str
+        Command that installs the package; part of the message.
     """
 
     def __init__(self, name: str, package: str, extra: str) -> None:
@@ -49,24 +60,25 @@ class WorldFamily:
     """Worlds that share a name pattern and differ in the numbers in their names."""
 
     pattern: str
-    """Form of a name: a word in capitals stands for a number, brackets enclose an optional part."""
+    """Form of a name. A word in capitals stands for a number; brackets enclose an optional part."""
     example: str
     """Name of one world of the family."""
     description: str
-    """One sentence for `belated show`."""
+    """Description in one sentence, printed by `belated show`."""
     source: str
-    """Publication or package that the world comes from."""
+    """Publication or package in which the world was introduced."""
     build: Callable[..., MDP]
-    """Function that takes the numbers of a name, in order, and returns the world."""
+    """Function that returns a world, given the numbers in its name in order."""
     action_names: tuple[str, ...] = ()
-    """Name of each action; empty if actions have no names."""
+    """Names of the actions; empty if the actions have no names."""
     layout: Callable[..., Layout] = lambda *_: "ring"
-    """Function that takes the numbers of a name and returns the arrangement of the states."""
+    """Function that returns the arrangement of the states, given the numbers in a name."""
     requires: tuple[str, str] | None = None
-    """Package that the world needs, and the extra of belated that installs it."""
+    """Package that the world needs and the extra of belated that installs it; None if the world
+    needs no other package."""
 
     def parse_numbers(self, name: str) -> tuple[int, ...] | None:
-        """Return the numbers in `name`, or None if it does not match the pattern."""
+        """Return the numbers in `name` in order, or None if `name` does not match `pattern`."""
         optional = self.pattern.replace("[", "(?:").replace("]", ")?")
         match = re.fullmatch(re.sub("[A-Z]+", "([0-9]+)", optional), name)
         return match and tuple(int(number) for number in match.groups() if number is not None)
@@ -86,20 +98,20 @@ class NamedWorld:
         return self.family.layout(*self.numbers)
 
     def build(self) -> MDP:
-        """Return the world; raise MissingExtraError if a package that it needs is missing."""
+        """Return the world; raise MissingExtraError if a required package is not installed."""
         if self.family.requires is not None and find_spec(self.family.requires[0]) is None:
             raise MissingExtraError(self.name, *self.family.requires)
         return self.family.build(*self.numbers)
 
 
 def world(name: str) -> MDP:
-    """Return the world called `name`; `belated worlds` lists the names.
+    """Return the world with this `name`; the command `belated worlds` lists all names.
 
     Raises
     ------
     ValueError
-        If the name matches no pattern, its numbers are out of range, or the world needs a
-        package that is not installed.
+        If `name` matches no known pattern, a number in `name` is out of range, or the world needs
+        a package that is not installed.
 
     Examples
     --------
@@ -110,7 +122,10 @@ def world(name: str) -> MDP:
 
 
 def parse_name(name: str) -> NamedWorld:
-    """Return the family and the numbers of the world called `name`, without building it."""
+    """Return the parsed `name` of a world without building the world.
+
+    A name that matches no known pattern raises ValueError.
+    """
     for family in WORLD_FAMILIES:
         numbers = family.parse_numbers(name)
         if numbers is not None:
@@ -122,7 +137,7 @@ def parse_name(name: str) -> NamedWorld:
 
 
 def example_worlds() -> list[NamedWorld]:
-    """Return the example of each family, without building it."""
+    """Return the name of the example of each family, parsed; the worlds are not built."""
     return [parse_name(family.example) for family in WORLD_FAMILIES]
 
 
@@ -239,4 +254,4 @@ WORLD_FAMILIES: Final = (
         requires=("icu_sepsis", "icu"),
     ),
 )
-"""All worlds that have names; the first family whose pattern matches a name is used."""
+"""Families of all worlds that have names. The first family whose pattern matches a name is used."""

@@ -12,18 +12,20 @@ import numpy as np
 from belated.episode import Floats, Ints
 from belated.learner.feedback import Feedback
 from belated.learner.learner import Learner
-from belated.online.in_flight import InFlight
+from belated.online.open_episodes import OpenEpisode
 
 Content = dict[str, Any]
 
 
-def build_feedback(pieces: Iterable[tuple[InFlight, Content]], learner: Learner) -> list[Feedback]:
+def build_feedback(
+    pieces: Iterable[tuple[OpenEpisode, Content]], learner: Learner
+) -> list[Feedback]:
     """Return the feedback in `pieces` of recorded content, for `learner` to take at once.
 
     Rewards that arrive before the path of their episode are kept in its `early_rewards`.
     """
     feedback: list[Feedback | None] = []
-    whole: list[tuple[int, InFlight, Content]] = []
+    whole: list[tuple[int, OpenEpisode, Content]] = []
     paths: dict[int, Feedback] = {}
     for episode, content in pieces:
         if "states" in content:
@@ -71,7 +73,7 @@ def sum_rewards(feedback: list[Feedback], known: Floats | None) -> Iterator[tupl
     yield from zip((item.id for item in rewarded), sums.tolist(), strict=True)
 
 
-def _build_whole(whole: list[tuple[int, InFlight, Content]]) -> Iterator[tuple[int, Feedback]]:
+def _build_whole(whole: list[tuple[int, OpenEpisode, Content]]) -> Iterator[tuple[int, Feedback]]:
     if not whole:
         return
     all_states = np.array([content["states"] for _, _, content in whole], np.int64)
@@ -103,7 +105,7 @@ def _build_steps(number: int, steps: list[Content]) -> Feedback:
 
 
 def _build_path_and_rewards(
-    episode: InFlight, content: Content, learner: Learner, paths: dict[int, Feedback]
+    episode: OpenEpisode, content: Content, learner: Learner, paths: dict[int, Feedback]
 ) -> Iterator[Feedback]:
     """Yield the path, and rewards once the path is known; `paths` holds those of this batch."""
     number = episode.number

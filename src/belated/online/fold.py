@@ -21,8 +21,8 @@ from belated.ledger.events import Event
 from belated.ledger.problems import ProblemSpec
 from belated.online.feedback import build_feedback, sum_rewards
 from belated.online.history import History
-from belated.online.in_flight import InFlight, restore_all, snapshot_all
 from belated.online.learner_factory import build_base, build_learner, build_updater
+from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 
 FORMAT: Final = 3
 """Version of the layout of snapshots; snapshots with another one are ignored."""
@@ -65,7 +65,7 @@ class Fold:
         """Sequence number of the last tick."""
         self._ticked_upto = 0  # seq of the last event that the last tick covers
         self._last_news = 0  # seq of the last event that makes a tick due
-        self._in_flight: dict[str, InFlight] = {}
+        self._in_flight: dict[str, OpenEpisode] = {}
         self._waiting: list[WaitingFeedback] = []
 
     @property
@@ -145,7 +145,7 @@ class Fold:
         number, version = body["number"], body["version"]
         self.learner.start(number)
         place = self.history.add_opening(event.at, version)
-        self._in_flight[event.episode] = InFlight(number, event.at, version, place)
+        self._in_flight[event.episode] = OpenEpisode(number, event.at, version, place)
 
     def _queue(self, event: Event) -> None:
         if event in self.exclusions:
@@ -235,9 +235,7 @@ class Fold:
             If the snapshot has another format or belongs to another problem.
         """
         if state.get("format") != FORMAT:
-            raise ValueError(
-                f"state has format {state.get('format')!r}; this version reads {FORMAT}."
-            )
+            raise ValueError(f"state must have format {FORMAT}, got {state.get('format')!r}.")
         if state["spec"] != spec.text:
             raise ValueError("state is of another problem.")
         self = cls.__new__(cls)

@@ -80,8 +80,8 @@ class Host:
     ) -> None:
         if not 0 < interval <= MAX_POLL_INTERVAL_S:
             raise ValueError(
-                f"interval is {interval}; it must be seconds above 0, and at most "
-                f"{MAX_POLL_INTERVAL_S:g}."
+                f"interval must be above 0 and at most {MAX_POLL_INTERVAL_S:g} seconds, "
+                f"got {interval}."
             )
         self._ledger = ledger
         self._interval = interval

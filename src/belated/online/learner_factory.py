@@ -59,8 +59,8 @@ def build_base(spec: ProblemSpec) -> BaseAlgorithm:
         given = part.options.get("resample", "update")
         if given != "update":
             raise ValueError(
-                f"resample is {reprlib.repr(given)}; online it must be 'update', since a version "
-                "of a policy serves many episodes."
+                "resample must be 'update' online, since a version of a policy serves many "
+                f"episodes, got {reprlib.repr(given)}."
             )
         part = Part(part.name, {**part.options, "resample": "update"})
     return _build_part("base", part, ONLINE_BASES)
@@ -74,7 +74,7 @@ def build_updater(spec: ProblemSpec) -> Updater:
 def _build_part(role: str, part: Part, known: Mapping[str, type[T]]) -> T:
     kind = known.get(part.name)
     if kind is None:
-        raise ValueError(f"{role} is {part.name!r}; it must be one of {', '.join(known)}.")
+        raise ValueError(f"{role} must be one of {', '.join(known)}, got {part.name!r}.")
     options = [field for field in fields(cast(Any, kind)) if field.init]
     names = [field.name for field in options]
     for name in part.options:

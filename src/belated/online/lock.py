@@ -1,5 +1,6 @@
 """Planner lock: lets one host per ledger plan; another takes over when its process dies."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -97,6 +98,10 @@ class DatabaseLock:
     def release(self) -> None:
         """Release the lock if it is held."""
         if self._connection is not None:
+            # the server would free it only some time after the connection is closed
+            with suppress(sa.exc.DBAPIError):
+                if not self._connection.invalidated:
+                    self._connection.scalar(sa.select(sa.func.pg_advisory_unlock(PLANNER_LOCK_ID)))
             self._connection.close()
             self._connection = None
 

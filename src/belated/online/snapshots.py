@@ -58,19 +58,19 @@ def _extract_arrays(part: Any, arrays: Arrays) -> Any:
     """Return `part` with references to arrays, which are appended to `arrays`."""
     if isinstance(part, np.ndarray):
         if part.dtype.hasobject:
-            raise TypeError(f"An array has the dtype {part.dtype}; it must be of numbers.")
+            raise TypeError(f"An array must be of numbers, got dtype {part.dtype}.")
         arrays.append(part)
         return {ARRAY_KEY: len(arrays) - 1}
     if isinstance(part, dict):
         for key in part:
             if not isinstance(key, str) or key.startswith("$"):
-                raise TypeError(f"A key is {key!r}; it must be a text that does not begin with $.")
+                raise TypeError(f"A key must be a text that does not begin with $, got {key!r}.")
         return {key: _extract_arrays(part[key], arrays) for key in sorted(part)}
     if isinstance(part, list):
         return [_extract_arrays(value, arrays) for value in part]
     if part is None or type(part) in (bool, int, float, str):
         return part
-    raise TypeError(f"A part is {part!r}; it must be a number, text, list, dict, array or None.")
+    raise TypeError(f"A part must be a number, text, list, dict, array or None, got {part!r}.")
 
 
 def _insert_arrays(part: Any, arrays: Any) -> Any:

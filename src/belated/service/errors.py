@@ -189,7 +189,7 @@ def validation_error(error: RequestValidationError) -> ApiError:
     if first["type"] == "json_invalid":
         return ApiError(422, f"The body is not JSON: {first['ctx']['error']}.")
     if not location and first["type"] == "missing":
-        return ApiError(422, "The body is missing; it must be a JSON object.")
+        return ApiError(422, "The body must be a JSON object, but it is missing.")
     if not location and first["type"] in NOT_AN_OBJECT:
         return ApiError(422, "The body must be a JSON object, with Content-Type: application/json.")
     field = ""

@@ -48,7 +48,7 @@ class PolicyDocument(NamedTuple):
 
 
 class PolicyCache:
-    """ServedPolicy versions and policy documents of a ledger, for one event loop.
+    """Served versions and policy documents of a ledger, for one event loop.
 
     Parameters
     ----------

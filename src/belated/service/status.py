@@ -1,21 +1,14 @@
 """Status and history of a problem as JSON."""
 
 import math
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from statistics import median
 from typing import Any, Final
 
 from belated.online.history import MICROSECONDS_PER_SECOND, HistogramView, History
 from belated.online.host import Failure
 from belated.online.serving import ServingState
-from belated.online.status import ProblemStatus
+from belated.online.status import ProblemStatus, summarize_ages
 
-AGE_LIMITS_S: Final = (
-    *(60, 600, 3600, 6 * 3600, 86400),
-    *(3 * 86400, 7 * 86400, 14 * 86400, 30 * 86400),
-)
-"""Ages in seconds below which missing episodes are counted."""
 FOLD_FIELDS: Final = (
     *("seq", "waiting", "begun", "observed", "missing", "mean_delay", "psi", "ages"),
     *("in_flight", "updates", "epochs", "alpha"),
@@ -58,7 +51,7 @@ def status_json(
         "missing": status.missing,
         "mean_delay": finite_or_none(status.mean_delay),
         "psi": finite_or_none(status.psi),
-        "ages": ages_json(fold.opened_at, now=now),
+        "ages": summarize_ages(fold.opened_at, now=now),
         "in_flight": {
             "most": float(in_flight.max()),
             "mean": float(in_flight.mean()),
@@ -71,29 +64,12 @@ def status_json(
 
 
 def serving_json(serving: ServingState) -> dict[str, Any]:
-    """Return the served version in `serving`, as described by `models.policies.Choice`."""
+    """Return the served version in `serving`, as described by `models.policies.ServingState`."""
     return {
         "version": serving.version,
         "newest": serving.newest,
         "frozen": serving.frozen is not None,
         "shadow": serving.shadow is not None,
-    }
-
-
-def ages_json(opened: Sequence[int], *, now: int) -> dict[str, Any]:
-    """Return the ages of episodes `opened` at these times, in microseconds, at the time `now`.
-
-    Returns an object as described by `models.status.Ages`, in seconds.
-
-    >>> ages_json([0, 40_000_000], now=70_000_000)["counts"]["60"]
-    1
-    """
-    ages = [max(0, now - at) / 1e6 for at in opened]
-    counts = {str(limit): sum(age < limit for age in ages) for limit in AGE_LIMITS_S}
-    return {
-        "oldest": max(ages, default=None),
-        "median": median(ages) if ages else None,
-        "counts": counts | {"inf": len(ages)},
     }
 
 
@@ -107,12 +83,12 @@ def history_json(problem: str, fold: ProblemStatus | Failure) -> dict[str, Any]:
 
     `fold` is the status of its fold; the history of a `Failure` is empty.
     """
-    past = History().view() if isinstance(fold, Failure) else fold.history
+    history = History().view() if isinstance(fold, Failure) else fold.history
     return {
         "problem": problem,
         "seq": None if isinstance(fold, Failure) else fold.seq,
-        "times": times_json(past.times),
-        "versions": versions_json(past.versions, past.newest),
+        "times": times_json(history.times),
+        "versions": versions_json(history.versions, history.newest),
     }
 
 

@@ -89,6 +89,8 @@ class Setting(SimulationOptions):
             raise TypeError(f"world must be an MDP, got {self.world!r}.")
         if not isinstance(self.delay, Law | None):
             raise TypeError(f"delay must be a law of belated.delays, got {self.delay!r}.")
+        if isinstance(self.rewards, str):
+            check_choice("rewards", self.rewards, ("known", "unknown"))
         if self.every is not None:
             check_integer("every", self.every, 1)
         check_choice("engine", self.engine, ("auto", "compiled", "reference"))

@@ -16,7 +16,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from belated.arguments import check_choice
+from belated.arguments import check_choice, check_number
 from belated.episode import Shape
 from belated.learner.exploration import Exploration
 from belated.learner.updaters.updater import Arrival, Updater
@@ -65,6 +65,8 @@ class ExplicitExploration(Updater):
             raise ValueError("draw='rare' needs unit='sha'; got unit='sh'.")
         for name in ("tau_max", "threshold", "c"):
             value = getattr(self, name)
+            if value is not None:
+                check_number(name, value)
             if value is not None and not (value >= 0 and math.isfinite(value)):
                 raise ValueError(f"{name} must be finite and at least 0, got {value}.")
         if not 0 < self.delta < 1:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from belated.ledger import events
 from belated.ledger.outcomes import Outcome
-from belated.ledger.recording import episodes, problems
+from belated.ledger.recording import episodes, problems, withdrawal
 from belated.ledger.recording.transaction import Transaction
 
 RECORDERS: Final[dict[type, Callable[[Transaction, Any], Outcome]]] = {
@@ -13,7 +13,7 @@ RECORDERS: Final[dict[type, Callable[[Transaction, Any], Outcome]]] = {
     events.Opened: episodes.record_opening,
     events.Feedback: episodes.record_feedback,
     events.Corrected: episodes.record_correction,
-    events.Withdrawn: episodes.record_withdrawal,
+    events.Withdrawn: withdrawal.record_withdrawal,
     events.Tick: problems.record_tick,
     events.Published: problems.record_publication,
     events.Control: problems.record_control,

@@ -50,7 +50,7 @@ def parse_content(content: object, spec: ProblemSpec) -> Parts:
     Raises ContentError if the content is invalid.
     """
     if not isinstance(content, Mapping):
-        raise ContentError(None, f"content must be an object, not {_shorten(content)}.")
+        raise ContentError(None, f"content must be an object, got {_shorten(content)}.")
     if "steps" in content:
         _check_fields(content, "steps")
         return _parse_steps(content["steps"], spec)
@@ -105,7 +105,8 @@ def parse_index(field: str, value: Any, numbers: Mapping[str, int]) -> int:
     more = ", ..." if len(numbers) > MAX_LISTED_NAMES else ""
     names = ", ".join(list(numbers)[:MAX_LISTED_NAMES]) + more
     raise ContentError(
-        field, f"{field} is {_shorten(value)}; allowed are {names}, or 0 .. {len(numbers) - 1}."
+        field,
+        f"{field} must be one of {names}, or in 0 .. {len(numbers) - 1}, got {_shorten(value)}.",
     )
 
 
@@ -192,7 +193,7 @@ def _parse_steps(steps: object, spec: ProblemSpec) -> Parts:
     for i, step in enumerate(steps):
         where = f"steps[{i}]"
         if not isinstance(step, Mapping):
-            raise ContentError(where, f"{where} must be an object, not {_shorten(step)}.")
+            raise ContentError(where, f"{where} must be an object, got {_shorten(step)}.")
         _check_fields(step, "step", *columns, "reward", within=where)
         parsed: dict[str, Any] = {
             "step": _parse_step(f"{where}.step", step.get("step"), spec.horizon)
@@ -222,7 +223,7 @@ def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Pa
     if "path" in content:
         path = content["path"]
         if not isinstance(path, Mapping):
-            raise ContentError("path", f"path must be an object, not {_shorten(path)}.")
+            raise ContentError("path", f"path must be an object, got {_shorten(path)}.")
         _check_fields(path, "states", "actions", within="path")
         parts[PATH] = _parse_path(path, "path.", spec)
     if "rewards" in content:
@@ -240,7 +241,7 @@ def _parse_rewards(rewards: object, horizon: int) -> Parts:
         step = int(key) if digits else key
         if type(step) is not int or not 0 <= step < horizon or str(step) != str(key):
             raise ContentError(
-                "rewards", f"rewards has the step {_shorten(key)}; allowed are 0 .. {horizon - 1}."
+                "rewards", f"A step in rewards must lie in 0 .. {horizon - 1}, got {_shorten(key)}."
             )
         by_step[step] = _parse_reward("rewards", step, value)
     return {f"reward:{step}": by_step[step] for step in sorted(by_step)}
@@ -259,14 +260,14 @@ def _parse_list(field: str, values: Any, count: int) -> Any:
     values = to_list() if to_list is not None else values
     if not isinstance(values, list | tuple) or len(values) != count:
         got = len(values) if isinstance(values, list | tuple) else _shorten(values)
-        raise ContentError(field, f"{field} must be a list of {count}, not {got}.")
+        raise ContentError(field, f"{field} must be a list of {count}, got {got}.")
     return values
 
 
 def _parse_step(field: str, value: Any, horizon: int) -> int:
     if type(value) is int and 0 <= value < horizon:
         return value
-    raise ContentError(field, f"{field} is {_shorten(value)}; allowed are 0 .. {horizon - 1}.")
+    raise ContentError(field, f"{field} must lie in 0 .. {horizon - 1}, got {_shorten(value)}.")
 
 
 def _parse_reward(field: str, i: int | None, value: Any) -> float:
@@ -274,7 +275,7 @@ def _parse_reward(field: str, i: int | None, value: Any) -> float:
     if type(value) in (int, float) and 0 <= value <= 1 and math.isfinite(value):
         return value + 0.0
     where = field if i is None else f"{field}[{i}]"
-    raise ContentError(where, f"{where} is {_shorten(value)}; rewards are numbers in [0, 1].")
+    raise ContentError(where, f"{where} must be a number in [0, 1], got {_shorten(value)}.")
 
 
 def _check_fields(given: Mapping[str, Any], *names: str, within: str = "content") -> None:
@@ -282,7 +283,7 @@ def _check_fields(given: Mapping[str, Any], *names: str, within: str = "content"
         if key not in names:
             raise ContentError(
                 within if within != "content" else None,
-                f"{within} has {_shorten(key)}; allowed together are {', '.join(names)}.",
+                f"{within} must have only the fields {', '.join(names)}, got {_shorten(key)}.",
             )
 
 

@@ -1,8 +1,8 @@
-"""Recording of events about an episode: openings, feedback, corrections and withdrawals."""
+"""Recording of events about an episode: openings, feedback and corrections."""
 
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import SALT_BYTES, canonical
-from belated.ledger.episodes import EpisodeRecord, chunk_ids, feedback_seqs
-from belated.ledger.events import Corrected, Event, Feedback, Opened, Withdrawn
+from belated.ledger.episodes import EpisodeRecord, feedback_seqs
+from belated.ledger.events import Corrected, Event, Feedback, Opened
 from belated.ledger.outcomes import (
     AlreadyRecorded,
     Conflict,
@@ -53,7 +53,7 @@ def record_opening(transaction: Transaction, event: Opened) -> Outcome:
     newest = transaction.max_value(schema.policies.c.version, event.problem)
     if event.version > newest:
         return Invalid(
-            f"version is {event.version}; problem {event.problem} has published {newest}.",
+            f"version must be at most {newest}, the newest of the problem, got {event.version}.",
             "version",
         )
     number = transaction.max_value(schema.episodes.c.number, event.problem) + 1
@@ -227,51 +227,3 @@ def _find_superseded_repeat(
     earlier = [(event.seq, parse_content(event.body, spec)) for event in events if event.seq < last]
     seq = find_superseded(parts, earlier)
     return None if seq is None else AlreadyRecorded(seq)
-
-
-def record_withdrawal(transaction: Transaction, event: Withdrawn) -> Outcome:
-    """Record the withdrawal `event` in `transaction`, and redact the feedback of its episodes.
-
-    Returns the outcome.
-    """
-    if event.episode is not None:
-        episode = transaction.episode(event.episode)
-        if episode is None:
-            return NotFound(f"There is no episode {event.episode[:64]!r}.")
-        if episode.withdrawn is not None:
-            return AlreadyRecorded(episode.withdrawn)
-        ids, problem = [episode.id], episode.problem
-    else:
-        assert event.problem is not None
-        problem = event.problem
-        columns = schema.episodes.c
-        query = sa.select(columns.id).where(
-            columns.problem == problem, columns.subject == event.subject
-        )
-        ids = list(transaction.execute(query.order_by(columns.number)).scalars())
-        if not ids:
-            return NotFound(f"The subject has no episodes in problem {problem}.")
-    # the event names the episodes for the fold, but not the subject
-    seq = transaction.add_event(
-        "withdrawn", canonical({"episodes": ids}), problem=problem, event_time=event.event_time
-    )
-    for chunk in chunk_ids(ids):
-        _redact(transaction, chunk, problem=problem, seq=seq)
-    transaction.delete_claims(ids)
-    transaction.reload_episodes(ids)
-    transaction.redacted = True
-    return Recorded(seq)
-
-
-def _redact(transaction: Transaction, ids: Sequence[str], *, problem: int, seq: int) -> None:
-    events, episodes, quarantine = schema.events, schema.episodes, schema.quarantine
-    first = sa.select(sa.func.min(episodes.c.seq)).where(episodes.c.id.in_(ids))
-    transaction.delete_snapshots(problem, since=transaction.execute(first).scalar_one())
-    for statement in (
-        sa.update(events)
-        .where(events.c.seq.in_(feedback_seqs(ids)))
-        .values(body=None, salt=None, event_time=None, redacted=True),
-        sa.update(episodes).where(episodes.c.id.in_(ids)).values(subject=None, withdrawn=seq),
-        sa.delete(quarantine).where(quarantine.c.episode.in_(ids)),
-    ):
-        transaction.execute(statement)

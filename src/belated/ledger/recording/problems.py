@@ -36,13 +36,15 @@ def record_tick(transaction: Transaction, event: Tick) -> Outcome:
         return problem_not_found(event.problem)
     upto = transaction.seq if event.upto is None else event.upto
     if upto > transaction.seq:
-        return Invalid(f"upto is {upto}; the ledger ends at {transaction.seq}.", "upto")
+        return Invalid(f"upto must be at most {transaction.seq}, the last seq, got {upto}.", "upto")
     last = _find_last_tick(transaction, event.problem)
     done = 0 if last is None else last.body["upto"]
     if last is not None and upto == done:
         return AlreadyRecorded(last.seq)
     if upto < done:
-        return Invalid(f"upto is {upto}; the last batch ended at {done}.", "upto")
+        return Invalid(
+            f"upto must be at least {done}, the end of the last batch, got {upto}.", "upto"
+        )
     seq = transaction.add_event(
         "tick", canonical({"upto": upto}), problem=event.problem, event_time=event.event_time
     )
@@ -66,18 +68,20 @@ def record_publication(transaction: Transaction, event: Published) -> Outcome:
     if event.version <= last:
         return _compare_version(transaction, event, encoded.sha)
     if event.version > last + 1:
-        return Invalid(f"version is {event.version}; the next one is {last + 1}.", "version")
+        return Invalid(f"version must be {last + 1}, the next one, got {event.version}.", "version")
     if event.tick is not None:
         columns = schema.events.c
         query = sa.select(columns.seq).where(
             columns.seq == event.tick, columns.problem == event.problem, columns.kind == "tick"
         )
         if transaction.execute(query).scalar() is None:
-            return Invalid(f"tick is {event.tick}; no tick of this problem has that seq.", "tick")
+            return Invalid(
+                f"tick must be the seq of a tick of this problem, got {event.tick}.", "tick"
+            )
         newest = _find_last_tick(transaction, event.problem)
         if newest is not None and newest.seq > event.tick:
             # the slower of two hosts must not publish last
-            return Invalid(f"tick is {event.tick}; the last one is {newest.seq}.", "tick")
+            return Invalid(f"tick must be {newest.seq}, the last one, got {event.tick}.", "tick")
     seq = transaction.add_event(
         "published",
         canonical({"version": event.version, "sha": encoded.sha, "tick": event.tick}),
@@ -99,7 +103,8 @@ def record_control(transaction: Transaction, event: Control) -> Outcome:
     last = transaction.max_value(schema.policies.c.version, event.problem)
     if event.version is not None and event.version > last:
         return Invalid(
-            f"version is {event.version}; the newest of problem {problem.name!r} is {last}.",
+            f"version must be at most {last}, the newest of problem {problem.name!r}, "
+            f"got {event.version}.",
             "version",
         )
     seq = transaction.add_event(

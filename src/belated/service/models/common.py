@@ -73,7 +73,7 @@ class Error(Model):
     model_config = with_example(
         {
             "error": "refused",
-            "message": "states[1] is 'wel'; allowed are ill, well, or 0 .. 1.",
+            "message": "states[1] must be one of ill, well, or in 0 .. 1, got 'wel'.",
             "field": "states[1]",
         }
     )

@@ -54,7 +54,7 @@ class RejectedRequest(Model):
             "problem": "clinic",
             "episode": EXAMPLE_ID,
             "outcome": "refused",
-            "reason": "states[1] is 'wel'; allowed are 0 .. 1.",
+            "reason": "states[1] must be one of ill, well, or in 0 .. 1, got 'wel'.",
             "body": {"states": [0, "wel"], "actions": [1], "rewards": [0]},
             "times": 2,
         }

@@ -81,8 +81,8 @@ class Diff(Model):
     )
 
 
-class Choice(Model):
-    """ServedPolicy version, and why it is served."""
+class ServingState(Model):
+    """Served version, and why it is served."""
 
     version: int
     newest: int

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from belated.service.models.common import Model, with_example
-from belated.service.models.policies import Choice
+from belated.service.models.policies import ServingState
 
 
 class Ages(Model):
@@ -18,7 +18,7 @@ class Ages(Model):
     )
 
 
-class InFlight(Model):
+class OpenEpisode(Model):
     """Fraction of the visits to a (state, action) that is in flight."""
 
     most: float = Field(description="Maximum over all pairs.")
@@ -30,7 +30,7 @@ class Status(Model):
     """Status of a problem. Numbers are null if it cannot be folded."""
 
     problem: str
-    serving: Choice
+    serving: ServingState
     failure: str | None = Field(description="Reason why the problem cannot be folded.")
     seq: int | None = Field(description="Sequence number of the last event that was folded.")
     waiting: int | None = Field(description="Pieces of feedback that wait for the next batch.")
@@ -40,7 +40,7 @@ class Status(Model):
     mean_delay: float | None = Field(description="Observed mean delay, in episodes.")
     psi: float | None = Field(description="Upper bound on `missing` with high probability.")
     ages: Ages | None
-    in_flight: InFlight | None
+    in_flight: OpenEpisode | None
     updates: int | None = Field(description="Number of plans after the first one.")
     epochs: int | None = Field(description="Number of plans.")
     alpha: float | None = Field(description="Parameter of the current epoch; null if not lazy.")

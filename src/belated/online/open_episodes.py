@@ -7,7 +7,7 @@ import numpy as np
 
 
 @dataclass(slots=True)
-class InFlight:
+class OpenEpisode:
     """Episode in flight; which steps have arrived is in the learner's `PendingEpisode`."""
 
     number: int
@@ -27,7 +27,7 @@ class InFlight:
 INT_COLUMNS: Final = ("number", "opened_at", "version", "place")
 
 
-def snapshot_all(episodes: dict[str, InFlight]) -> dict[str, Any]:
+def snapshot_all(episodes: dict[str, OpenEpisode]) -> dict[str, Any]:
     """Return `episodes` by id as plain arrays, texts and lists."""
     columns: dict[str, Any] = {
         name: np.array([getattr(episode, name) for episode in episodes.values()], np.int64)
@@ -45,10 +45,10 @@ def snapshot_all(episodes: dict[str, InFlight]) -> dict[str, Any]:
     }
 
 
-def restore_all(state: dict[str, Any]) -> dict[str, InFlight]:
+def restore_all(state: dict[str, Any]) -> dict[str, OpenEpisode]:
     """Return the episodes by id from the snapshot `state`, in the same order."""
     columns = (state[name].tolist() for name in (*INT_COLUMNS, "reward_sum"))
-    episodes = [InFlight(*row) for row in zip(*columns, strict=True)]
+    episodes = [OpenEpisode(*row) for row in zip(*columns, strict=True)]
     for place, rewards in state["early_rewards"]:
         episodes[place].early_rewards = dict(rewards)
     return dict(zip(state["ids"].split(), episodes, strict=True))
