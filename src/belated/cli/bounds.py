@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from belated.theory.regret import Regret
 
 MAX_SIZE: Final = 10**9
-"""Maximum number of states, actions or steps; larger ones leave the range of a double."""
+"""Maximum number of states, actions or steps. Larger numbers would overflow a double."""
 
 
 def bounds(
@@ -45,11 +45,11 @@ def bounds(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Compute what delay costs in theory, for every base and updater.
+    """Compute the regret bounds of the theory, for every base and updater.
 
-    Orders leave out constants and logarithms and can be compared with each other. Bounds are the
-    paper's theorems with their constants. Each has a leading term, which remains without delay,
-    and a delay term.
+    Orders omit constants and logarithms, and can be compared with each other. Bounds are those of
+    the paper's theorems, with their constants. Each order and each bound is the sum of a leading
+    term, which does not depend on the delay, and a delay term.
 
     Example: belated bounds --states 30 --actions 2 --horizon 30 --episodes 100000 --mean-delay 300
     """
@@ -75,7 +75,10 @@ def bounds(
 
 
 def check_size(name: str, value: int, maximum: int) -> None:
-    """Check that the option `name` has a `value` between 1 and `maximum`."""
+    """Exit with a usage error unless `value` is between 1 and `maximum`.
+
+    `name` is the name of the option, without hyphens at the start.
+    """
     from belated.arguments import check_integer
 
     with usage_errors(f"--{name}"):
@@ -85,7 +88,7 @@ def check_size(name: str, value: int, maximum: int) -> None:
 
 
 def check_query(query: BoundsQuery) -> None:
-    """Exit with a usage error about the first option of `query` that is out of range."""
+    """Check all options in `query`. Exit with a usage error if an option is out of range."""
     from belated.theory.validation import (
         check_alpha,
         check_delta,
@@ -102,7 +105,7 @@ def check_query(query: BoundsQuery) -> None:
 
 
 def draw_plot(path: Path, query: BoundsQuery) -> None:
-    """Draw the bounds of `query` over the number of episodes to `path`."""
+    """Draw the bounds of `query`, against the mean delay and against alpha, to the file `path`."""
     from belated.figures.bounds import BoundParameters, bound_curves
 
     with usage_errors("--plot"):
@@ -111,7 +114,10 @@ def draw_plot(path: Path, query: BoundsQuery) -> None:
 
 
 def build_document(query: BoundsQuery, rows: "Sequence[Guarantee]") -> dict[str, Any]:
-    """Return `query` and its answer `rows` as a JSON object; infinity is the text "inf"."""
+    """Return a JSON object with the parameters in `query` and the orders and bounds in `rows`.
+
+    Infinity is replaced by the string "inf".
+    """
     from belated.theory import lower_bound, psi
 
     asked = {**asdict(query.shape), **asdict(query)}
@@ -138,7 +144,10 @@ def build_document(query: BoundsQuery, rows: "Sequence[Guarantee]") -> dict[str,
 
 
 def terms_to_dict(regret: "Regret | None", fades: int | None) -> dict[str, Any] | None:
-    """Return the terms of `regret` and the K at which delay `fades`; None without a regret."""
+    """Return the terms of `regret` as a dict, or None if `regret` is None.
+
+    `fades` is the number of episodes K from which the delay term is below the leading term.
+    """
     if regret is None:
         return None
     terms = {name: getattr(regret, name) for name in ("leading", "delay", "total", "vacuous")}
@@ -146,7 +155,10 @@ def terms_to_dict(regret: "Regret | None", fades: int | None) -> dict[str, Any] 
 
 
 def replace_infinity(value: Any) -> Any:
-    """Return `value`, nested in dicts and lists, with "inf" for infinity, which JSON lacks."""
+    """Return a copy of `value` with the string "inf" in place of infinity, which JSON lacks.
+
+    Nested dicts and lists are converted too.
+    """
     if isinstance(value, dict):
         return {key: replace_infinity(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""`belated calibrate`: find the smallest scale at which a base is still optimistic."""
+"""`belated calibrate`: find the smallest scale of the bonus at which a base is optimistic."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ def calibrate(
     """Find the smallest scale at which optimism holds.
 
     The scale multiplies the bonus of a base. Optimism holds in a run if V~_1 >= V*_1 in every
-    episode. With its published constants (scale 1) a base is more optimistic than necessary, and
+    episode. With the published constants (scale 1), a base is more optimistic than necessary and
     learns slowly.
 
     Example: belated calibrate --world chain-10 --base ucbvi-bf --preset two_term
@@ -89,7 +89,7 @@ def calibrate(
 
 @dataclass(frozen=True)
 class CalibrationSetting:
-    """Setting to calibrate, in the words of the command line."""
+    """Setting to calibrate, with values as given on the command line."""
 
     world: str
     base: str
@@ -101,7 +101,10 @@ class CalibrationSetting:
     seeds: int
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of `simulation.calibrate`; invalid options are usage errors."""
+        """Return the setting as arguments of `simulation.calibrate`.
+
+        Exit with a usage error if an option is invalid.
+        """
         from belated.delays import parse as parse_delay
         from belated.sweep.names import parse_base, parse_updater, parse_world
 
@@ -117,26 +120,26 @@ class CalibrationSetting:
         }
 
     def with_scale(self, scale: float) -> "CalibrationSetting":
-        """Return the same setting with `scale` among the options of the base."""
+        """Return a copy of the setting, with `scale` as an option of the base."""
         return replace(self, options={**self.options, "scale": scale})
 
 
 def parse_options(base: str, preset: str | None, texts: Sequence[str]) -> BaseOptions:
-    """Return the options of the base to calibrate.
+    """Return the options of the base to calibrate. Exit with a usage error if one is invalid.
 
     Parameters
     ----------
     base : str
         Name of the base.
     preset : str or None
-        Value of --preset.
+        Value of --preset; None if it was not given.
     texts : sequence of str
-        Values of --option; none may set the scale.
+        Values of --option. None of them may set the scale.
 
     Returns
     -------
     dict
-        The options by name.
+        Values of the options by name.
     """
     with usage_errors("--option"):
         options = parse_base_options(texts, [base])[base]
@@ -148,7 +151,9 @@ def parse_options(base: str, preset: str | None, texts: Sequence[str]) -> BaseOp
 def search(
     arguments: Mapping[str, Any], *, level: float, lowest: float, threads: int | None
 ) -> "Calibration":
-    """Search for the smallest scale; if that fails, print the scales tried and exit.
+    """Search for the smallest scale at which optimism holds.
+
+    If the search fails or is interrupted, print the scales tried so far, and exit.
 
     Parameters
     ----------
@@ -159,7 +164,7 @@ def search(
     lowest : float
         Smallest scale to try.
     threads : int or None
-        Number of runs at the same time.
+        Number of runs computed at the same time; None for the number of processors.
 
     Returns
     -------
@@ -187,7 +192,10 @@ def search(
 
 
 def check_study_file(path: Path, setting: CalibrationSetting) -> None:
-    """Exit with a usage error if the scale of `setting` cannot be written to `path`."""
+    """Exit with a usage error if the scale of `setting` cannot be written to the file `path`.
+
+    The folder of a new file is created.
+    """
     from belated.cli.support.study_files import set_scale
 
     with usage_errors("--write"):
@@ -198,12 +206,12 @@ def check_study_file(path: Path, setting: CalibrationSetting) -> None:
 
 
 def write_scale(path: Path, setting: CalibrationSetting, scale: float) -> None:
-    """Write a scale to a study file.
+    """Write a scale to a study file. Exit with a usage error if this fails.
 
     Parameters
     ----------
     path : Path
-        An existing study file with the base of `setting`, or a new file.
+        New file, or an existing study file that contains the base of `setting`.
     setting : CalibrationSetting
         The calibrated setting.
     scale : float
@@ -223,7 +231,7 @@ def write_scale(path: Path, setting: CalibrationSetting, scale: float) -> None:
 
 
 def format_advice(setting: CalibrationSetting, scale: float) -> str:
-    """Return a command and a section of a study file that use `scale` in `setting`."""
+    """Return text with two ways to use `scale` in `setting`: a command and a study-file section."""
     from belated.cli.support.study_files import format_base_section
 
     options = setting.with_scale(scale).options
@@ -239,7 +247,10 @@ def format_advice(setting: CalibrationSetting, scale: float) -> str:
 
 
 def build_trial_table(tried: "Sequence[Trial]", chosen: float | None = None) -> "Table":
-    """Return a table of the scales `tried`, smallest first, with a mark at `chosen`."""
+    """Return a table of the trials `tried`, in ascending order of the scale.
+
+    The scale `chosen`, if given, is marked in an additional column.
+    """
     table = build_table(["Scale"], ("Optimism held", "95% interval", "Mean final regret"))
     if chosen is not None:
         table.add_column()
@@ -255,7 +266,10 @@ def build_trial_table(tried: "Sequence[Trial]", chosen: float | None = None) -> 
 
 
 def format_result(found: "Calibration", level: float) -> str:
-    """Return sentences about the scale `found` for the required share `level`."""
+    """Return sentences about the result `found` of a calibration.
+
+    `level` is the required share of runs in which optimism holds.
+    """
     held = (
         f"{found.held} of {found.runs} runs (95% interval {format_interval(found.interval)}), "
         f"with a mean final regret of {found.mean_regret:,.1f}"
@@ -272,6 +286,6 @@ def format_result(found: "Calibration", level: float) -> str:
 
 
 def format_interval(interval: tuple[float, float]) -> str:
-    """Return the `interval` of a probability in percent."""
+    """Return a confidence interval of a probability, formatted in percent."""
     low, high = interval
     return f"{100 * low:.1f}% to {100 * high:.1f}%"

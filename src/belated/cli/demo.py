@@ -1,4 +1,4 @@
-"""`belated demo`: run the service with a simulated clinic as its client."""
+"""`belated demo`: run the service, with a simulated clinic as its client."""
 
 import tempfile
 import threading
@@ -32,7 +32,7 @@ CHECK_INTERVAL_S: Final = 0.5
 """Seconds between two checks of the service for new feedback."""
 
 SHUTDOWN_TIMEOUT_S: Final = 1
-"""Seconds that requests in progress have at the end."""
+"""Maximum number of seconds to wait at the end for requests in progress."""
 
 SETTLE_TIMEOUT_S: Final = 10.0
 """Maximum number of seconds to wait at the end for the service to process all feedback."""
@@ -72,12 +72,12 @@ def demo(
 ) -> None:
     """Run the service with a simulated clinic.
 
-    It shows how delayed feedback arrives; stop it with Ctrl-C. Ten patients arrive per second, and
-    each is treated in six steps: wait, medicate or operate. The service knows the reward of each
-    state, but not the effect of an action. Each patient is treated by the served policy, and the
-    outcome is sent about sixty patients later, over HTTP, as a device would send it: out of order,
-    20 % in parts, 10 % twice, and 3 % never. Watch the service learn in the browser, and send
-    requests of your own.
+    The demo shows how delayed feedback arrives. Stop it with Ctrl-C. By default, ten patients
+    arrive per second. Each patient is treated in six steps with one of three actions: wait,
+    medicate or operate. The rewards are known to the service; the effects of actions are not.
+    Each patient is treated by the served policy. The outcome is sent over HTTP about sixty patients
+    later. Outcomes arrive out of order, 20 % in parts, 10 % twice, and 3 % never. The dashboard in
+    the browser shows what the service learns. You can also send your own requests.
 
     Example: belated demo --rate 50 --episodes 1000
     """
@@ -105,20 +105,22 @@ def run_clinic(
     episodes: int | None,
     stop: threading.Event,
 ) -> None:
-    """Simulate the clinic as a client of a service; print its progress and a summary.
+    """Simulate the clinic as a client of the service, and print progress and a summary.
+
+    Exit with a message if the service reports an error.
 
     Parameters
     ----------
     url : str
         URL of the service.
     schedule : FeedbackSchedule
-        Delays of the outcomes.
+        Times at which the outcomes are sent.
     rate : float
         Maximum number of patients per second.
     episodes : int or None
         Number of patients; None for no limit.
     stop : threading.Event
-        Ends the simulation when it is set.
+        Event that ends the simulation when set.
     """
     from belated.client import Client, ServiceError
     from belated.demo.clinic import PROBLEM
@@ -143,7 +145,10 @@ def run_clinic(
 
 
 def wait_until_settled(client: "Client") -> dict[str, Any]:
-    """Return the clinic's status, read with `client`, once all feedback is processed."""
+    """Wait until the service has processed all feedback, and return the status of the problem.
+
+    `client` is a client of the service. The wait ends after at most `SETTLE_TIMEOUT_S` seconds.
+    """
     from belated.demo.simulation import NAME
 
     deadline = time.monotonic() + SETTLE_TIMEOUT_S
@@ -153,14 +158,14 @@ def wait_until_settled(client: "Client") -> dict[str, Any]:
 
 
 def print_introduction(url: str, schedule: "FeedbackSchedule", *, rate: float, best: float) -> None:
-    """Print what the demo does and what to try.
+    """Print an introduction to the demo, with suggestions for the user.
 
     Parameters
     ----------
     url : str
         URL of the service.
     schedule : FeedbackSchedule
-        Delays of the outcomes.
+        Times at which the outcomes are sent.
     rate : float
         Maximum number of patients per second.
     best : float
@@ -186,7 +191,11 @@ def print_introduction(url: str, schedule: "FeedbackSchedule", *, rate: float, b
 
 @contextmanager
 def demo_store(store: str | None) -> Iterator[str]:
-    """Yield the address `store`; if None, that of a file deleted at the end of the block."""
+    """Yield the database address of the ledger.
+
+    If `store` is None, it is the address of a temporary file, which is deleted at the end of the
+    block. Otherwise it is `store`.
+    """
     if store is not None:
         yield store
         return
@@ -195,7 +204,10 @@ def demo_store(store: str | None) -> Iterator[str]:
 
 
 def check_no_tokens(ledger: "Ledger", store: str) -> None:
-    """Exit with a usage error if `ledger`, at the address `store`, has tokens."""
+    """Exit with a usage error if `ledger` has tokens, because the demo sends none.
+
+    `store` is the database address of the ledger, for the message.
+    """
     if ledger.tokens.all():
         raise typer.BadParameter(
             f"{hide_password(store)} has tokens, but the demo uses none; choose another store.",
@@ -204,7 +216,10 @@ def check_no_tokens(ledger: "Ledger", store: str) -> None:
 
 
 def open_demo_listener(port: int | None) -> "socket.socket":
-    """Return a socket that listens on `port`; if None, on the default port or any free one."""
+    """Return a socket that listens on `port`.
+
+    If `port` is None, use the default port or, if that is in use, any free port.
+    """
     if port is not None:
         return open_listener(DEFAULT_HOST, port)
     try:
@@ -217,7 +232,10 @@ def open_demo_listener(port: int | None) -> "socket.socket":
 
 @contextmanager
 def serve_in_thread(ledger: "Ledger", listener: "socket.socket") -> Iterator[None]:
-    """Serve `ledger` on the socket `listener` in a thread, until the end of the block."""
+    """Run the service for `ledger` in a thread until the end of the block.
+
+    The service accepts connections on the socket `listener`.
+    """
     server = build_server(
         ledger, open=True, interval=CHECK_INTERVAL_S, shutdown_timeout_s=SHUTDOWN_TIMEOUT_S
     )

@@ -1,4 +1,4 @@
-"""`belated figures`: draw the figures of a folder of results."""
+"""`belated figures`: draw the figures of a results folder."""
 
 import json
 from pathlib import Path
@@ -16,9 +16,10 @@ def figures(
 ) -> None:
     """Draw the figures of a results folder.
 
-    Nothing is simulated. For a reproduced paper: its figures, numbers, claims and report. For a
-    study: for each world and base, one figure of regret over episodes with a panel for each delay,
-    and one of final regret against the expected delay.
+    The stored results are used; nothing is simulated. For a reproduced paper, this command writes
+    its figures, numbers and report, and prints the outcomes of its claims. For a study, it draws
+    two figures for each world and base: regret over episodes, with a panel for each delay, and
+    final regret against the expected delay.
 
     Example: belated figures results/late-rewards
     """
@@ -40,16 +41,16 @@ def figures(
 
 
 def write_paper(folder: Path, variant: str, command: str) -> None:
-    """Write the figures, numbers and report of a reproduced paper, and print its claims.
+    """Write the figures, numbers and report of a reproduced paper, and print the claims' outcomes.
 
     Parameters
     ----------
     folder : Path
-        Results folder; all files are written into it.
+        Results folder, to which all files are written.
     variant : str
         Variant of the base, such as "figures".
     command : str
-        Command that reproduces the results, for captions.
+        Command that reproduces the results, printed below the figures.
     """
     from rich import box
     from rich.console import Console

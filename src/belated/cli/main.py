@@ -1,7 +1,8 @@
 """`belated`: entry point of the command line.
 
-Exit codes: 0 success, 1 an error in data, a database or a service, 2 wrong usage, 130 interrupted
-by Ctrl-C. Commands import what they need when they run, so that `belated --help` is fast.
+Exit codes: 0 for success, 1 for an error in data, a database or a service, 2 for wrong usage, and
+130 for an interruption by Ctrl-C. Each command imports its dependencies only when it runs, so that
+`belated --help` is fast.
 """
 
 import os

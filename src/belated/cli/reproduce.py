@@ -11,20 +11,20 @@ from belated.cli.support.options import SchedulerOption, ThreadsOption
 
 
 class PaperName(StrEnum):
-    """Papers that can be reproduced."""
+    """Names of the papers that can be reproduced."""
 
     howson2021 = "howson2021"
 
 
 class PresetName(StrEnum):
-    """Sizes of a reproduction."""
+    """Names of the presets, which are sizes of a reproduction."""
 
     quick = "quick"
     paper = "paper"
 
 
 class VariantName(StrEnum):
-    """Readings of the paper's base."""
+    """Names of the variants of the paper's base algorithm, which differ in its constants."""
 
     figures = "figures"
     calibrated = "calibrated"
@@ -57,8 +57,8 @@ def reproduce(
 ) -> None:
     """Reproduce a paper's experiments, figures and claims.
 
-    Writes the figures as PDF and PNG, report.html, numbers.md, and the results as Parquet. An
-    interrupted reproduction resumes when the same command is given again.
+    Writes the figures as PDF and PNG, report.html, numbers.md, and the results as Parquet files. To
+    resume an interrupted reproduction, give the same command again.
 
     Example: belated reproduce howson2021 --preset quick
     """

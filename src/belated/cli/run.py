@@ -1,4 +1,4 @@
-"""`belated run`: compare a few learners in one world."""
+"""`belated run`: compare learners in one world by simulation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from belated.simulation.run import Run
 
 MAX_TITLE_CHARS: Final = 60
-"""Maximum length of a line of a figure's title."""
+"""Maximum number of characters in a line of a figure's title."""
 
 
 @takes_simulation_options
@@ -67,8 +67,8 @@ def run(
 ) -> None:
     """Compare learners in one world.
 
-    Prints a table of their regret. Every base is combined with every updater and every delay, and
-    all settings use the same seeds.
+    Prints a table of the regret of each learner. Every base is combined with every updater and
+    every delay. All settings use the same seeds.
 
     Example: belated run --world chain-10 --base ucrl2 --updater active --updater lazy:10
     --delay geometric:100 --option scale=0.03
@@ -108,7 +108,10 @@ def run(
 
 
 def check_report(path: Path) -> None:
-    """Exit with a usage error if a report cannot be written to `path`."""
+    """Exit with a usage error if a report cannot be written to the file `path`.
+
+    The folder of the file is created.
+    """
     from belated.figures.charts import load_altair
 
     with usage_errors("--report"):
@@ -119,20 +122,20 @@ def check_report(path: Path) -> None:
 def simulate(
     settings: RunSettings, *, threads: int | None
 ) -> "tuple[dict[str, list[Run]], int, str]":
-    """Run all settings until the end, an error or Ctrl-C.
+    """Simulate all settings. Stop at the first error or at Ctrl-C.
 
     Parameters
     ----------
     settings : RunSettings
-        The settings to run.
+        Settings to simulate.
     threads : int or None
-        Number of runs at the same time; None for the number of processors.
+        Number of runs computed at the same time; None for the number of processors.
 
     Returns
     -------
     tuple
-        The finished runs by the name of their setting, the exit code, and the error message if
-        the code is not 0.
+        Finished runs by name of the setting, exit code, and error message. The message is empty if
+        the code is 0.
     """
     import os
 
@@ -159,16 +162,16 @@ def simulate(
 def print_summaries(
     settings: RunSettings, summaries: Mapping[str, Summary], *, as_json: bool
 ) -> None:
-    """Print the summaries of the runs.
+    """Print the summaries of the runs as a table or as JSON.
 
     Parameters
     ----------
     settings : RunSettings
         The settings that were run.
     summaries : mapping
-        Summary of each setting by its name.
+        Summary of the runs by name of the setting.
     as_json : bool
-        Print a JSON object instead of a table.
+        Whether to print a JSON object instead of a table.
     """
     import json
 
@@ -193,21 +196,21 @@ def print_summaries(
 def draw_figure(
     settings: RunSettings, runs: "Mapping[str, Sequence[Run]]", path: Path
 ) -> list[Path]:
-    """Draw the regret curves.
+    """Draw the regret curves of all settings as PDF and PNG.
 
     Parameters
     ----------
     settings : RunSettings
         The settings that were run.
     runs : mapping
-        Runs of each setting by its name.
+        Runs by name of the setting.
     path : Path
-        Path of the figure without a suffix.
+        Path of the files, without suffix.
 
     Returns
     -------
     list[Path]
-        The written files.
+        The files written.
     """
     import textwrap
 
@@ -230,14 +233,14 @@ def write_run_report(
     settings : RunSettings
         The settings that were run.
     runs, summaries : mapping
-        Runs and summary of each setting by its name.
+        Runs, and their summary, by name of the setting.
     path : Path
-        The file to write.
+        File to write.
 
     Returns
     -------
     Path
-        The written file.
+        The file written.
     """
     from belated.figures.report import (
         Section,

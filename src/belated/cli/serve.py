@@ -23,10 +23,10 @@ DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8000
 
 SHUTDOWN_TIMEOUT_S: Final = 10
-"""Seconds that requests in progress have when the service stops."""
+"""Maximum number of seconds to wait for requests in progress when the service stops."""
 
 GC_THRESHOLD_OBJECTS: Final = 10_000
-"""Number of new objects after which Python searches for reference cycles."""
+"""Number of new objects after which Python's garbage collector searches for reference cycles."""
 
 
 def serve(
@@ -46,8 +46,9 @@ def serve(
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
 
-    Without tokens the service is open, and listens on this machine only. Once `belated token
-    create` has created a token, every request needs one. For TLS, run it behind a proxy.
+    As long as there are no tokens, requests need no token, and the service can listen only on this
+    machine. Once `belated token create` has created a token, every request needs a token. For TLS,
+    run the service behind a proxy.
 
     Example: belated serve --store sqlite:///belated.db --port 8000
     """
@@ -72,16 +73,20 @@ def serve(
 
 
 def reduce_gc_frequency() -> None:
-    """Search for reference cycles less often.
+    """Make Python's garbage collector search for reference cycles less often.
 
-    Requests create almost none, and a search takes long while many episodes are in flight.
+    Requests create almost no reference cycles, and a search takes long if many episodes are in
+    flight.
     """
     gc.set_threshold(GC_THRESHOLD_OBJECTS)
 
 
 @contextmanager
 def stop_signals(handler: Callable[..., Any]) -> Iterator[None]:
-    """Handle SIGINT and SIGTERM with `handler` inside the block, and as before after it."""
+    """Handle SIGINT and SIGTERM with `handler` inside the block.
+
+    The previous handlers are restored at the end of the block.
+    """
     signals = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, handler) for number in signals]
     try:
@@ -94,18 +99,18 @@ def stop_signals(handler: Callable[..., Any]) -> Iterator[None]:
 def build_server(
     ledger: "Ledger", *, open: bool, interval: float, shutdown_timeout_s: int
 ) -> "uvicorn.Server":
-    """Return a server of the HTTP service.
+    """Return a server of the HTTP service. Exit with a usage error if a package is missing.
 
     Parameters
     ----------
     ledger : Ledger
-        The ledger to serve.
+        Ledger that the service uses.
     open : bool
-        Accept requests without a token as long as no token exists.
+        Whether to accept requests without a token as long as no token exists.
     interval : float
         Seconds between two checks for new feedback.
     shutdown_timeout_s : int
-        Seconds that requests in progress have when the server stops.
+        Maximum number of seconds to wait for requests in progress when the server stops.
 
     Returns
     -------
@@ -129,14 +134,14 @@ def build_server(
 
 
 def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
-    """Exit with a usage error if others could reach a service that needs no token.
+    """Exit with a usage error if other machines could reach a service that requires no token.
 
     Parameters
     ----------
     host : str
         Address to listen on.
     store : str
-        Address of the ledger, for the message.
+        Database address of the ledger, for the message.
     local : bool
         Whether only this machine can reach `host`.
     ledger : Ledger
@@ -152,7 +157,10 @@ def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on `host` and `port`; exit with a usage error if it fails."""
+    """Return a socket that listens on `host` and `port`.
+
+    Exit with a usage error if this is not possible, for example if the port is in use.
+    """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(found[4][:2], family=found[0])
@@ -162,13 +170,13 @@ def open_listener(host: str, port: int) -> socket.socket:
             f"cannot listen on {host}:{port}: {reason}. Use --port 0 for any free port.",
             param_hint="'--port'",
         ) from None
-    # asyncio does not set this on a socket it is given; each response would wait 40 ms.
+    # asyncio does not set this option on an existing socket; each response would take 40 ms more.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 
 
 def format_url(host: str, port: int) -> str:
-    """Return the URL of a service on `host` and `port`.
+    """Return the URL of a service that listens on `host` and `port`.
 
     >>> format_url("::1", 8000)
     'http://[::1]:8000'
@@ -177,14 +185,14 @@ def format_url(host: str, port: int) -> str:
 
 
 def print_start(url: str, store: str, *, has_tokens: bool) -> None:
-    """Print where the service is and how to use it.
+    """Print the URL of the service, and how to use it.
 
     Parameters
     ----------
     url : str
         URL of the service.
     store : str
-        Address of the ledger.
+        Database address of the ledger.
     has_tokens : bool
         Whether requests need a token.
     """
@@ -198,5 +206,5 @@ def print_start(url: str, store: str, *, has_tokens: bool) -> None:
 
 
 def format_token_command(store: str) -> str:
-    """Return the command that creates a token for the ledger `store`."""
+    """Return the command that creates a token for the ledger at the address `store`."""
     return f"belated token create --scope admin --store {hide_password(store)}"

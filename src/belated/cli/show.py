@@ -1,4 +1,4 @@
-"""`belated show`: describe one world in a table, its optimal policy and a figure."""
+"""`belated show`: describe one world by a table, its optimal policy and a figure."""
 
 import shlex
 from pathlib import Path
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from belated.mdp.worlds import NamedWorld
 
 MAX_POLICY_STATES: Final = 20
-"""Maximum number of states of a policy that is printed as a table."""
+"""Maximum number of states for which the optimal policy is printed as a table."""
 
 MAX_GRID_CELLS: Final = 400
-"""Maximum number of cells of a grid whose policy is printed."""
+"""Maximum number of cells of a grid for which the optimal policy is printed."""
 
 MAX_POLICY_COLUMNS: Final = 24
-"""Maximum number of columns, which are ranges of steps, of a policy that is printed."""
+"""Maximum number of columns of a printed policy. Each column is a range of steps."""
 
 ARROWS: Final = {"left": "←", "right": "→", "up": "↑", "down": "↓"}
 
@@ -74,7 +74,10 @@ def show(
 
 
 def build_fact_table(named: "NamedWorld", world: "MDP") -> "Table":
-    """Return a table of names and values that describe `world`, which is the world `named`."""
+    """Return a table of the properties of `world`: a name and a value in each row.
+
+    `named` is the parsed name of `world`, with its source and the names of its actions.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -94,7 +97,10 @@ def build_fact_table(named: "NamedWorld", world: "MDP") -> "Table":
 
 
 def print_policy(named: "NamedWorld", world: "MDP") -> None:
-    """Print the optimal policy of `world`, which is the world `named`, if it is small enough."""
+    """Print the optimal policy of `world`, or a note if the policy is too large to print.
+
+    `named` is the parsed name of `world`, with its layout and the names of its actions.
+    """
     from belated.exact.values import optimal_actions
 
     S, H = world.shape.states, world.shape.horizon
@@ -114,7 +120,9 @@ def print_policy(named: "NamedWorld", world: "MDP") -> None:
 
 
 def step_ranges(optimal: "Bools") -> list[tuple[int, int]]:
-    """Return the ranges of steps, first and last, over which `optimal` (H, S, A) stays the same.
+    """Return the ranges of steps in which the optimal actions are the same.
+
+    `optimal` has shape (H, S, A). Each range is a pair (first step, last step), counted from 0.
 
     >>> import numpy as np
     >>> step_ranges(np.array([[[True, False]], [[True, False]], [[True, True]]]))
@@ -130,9 +138,9 @@ def build_policy_table(optimal: "Bools", actions: "Sequence[str]") -> "Table":
     Parameters
     ----------
     optimal : array of bool, shape (H, S, A)
-        Whether an action is optimal.
+        Whether each action is optimal in each step and state.
     actions : sequence of str
-        Names of the actions; empty if they have none.
+        Names of the actions; empty if the actions have no names.
 
     Returns
     -------
@@ -148,9 +156,11 @@ def build_policy_table(optimal: "Bools", actions: "Sequence[str]") -> "Table":
 
 
 def action_symbol(optimal: "Bools", actions: "Sequence[str]") -> str:
-    """Return an arrow or the number of the first action that is `optimal`, or · if all are.
+    """Return a symbol for the first optimal action, or · if all actions are optimal.
 
-    `actions` are the names of the actions; empty if they have none.
+    `optimal` contains for each action whether it is optimal. `actions` are the names of the
+    actions, or empty. The symbol is an arrow for the names left, right, up and down, and otherwise
+    the number of the action.
 
     >>> import numpy as np
     >>> action_symbol(np.array([False, True]), ("left", "right"))

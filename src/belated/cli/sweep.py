@@ -1,4 +1,4 @@
-"""`belated sweep`: run a study from a file."""
+"""`belated sweep`: run all settings of a study file."""
 
 import json
 from pathlib import Path
@@ -31,9 +31,9 @@ def sweep(
 ) -> None:
     """Run all settings and seeds of a study file.
 
-    The settings are all combinations of the study's worlds, bases, delays and updaters. An
-    interrupted sweep resumes when the same command is given again. Results are stored as Parquet
-    files; `belated.results(FOLDER)` reads them in Python, and `belated figures FOLDER` draws them.
+    The settings are all combinations of the study's worlds, bases, delays and updaters. To resume
+    an interrupted sweep, give the same command again. Results are stored as Parquet files.
+    `belated.results(FOLDER)` reads the results in Python, and `belated figures FOLDER` draws them.
 
     Example: belated sweep studies/late-rewards.toml
     """
@@ -58,23 +58,23 @@ def sweep(
 def run_cells(
     cells: "Sequence[Cell]", store: "Store", *, threads: int | None, scheduler: str | None
 ) -> "SweepResult":
-    """Run a sweep; errors and Ctrl-C end the process with a message and an exit code.
+    """Run a sweep. After an error or Ctrl-C, exit with a message and an exit code other than 0.
 
     Parameters
     ----------
     cells : sequence of Cell
         Cells to run.
     store : Store
-        Folder of the results; finished cells in it are not run again.
+        Folder of the results. Cells that are already finished in this folder are skipped.
     threads : int or None
-        Number of runs at the same time; None for the number of processors.
+        Number of cells computed at the same time; None for the number of processors.
     scheduler : str or None
-        "local:N" or the address of a Dask scheduler; None for threads.
+        "local:N" for N processes, or the address of a Dask scheduler; None for threads.
 
     Returns
     -------
     SweepResult
-        Numbers of cells that were run and that were already finished.
+        Number of cells computed, number of cells skipped, and duration.
     """
     import errno
 
@@ -100,12 +100,12 @@ def run_cells(
 
 
 def format_outcome(outcome: "SweepResult") -> str:
-    """Return the numbers of cells in `outcome` as text."""
+    """Return the numbers of computed and skipped cells in `outcome` as text."""
     return f"{outcome.computed} cells run, {outcome.skipped} already finished"
 
 
 def build_summary_table(results: "Results") -> "Table":
-    """Return a table with one row for each setting in `results`."""
+    """Return a table that summarises the runs in `results`, with one row for each setting."""
     from belated.cli.support.tables import build_table
 
     table = build_table(

@@ -26,7 +26,7 @@ def create(
     ] = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Create a token and print it once; only a hash of it is stored.
+    """Create a token and print it. It cannot be shown again, because only its hash is stored.
 
     Example: belated token create --scope decide,feedback --problem clinic
     """
@@ -79,7 +79,9 @@ def revoke(
 
 
 def format_time(microseconds: int) -> str:
-    """Return the time `microseconds` after 1970 (UTC) to the minute.
+    """Return a time in UTC as text, to the minute.
+
+    The time is given in microseconds since 1970-01-01 00:00 UTC.
 
     >>> format_time(0)
     '1970-01-01 00:00'

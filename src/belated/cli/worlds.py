@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 def worlds() -> None:
     """List the named worlds, with one example of each kind.
 
-    S is the number of states, A of actions, H of steps. V* is the value of the optimal policy.
-    Successors counts the possible transitions; Most is the largest number of successors of one
-    state and action.
+    S, A and H are the numbers of states, actions and steps. V* is the value of the optimal policy.
+    Successors is the number of possible transitions. Most is the largest number of successors of
+    one state and action.
     """
     from rich.text import Text
 
@@ -36,7 +36,10 @@ def worlds() -> None:
 
 
 def format_numbers(named: "NamedWorld") -> list[str]:
-    """Return the numbers of the world `named` as cells of the table, from S to Most."""
+    """Return the cells S to Most of the table row of one world, as text.
+
+    `named` is the parsed name of the world.
+    """
     import numpy as np
 
     from belated.exact.values import optimal_value

@@ -1,7 +1,8 @@
-"""Client for the service that needs only the standard library.
+"""Client of the service, which depends only on the standard library.
 
-Requests that fail on the way are sent again, after increasing waiting times. This is safe: an
-episode is opened under an id drawn by the client, and the service recognizes repeated feedback.
+Requests that fail temporarily are retried with increasing waiting times. Retries are safe: the
+client draws the id of a new episode, so that a retry does not open a second episode, and the
+service recognizes repeated feedback.
 """
 
 from belated.client.client import Client

@@ -12,29 +12,29 @@ from belated.client.transport import ServiceError, Transport, parse_json, to_jso
 MAX_BULK_LINES: Final = 500
 """Maximum number of lines in one bulk request."""
 MAX_BULK_BYTES: Final = 1_000_000
-"""Maximum size of a bulk request, unless a single line is larger."""
+"""Maximum size of a bulk request in bytes. A single line that is larger is sent alone."""
 
 EpisodeRef: TypeAlias = OpenEpisode | str
-"""Episode, or its id."""
+"""Episode that was opened, or the id of an episode."""
 Names: TypeAlias = Sequence[str | int]
-"""States or actions, by name or index."""
+"""States or actions, each given by name or by index."""
 
 
 class Client:
-    """Client of the service at one address. Thread-safe.
+    """Client of the service at one URL. Thread-safe.
 
     Parameters
     ----------
     url : str
-        Address of the service, such as http://localhost:8000.
+        URL of the service, such as http://localhost:8000.
     token : str | None
-        Token, if the service requires one.
+        Token that authenticates the client; None if the service requires no token.
     timeout : float
         Seconds to wait for data from the service before a request counts as failed.
     retries : int
-        Number of times that a failed request is sent again.
+        Maximum number of retries of a failed request.
     sleep : Callable
-        Function that waits the given number of seconds between retries.
+        Function that waits a given number of seconds; called before each retry.
     """
 
     def __init__(
@@ -51,22 +51,22 @@ class Client:
 
     @property
     def url(self) -> str:
-        """Address of the service."""
+        """URL of the service."""
         return self._transport.url
 
     def define(self, problem: Mapping[str, Any]) -> dict[str, Any]:
-        """Define a `problem`, given as the body of `POST /v1/problems`; return its definition.
+        """Define a problem, and return its definition.
 
-        Defining the same problem again has no effect.
+        `problem` is the body of `POST /v1/problems`. Defining the same problem again has no effect.
         """
         return self._transport.json("POST", "problems", body=problem)
 
     def problem(self, problem: str) -> dict[str, Any]:
-        """Return the definition of the problem called `problem`."""
+        """Return the definition of the problem with the name `problem`."""
         return self._transport.json("GET", "problems", problem)
 
     def problems(self) -> list[dict[str, Any]]:
-        """Return the definitions of all problems, oldest first."""
+        """Return the definitions of all problems, starting with the oldest problem."""
         return list(self._transport.json("GET", "problems")["problems"])
 
     def open_episode(
@@ -77,18 +77,18 @@ class Client:
         id: str | None = None,
         event_time: str | None = None,
     ) -> OpenEpisode:
-        """Open an episode.
+        """Open an episode, and return it with the policy for it.
 
         Parameters
         ----------
         problem : str
             Name of the problem.
         subject : str | None
-            Pseudonym of the person to whom the episode belongs.
+            Pseudonym of the person to whom the episode belongs; None if there is no such person.
         id : str | None
-            Id of at least 128 random bits; drawn if None.
+            Id of the episode, which must contain at least 128 random bits; None to draw an id.
         event_time : str | None
-            Time of the start, in ISO 8601 with a time zone.
+            Time at which the episode starts, in ISO 8601 with a time zone.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class Client:
     def decide(
         self, problem: str, state: str | int, *, step: int, episode: EpisodeRef | None = None
     ) -> str:
-        """Let the service choose an action, for devices that do not store a policy.
+        """Return the action that the service chooses, for devices that do not store a policy.
 
         Parameters
         ----------
@@ -112,9 +112,10 @@ class Client:
         state : str | int
             Name or index of the state.
         step : int
-            Step from 0.
+            Number of the step, from 0.
         episode : EpisodeRef | None
-            Episode whose version is used; the served version if None.
+            Episode, or its id. The action is that of the policy version with which the episode was
+            opened. None for the served version.
 
         Returns
         -------
@@ -133,49 +134,51 @@ class Client:
         *,
         event_time: str | None = None,
     ) -> str:
-        """Send a whole episode.
+        """Send the feedback of a whole episode.
 
         Parameters
         ----------
         episode : EpisodeRef
             Episode or its id.
         states : Names
-            H + 1 states.
+            The H + 1 states of the episode.
         actions : Names
-            H actions.
+            The H actions of the episode.
         rewards : Sequence[float] | None
-            H rewards in [0, 1]; None if the rewards of the problem are known.
+            The H rewards of the episode, in [0, 1]; None if the rewards of the problem are known.
         event_time : str | None
-            Time of the feedback, in ISO 8601 with a time zone.
+            Time at which the feedback originated, in ISO 8601 with a time zone.
 
         Returns
         -------
         str
-            "recorded", or "already recorded" for a repetition. The feedback is then on disk.
+            "recorded"; or "already recorded" if the same feedback was sent before. In both cases,
+            the feedback is stored on disk when this method returns.
         """
         body = {"states": states, "actions": actions, "rewards": rewards, "event_time": event_time}
         return self._record(episode, "feedback", body)
 
     def steps(self, episode: EpisodeRef, steps: Iterable[Mapping[str, Any]]) -> str:
-        """Send some `steps` of `episode`; return the result as `feedback` does.
+        """Send the feedback of some `steps` of `episode`, and return the result as `feedback` does.
 
-        Each step has the fields `step`, `state`, `action`, `next_state`, and `reward` if rewards
-        are unknown.
+        Each step has the fields `step`, `state`, `action` and `next_state`, and the field `reward`
+        if the rewards of the problem are unknown.
         """
         return self._record(episode, "feedback", {"steps": list(steps)})
 
     def path(self, episode: EpisodeRef, states: Names, actions: Names) -> str:
-        """Send the `states` and `actions` of an `episode` whose rewards are late.
+        """Send the `states` and `actions` of `episode`, if only rewards are delayed.
 
-        Returns the result as `feedback` does.
+        Return the result as `feedback` does.
         """
         body = {"path": {"states": states, "actions": actions}}
         return self._record(episode, "feedback", body)
 
     def rewards(self, episode: EpisodeRef, rewards: Mapping[int, float]) -> str:
-        """Send `rewards` of `episode` by step, if only rewards are late.
+        """Send rewards of `episode`, if only rewards are delayed.
 
-        Returns the result as `feedback` does.
+        `rewards` maps the numbers of steps, from 0, to rewards. Return the result as `feedback`
+        does.
         """
         return self._record(episode, "feedback", {"rewards": rewards})
 
@@ -188,16 +191,17 @@ class Client:
     ) -> str:
         """Replace all feedback of `episode` by `states`, `actions` and `rewards`.
 
-        Parameters and result are those of `feedback`.
+        The parameters and the result are those of `feedback`.
         """
         body = {"states": states, "actions": actions, "rewards": rewards}
         return self._record(episode, "correction", body)
 
     def bulk(self, problem: str, lines: Iterable[Mapping[str, Any]]) -> list[LineResult]:
-        """Send feedback of many episodes of the problem called `problem`.
+        """Send the feedback of many episodes of the problem with the name `problem`.
 
-        Each of `lines` has the field `episode` and the fields of a single request. Returns the
-        result of each line. A rejected line does not affect the others.
+        Each of `lines` has the field `episode`, an episode or its id, and the fields of a request
+        for a single episode. Return the result of each line. A rejected line does not affect the
+        other lines.
         """
         results: list[LineResult] = []
         for rest in _batches(lines):
@@ -205,11 +209,14 @@ class Client:
                 batch = self._transport.retry(self._send_bulk, problem, rest)
                 first = len(results) + 1
                 results += [replace(each, line=first + i) for i, each in enumerate(batch)]
-                rest = rest[len(batch) :]  # the service did not read the lines after a long one
+                rest = rest[len(batch) :]  # the service stops at a line that is too long
         return results
 
     def policy(self, problem: str) -> NamedPolicy:
-        """Return the served policy of `problem`. It is transferred only if it has changed."""
+        """Return the served policy of `problem`.
+
+        The policy is cached, and transferred again only if it has changed.
+        """
         etag, policy = self._policies.get(problem, ("", None))
         headers = {"If-None-Match": etag} if etag else {}
         raw, etag = self._transport.retry(
@@ -221,28 +228,40 @@ class Client:
         return policy
 
     def status(self, problem: str) -> dict[str, Any]:
-        """Return the status of `problem`: missing episodes, their ages, the served version."""
+        """Return the status of `problem`, such as missing episodes and the served version."""
         return self._transport.json("GET", "problems", problem, "status")
 
     def history(self, problem: str) -> dict[str, Any]:
-        """Return the episodes of `problem`, their delays and returns, by time and by version."""
+        """Return statistics of the delays and returns of `problem`, by time and by version."""
         return self._transport.json("GET", "problems", problem, "history")
 
     def freeze(self, problem: str) -> dict[str, Any]:
-        """Keep serving the current version of `problem`; return the served version."""
+        """Keep the current version of `problem` as the served version, and return this version.
+
+        Newer versions are still published.
+        """
         return self._transport.json("POST", "problems", problem, "freeze")
 
     def unfreeze(self, problem: str) -> dict[str, Any]:
-        """Serve the newest version of `problem`, unless in shadow mode; return the served one."""
+        """End the effect of `freeze` and `rollback`, and return the served version of `problem`.
+
+        It is the newest version, unless `problem` is in shadow mode.
+        """
         return self._transport.json("POST", "problems", problem, "unfreeze")
 
     def rollback(self, problem: str, version: int) -> dict[str, Any]:
-        """Serve an earlier `version` of `problem` until `unfreeze`; return the served version."""
+        """Serve an earlier `version` of `problem`, and return the served version.
+
+        This version is served until `unfreeze` is called.
+        """
         body = {"version": version}
         return self._transport.json("POST", "problems", problem, "rollback", body=body)
 
     def shadow(self, problem: str, on: bool = True) -> dict[str, Any]:
-        """Turn shadow mode of `problem` `on` or off; return the served version."""
+        """Turn shadow mode of `problem` on or off, and return the served version.
+
+        In shadow mode, new versions are published but not served.
+        """
         return self._transport.json("POST", "problems", problem, "shadow", body={"on": on})
 
     def withdraw(
@@ -254,20 +273,23 @@ class Client:
     ) -> str:
         """Withdraw the data of an episode or of a subject.
 
+        Exactly one of `episode` and `subject` must be given; otherwise TypeError is raised.
+
         Parameters
         ----------
         episode : EpisodeRef | None
             Episode or its id.
         subject : str | None
-            Subject, if no episode is given.
+            Pseudonym of the subject.
         problem : str | None
-            Name of the only problem in which to withdraw a subject; all problems if None.
+            Name of the problem in which to withdraw the subject; None for all problems.
 
         Returns
         -------
         str
-            "recorded"; "already recorded" for an episode that was withdrawn before; "nothing kept"
-            for a subject without data, also if a lost response belongs to its withdrawal.
+            "recorded"; "already recorded" if the episode was withdrawn before; "nothing kept" if
+            there is no data of the subject. The latter is also the result of a retry after the
+            response to a successful withdrawal was lost.
         """
         if (episode is None) == (subject is None) or (episode is not None and problem is not None):
             raise TypeError("withdraw takes an episode, or a subject and optionally a problem.")
@@ -280,7 +302,10 @@ class Client:
         return str(answer["result"])
 
     def _send_bulk(self, problem: str, lines: list[bytes]) -> list[LineResult]:
-        """Send one bulk request."""
+        """Send one bulk request, and return the results of the lines that the service processed.
+
+        `lines` are JSON texts. Raise ServiceError if the request fails or is interrupted.
+        """
         path, headers = ("problems", problem, "feedback"), {"Content-Type": "application/x-ndjson"}
         try:
             raw, _ = self._transport.send("POST", path, b"".join(lines), headers)
@@ -296,7 +321,7 @@ class Client:
 
 
 def _batches(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[bytes]]:
-    """Yield `lines` as JSON, as many together as fit into one request."""
+    """Convert `lines` to JSON, and yield them in batches that fit into one request."""
     batch: list[bytes] = []
     size = 0
     for fields in lines:

@@ -1,4 +1,4 @@
-"""Responses of the service: policies, opened episodes, results of bulk requests."""
+"""Responses of the service: policies, opened episodes and results of bulk requests."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -11,32 +11,35 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class NamedPolicy:
-    """Version of a policy, by names of states and actions. It chooses actions without a network."""
+    """Version of a policy, with names of states and actions.
+
+    Its method `act` chooses actions without a request to the service.
+    """
 
     problem: str
     version: int
     horizon: int
     actions: Sequence[str]
     plan: Sequence[Mapping[str, str]] = field(repr=False)
-    """Action by step and state."""
+    """For each step, the action by name of the state."""
     explore: Sequence[Mapping[str, Sequence[str]]] = field(repr=False)
-    """Actions to draw from by step and state, where the policy explores."""
+    """For each step, the actions to draw from by name of the state; only states to explore."""
     epsilon: float
-    """Probability of a random action in all other states."""
+    """Probability of a uniformly random action in states that are not in `explore`."""
     sha: str
-    """Digest of the policy."""
+    """SHA-256 digest of the policy."""
 
     def act(self, step: int, state: str | int, u: float | None = None) -> str:
-        """Return the action at a step in a state.
+        """Return the action of the policy at a step in a state.
 
         Parameters
         ----------
         step : int
-            Step from 0.
+            Number of the step, from 0.
         state : str | int
             Name or index of the state.
         u : float | None
-            Uniform number in [0, 1) that decides random choices; drawn if None.
+            Uniform random number in [0, 1) that determines random choices; None to draw a number.
 
         Returns
         -------
@@ -68,24 +71,25 @@ class NamedPolicy:
 
 @dataclass(frozen=True)
 class OpenEpisode:
-    """Episode that was opened, and the policy for it."""
+    """Episode that was opened, with the policy to follow in it."""
 
     id: str
     version: int
     policy: NamedPolicy
 
     def act(self, step: int, state: str | int, u: float | None = None) -> str:
-        """Return the action at a step in a state, as `NamedPolicy.act` does.
+        """Return the action of the policy at a step in a state.
 
         Parameters
         ----------
         step : int
-            Step from 0.
+            Number of the step, from 0.
         state : str | int
             Name or index of the state.
         u : float | None
-            Uniform number in [0, 1). By default it is derived from the id and the step: further
-            calls, and `Client.decide` with this episode, return the same action.
+            Uniform random number in [0, 1) that determines random choices. If None, it is derived
+            from the id of the episode and the step. Repeated calls, and `Client.decide` with this
+            episode, then return the same action.
 
         Returns
         -------
@@ -105,22 +109,25 @@ class LineResult:
     line: int
     """Number of the line, from 1."""
     episode: str | None
-    """Id of the episode, if the line named one."""
+    """Id of the episode; None if the line contains no id."""
     status: int
-    """HTTP status that the line would get as a request of its own."""
+    """HTTP status of the line, as if it had been a separate request."""
     result: str | None = None
-    """"recorded" or "already recorded", if accepted."""
+    """"recorded" or "already recorded"; None if the line was rejected."""
     seq: int | None = None
-    """Sequence number in the ledger, if accepted."""
+    """Sequence number of the event in the ledger; None if the line was rejected."""
     error: str | None = None
-    """Error code, if rejected."""
+    """Error code; None if the line was accepted."""
     message: str | None = None
-    """Explanation, if rejected."""
+    """Explanation of the error; None if the line was accepted."""
     field: str | None = None
-    """Field that is wrong, if rejected."""
+    """Name of the field at fault; None if the line was accepted or no single field is at fault."""
 
 
 def from_json(kind: type[T], body: Mapping[str, Any]) -> T:
-    """Return a dataclass of this `kind` from the JSON object `body`, ignoring unknown fields."""
+    """Return an instance of the dataclass `kind` with the fields of the JSON object `body`.
+
+    Unknown fields are ignored.
+    """
     names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
     return kind(**{name: body[name] for name in names if name in body})

@@ -18,26 +18,26 @@ T = TypeVar("T")
 LOG: Final = logging.getLogger("belated.client")
 
 FIRST_BACKOFF_S: Final = 0.2
-"""Seconds before the first retry. Each further waiting time is twice as long."""
+"""Seconds before the first retry. The waiting time doubles with each further retry."""
 MAX_BACKOFF_S: Final = 10.0
-"""Maximum of these waiting times, in seconds."""
+"""Maximum waiting time between two retries, in seconds."""
 MAX_RETRY_AFTER_S: Final = 60.0
-"""Maximum Retry-After, in seconds; beyond it the error is raised instead."""
+"""Maximum value of the header Retry-After, in seconds. If it is larger, there is no retry."""
 
 
 class ServiceError(Exception):
-    """Error that the service reported, or failure to reach it.
+    """Error reported by the service, or failure to reach the service.
 
     Parameters
     ----------
     message : str
-        Explanation, as the service states it.
+        Explanation of the error.
     status : int | None
         HTTP status; None if the service was not reached.
     field : str | None
-        Field of the request that is wrong.
+        Name of the request field at fault; None if no single field is at fault.
     retry_after_s : float
-        Seconds after which the service asks to retry.
+        Minimum waiting time before a retry, in seconds, from the header Retry-After.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ServiceError(Exception):
 
 
 class Transport:
-    """Connection to the service at one address; the parameters are those of `Client`."""
+    """Sender of HTTP requests to the service at one URL. The parameters are those of `Client`."""
 
     def __init__(
         self,
@@ -81,28 +81,31 @@ class Transport:
         self._opener = build_opener(_NoRedirects)
 
     def json(self, method: str, *path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Send a request with retries and return the JSON value of the response.
+        """Send a request, with retries, and return the parsed JSON of the response.
 
         Parameters
         ----------
         method : str
             HTTP method.
         *path : str
-            Parts of the path below /v1, not yet quoted.
+            Segments of the URL path after /v1, not percent-encoded.
         body : Mapping[str, Any] | None
-            JSON object to send.
+            JSON object to send; None for an empty body.
 
         Returns
         -------
         Any
-            JSON value.
+            Parsed JSON of the response.
         """
         data = b"" if body is None else to_json(body)
         headers = {"Content-Type": "application/json"} if data else {}
         return parse_json(self.retry(self.send, method, path, data, headers)[0])
 
     def retry(self, send: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-        """Return `send(*args, **options)`, repeated while it raises a transient ServiceError."""
+        """Return `send(*args, **options)`, with retries after transient errors.
+
+        A ServiceError is raised if it is not transient, or after the maximum number of retries.
+        """
         for attempt in itertools.count():
             try:
                 return send(*args, **options)
@@ -112,7 +115,7 @@ class Transport:
                     raise
                 if attempt == 0:
                     LOG.warning("%s Retrying.", error)
-                # Jitter: clients that failed together must not come back together.
+                # Random jitter prevents many clients from retrying at the same time.
                 backoff = min(FIRST_BACKOFF_S * 2**attempt, MAX_BACKOFF_S) * random.uniform(0.5, 1)
                 self._sleep(max(error.retry_after_s, backoff))
         raise AssertionError
@@ -120,28 +123,28 @@ class Transport:
     def send(
         self, method: str, path: Iterable[str], data: bytes, headers: Mapping[str, str]
     ) -> tuple[bytes, str]:
-        """Send one request.
+        """Send one request, without retries.
 
         Parameters
         ----------
         method : str
             HTTP method.
         path : Iterable[str]
-            Parts of the path below /v1, not yet quoted.
+            Segments of the URL path after /v1, not percent-encoded.
         data : bytes
-            Body, sent only with POST.
+            Body of the request; sent only with POST.
         headers : Mapping[str, str]
-            Headers apart from Authorization.
+            Headers of the request, without Authorization.
 
         Returns
         -------
         tuple[bytes, str]
-            Body, empty for a 304, and ETag of the response.
+            Body and ETag of the response. The body is empty if the status is 304.
 
         Raises
         ------
         ServiceError
-            For any other status, or if the service cannot be reached.
+            If the status is an error, or if the service cannot be reached.
         """
         address = "/".join([self.url, "v1", *(quote(part, safe="") for part in path)])
         body = data if method == "POST" else None
@@ -160,14 +163,17 @@ class Transport:
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Follows no redirects: a token is only for the address that was given."""
+    """Redirect handler that rejects all redirects, so that a token is never sent to another URL."""
 
     def redirect_request(self, *args: Any, **options: Any) -> None:
         return None
 
 
 def _service_error(error: HTTPError) -> ServiceError:
-    """Return the error that a response states. One from a proxy may not be JSON."""
+    """Return the ServiceError described by the error response `error`.
+
+    The body of a response from a proxy may not be JSON; the message then contains only the status.
+    """
     try:
         body = json.loads(error.read())
         message, field = str(body["message"]), body["field"]
@@ -179,7 +185,7 @@ def _service_error(error: HTTPError) -> ServiceError:
 
 
 def to_json(body: Any) -> bytes:
-    """Return `body` as JSON. NumPy arrays and numbers are converted."""
+    """Return `body` as JSON text in bytes. NumPy arrays and numbers are supported."""
     return json.dumps(body, default=_convert, allow_nan=False).encode()
 
 
@@ -190,7 +196,7 @@ def _convert(value: Any) -> Any:
 
 
 def parse_json(raw: bytes) -> Any:
-    """Return the value of the JSON text `raw`; raise ServiceError if it is not JSON."""
+    """Return the value of the JSON text `raw`. Raise ServiceError if `raw` is not JSON."""
     try:
         return json.loads(raw)
     except ValueError:

@@ -1,1 +1,1 @@
-"""Simulated clinic that uses the service as devices would, run by `belated demo`."""
+"""Simulated clinic for `belated demo`. It sends requests to the service as devices would."""

@@ -1,8 +1,8 @@
-"""Simulated clinic: a world small enough to understand at a glance, and its problem definition.
+"""Simulated clinic: a small world, and the definition of its problem for the service.
 
-A patient is seen six times. Medication helps early and little later. An operation helps when
-nothing else does, at the cost of a low reward at that visit. The effect of the last action shows
-only after the last visit, so waiting is optimal there.
+Each patient has six visits. Medication helps in mild states, and only a little in severe states. An
+operation helps in severe states, but its visit has a low reward. The effect of the last action
+appears only after the last visit, so waiting is optimal at the last visit.
 
 >>> from belated.exact.values import optimal_actions
 >>> for step in (0, 4, 5):
@@ -29,7 +29,7 @@ ACTIONS: Final = ("wait", "medicate", "operate")
 VISITS: Final = 6
 
 INITIAL_STATE_PROBABILITIES: Final = (0.0, 0.2, 0.4, 0.3, 0.1)
-"""Distribution of the first state."""
+"""Probability of each state at the first visit."""
 
 REWARDS: Final = (
     (1.0, 0.9, 0.3),
@@ -38,7 +38,7 @@ REWARDS: Final = (
     (0.4, 0.3, 0.0),
     (0.2, 0.1, 0.0),
 )
-"""Reward of a visit, by state and action. The service knows it."""
+"""Reward of a visit, by state and action. The rewards are known to the service."""
 
 TRANSITION_PROBABILITIES: Final = (
     (  # wait
@@ -63,7 +63,7 @@ TRANSITION_PROBABILITIES: Final = (
         (0.30, 0.25, 0.15, 0.00, 0.30),
     ),
 )
-"""Distribution of the next state, by action and state. The service has to learn it."""
+"""Probabilities of the next state, by action and state. They are unknown to the service."""
 
 PROBLEM: Final[dict[str, Any]] = {
     "name": "clinic",
@@ -75,13 +75,13 @@ PROBLEM: Final[dict[str, Any]] = {
     "updater": {"name": "lazy", "options": {"alpha": 10}},
     "episodes": 10_000,
 }
-"""Definition of the problem. With ten patients a second and a mean delay of sixty patients, the
-published constants learn it in about a minute."""
+"""Definition of the problem. With ten patients per second and a mean delay of sixty patients, the
+base with its published constants learns a good policy in about a minute."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a patient's treatment."""
+    """Outcome of the treatment of a patient: states, actions and sum of rewards."""
 
     states: tuple[str, ...]
     """State at each visit and after the last one, by name."""
@@ -91,7 +91,7 @@ class Outcome:
     """Sum of the rewards."""
 
     def steps(self, visits: range) -> list[dict[str, Any]]:
-        """Return these `visits` as steps that `Client.steps` takes.
+        """Return the given `visits` as steps for `Client.steps`.
 
         >>> Outcome(("ill", "mild", "well"), ("operate", "medicate"), 0.8).steps(range(1, 2))
         [{'step': 1, 'state': 'mild', 'action': 'medicate', 'next_state': 'well'}]
@@ -115,7 +115,7 @@ def world() -> MDP:
 
 
 def best_value() -> float:
-    """Return the expected return of an optimal policy."""
+    """Return the expected sum of rewards of an optimal policy."""
     return optimal_value(world())
 
 
@@ -129,7 +129,7 @@ def treat(policy: NamedPolicy, *, patient: int, seed: int) -> Outcome:
     patient : int
         Number of the patient.
     seed : int
-        Seed. The same seed and number give the same random numbers.
+        Seed. The same seed and patient number give the same random numbers.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Schedule of the feedback of each patient, a pure function of the seed and the patient's number.
+"""Schedule of the feedback of each patient, determined by the seed and the number of the patient.
 
-Time is counted in patients, as delays are counted in episodes.
+The unit of delays is the arrival of one patient, because each patient is one episode.
 
 >>> schedule = FeedbackSchedule(mean_delay=60, never=0.03, seed=7)
 >>> for patient in (4, 8, 16, 75):  # once, repeated, in two parts, never
@@ -22,31 +22,31 @@ from belated.randomness import check_seed, uniform
 SPLIT_PROBABILITY: Final = 0.2
 """Probability that the feedback of a patient arrives in two parts."""
 REPEAT_PROBABILITY: Final = 0.1
-"""Probability that a part of it is sent twice."""
+"""Probability that the first part of the feedback of a patient is sent twice."""
 
 SCHEDULE_STREAM: Final = 100
-"""Stream of random numbers, distinct from those of `belated.randomness`."""
+"""Key of the stream of random numbers, distinct from the streams of `belated.randomness`."""
 
 
 class Delivery(NamedTuple):
-    """Feedback of some visits of a patient, to be sent once."""
+    """One message with the feedback of some visits of a patient."""
 
     id: int
     """Number of the patient."""
     delay: int
-    """Number of patients after which it is sent."""
+    """Number of later patients after which the message is sent."""
     visits: range
-    """Visits that it reports."""
+    """Visits that the message reports, numbered from 0."""
     repeated: bool = False
-    """Whether the same feedback was sent before."""
+    """Whether the message repeats an earlier one."""
 
 
 @dataclass(frozen=True)
 class FeedbackSchedule:
-    """Times at which feedback is sent."""
+    """Times at which the feedback of each patient is sent."""
 
     mean_delay: float
-    """Mean delay in patients."""
+    """Mean delay, in numbers of patients."""
     never: float
     """Probability that the feedback of a patient is never sent."""
     seed: int
@@ -65,7 +65,10 @@ class FeedbackSchedule:
         return never(self.never, otherwise=self._delay_law)
 
     def deliveries(self, patient: int) -> list[Delivery]:
-        """Return all deliveries of the feedback of `patient`; none if it is never sent."""
+        """Return all messages with feedback of the patient with the number `patient`.
+
+        The list is empty if the feedback is never sent.
+        """
         first = self._draw_delay(self._delay_or_never, patient, 0)
         if first >= NEVER:
             return []
@@ -81,7 +84,7 @@ class FeedbackSchedule:
         return deliveries
 
     def _split(self, patient: int) -> list[range]:
-        """Return the visits in one or two parts."""
+        """Return the visits of `patient`, split into one or two ranges at random."""
         if self._uniform(patient, 1) >= SPLIT_PROBABILITY:
             return [range(VISITS)]
         cut = 1 + int(self._uniform(patient, 2) * (VISITS - 1))

@@ -1,4 +1,4 @@
-"""Simulation of the clinic: patients are treated by the served policy and reported later."""
+"""Simulation of the clinic. The served policy treats patients; feedback is sent later."""
 
 import itertools
 import threading
@@ -18,11 +18,11 @@ NAME: Final[str] = PROBLEM["name"]
 
 @dataclass
 class Patient:
-    """Patient whose feedback has not been sent completely."""
+    """Patient with messages that have not been sent yet."""
 
     episode: OpenEpisode
     outcome: Outcome
-    deliveries: list[Delivery]  # still to be sent
+    deliveries: list[Delivery]  # messages still to be sent
 
     @property
     def is_back(self) -> bool:
@@ -31,12 +31,12 @@ class Patient:
 
 
 class ClinicSimulation:
-    """Patients of a clinic that uses a service.
+    """Simulation of patients of a clinic that is a client of the service.
 
     Parameters
     ----------
     client : Client
-        Client of the service, which must have the problem `clinic.PROBLEM`.
+        Client of a service in which the problem `clinic.PROBLEM` is defined.
     schedule : FeedbackSchedule
         Times at which feedback is sent.
     first : int
@@ -59,18 +59,18 @@ class ClinicSimulation:
         stop: threading.Event,
         after_each: Callable[[], None],
     ) -> None:
-        """Simulate patients until `stop` is set, or until all feedback has been sent.
+        """Simulate patients until all feedback has been sent, or until `stop` is set.
 
         Parameters
         ----------
         rate : float
             Maximum number of patients per second.
         episodes : int | None
-            Number of patients; unlimited if None.
+            Number of patients; None for no limit.
         stop : threading.Event
-            Ends the simulation when set.
+            Event that ends the simulation when set.
         after_each : Callable[[], None]
-            Called after each patient.
+            Function that is called after each patient.
         """
         started = time.monotonic()
         for number in itertools.count():
@@ -86,7 +86,7 @@ class ClinicSimulation:
             after_each()
 
     def admit(self, number: int) -> None:
-        """Open an episode for patient `number`, simulate it, and schedule its feedback."""
+        """Open an episode for patient `number`, simulate the treatment, schedule the feedback."""
         episode = self._client.open_episode(NAME, subject=f"patient-{number}")
         outcome = treat(episode.policy, patient=number, seed=self._schedule.seed)
         self.statistics.returns.append(outcome.total)
@@ -99,7 +99,10 @@ class ClinicSimulation:
             self._in_flight.push(delivery, delivery.delay)
 
     def send(self, delivery: Delivery) -> None:
-        """Send the feedback in `delivery` to the service."""
+        """Send the message `delivery` to the service, and update the statistics.
+
+        If the service rejects feedback of a patient, further messages of this patient are dropped.
+        """
         patient = self._patients.get(delivery.id)
         if patient is None:  # rejected before
             return
@@ -108,7 +111,7 @@ class ClinicSimulation:
         except ServiceError as error:
             if error.status not in (409, 410):
                 raise
-            # Somebody corrected or withdrew the episode.
+            # Another client corrected or withdrew the episode.
             self.statistics.rejected += not patient.is_back
             del self._patients[delivery.id]
             return

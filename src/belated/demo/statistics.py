@@ -1,4 +1,4 @@
-"""Statistics of the demo, as a status line and as a summary."""
+"""Statistics of the demo, formatted as a status line and as a summary."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, Final
 from belated.progress import format_duration
 
 RECENT_PATIENTS: Final = 200
-"""Number of patients over which the status line averages the return."""
+"""Number of most recent patients over which the status line averages the return."""
 COLUMN_WIDTHS: Final = (7, 8, 8, 9, 7, 7, 9, 18)
 
 
@@ -20,7 +20,7 @@ HEADER: Final = _format_row(
     *("time", "opened", "back", "pending", "twice", "never", "version"),
     f"return, last {RECENT_PATIENTS}",
 )
-"""Header of the status line."""
+"""Column headings of the status line."""
 
 
 @dataclass
@@ -28,19 +28,20 @@ class DemoStatistics:
     """Counts of patients and of their feedback."""
 
     best: float
-    """Expected return of an optimal policy."""
+    """Expected return (sum of rewards) of an optimal policy."""
     returns: list[float] = field(default_factory=list)
-    """Return of each patient, in order."""
+    """Return (sum of rewards) of each patient, in order of arrival."""
     back: int = 0
-    """Patients whose feedback was sent completely."""
+    """Number of patients whose feedback was sent completely."""
     twice: int = 0
-    """Patients of whom feedback was sent twice."""
+    """Number of patients whose feedback was sent twice, in whole or in part."""
     repeats: int = 0
-    """Number of responses "already recorded"."""
+    """Number of times that the service responded "already recorded"."""
     never: int = 0
-    """Patients whose feedback is never sent."""
+    """Number of patients whose feedback is never sent."""
     rejected: int = 0
-    """Patients whose feedback was rejected, because somebody withdrew or corrected it."""
+    """Number of patients whose feedback was rejected, because another client withdrew or corrected
+    the episode."""
 
     @property
     def opened(self) -> int:
@@ -53,9 +54,10 @@ class DemoStatistics:
         return self.opened - self.back - self.never - self.rejected
 
     def line(self, seconds: float, status: dict[str, Any]) -> str:
-        """Return the status line, `seconds` after the start, in the columns of `HEADER`.
+        """Return the status line, in the columns of `HEADER`.
 
-        `status` is the status of the problem as the service reports it.
+        `seconds` is the time since the start. `status` is the status of the problem that the
+        service reports.
         """
         version = status["serving"]["version"]
         cells = (self.opened, self.back, status["missing"], self.twice, self.never, version)
@@ -63,7 +65,10 @@ class DemoStatistics:
         return _format_row(format_duration(seconds), *cells, f"{recent:.2f} of {self.best:.2f}")
 
     def summary(self, pending: int) -> str:
-        """Return a summary of two lines. `pending` is the number that the service reports."""
+        """Return a summary of two lines.
+
+        `pending` is the number of episodes in flight that the service reports.
+        """
         if not self.returns:
             return "No patients."
         missing = f"{self.never:,} never sent"

@@ -1,4 +1,4 @@
-"""Status line: rewritten in place on a terminal, printed now and then elsewhere."""
+"""Status line, rewritten in place on a terminal. Otherwise, a new line is printed periodically."""
 
 import shutil
 import sys
@@ -9,20 +9,20 @@ from typing import Final
 TERMINAL_INTERVAL_S: Final = 0.5
 """Seconds between two updates on a terminal."""
 OTHER_INTERVAL_S: Final = 10.0
-"""Seconds between two lines where output is not a terminal."""
+"""Seconds between two lines if the output is not a terminal."""
 
 
 class StatusLine:
-    """Prints a header once, and below it a line that changes over time.
+    """Printer of a header, and below it a status line that changes over time.
 
     Parameters
     ----------
     header : str
-        Header above the line.
+        Header, printed once above the status line.
     line : Callable[[float], str]
-        Returns the text, given the seconds since the start.
+        Function from the seconds since the start to the text of the status line.
     clock : Callable[[], float]
-        Monotonic time in seconds.
+        Function that returns a monotonic time in seconds.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class StatusLine:
         self._next = self._started + self._interval_s
 
     def update(self) -> None:
-        """Print the line, if the last update was long enough ago."""
+        """Print the status line, unless the previous update was too recent."""
         now = self._clock()
         if now < self._next:
             return
@@ -57,6 +57,6 @@ class StatusLine:
             print(text, flush=True)
 
     def close(self) -> None:
-        """End the line on a terminal, so that further output starts below it."""
+        """On a terminal, end the status line, so that further output starts on a new line."""
         if self._in_place and self._header is None:
             print(flush=True)

@@ -1,4 +1,7 @@
-"""Mean and central 95 % of the regret of several runs, from `Run` objects or a study's results."""
+"""Bands: mean and central 95 % of the regret of several runs.
+
+The runs are `Run` objects, or rows of the stored results of a study.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,18 +15,24 @@ from belated.episode import Bools, Floats, Ints
 from belated.simulation.run import Run
 
 TAIL_PROBABILITY = 0.025
-"""Fraction of the runs below a band, and above it."""
+"""Fraction of the runs that lie below a band; the same fraction lies above it."""
 
 OUTLIER_RATIO = 2.0
-"""A line is cut off if its maximum exceeds that of the next lower line by more than this factor."""
+"""Ratio of the maximum of a line to the next lower maximum above which the line is an outlier.
+
+Outliers are cut off; see `axis_limit`.
+"""
 
 HEADROOM = 1.6
-"""Upper limit of a cut axis, as a multiple of the highest line that is shown completely."""
+"""Ratio of the upper limit of a cut y axis to the maximum of the highest line shown in full."""
 
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Mean and central 95 % of regret over seeds; all arrays have the same length."""
+    """Mean and central 95 % of regret over runs, at each value of `x`.
+
+    All four arrays have the same length.
+    """
 
     x: Ints | Floats  # checkpoints (episodes) or expected delays
     mean: Floats
@@ -32,22 +41,26 @@ class Band:
 
 
 Panels = Mapping[str, Mapping[str, Band]]
-"""Content of a figure: for the title of each panel, its lines by the labels in the legend."""
+"""Content of a figure: panels by title. Each panel maps the label of a line to its band."""
 
 Columns = Mapping[str, NDArray[Any]]
-"""Table of results by column: `runs` has a row per run, `curves(setting)` one per checkpoint."""
+"""Table of results: arrays of equal length by the name of the column."""
 
 Published = Mapping[tuple[str, str, float], float]
-"""Published final regrets by updater, law and expected delay: ("lazy:10", "poisson", 100)."""
+"""Published final regrets by updater, law and expected delay, such as ("lazy:10", "poisson", 100).
+"""
 
 Points = Mapping[str, Mapping[str, Mapping[float, float]]]
-"""Single values by panel, line and x."""
+"""Values of single points by title of the panel, label of the line, and x coordinate."""
 
 PanelPer = Literal["learner", "law"]
 
 
 def band(runs: Sequence[Run]) -> Band:
-    """Return the band of `runs`, which must have the same checkpoints."""
+    """Return the band of the regret of `runs`.
+
+    Raise ValueError if there are no runs, or if their checkpoints differ.
+    """
     if not runs:
         raise ValueError("runs must hold at least one run, got none.")
     episode = runs[0].episode
@@ -61,13 +74,20 @@ def band(runs: Sequence[Run]) -> Band:
 
 
 def quantile_band(x: Ints | Floats, regret: Floats) -> Band:
-    """Return the band of `regret`, which has a row per run and a column per entry of `x`."""
+    """Return the mean and the quantile band of `regret` over runs.
+
+    `regret` has shape (runs, len(x)).
+    """
     low, high = np.quantile(regret, [TAIL_PROBABILITY, 1 - TAIL_PROBABILITY], axis=0)
     return Band(x, regret.mean(axis=0), low, high)
 
 
 def curve_band(curves: Columns) -> Band:
-    """Return the band of the `curves` of one setting, sorted by seed and episode."""
+    """Return the band of the regret curves of one setting.
+
+    `curves` has the columns seed, episode and regret, sorted by seed and episode. Raise ValueError
+    if the checkpoints differ between seeds.
+    """
     seeds = np.unique(curves["seed"])
     episode = curves["episode"][curves["seed"] == seeds[0]]
     if not np.array_equal(curves["episode"], np.tile(episode, seeds.size)):
@@ -79,7 +99,10 @@ def curve_band(curves: Columns) -> Band:
 
 
 def final_band(mean_delay: NDArray[Any], regret: NDArray[Any]) -> Band:
-    """Return the band of final `regret` at each distinct `mean_delay`; both have a row per run."""
+    """Return the band of the final regret at each distinct mean delay.
+
+    `mean_delay` and `regret` have one entry per run.
+    """
     x = np.unique(mean_delay)
     bands = [quantile_band(x[:1], regret[mean_delay == mean][:, None]) for mean in x]
     parts = (np.concatenate([getattr(b, part) for b in bands]) for part in ("mean", "low", "high"))
@@ -96,14 +119,17 @@ def regret_bands(
     laws: Sequence[str],
     learners: Mapping[str, str],
 ) -> Panels:
-    """Return cumulative regret at one expected delay: a panel per law, a line per learner.
+    """Return the bands of cumulative regret over episodes, at one expected delay.
+
+    The figure has a panel for each delay law, and each panel a line for each learner.
 
     Parameters
     ----------
     runs : Columns
-        Final results, with a row per run.
+        Final results, with one row per run.
     curves : Callable[[str], Columns]
-        Function that returns the regret at each checkpoint of a setting.
+        Function from the id of a setting to its columns seed, episode and regret, with one row per
+        run and checkpoint.
     world, base : str
         World and base to select.
     mean : float
@@ -111,12 +137,17 @@ def regret_bands(
     laws : Sequence[str]
         Delay laws, in the order of the panels.
     learners : Mapping[str, str]
-        Label in the legend by updater.
+        Updaters to show, each with its label in the legend.
 
     Returns
     -------
     Panels
-        Bands; a combination without runs is omitted.
+        Bands by title of the panel and label of the line. Lines without runs are omitted.
+
+    Raises
+    ------
+    ValueError
+        If several settings match one line.
     """
     panels: dict[str, dict[str, Band]] = {}
     for law in laws:
@@ -143,26 +174,26 @@ def delay_bands(
     learners: Mapping[str, str],
     per: PanelPer = "learner",
 ) -> Panels:
-    """Return final regret against the expected delay.
+    """Return the bands of final regret against the expected delay.
 
     Parameters
     ----------
     runs : Columns
-        Final results, with a row per run.
+        Final results, with one row per run.
     world, base : str
         World and base to select.
     laws : Sequence[str]
         Delay laws, in the order of the figure.
     learners : Mapping[str, str]
-        Label in the figure by updater.
+        Updaters to show, each with its label in the figure.
     per : {"learner", "law"}
-        "learner" for a panel per learner and a line per law, as in the paper; "law" for the
-        reverse.
+        Kind of the panels. "learner": a panel for each learner with a line for each law, as in the
+        paper. "law": a panel for each law with a line for each learner.
 
     Returns
     -------
     Panels
-        Bands; a combination without runs is omitted.
+        Bands by title of the panel and label of the line. Lines without runs are omitted.
     """
     panels: dict[str, dict[str, Band]] = {}
     for panel, line, updater, law in panel_lines(laws, learners, per):
@@ -180,7 +211,7 @@ def published_points(
     learners: Mapping[str, str],
     per: PanelPer = "learner",
 ) -> Points:
-    """Return published values by the panels and lines of `delay_bands`.
+    """Return the published values, assigned to the panels and lines of `delay_bands`.
 
     Parameters
     ----------
@@ -192,7 +223,8 @@ def published_points(
     Returns
     -------
     Points
-        Value by panel, line and expected delay; empty for a line without published values.
+        Values by panel, line and expected delay. A line without published values has an empty
+        mapping.
     """
     panels: dict[str, dict[str, dict[float, float]]] = {}
     for panel, line, updater, law in panel_lines(laws, learners, per):
@@ -203,19 +235,21 @@ def published_points(
 
 
 def select_runs(runs: Columns, *, world: str, base: str, law: str, updater: str) -> Bools:
-    """Return a mask of the runs of one learner under one law; runs without delay match every law.
+    """Return a mask of the runs of one world, base, law and updater.
+
+    Runs without delay match every law.
 
     Parameters
     ----------
     runs : Columns
-        Final results, with a row per run.
+        Final results, with one row per run.
     world, base, law, updater : str
-        Values that the columns of these names must have.
+        Required values of the columns with these names.
 
     Returns
     -------
     Bools
-        Whether each run is selected.
+        Whether each run is selected, with one entry per run.
     """
     same_law = (runs["law"] == law) | (runs["mean_delay"] == 0)
     rest = (runs["world"] == world) & (runs["base"] == base) & (runs["updater"] == updater)
@@ -225,9 +259,10 @@ def select_runs(runs: Columns, *, world: str, base: str, law: str, updater: str)
 def panel_lines(
     laws: Sequence[str], learners: Mapping[str, str], per: PanelPer
 ) -> list[tuple[str, str, str, str]]:
-    """Return (panel, line, updater, law) for each line of `laws` and `learners`.
+    """Return (title of panel, label of line, updater, law) for each learner under each law.
 
-    `per` decides whether a panel shows a learner or a law; see `delay_bands`.
+    `learners` maps updaters to labels. Each panel shows one learner or one law, according to `per`;
+    see `delay_bands`.
     """
     if per == "learner":
         return [(name, law.capitalize(), u, law) for u, name in learners.items() for law in laws]
@@ -235,9 +270,9 @@ def panel_lines(
 
 
 def axis_limit(panels: Panels) -> float | None:
-    """Return an upper limit for the y axis of `panels` that cuts off outlying lines, or None.
+    """Return the upper limit of the y axis that cuts off outlying lines of `panels`.
 
-    None means that no line lies far above the others. Fewer than half of the lines are cut off.
+    Return None if no line lies far above the others. Fewer than half of the lines are cut off.
     """
     maxima: dict[str, float] = {}
     for lines in panels.values():
@@ -251,7 +286,10 @@ def axis_limit(panels: Panels) -> float | None:
 
 
 def line_names(panels: Panels, order: Sequence[str]) -> list[str]:
-    """Return the names of all lines of `panels` without repetition, those in `order` first."""
+    """Return `order`, followed by the names of all other lines of `panels`, without duplicates.
+
+    Raise ValueError if `panels` has no lines.
+    """
     if not any(panels.values()):
         raise ValueError("panels must hold at least one line, got none.")
     return list(dict.fromkeys([*order, *(name for lines in panels.values() for name in lines)]))

@@ -1,4 +1,4 @@
-"""Figure of the regret bounds of the theorems against the mean delay and against alpha."""
+"""Figure of the regret bounds of Theorems 1 and 2 against the mean delay and against alpha."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +23,15 @@ LINE_PROPERTIES: Final[dict[str, dict[str, Any]]] = {
     base: {"color": colour, "linewidth": 3 - 0.3 * i}
     for i, (base, colour) in enumerate(zip(BASES, PALETTE, strict=True))
 }
-"""Matplotlib properties by base. Later lines are thinner because bounds can coincide."""
+"""Matplotlib line properties of each base.
+
+Lines drawn later are thinner, so that lines of equal bounds stay visible below them.
+"""
 
 
 @dataclass(frozen=True)
 class BoundParameters:
-    """Quantities on which the bounds depend."""
+    """Parameters of the regret bounds. The mean delay and alpha must be finite."""
 
     shape: Shape
     episodes: int
@@ -42,31 +45,34 @@ class BoundParameters:
                 raise ValueError(f"{name} must be finite to be drawn, got {getattr(self, name)}.")
 
     def active_bound(self, base: str, mean_delay: float) -> float:
-        """Return the bound of Theorem 1 for active `base` at `mean_delay`."""
+        """Return the regret bound of Theorem 1 for `base` with active updating at `mean_delay`."""
         K, delta = self.episodes, self.delta
         return theorem_1(base, self.shape, episodes=K, mean_delay=mean_delay, delta=delta).total
 
     def lazy_bound(self, base: str, mean_delay: float, alpha: float) -> float:
-        """Return the bound of Theorem 2 for lazy `base` at `mean_delay` and `alpha`."""
+        """Return the regret bound of Theorem 2 for `base` with lazy updating.
+
+        The bound is computed for `mean_delay` and `alpha`.
+        """
         K, mean, delta = self.episodes, mean_delay, self.delta
         bound = theorem_2(base, self.shape, episodes=K, mean_delay=mean, alpha=alpha, delta=delta)
         return bound.total
 
     def best_alpha(self, base: str) -> float:
-        """Return the alpha at which the bound of `base` is smallest."""
+        """Return the alpha that minimizes the bound of Theorem 2 for `base`; may be infinite."""
         K, mean, delta = self.episodes, self.mean_delay, self.delta
         return best_alpha(self.shape, episodes=K, mean_delay=mean, base=base, delta=delta)
 
 
 def bound_curves(parameters: BoundParameters, path: Path, *, command: str) -> None:
-    """Draw the bounds into one file.
+    """Write the figure of the regret bounds to a file.
 
     Parameters
     ----------
     parameters : BoundParameters
-        Problem for which the bounds are drawn.
+        Parameters of the bounds.
     path : Path
-        File to write; its suffix is .pdf or .png.
+        File to write. Its suffix must be .pdf or .png; otherwise ValueError is raised.
     command : str
         Command that reproduces the figure, printed below it.
     """
@@ -80,7 +86,7 @@ def bound_curves(parameters: BoundParameters, path: Path, *, command: str) -> No
 
 
 def build_figure(parameters: BoundParameters, *, command: str) -> Figure:
-    """Return the figure of `parameters` with `command` below it, without writing it."""
+    """Return the figure of the bounds for `parameters`, with the text `command` below it."""
     figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     draw_against_delay(left, parameters)
@@ -109,7 +115,10 @@ def build_figure(parameters: BoundParameters, *, command: str) -> Figure:
 
 
 def draw_against_delay(axes: Axes, parameters: BoundParameters) -> None:
-    """Draw both bounds on `axes`, for mean delays up to twice that of `parameters`."""
+    """Draw the bounds of Theorems 1 and 2 on `axes` against the mean delay.
+
+    The axis ends at twice the mean delay in `parameters`, or at 100 if that delay is 0.
+    """
     means = np.linspace(0, 2 * parameters.mean_delay or 100.0, POINTS_PER_CURVE)
     for base, line in LINE_PROPERTIES.items():
         active = [parameters.active_bound(base, mean) for mean in means]
@@ -122,7 +131,10 @@ def draw_against_delay(axes: Axes, parameters: BoundParameters) -> None:
 
 
 def draw_against_alpha(axes: Axes, parameters: BoundParameters) -> None:
-    """Draw the bound of Theorem 2 on `axes` at the delay of `parameters`, and mark its minimum."""
+    """Draw the bound of Theorem 2 on `axes` against alpha, and mark its minimum.
+
+    The mean delay is that of `parameters`. An arrow at the right edge marks a minimum beyond it.
+    """
     alphas = np.geomspace(1, max(1000.0, 2 * parameters.alpha), POINTS_PER_CURVE)
     mean = parameters.mean_delay
     for base, line in LINE_PROPERTIES.items():

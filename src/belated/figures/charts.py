@@ -1,7 +1,7 @@
 """Interactive charts of a report, as Vega-Lite specifications built with Altair.
 
-Hovering over a line shows its values; clicking in the legend highlights one line.
-`report.write_report` embeds the charts in its page.
+Hovering over a line shows the values of the line; clicking on a legend entry highlights its line.
+`report.write_report` embeds the charts in an HTML page.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ MAX_POINTS_PER_CURVE: Final = 100
 SIGNIFICANT_DIGITS: Final = 5
 
 PUBLISHED_TEXT: Final = "isValid(datum.published) ? format(datum.published, ',.0f') : '–'"
-"""Vega expression for the published value in a tooltip; without it, a missing one shows as NaN."""
+"""Vega expression for the published value in a tooltip: a dash instead of NaN if it is missing."""
 
 CONFIG: Final[dict[str, Any]] = {
     "font": "system-ui, sans-serif",
@@ -59,20 +59,21 @@ def regret_chart(
 ) -> Chart:
     """Return a chart of cumulative regret over episodes.
 
-    Lines far above the others are cut off; a checkbox below the chart shows them completely.
+    Lines far above the others are cut off. A checkbox below the chart shows them in full.
 
     Parameters
     ----------
     panels : Panels
-        Lines of each panel, reduced to at most `MAX_POINTS_PER_CURVE` values each.
+        Lines of each panel. Each line is reduced to at most `MAX_POINTS_PER_CURVE` points.
     name : str
-        Id of the chart.
+        Id of the chart: letters, digits and hyphens.
     title : str
         Title of the chart.
     command : str
         Command that reproduces the chart.
     order : Sequence[str]
-        All learners of a study. Each keeps its colour in charts where others are missing.
+        Labels of all lines of a study. A line then has the same colour in every chart, even in
+        charts that lack some of the other lines.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def delay_chart(
     panels, name, title, command, order
         As in `regret_chart`.
     published : Points or None
-        Published values, drawn as hollow markers.
+        Published values, drawn as hollow markers; None to draw none.
     palette : Sequence[str]
         Colours: `LAW_PALETTE` if the lines are laws, `PALETTE` if they are learners.
 
@@ -146,7 +147,11 @@ def delay_chart(
 
 
 def load_altair() -> Any:
-    """Import and return altair; an ImportError names the extra if a package is missing."""
+    """Import and return altair.
+
+    Raise ImportError if altair, jinja2 or vl_convert is missing; the message names the optional
+    dependency group to install.
+    """
     try:
         import altair
         import jinja2  # noqa: F401
@@ -159,21 +164,22 @@ def load_altair() -> Any:
 def chart_rows(
     panels: Panels, *, thin: bool = False, published: Points | None = None
 ) -> list[dict[str, Any]]:
-    """Return the data of a chart, with a row for each value of each line.
+    """Return the data of a chart, with one row for each point of each line.
 
     Parameters
     ----------
     panels : Panels
         Lines of each panel.
     thin : bool
-        Whether to reduce the lines to `MAX_POINTS_PER_CURVE` values.
+        Whether to reduce each line to at most `MAX_POINTS_PER_CURVE` points.
     published : Points or None
-        Published values to add to the rows.
+        Published values to add to the rows; None for none.
 
     Returns
     -------
     list[dict[str, Any]]
-        Rows with panel, line, x, mean, low, high and, where known, published.
+        Rows with the keys panel, line, x, mean, low and high, and the key published if there is a
+        published value.
     """
     return [
         {"panel": panel, "line": line, **row}
@@ -190,7 +196,10 @@ def chart_rows(
 def line_rows(
     band: Band, indices: Ints, published: Mapping[float, float]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the line `band` at `indices`, with `published` values by x."""
+    """Yield a row with x, mean, low and high for each of the `indices` of `band`.
+
+    A row has the key published if `published`, which maps x to published values, has an entry.
+    """
     for i in indices:
         row = {"x": band.x[i], "mean": band.mean[i], "low": band.low[i], "high": band.high[i]}
         if row["x"] in published:
@@ -199,7 +208,9 @@ def line_rows(
 
 
 def thin_indices(size: int) -> Ints:
-    """Return at most `MAX_POINTS_PER_CURVE` evenly spaced indices of `size`, with the last one.
+    """Return at most `MAX_POINTS_PER_CURVE` evenly spaced indices of an array with `size` entries.
+
+    The last index is always included.
 
     >>> thin_indices(200)[[0, 1, -1]]
     array([  1,   3, 199])
@@ -209,7 +220,9 @@ def thin_indices(size: int) -> Ints:
 
 
 def round_significant(value: float) -> float | int:
-    """Return `value` rounded to `SIGNIFICANT_DIGITS` digits, or to an integer if it is larger.
+    """Return `value` rounded to `SIGNIFICANT_DIGITS` significant digits.
+
+    Numbers with more digits before the decimal point are rounded to an integer.
 
     >>> round_significant(123456.0), round_significant(0.123456)
     (123456, 0.12346)
@@ -231,22 +244,22 @@ def layer_chart(
     markers: bool = False,
     published: bool = False,
 ) -> "alt.LayerChart":
-    """Return the layers of a panel: bands, means, markers and tooltips.
+    """Return a chart of several layers: bands, mean lines, markers and tooltips.
 
     Parameters
     ----------
     data : list[dict[str, Any]]
-        Rows of `chart_rows`.
+        Rows, as returned by `chart_rows`.
     styles : Mapping[str, LineStyle]
         Style by name of line, in the order of the legend.
     x, y
-        Encodings of both axes.
+        Altair encodings of the axes.
     x_label : str
-        Label of x in tooltips.
+        Label of the x coordinate in tooltips.
     markers : bool
-        Whether to mark each value.
+        Whether to draw a marker at each point.
     published : bool
-        Whether the data contain published values.
+        Whether `data` contains published values, which are then drawn too.
 
     Returns
     -------
@@ -267,7 +280,10 @@ def layer_chart(
     )
 
     def encode_lines(channel: Any, values: list[Any]) -> Any:
-        """Return `channel` with one of `values` for each line; equal legends are merged."""
+        """Return the encoding `channel` that assigns one of `values` to each line.
+
+        All encodings share one legend.
+        """
         scale = alt.Scale(domain=domain, range=values)
         return channel("line:N", title=None, legend=legend, scale=scale)
 
@@ -320,16 +336,16 @@ def layer_chart(
 def to_vega_lite(
     chart: "alt.LayerChart", panels: Panels, show_all: "alt.Parameter | None" = None
 ) -> dict[str, Any]:
-    """Return a chart as a Vega-Lite specification, divided into panels if there are several.
+    """Return the Vega-Lite specification of a chart, which is faceted if there are several panels.
 
     Parameters
     ----------
     chart : alt.LayerChart
-        Layers of a panel.
+        Chart of `layer_chart`, with the data of all panels.
     panels : Panels
-        Panels, of which only the titles are used.
+        Panels; only their titles are used.
     show_all : alt.Parameter or None
-        Checkbox to add.
+        Checkbox parameter to add; None for no checkbox.
 
     Returns
     -------

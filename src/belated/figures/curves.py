@@ -19,12 +19,12 @@ COMMAND_LINE_CHARS: Final = 90
 def regret_curves(
     groups: Mapping[str, Sequence[Run]], path: str | Path, *, title: str, command: str
 ) -> list[Path]:
-    """Draw mean regret and the central 95 % of runs for each learner.
+    """Draw the mean regret over episodes and the central 95 % of runs, for each learner.
 
     Parameters
     ----------
     groups : Mapping[str, Sequence[Run]]
-        Runs of each learner by its label in the legend.
+        Runs by learner. The keys are the labels in the legend; at least one is required.
     path : str or Path
         Path of the files, without suffix.
     title : str
@@ -45,7 +45,7 @@ def regret_curves(
 
 
 def build_figure(groups: Mapping[str, Sequence[Run]], *, title: str, command: str) -> Figure:
-    """Return the figure of `groups` with its `title` and `command`, as in `regret_curves`."""
+    """Return the figure of `regret_curves` without saving it; the parameters are the same."""
     figure = Figure(figsize=(5.5, 3.8), layout="constrained")
     axes = figure.add_subplot()
     for name, line_style in line_styles(groups).items():
@@ -63,20 +63,20 @@ def build_figure(groups: Mapping[str, Sequence[Run]], *, title: str, command: st
 def draw_band(
     axes: Axes, line: Band, line_style: LineStyle, *, label: str, markers: bool = False
 ) -> None:
-    """Draw a mean as a line and its band as a shaded area with thin edges.
+    """Draw the mean of a band as a line, and the band as a shaded area with thin edges.
 
     Parameters
     ----------
     axes : Axes
         Axes to draw on.
     line : Band
-        Values.
+        Band to draw.
     line_style : LineStyle
         Colour, dashes and marker.
     label : str
         Label in the legend.
     markers : bool
-        Whether to mark each value.
+        Whether to draw a marker at each point.
     """
     colour, dashes = line_style.colour, line_style.linestyle
     axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0)
@@ -94,7 +94,7 @@ def draw_band(
 
 
 def start_at_zero(axes: Axes) -> None:
-    """Start both axes of `axes` at zero and write large numbers with separators."""
+    """Start the x and y axes at zero, and format tick labels with a comma for thousands."""
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     for axis in (axes.xaxis, axes.yaxis):

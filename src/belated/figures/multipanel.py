@@ -1,4 +1,4 @@
-"""Figures in the paper's layout: several panels side by side under one legend."""
+"""Figures in the paper's layout: several panels side by side with one legend below them."""
 
 import textwrap
 from collections.abc import Sequence
@@ -30,7 +30,10 @@ CUT_NOTE: Final = "Lines that leave a panel end at the value beside the arrow."
 PANEL_SIZE_IN: Final = (2.4, 2.1)
 LEGEND_ENTRY_SIZE_IN: Final = (1.75, 0.22)
 FOOTER_CHAR_SIZE_IN: Final = (0.053, 0.115)
-"""Width and height in inches; so are the two above."""
+"""Width and height in inches of a character at the foot of a figure.
+
+`PANEL_SIZE_IN` and `LEGEND_ENTRY_SIZE_IN` are widths and heights in inches too.
+"""
 
 
 def regret_panels(
@@ -41,9 +44,9 @@ def regret_panels(
     command: str,
     order: Sequence[str] = (),
 ) -> list[Path]:
-    """Draw cumulative regret over episodes.
+    """Draw cumulative regret over episodes, and write the figure as PDF and PNG.
 
-    Learners far above the others are cut off, and a note in the panel gives their final values.
+    Lines far above the others are cut off, and a note in the panel gives their final values.
 
     Parameters
     ----------
@@ -56,7 +59,8 @@ def regret_panels(
     command : str
         Command that reproduces the figure, printed below it.
     order : Sequence[str]
-        All learners of a study. Each keeps its colour in figures where others are missing.
+        Labels of all lines of a study. A line then has the same colour in every figure, even in
+        figures that lack some of the other lines.
 
     Returns
     -------
@@ -78,14 +82,14 @@ def delay_panels(
     order: Sequence[str] = (),
     palette: Sequence[str] = LAW_PALETTE,
 ) -> list[Path]:
-    """Draw final regret against the expected delay.
+    """Draw final regret against the expected delay, and write the figure as PDF and PNG.
 
     Parameters
     ----------
     panels, path, title, command, order
         As in `regret_panels`.
     published : Points or None
-        Published values, drawn as hollow markers.
+        Published values, drawn as hollow markers; None to draw none.
     palette : Sequence[str]
         Colours: `LAW_PALETTE` if the lines are laws, `PALETTE` if they are learners.
 
@@ -104,7 +108,7 @@ def delay_panels(
 def build_regret_figure(
     panels: Panels, *, title: str, command: str, order: Sequence[str] = ()
 ) -> Figure:
-    """Return the figure of cumulative regret, without writing it.
+    """Return the figure of `regret_panels` without saving it.
 
     Parameters
     ----------
@@ -143,7 +147,7 @@ def build_delay_figure(
     order: Sequence[str] = (),
     palette: Sequence[str] = LAW_PALETTE,
 ) -> Figure:
-    """Return the figure of final regret against delay, without writing it.
+    """Return the figure of `delay_panels` without saving it.
 
     Parameters
     ----------
@@ -177,12 +181,12 @@ def build_delay_figure(
 def build_grid(
     panels: Panels, title: str, handles: Sequence[Line2D], notes: Sequence[str]
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of empty panels with a legend and notes below them.
+    """Return a figure of empty panels, with a legend and notes below the panels.
 
     Parameters
     ----------
     panels : Panels
-        Panels, of which only the titles are used.
+        Panels; only their titles are used.
     title : str
         Title of the figure.
     handles : Sequence[Line2D]
@@ -193,9 +197,9 @@ def build_grid(
     Returns
     -------
     tuple[Figure, list[Axes]]
-        The figure and the axes of each panel.
+        The figure, and the axes of its panels, row by row.
     """
-    # Sizes in inches: text and legend have a fixed height, so panels keep theirs.
+    # Sizes in inches. The heights of text and legend are added, so that panels do not shrink.
     columns = min(MAX_PANEL_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     width = 0.5 + max(2, columns) * PANEL_SIZE_IN[0]
@@ -231,7 +235,7 @@ def build_grid(
 def legend_handles(
     panels: Panels, styles: dict[str, LineStyle], *, markers: bool = False
 ) -> list[Line2D]:
-    """Return a legend entry for each line of `panels`.
+    """Return a legend entry for each line that occurs in `panels`.
 
     Parameters
     ----------
@@ -245,7 +249,7 @@ def legend_handles(
     Returns
     -------
     list[Line2D]
-        Entries, without those lines of `styles` that occur in no panel.
+        Entries in the order of `styles`. Lines that occur in no panel have no entry.
     """
     present = {name for lines in panels.values() for name in lines}
     return [
@@ -263,7 +267,10 @@ def legend_handles(
 
 
 def hollow_marker(line_style: LineStyle) -> dict[str, Any]:
-    """Return the Matplotlib properties of published values in the colour of `line_style`."""
+    """Return the Matplotlib properties of the hollow markers that show published values.
+
+    Their colour and shape are those of `line_style`.
+    """
     return {
         "linestyle": "none",
         "marker": line_style.marker,
@@ -275,7 +282,9 @@ def hollow_marker(line_style: LineStyle) -> dict[str, Any]:
 
 
 def format_axes(grid: Sequence[Axes], *, x: str, y: str, ticks: int) -> None:
-    """Label the outer axes of a grid and set its shared limits; call it after drawing all lines.
+    """Label the outer axes of a grid of panels, and set the shared axis limits and ticks.
+
+    Call this function after all lines are drawn.
 
     Parameters
     ----------
@@ -299,14 +308,14 @@ def format_axes(grid: Sequence[Axes], *, x: str, y: str, ticks: int) -> None:
 
 
 def write_cut_values(axes: Axes, values: dict[str, float], styles: dict[str, LineStyle]) -> None:
-    """Write the final values of the lines that are cut off into a panel.
+    """Annotate a panel with the final values of the lines that are cut off by its y-axis limit.
 
     Parameters
     ----------
     axes : Axes
         Axes of the panel.
     values : dict[str, float]
-        Final value by name of line.
+        Final value of each such line, by the name of the line.
     styles : dict[str, LineStyle]
         Style by name of line, for the colour of the text.
     """

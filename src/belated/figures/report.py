@@ -1,15 +1,17 @@
-"""Report: one self-contained HTML file with charts and tables that loads nothing from elsewhere.
+"""Report: one HTML file with charts and tables, which loads no other files.
 
-write_report(
-    "report.html",
-    title="Optimism and delays, reproduced",
-    sections=[
-        Section("Figures", charts=charts),
-        Section("Claims", tables=[claims]),
-        provenance({"belated": "0.1.0", "Command": "belated reproduce howson2021"}),
-        citation(),
-    ],
-)
+Example:
+
+    write_report(
+        "report.html",
+        title="Optimism and delays, reproduced",
+        sections=[
+            Section("Figures", charts=charts),
+            Section("Claims", tables=[claims]),
+            provenance({"belated": "0.1.0", "Command": "belated reproduce howson2021"}),
+            citation(),
+        ],
+    )
 """
 
 import math
@@ -30,10 +32,10 @@ if TYPE_CHECKING:
 Value = str | int | float | None
 
 MISSING: Final = "–"
-"""Text of a value that is None."""
+"""Text that represents None in a table."""
 
 MAX_UNWRAPPED_CHARS: Final = 30
-"""Maximum length of a cell that is kept on one line."""
+"""Maximum length, in characters, of the cells of a column whose text is not wrapped."""
 
 PAPER: Final = """\
 @inproceedings{howson2023optimism,
@@ -49,13 +51,14 @@ PAPER: Final = """\
 
 @dataclass(frozen=True)
 class Table:
-    """Table of texts and numbers."""
+    """Table of a report, whose cells are texts or numbers."""
 
     caption: str
     columns: Sequence[str]  # headings
     rows: Sequence[Sequence[Value]]  # a value per column; None if unknown
     formats: Mapping[str, str] = field(default_factory=dict)
-    """Format of numbers by column, such as "+.1%"; by default as in `format_value`."""
+    """Format of numbers by heading of the column, such as "+.1%". For other columns, `format_value`
+    chooses the format."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -66,22 +69,22 @@ class Table:
                 )
 
     def cells(self) -> list[list[str]]:
-        """Return the rows as texts."""
+        """Return the cells of each row, formatted as text."""
         formats = [self.formats.get(column, "") for column in self.columns]
         return [[*map(format_value, row, formats)] for row in self.rows]
 
     def column_classes(self) -> list[str]:
-        """Return the CSS class of each column: "number", "short" or empty."""
+        """Return the CSS class of each column, chosen by `column_class`."""
         columns = [*zip(*self.cells(), strict=True)]
         return [column_class(column) for column in columns] or [""] * len(self.columns)
 
 
 @dataclass(frozen=True)
 class Section:
-    """Section of a report; its texts are plain text and are escaped."""
+    """Section of a report. All texts are plain text, which is escaped in the HTML."""
 
     title: str
-    text: str = ""  # paragraphs, separated by empty lines
+    text: str = ""  # paragraphs, separated by blank lines
     charts: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
     facts: Mapping[str, Value] = field(default_factory=dict)  # list of names and values
@@ -91,7 +94,7 @@ class Section:
 def write_report(
     path: str | Path, *, title: str, sections: Sequence[Section], text: str = ""
 ) -> Path:
-    """Write a report; equal arguments give equal bytes.
+    """Write a report as an HTML file. The same arguments give bit-identical files.
 
     Parameters
     ----------
@@ -100,9 +103,10 @@ def write_report(
     title : str
         Title of the page.
     sections : Sequence[Section]
-        Content. The names of all charts must differ and consist of letters, digits and hyphens.
+        Sections in order. The names of all charts must differ, and consist of letters, digits and
+        hyphens; otherwise ValueError is raised.
     text : str
-        Paragraphs below the title, separated by empty lines.
+        Paragraphs below the title, separated by blank lines.
 
     Returns
     -------
@@ -135,7 +139,10 @@ def write_report(
 
 
 def load_templates() -> "Environment":
-    """Return the Jinja2 environment of the report's templates, with autoescaping."""
+    """Return the Jinja2 environment of the report's templates, with autoescaping.
+
+    Raise ImportError if Jinja2 is not installed.
+    """
     try:
         import jinja2
     except ImportError:
@@ -153,7 +160,10 @@ def load_templates() -> "Environment":
 
 
 def vega_bundle() -> str:
-    """Return the source of Vega, Vega-Lite and Vega-Embed, safe inside a script element."""
+    """Return the JavaScript source of Vega, Vega-Lite and Vega-Embed.
+
+    The source is escaped for use inside a script element.
+    """
     version = load_altair().SCHEMA_VERSION
     import vl_convert
     from markupsafe import Markup
@@ -167,12 +177,12 @@ def vega_bundle() -> str:
 
 
 def provenance(facts: Mapping[str, Value]) -> Section:
-    """Return a section that lists `facts` on how the results were computed."""
+    """Return the section "Provenance", a list of `facts` about how the results were computed."""
     return Section("Provenance", facts=facts)
 
 
 def citation() -> Section:
-    """Return a section with BibTeX entries of the software and the paper."""
+    """Return the section "How to cite", with BibTeX entries of the software and the paper."""
     software = (
         "@software{belated,\n"
         "  title   = {belated: episodic reinforcement learning when feedback comes back late},\n"
@@ -187,7 +197,7 @@ def citation() -> Section:
 def comparison(
     groups: Mapping[str, Sequence[Run]], *, title: str, command: str
 ) -> tuple[Section, Section]:
-    """Return sections with the chart and the table of a comparison.
+    """Return two sections that compare learners: a chart and a table of regret.
 
     Parameters
     ----------
@@ -201,7 +211,8 @@ def comparison(
     Returns
     -------
     tuple[Section, Section]
-        Regret over episodes, and final regrets.
+        Section with the chart of regret over episodes, and section with the table of final
+        regrets.
     """
     lines = {name: band(runs) for name, runs in groups.items()}
     chart = regret_chart({title: lines}, "regret", title=title, command=command)
@@ -220,17 +231,21 @@ def comparison(
 
 
 def column_class(cells: Sequence[str]) -> str:
-    """Return the CSS class of a column by its `cells`: "number", "short" or empty."""
+    """Return the CSS class of a column with these `cells`.
+
+    The class is "number" if all cells are numbers or missing, "short" if no cell is longer than
+    `MAX_UNWRAPPED_CHARS`, and otherwise empty.
+    """
     if all(cell == MISSING or re.match(r"[+−]?\d", cell) for cell in cells):
         return "number"
     return "short" if all(len(cell) <= MAX_UNWRAPPED_CHARS for cell in cells) else ""
 
 
 def format_value(value: Value, form: str = "") -> str:
-    """Return `value` as text; `form` is a format for numbers.
+    """Return `value` as text. Numbers are formatted with the format specification `form`.
 
-    Without `form`, integers and numbers from 100 are written without decimals, others with three
-    significant digits.
+    If `form` is empty, whole numbers and numbers of absolute value 100 or more have no decimals,
+    and other numbers have three significant digits.
 
     >>> [format_value(value) for value in (35829.76, 1.23456, 12000, None, "words")]
     ['35,830', '1.23', '12,000', '–', 'words']
@@ -246,5 +261,5 @@ def format_value(value: Value, form: str = "") -> str:
 
 
 def split_paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of `text`, which are separated by empty lines."""
+    """Return the paragraphs of `text`. Blank lines separate paragraphs."""
     return [block for block in re.split(r"\n\s*\n", text.strip()) if block]

@@ -1,4 +1,4 @@
-"""Figures of a study: for each world and base, regret over episodes and against the delay."""
+"""Figures of a study: for each world and base, regret over episodes, and final regret by delay."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,24 +15,25 @@ from belated.figures.styles import PALETTE
 PANELS_PER_FIGURE = 4
 
 MIN_DELAYS_PER_LINE = 3
-"""Minimum number of expected delays for which final regret is drawn against the delay."""
+"""Minimum number of distinct expected delays for a panel of final regret against the delay."""
 
 
 def draw_study(
     runs: Columns, curves: Callable[[str], Columns], folder: Path, *, command: str
 ) -> list[Path]:
-    """Draw all figures of a study.
+    """Draw all figures of a study, and write each as PDF and PNG.
 
     Parameters
     ----------
     runs : Columns
-        Final results, with a row per run.
+        Final results, with one row per run.
     curves : Callable[[str], Columns]
-        Function that returns the regret at each checkpoint of a setting.
+        Function from the id of a setting to its columns seed, episode and regret, with one row per
+        run and checkpoint.
     folder : Path
         Folder for the files.
     command : str
-        Command that reproduces the figures, printed below each.
+        Command that reproduces the figures, printed below each figure.
 
     Returns
     -------
@@ -57,7 +58,10 @@ def draw_study(
 
 
 def line_labels(runs: Columns) -> NDArray[Any]:
-    """Return the label of each of `runs`: its updater and, if they vary, `late` and `delay_per`."""
+    """Return the label of each run in the legend, which starts with the updater of the run.
+
+    If the options `late` or `delay_per` differ between `runs`, their values are part of the label.
+    """
     names = runs["updater"].astype(object)
     for column, value, label, other_label in (
         ("late", "rewards", ", only rewards late", ", everything late"),
@@ -71,7 +75,7 @@ def line_labels(runs: Columns) -> NDArray[Any]:
 def regret_by_delay(
     runs: Columns, curves: Callable[[str], Columns], names: NDArray[Any], mask: Bools
 ) -> Panels:
-    """Return cumulative regret with a panel for each delay law and mean.
+    """Return the bands of cumulative regret over episodes, with a panel for each delay.
 
     Parameters
     ----------
@@ -80,12 +84,12 @@ def regret_by_delay(
     names : NDArray
         Label of each run.
     mask : Bools
-        Runs to include.
+        Whether to include each run.
 
     Returns
     -------
     Panels
-        A line for each setting.
+        Panels by delay (law and mean), with a line for each setting.
     """
     panels: dict[str, dict[str, Band]] = {}
     for delay in dict.fromkeys(runs["delay"][mask]):
@@ -100,23 +104,24 @@ def regret_by_delay(
 def final_regret_by_law(
     runs: Columns, names: NDArray[Any], mask: Bools, order: list[str]
 ) -> Panels:
-    """Return final regret against the expected delay with a panel for each law.
+    """Return the bands of final regret against the expected delay, with a panel for each law.
 
     Parameters
     ----------
     runs : Columns
-        Final results, with a row per run.
+        Final results, with one row per run.
     names : NDArray
         Label of each run.
     mask : Bools
-        Runs to include.
+        Whether to include each run.
     order : list[str]
         Labels in the order of the legend.
 
     Returns
     -------
     Panels
-        Laws with at least `MIN_DELAYS_PER_LINE` finite expected delays.
+        Panels by law, with a line for each label. Laws with fewer than `MIN_DELAYS_PER_LINE`
+        distinct finite expected delays are omitted.
     """
     panels: dict[str, dict[str, Band]] = {}
     for law in dict.fromkeys(runs["law"][mask & (runs["mean_delay"] > 0)]):
@@ -133,7 +138,11 @@ def final_regret_by_law(
 
 
 def split_panels(panels: Panels) -> Iterator[tuple[str, Panels]]:
-    """Yield the suffix of the file name and the panels of each figure that `panels` fill."""
+    """Split `panels` into figures of at most `PANELS_PER_FIGURE` panels.
+
+    Yield the suffix of the file name and the panels of each figure. The suffix is empty if there is
+    only one figure.
+    """
     names = list(panels)
     for first in range(0, len(names), PANELS_PER_FIGURE):
         number = f"-{first // PANELS_PER_FIGURE + 1}" if len(names) > PANELS_PER_FIGURE else ""

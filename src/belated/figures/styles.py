@@ -1,4 +1,4 @@
-"""Colours, line styles, notes and file output shared by all figures."""
+"""Colours, line styles, notes and file output, shared by all figures."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -10,11 +10,12 @@ from typing import Any, Final
 from matplotlib.figure import Figure
 
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's colours for learners, safe for colour-blind readers. Their yellow is left out
-because it is too pale for a line."""
+"""Colours of learners, from the palette of Okabe and Ito for colour-blind readers. The yellow of
+that palette is omitted because it is too pale for a line."""
 
 LAW_PALETTE: Final = ("#000000", "#882255", "#117733", "#6699CC", "#999933")
-"""Paul Tol's colours for delay laws, disjoint from the first colours of `PALETTE`."""
+"""Colours of delay laws, from palettes of Paul Tol. Only black is also in `PALETTE`, as its last
+colour."""
 
 DASHES: Final[tuple[tuple[float, ...], ...]] = (
     (),
@@ -23,8 +24,8 @@ DASHES: Final[tuple[tuple[float, ...], ...]] = (
     (6, 1.5, 1.2, 1.5),
     (3, 1, 1, 1, 1, 1),
 )
-"""Dash patterns in line widths, to distinguish lines in greyscale. Their number and the number of
-colours have no common divisor, so that 35 combinations are distinct."""
+"""Dash patterns in units of the line width, to distinguish lines in greyscale. The 5 patterns and
+the 7 colours of `PALETTE` are cycled together and give 35 distinct combinations."""
 
 MARKERS: Final = (
     ("o", "circle"),
@@ -33,10 +34,10 @@ MARKERS: Final = (
     ("D", "diamond"),
     ("v", "triangle-down"),
 )
-"""Markers, each by its name in Matplotlib and in Vega."""
+"""Markers, each as its name in Matplotlib and its name in Vega."""
 
 MAX_PANEL_COLUMNS: Final = 4
-"""Maximum number of panels side by side; further panels form another row."""
+"""Maximum number of panels in a row of a figure."""
 
 BAND_NOTE: Final = "Lines are means over runs, bands the central 95% of them."
 
@@ -75,7 +76,7 @@ METADATA: Final = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "png": {"Software": None},
 }
-"""Metadata by file format. Date and versions are removed so that equal data gives equal bytes."""
+"""Metadata by file format. Date and versions are removed, so that equal data give equal files."""
 
 DPI: Final = 200
 """Resolution of PNG files in dots per inch."""
@@ -83,7 +84,7 @@ DPI: Final = 200
 
 @dataclass(frozen=True)
 class LineStyle:
-    """Style of one line, used in print and in the report."""
+    """Style of one line, used in figures (Matplotlib) and in charts of the report (Vega)."""
 
     colour: str  # hexadecimal, or a grey level as Matplotlib takes it
     dashes: tuple[float, ...]  # lengths in line widths; empty for a solid line
@@ -92,12 +93,14 @@ class LineStyle:
 
     @property
     def linestyle(self) -> Any:
-        """Dash pattern in Matplotlib's form."""
+        """Dash pattern as Matplotlib's property `linestyle`."""
         return (0, self.dashes) if self.dashes else "solid"
 
 
 def line_styles(names: Iterable[str], palette: Sequence[str] = PALETTE) -> dict[str, LineStyle]:
-    """Return a style for each of `names`, chosen by its position, with colours from `palette`.
+    """Return a line style for each of `names`, chosen by position in `names`.
+
+    Colours are taken from `palette` in order.
 
     >>> line_styles(["Active", "Lazy"])["Lazy"].colour
     '#D55E00'
@@ -107,7 +110,7 @@ def line_styles(names: Iterable[str], palette: Sequence[str] = PALETTE) -> dict[
 
 
 def add_command(figure: Figure, command: str, *, width: int) -> None:
-    """Write the command that reproduces a figure at its foot.
+    """Write a command, which reproduces the figure, at the foot of the figure.
 
     Parameters
     ----------
@@ -116,13 +119,16 @@ def add_command(figure: Figure, command: str, *, width: int) -> None:
     command : str
         Command line.
     width : int
-        Maximum number of characters in a line.
+        Maximum number of characters in a line of the wrapped text.
     """
     figure.supxlabel("\n".join(textwrap.wrap(command, width)), x=0.01, **FOOTER)
 
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:
-    """Write `figure` as PDF and PNG to `path`, a path without suffix, and return both paths."""
+    """Write `figure` as PDF and as PNG, and return the paths of both files.
+
+    `path` is the path of the files without suffix. Its folder is created if necessary.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     files = []
     for kind, metadata in METADATA.items():

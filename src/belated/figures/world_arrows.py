@@ -1,4 +1,7 @@
-"""Arrows for transitions in pictures of worlds, wider for higher probability, and their legend."""
+"""Arrows for transitions in pictures of worlds, and the legend of a picture.
+
+The width of an arrow grows with the probability of its transition.
+"""
 
 import math
 from collections.abc import Sequence
@@ -16,14 +19,14 @@ GREY: Final = "0.6"
 """Colour of actions that are not optimal."""
 
 LOOP_HALF_ANGLE_RAD: Final = 0.5
-"""Half the angle between the start and the end of a loop, seen from the centre of its state."""
+"""Half the angle between the two ends of a loop, seen from the centre of its state."""
 
 LOOP_BEND: Final = 2.4
 """Height of a loop relative to the distance between its ends."""
 
 
 def action_colour(action: int) -> str:
-    """Return the colour of `action`."""
+    """Return the colour of the action with index `action`. Colours repeat after the last one."""
     return PALETTE[action % len(PALETTE)]
 
 
@@ -37,15 +40,16 @@ def draw_arrow(
     axes : Axes
         Axes to draw on.
     begin, end : Floats
-        End points (x, y).
+        Points (x, y) at which the arrow begins and ends.
     colour : str
         Colour of the arrow.
     p : float
         Probability of the transition.
     bend : float
-        Height of the arc relative to its length; 0 for a straight arrow.
+        Curvature of the arrow, relative to the distance between its ends; 0 for a straight arrow.
     **ends
-        `patchA` and `patchB`, shapes at whose edges the arrow begins and ends.
+        Keyword arguments `patchA` and `patchB` of Matplotlib's FancyArrowPatch: shapes at whose
+        edges the arrow begins and ends.
     """
     axes.add_patch(
         FancyArrowPatch(
@@ -65,19 +69,19 @@ def draw_arrow(
 def draw_transition(
     axes: Axes, begin: Circle, end: Circle, colour: str, p: float, *, bend: float
 ) -> Floats:
-    """Draw a bent arrow between two states and return its middle (x, y).
+    """Draw a bent arrow between two states, and return the position of its label.
 
     Parameters
     ----------
     axes, colour, p, bend
         As in `draw_arrow`.
     begin, end : Circle
-        The states.
+        Circles of the two states.
 
     Returns
     -------
     Floats
-        Position for a label.
+        Middle of the arrow (x, y).
     """
     begin_at, end_at = np.array(begin.center), np.array(end.center)
     draw_arrow(axes, begin_at, end_at, colour, p, bend=bend, patchA=begin, patchB=end)
@@ -86,21 +90,21 @@ def draw_transition(
 
 
 def draw_loop(axes: Axes, state: Circle, outward: Floats, colour: str, p: float) -> Floats:
-    """Draw an arrow from a state to itself and return its farthest point (x, y).
+    """Draw an arrow from a state to itself, and return the position of its label.
 
     Parameters
     ----------
     axes, colour, p
         As in `draw_arrow`.
     state : Circle
-        The state.
+        Circle of the state.
     outward : Floats
-        Unit vector from the state towards the loop.
+        Unit vector (x, y) from the centre of the state towards the loop.
 
     Returns
     -------
     Floats
-        Position for a label.
+        Point (x, y) of the loop that is farthest from the state.
     """
     centre = np.array(state.center)
     half_width = state.radius * math.sin(LOOP_HALF_ANGLE_RAD)
@@ -112,7 +116,7 @@ def draw_loop(axes: Axes, state: Circle, outward: Floats, colour: str, p: float)
 
 
 def write_label(axes: Axes, position: Floats, text: str, colour: str) -> None:
-    """Write a number over an arrow.
+    """Write a label with a white background over an arrow.
 
     Parameters
     ----------
@@ -131,12 +135,12 @@ def write_label(axes: Axes, position: Floats, text: str, colour: str) -> None:
 
 
 def legend_line(label: str, colour: str) -> Line2D:
-    """Return the legend entry `label` of an arrow drawn in `colour`."""
+    """Return a legend entry with the text `label` for arrows drawn in `colour`."""
     return Line2D([], [], color=colour, linewidth=1.5, label=label)
 
 
 def add_legend(axes: Axes, handles: Sequence[Line2D], *, note: str) -> None:
-    """Add a legend below a picture.
+    """Add a legend below a picture of a world.
 
     Parameters
     ----------
@@ -145,7 +149,7 @@ def add_legend(axes: Axes, handles: Sequence[Line2D], *, note: str) -> None:
     handles : Sequence[Line2D]
         Entries of the legend.
     note : str
-        Meaning of the numbers in the picture.
+        Explanation of the numbers in the picture, used as the title of the legend.
     """
     axes.legend(
         handles=list(handles),

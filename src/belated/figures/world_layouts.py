@@ -1,4 +1,4 @@
-"""Layouts of pictures of worlds: positions of the states and arrows between them."""
+"""Layouts of pictures of worlds: a row, a ring, a row for each step, or a grid of states."""
 
 import math
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from belated.figures.world_arrows import GREY, action_colour, legend_line
 from belated.mdp.model import MDP
 
 STATE_RADIUS: Final = 0.25
-"""Radius of a state; neighbours are 1 apart."""
+"""Radius of a state. The unit is the distance between neighbouring states in a row."""
 
 FINAL_STATE_RADIUS: Final = 0.05
-"""Radius of a state after the last step."""
+"""Radius of a state that is reached after the last step of an episode."""
 
 VALUE_COLOURS: Final = LinearSegmentedColormap.from_list("values", ["white", "#8fbfe0"])
 DIRECTIONS: Final = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
-"""Direction (x, y) by name of action."""
+"""Direction (x, y) of a move on a grid, by the name of the action."""
 
 START_LINEWIDTH: Final = 2.2
 """Width of the frame of an initial state, in points."""
@@ -33,7 +33,7 @@ UNREACHABLE_COLOUR: Final = "0.35"
 
 
 def draw_row(axes: Axes, world: MDP, names: Sequence[str]) -> None:
-    """Draw states side by side: moves to the right above them, moves to the left below.
+    """Draw the states in a row, with arrows to the right above it and arrows to the left below it.
 
     Parameters
     ----------
@@ -54,7 +54,10 @@ def draw_row(axes: Axes, world: MDP, names: Sequence[str]) -> None:
 
 
 def draw_ring(axes: Axes, world: MDP, names: Sequence[str]) -> None:
-    """Draw the states of `world` on `axes` as a ring, with `names` as in `draw_row`."""
+    """Draw the states of `world` in a ring on `axes`.
+
+    `names` are the names of the actions, shown in the legend.
+    """
     S, A = world.shape.states, world.shape.actions
     angles = np.pi / 2 - 2 * np.pi * np.arange(S) / S
     radius = 0.8 / math.sin(math.pi / S) if S > 1 else 0.0
@@ -69,7 +72,7 @@ def draw_ring(axes: Axes, world: MDP, names: Sequence[str]) -> None:
 def draw_graph(
     axes: Axes, world: MDP, names: Sequence[str], positions: Floats, outward: Floats, bend: float
 ) -> None:
-    """Draw the states and an arrow for each successor, in the colour of its action.
+    """Draw the states, and an arrow in the colour of the action for each possible transition.
 
     Parameters
     ----------
@@ -78,9 +81,11 @@ def draw_graph(
     positions : Floats
         Centres of the states, (S, 2).
     outward : Floats
-        Unit vectors towards the loop of each state and action, (S, A, 2).
+        Unit vectors (S, A, 2). Each points from the centre of a state towards the loop that is
+        drawn for an action that stays in this state.
     bend : float
-        Bend of the arrows of the last action; those of earlier actions are bent more.
+        Curvature of the arrows of the last action; see `draw_arrow`. The arrows of action a have
+        A - a times this curvature.
     """
     S, A = world.shape.states, world.shape.actions
     circles = [draw_state(axes, world, s, positions[s]) for s in range(S)]
@@ -100,13 +105,13 @@ def draw_graph(
 
 
 def start_handle(marker: str) -> Line2D:
-    """Return the legend entry of an initial state, drawn with `marker`."""
+    """Return the legend entry of an initial state, with the Matplotlib marker `marker`."""
     frame: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": START_LINEWIDTH}
     return Line2D([], [], marker=marker, linewidth=0, label="first state", **frame)
 
 
 def draw_state(axes: Axes, world: MDP, s: int, position: Floats) -> Circle:
-    """Draw a state as a circle with its number and its rewards.
+    """Draw a state as a circle that contains its number and its rewards.
 
     Parameters
     ----------
@@ -115,7 +120,7 @@ def draw_state(axes: Axes, world: MDP, s: int, position: Floats) -> Circle:
     world : MDP
         The world.
     s : int
-        The state.
+        Number of the state.
     position : Floats
         Centre of the circle (x, y).
 
@@ -144,9 +149,9 @@ def draw_state(axes: Axes, world: MDP, s: int, position: Floats) -> Circle:
 
 
 def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
-    """Draw a row of the reachable states of `world` on `axes` for each step, from top to bottom.
+    """Draw the reachable states of `world` on `axes`, with one row of states for each step.
 
-    `names` are those of the actions, as in `draw_row`.
+    The first step is at the top. `names` are the names of the actions, shown in the legend.
     """
     H, S, _ = world.shape.table
     v, best, reached = optimal_table(world), optimal_actions(world), reachable_states(world)
@@ -167,7 +172,10 @@ def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
 
 
 def reachable_states(world: MDP) -> Bools:
-    """Return whether each state of `world` can be reached at each step, (H + 1, S)."""
+    """Return whether each state of `world` can be reached at each step.
+
+    The shape is (H + 1, S); the last row is for the states after the last step.
+    """
     H, S, A = world.shape.table
     reached = np.zeros((H + 1, S), np.bool_)
     reached[0] = world.start > 0
@@ -178,7 +186,9 @@ def reachable_states(world: MDP) -> Bools:
 
 
 def draw_step_arrows(axes: Axes, world: MDP, h: int, s: int, best: Bools) -> None:
-    """Draw the arrows from a state to the next step, and its high rewards.
+    """Draw the arrows from a state to its successors, and write its high rewards.
+
+    A reward is high if it exceeds half of the largest reward of the world.
 
     Parameters
     ----------
@@ -205,16 +215,18 @@ def draw_step_arrows(axes: Axes, world: MDP, h: int, s: int, best: Bools) -> Non
 
 
 def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> None:
-    """Draw cells shaded by V* at the first step, with arrows for the best first move.
+    """Draw the states as cells of a grid, with arrows for the optimal actions at the first step.
+
+    The shade and the number of a cell show V* at the first step.
 
     Parameters
     ----------
     axes, world, names
         As in `draw_row`.
     columns : int
-        Number of cells in a row.
+        Number of columns of the grid.
     """
-    # States that can be left, and states that can be entered from another one or at the start.
+    # has_exit: states that can be left. has_entry: initial states, and states with a predecessor.
     S, A = world.shape.states, world.shape.actions
     v, best = optimal_table(world)[0], optimal_actions(world)[0]
     origin = np.repeat(np.arange(S * A), np.diff(world.ptr[: S * A + 1])) // A
@@ -254,18 +266,18 @@ def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> 
 
 
 def draw_cell(axes: Axes, x: float, y: float, colour: Any, *, start: bool) -> None:
-    """Draw a square cell.
+    """Draw a square cell of a grid.
 
     Parameters
     ----------
     axes : Axes
         Axes to draw on.
     x, y : float
-        Centre of the cell.
+        Coordinates of the centre of the cell.
     colour
         Fill colour.
     start : bool
-        Whether an episode can begin here; the cell then has a frame.
+        Whether an episode can begin in this cell. Such cells have a frame.
     """
     axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fc=colour, ec="0.7", lw=0.6))
     if start:
@@ -275,7 +287,7 @@ def draw_cell(axes: Axes, x: float, y: float, colour: Any, *, start: bool) -> No
 def draw_best_moves(
     axes: Axes, world: MDP, s: int, best: Bools, names: Sequence[str], *, columns: int
 ) -> None:
-    """Draw the best moves from a cell, and in grey where they can lead otherwise.
+    """Draw arrows for the optimal moves from a cell, and grey arrows for their other outcomes.
 
     Parameters
     ----------

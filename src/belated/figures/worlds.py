@@ -1,4 +1,4 @@
-"""Pictures of small worlds: transitions, rewards and best actions."""
+"""Pictures of small worlds, which show transitions, rewards and optimal actions."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from belated.mdp.model import MDP
 from belated.mdp.worlds import Layout
 
 MAX_STATES: Final = {"row": 12, "ring": 6, "steps": 12, "grid": 144}
-"""Maximum number of states that can be told apart, by layout."""
+"""Maximum number of states in a legible picture, by layout."""
 
 MAX_RING_ARROWS: Final = 24
 STATE_DISTANCE_IN: Final = 0.85
@@ -23,7 +23,7 @@ STATE_DISTANCE_IN: Final = 0.85
 
 MIN_WIDTH_IN: Final = 4.2
 MARGIN_IN: Final = 1.3
-"""Height of title, legend and command together, in inches."""
+"""Total height of title, legend and command, in inches."""
 
 COMMAND_LINE_CHARS: Final = 60
 LAYOUTS: Final = {"row": draw_row, "ring": draw_ring, "steps": draw_steps}
@@ -38,7 +38,7 @@ def draw_world(
     layout: Layout = "ring",
     actions: Sequence[str] = (),
 ) -> list[Path]:
-    """Draw a small world.
+    """Draw a picture of a small world, and write it as PDF and PNG.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def draw_world(
     command : str
         Command that reproduces the figure, printed below it.
     layout : Layout
-        "row", "ring", "steps", or (rows, columns) of a grid.
+        "row"; "ring"; "steps", a row of states for each step; or (rows, columns) of a grid.
     actions : Sequence[str]
-        Names of the actions; numbers if empty.
+        Names of the actions. If empty, the actions are numbered.
 
     Returns
     -------
@@ -71,7 +71,11 @@ def draw_world(
 
 
 def check_drawable(world: MDP, layout: Layout) -> None:
-    """Raise a ValueError if `world` is too large or otherwise unfit to be drawn in `layout`."""
+    """Raise ValueError if `world` cannot be drawn in `layout`.
+
+    A world cannot be drawn if it has too many states, steps or transitions, or if its states do not
+    fill the grid. A row or a ring requires a time-homogeneous world.
+    """
     S, H = world.shape.states, world.shape.horizon
     kind = layout if isinstance(layout, str) else "grid"
     limit = MAX_STATES[kind]
@@ -93,7 +97,7 @@ def check_drawable(world: MDP, layout: Layout) -> None:
 def build_figure(
     world: MDP, *, title: str, command: str, layout: Layout, actions: Sequence[str] = ()
 ) -> Figure:
-    """Return the figure of a world, without writing it.
+    """Return the picture of `draw_world` without saving it.
 
     Parameters
     ----------

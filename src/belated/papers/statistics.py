@@ -1,7 +1,7 @@
-"""Bootstrap intervals and straight lines for quantities that share their seeds.
+"""Bootstrap confidence intervals and least-squares fits of quantities that share their seeds.
 
-A table has one row for each seed and one column for each quantity. Seeds are resampled as whole
-rows, so everything computed from several columns is paired.
+A table has one row for each seed and one column for each quantity. The bootstrap resamples whole
+rows, so that comparisons of columns are paired by seed.
 """
 
 import math
@@ -21,7 +21,8 @@ CONFIDENCE: Final = 0.95
 """Confidence level of the intervals."""
 
 MIN_SEEDS: Final = 5
-"""Minimum number of seeds of an interval; with three seeds, it covers only three times in four."""
+"""Minimum number of seeds of an interval. With three seeds, its coverage would be only about 75 %.
+"""
 
 
 class Interval(NamedTuple):
@@ -51,9 +52,10 @@ class Interval(NamedTuple):
 
 @lru_cache(maxsize=8)
 def resample_weights(seeds: int) -> Floats:
-    """Return the weight of each of `seeds` seeds in each resample, (RESAMPLES, seeds).
+    """Return the weights of the seeds in each bootstrap resample, an array (RESAMPLES, seeds).
 
-    The weights of a resample add up to 1. They are the same in every call.
+    `seeds` is the number of seeds. The weights of a resample add up to 1. Every call returns the
+    same weights. Raise ValueError if there are fewer than `MIN_SEEDS` seeds.
     """
     if seeds < MIN_SEEDS:
         raise ValueError(f"An interval needs at least {MIN_SEEDS} seeds, got {seeds}.")
@@ -64,15 +66,19 @@ def resample_weights(seeds: int) -> Floats:
 
 
 def resample_means(table: Floats) -> Floats:
-    """Return the column means of `table` in each resample of its rows, (RESAMPLES, columns)."""
+    """Return the column means of `table` in each bootstrap resample of its rows.
+
+    The shape of the result is (RESAMPLES, columns).
+    """
     return resample_weights(table.shape[0]) @ table
 
 
 def tail_probability(seeds: int) -> float:
-    """Return the share of resamples to cut at either end for an interval of `seeds` seeds.
+    """Return the probability of each tail of the bootstrap percentile interval with `seeds` seeds.
 
-    Percentiles of the bootstrap are too narrow for few seeds; this widens them so that for
-    normal data they agree with Student's interval (Hesterberg 2015, "expanded percentiles").
+    With few seeds, the plain percentile interval is too narrow. Its tails are therefore reduced, so
+    that for normal data the interval agrees with Student's t interval (Hesterberg 2015, "expanded
+    percentiles").
 
     >>> [round(tail_probability(seeds), 4) for seeds in (10_000, 30, 5)]
     [0.025, 0.0188, 0.001]
@@ -82,21 +88,21 @@ def tail_probability(seeds: int) -> float:
 
 
 def bootstrap_interval(estimate: float, draws: Floats, seeds: int) -> Interval:
-    """Return the interval of a statistic.
+    """Return the bootstrap confidence interval of a statistic.
 
     Parameters
     ----------
     estimate : float
         Value of the statistic.
     draws : array, shape (RESAMPLES,)
-        Its value in each resample.
+        Value of the statistic in each resample.
     seeds : int
         Number of seeds that were resampled.
 
     Returns
     -------
     Interval
-        The estimate with its interval.
+        The estimate with its confidence interval.
     """
     cut = tail_probability(seeds)
     low, high = np.quantile(draws, [cut, 1 - cut])
@@ -104,34 +110,37 @@ def bootstrap_interval(estimate: float, draws: Floats, seeds: int) -> Interval:
 
 
 def mean_interval(values: Floats) -> Interval:
-    """Return the interval of the mean of `values`, one for each seed."""
+    """Return the confidence interval of the mean of `values`, which has one entry per seed."""
     return bootstrap_interval(values.mean(), resample_means(values), values.size)
 
 
 def relative_difference(values: Floats, reference: Floats) -> Interval:
-    """Return the interval of mean(`values`) / mean(`reference`) - 1; all references are > 0."""
+    """Return the confidence interval of mean(values) / mean(reference) - 1.
+
+    `values` and `reference` have one entry per seed. All entries of `reference` must be positive.
+    """
     draws = resample_means(np.column_stack([values, reference]))
     estimate = values.mean() / reference.mean() - 1
     return bootstrap_interval(estimate, draws[:, 0] / draws[:, 1] - 1, values.size)
 
 
 def is_decreasing(values: Floats, draws: Floats, seeds: int) -> bool:
-    """Return whether three values decrease significantly.
+    """Return whether a sequence of three values decreases significantly.
 
     Parameters
     ----------
     values : array, shape (3,)
         The values.
     draws : array, shape (RESAMPLES, 3)
-        The values in each resample.
+        The three values in each resample.
     seeds : int
         Number of seeds that were resampled.
 
     Returns
     -------
     bool
-        True if the first value is above the last one beyond the interval, and no value is above
-        its predecessor beyond the interval.
+        True if the first value is significantly above the third, and no value is significantly
+        above its predecessor. A difference is significant if its confidence interval excludes zero.
     """
     total, first, second = (
         bootstrap_interval(values[i] - values[j], draws[:, i] - draws[:, j], seeds)
@@ -141,7 +150,7 @@ def is_decreasing(values: Floats, draws: Floats, seeds: int) -> bool:
 
 
 def r_squared(x: ArrayLike, y: ArrayLike) -> float:
-    """Return R² of the line of least squares through (`x`, `y`); nan if all `y` are equal.
+    """Return R² of the least-squares line through the points (`x`, `y`); NaN if all `y` are equal.
 
     >>> r_squared([0, 1, 2], [1, 3, 5])
     1.0
@@ -155,7 +164,10 @@ def r_squared(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def slope_weights(x: ArrayLike) -> Floats:
-    """Return w such that y @ w is the slope of the line through the points (`x`, y)."""
+    """Return weights w such that y @ w is the slope of the least-squares line through (`x`, y).
+
+    Raise ValueError if `x` has fewer than 2 distinct values.
+    """
     x = np.asarray(x, float)
     if np.unique(x).size < 2:
         raise ValueError(f"A line needs at least 2 different points, got x = {x}.")
@@ -164,11 +176,15 @@ def slope_weights(x: ArrayLike) -> Floats:
 
 
 def curvature_weights(x: ArrayLike) -> Floats:
-    """Return w such that y @ w is the quadratic term of the parabola through (`x`, y)."""
+    """Return weights w such that y @ w is the quadratic coefficient of a least-squares parabola.
+
+    The parabola is fitted to the points (`x`, y). Raise ValueError if `x` has fewer than 3 distinct
+    values.
+    """
     x = np.asarray(x, float)
     if np.unique(x).size < 3:
         raise ValueError(f"A parabola needs at least 3 different points, got x = {x}.")
-    unit = float(np.abs(x).max())  # brings the three columns to the same order of magnitude
+    unit = float(np.abs(x).max())  # scales the three columns to the same magnitude
     columns = np.vander(x / unit, 3, increasing=True)
     weights: Floats = np.linalg.pinv(columns)[2] / unit**2
     return weights

@@ -1,1 +1,1 @@
-"""Sweeps: many runs described by a study, resumable, with results stored as Parquet files."""
+"""Sweeps: computation of all runs of a study. Sweeps are resumable; results are Parquet files."""

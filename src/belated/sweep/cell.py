@@ -1,4 +1,4 @@
-"""Cell of a sweep: one setting with a block of seeds, a readable id and a digest."""
+"""Cell of a sweep: one setting with a block of seeds. It has a readable id and a digest."""
 
 import hashlib
 import json
@@ -12,26 +12,32 @@ from belated.simulation.setting import Setting
 from belated.sweep.names import parse_base, parse_updater, parse_world
 
 RESULTS_VERSION = 1
-"""Part of every digest; increased when the same cell would give different results."""
+"""Version number in the digest of every cell. Increased when a change of the code changes results.
+"""
 
 SEEDS_PER_CELL = 5
-"""Number of seeds in a cell, which limits the work that is lost when a sweep is killed."""
+"""Maximum number of seeds in a cell. A sweep that is killed loses only its unfinished cells."""
 
 DEFAULTS = SimulationOptions()
-"""Options of a simulation at their defaults."""
+"""Options of a simulation with their default values."""
 
 NOT_IN_BASE_LABEL = ("late", "delay_per", "stages")
-"""Options that are in the delay's part of an id, and `stages`, which older ids do not have."""
+"""Options that are not in the part of an id that names the base.
+
+`late` and `delay_per` are in the part that names the delay. `stages` is in no part of an id,
+because older ids do not have it.
+"""
 
 Options = tuple[tuple[str, Any], ...]
-"""Names and values of options, hashable."""
+"""Names and values of options, as a hashable tuple of pairs."""
 
 
 @dataclass(frozen=True)
 class Cell(SimulationOptions):
-    """Everything that determines the results of some runs, as texts and numbers.
+    """One setting of a sweep with a block of seeds, given by names and numbers.
 
-    The options of a simulation are inherited from `SimulationOptions`.
+    A cell determines the results of its runs completely. The options of a simulation are inherited
+    from `SimulationOptions`.
     """
 
     world: str
@@ -44,17 +50,17 @@ class Cell(SimulationOptions):
     updater_options: Options = ()
     rewards: Literal["known", "unknown"] = "known"
     points: int = 200  # number of checkpoints
-    label: str = field(default="", compare=False)  # name of the base in ids; its own if empty
+    label: str = field(default="", compare=False)  # replaces the base's name in ids, unless empty
 
     @property
     def setting(self) -> str:
-        """Id without the seeds: "chain-30/ucrl2/geometric-100/lazy-10"."""
+        """Id of the setting, without the seeds, such as "chain-30/ucrl2/geometric-100/lazy-10"."""
         parts = (self.world, self.base_label, self.delay + self.delay_suffix, self.updater)
         return "/".join(part.replace(":", "-") for part in parts)
 
     @property
     def base_label(self) -> str:
-        """Name of the base in ids."""
+        """Part of the id that names the base, and options that do not have their defaults."""
         parts = [self.label or self.base.rpartition(":")[2]]
         if self.rewards == "unknown":
             parts.append("unknown-rewards")
@@ -65,14 +71,14 @@ class Cell(SimulationOptions):
 
     @property
     def delay_suffix(self) -> str:
-        """Part of the id that names `late` and `delay_per` where they are not the default."""
+        """Suffix of the delay in the id; empty if `late` and `delay_per` have their defaults."""
         return (":rewards" if self.late == "rewards" else "") + (
             ":steps" if self.delay_per == "step" else ""
         )
 
     @property
     def id(self) -> str:
-        """Id of the cell: "chain-30/ucrl2/geometric-100/lazy-10/seeds-0-4"."""
+        """Id of the cell, such as "chain-30/ucrl2/geometric-100/lazy-10/seeds-0-4"."""
         return f"{self.setting}/seeds-{self.seeds[0]}-{self.seeds[-1]}"
 
     @property
@@ -82,8 +88,8 @@ class Cell(SimulationOptions):
 
     @property
     def digest(self) -> str:
-        """SHA-256 (16 hex digits) of everything that determines the results."""
-        # Fields added later are left out at their default, to keep the digests of older cells.
+        """First 16 hex digits of the SHA-256 of all fields that determine the results."""
+        # Later fields with default values are omitted, so that digests of older cells stay valid.
         defaults = {"rewards": "known", **asdict(DEFAULTS), "stages": None}
         facts = {name: x for name, x in asdict(self).items() if x != defaults.get(name)}
         facts.pop("label", None)
@@ -91,7 +97,7 @@ class Cell(SimulationOptions):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def build(self) -> Setting:
-        """Return the setting to simulate; raise a ValueError if the cell is invalid."""
+        """Return the setting to simulate. Raise ValueError if the cell is invalid."""
         return Setting(
             world=parse_world(self.world),
             base=parse_base(self.base, dict(self.base_options)),
@@ -105,7 +111,9 @@ class Cell(SimulationOptions):
 
 
 def normalize_delay(text: str) -> str:
-    """Return the canonical name of the delay law `text`; all laws of mean zero have the same.
+    """Return the canonical name of the delay law named `text`.
+
+    All laws with mean zero have the canonical name "constant:0".
 
     >>> normalize_delay("geometric:0"), normalize_delay("geometric:100.0")
     ('constant:0', 'geometric:100')
@@ -115,7 +123,10 @@ def normalize_delay(text: str) -> str:
 
 
 def seed_blocks(seeds: Iterable[int], size: int = SEEDS_PER_CELL) -> Iterator[tuple[int, ...]]:
-    """Yield `seeds` in blocks of at most `size`; adding seeds leaves full blocks unchanged.
+    """Yield `seeds` in blocks of at most `size`, without duplicates.
+
+    The block of a seed depends only on seed // `size`. A full block therefore stays the same when
+    more seeds are added.
 
     >>> list(seed_blocks(range(7)))
     [(0, 1, 2, 3, 4), (5, 6)]

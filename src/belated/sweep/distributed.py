@@ -1,6 +1,7 @@
-"""Computation of cells in other processes or on other machines, through Dask.
+"""Computation of cells in other processes or on other machines, with Dask.
 
-If a worker dies its cells are computed again; results are stored by the calling process.
+If a worker dies, its unfinished cells are computed again by other workers. The calling process
+stores the results.
 """
 
 from collections.abc import Iterator
@@ -12,31 +13,35 @@ from belated.sweep.cell import Cell
 from belated.sweep.sweep import Pool, TimedRuns, run_cell
 
 MAX_RETRIES = 5
-"""Number of times that a cell is computed again after its worker died."""
+"""Maximum number of retries of a cell whose worker died."""
 
 CONNECT_TIMEOUT = "10s"
 """Maximum time to connect to a scheduler, in Dask's notation."""
 
 
 class DaskPool:
-    """Pool of the workers of a Dask client."""
+    """Pool that computes cells on the workers of a Dask client."""
 
     def __init__(self, client: Any) -> None:
         self.executor = client.get_executor(retries=MAX_RETRIES, pure=False)
 
     def submit(self, cell: Cell) -> "Future[TimedRuns]":
-        """Start to compute `cell` on a worker and return a future of its runs."""
+        """Start to compute `cell` on a worker; return the future of its runs and their duration."""
         future: Future[TimedRuns] = self.executor.submit(run_cell, cell)
         return future
 
     def episodes(self) -> int:
-        """Return 0: workers do not report progress."""
+        """Return 0, because workers do not report their progress."""
         return 0
 
 
 @contextmanager
 def dask_pool(scheduler: str) -> Iterator[Pool]:
-    """Yield a pool for `scheduler`: "local:N" for N processes, or the address of a scheduler."""
+    """Yield a pool of Dask workers, which is closed at the end of the block.
+
+    `scheduler` is "local:N" for N processes on this machine, or the network address of a Dask
+    scheduler. Raise ValueError if it is invalid or cannot be reached, or if Dask is not installed.
+    """
     try:
         from distributed import Client, LocalCluster
     except ImportError:

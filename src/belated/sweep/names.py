@@ -1,4 +1,4 @@
-"""Parsers for the names of worlds, bases and updaters.
+"""Parsers of the names of worlds, bases and updaters.
 
 >>> parse_world("chain-30")
 MDP(states=30, actions=2, horizon=30, homogeneous, 90 successors)
@@ -20,7 +20,11 @@ __all__ = ["parse_base", "parse_updater", "parse_world"]
 
 
 def parse_base(text: str, options: Mapping[str, Any] | None = None) -> BaseAlgorithm:
-    """Return the base named `text`, built in or "module:Class", constructed with `options`."""
+    """Return the base with the name `text`, constructed with `options`.
+
+    `text` is the name of a built-in base, or "module:Class" for a class to import. Raise ValueError
+    if the name or an option is invalid.
+    """
     if ":" in text:
         module, _, name = text.partition(":")
         try:
@@ -43,9 +47,10 @@ def parse_base(text: str, options: Mapping[str, Any] | None = None) -> BaseAlgor
 
 
 def parse_updater(text: str, options: Mapping[str, Any] | None = None) -> Updater:
-    """Return the updater named `text`, constructed with `options`.
+    """Return the updater with the name `text`, constructed with `options`.
 
-    Names are "active", "lazy:ALPHA" (a number, "inf" or "auto"), "explicit" and "multi".
+    Names are "active", "explicit", "multi" and "lazy:ALPHA", where ALPHA is a number, "inf" or
+    "auto". Raise ValueError if the name or an option is invalid.
     """
     name, colon, value = text.partition(":")
     if name not in UPDATERS or (name == "lazy") != bool(colon):

@@ -11,14 +11,18 @@ import numpy as np
 from belated.sweep.store import TABLES, Columns, Store
 
 MAX_WARNINGS = 3
-"""Maximum number of invalid files that are named in warnings; the rest is counted."""
+"""Maximum number of invalid files with a warning each. One more warning counts the other files."""
 
 
 class Results:
     """Results of the finished cells in a folder.
 
-    `runs()` and `curves(setting)` return columns as arrays, `frame()` returns a data frame, and
-    `sql` evaluates any query over the tables `runs` and `curves`.
+    The table `runs` has one row per run; the table `curves` has one row per run and checkpoint. The
+    methods `runs` and `curves` return them as columns, `frame` returns a data frame, and `sql`
+    evaluates a query.
+
+    Files that are damaged or have no provenance are skipped with a warning. ValueError is raised if
+    the folder does not exist or has no finished cell.
     """
 
     def __init__(self, folder: Path | str) -> None:
@@ -39,11 +43,15 @@ class Results:
         self._by_setting: dict[str, Columns] | None = None
 
     def runs(self) -> Columns:
-        """Return the table of runs, sorted by setting and seed."""
+        """Return the columns of the table `runs`, sorted by setting and seed."""
         return self.sql("SELECT * FROM runs ORDER BY setting, seed")
 
     def curves(self, setting: str) -> Columns:
-        """Return seed, episode and regret of `setting`, sorted by seed and episode."""
+        """Return the columns seed, episode and regret of the setting with the id `setting`.
+
+        The rows are sorted by seed and episode. Raise ValueError if there are no results of
+        `setting`.
+        """
         if self._by_setting is None:
             self._by_setting = self._split_curves()
         if setting not in self._by_setting:
@@ -51,7 +59,7 @@ class Results:
         return self._by_setting[setting]
 
     def _split_curves(self) -> dict[str, Columns]:
-        """Return the curves of each setting."""
+        """Return the columns of the table `curves` by the id of the setting."""
         table = self.sql("SELECT * FROM curves ORDER BY setting, seed, episode")
         names, starts = np.unique(table.pop("setting").astype(str), return_index=True)
         ends = np.append(starts[1:], table["seed"].size)
@@ -61,15 +69,20 @@ class Results:
         }
 
     def sql(self, query: str, values: Sequence[object] = ()) -> Columns:
-        """Return the columns of a DuckDB `query` over `runs` and `curves`.
+        """Return the columns of the result of `query`, in the SQL of DuckDB.
 
-        `values` replace the placeholders `?` of the query.
+        The query can use the tables `runs` and `curves`. `values` replace the placeholders `?` in
+        it.
         """
         columns = self._connection.execute(query, list(values)).fetchnumpy()
         return {name: fill_masked(column) for name, column in columns.items()}
 
     def frame(self, table: str = "runs") -> Any:
-        """Return `table`, "runs" or "curves", as a pandas frame, or Polars if that is missing."""
+        """Return the table named `table`, "runs" or "curves", as a pandas data frame.
+
+        If pandas is not installed, return a Polars data frame. Raise ImportError if neither is
+        installed.
+        """
         if table not in TABLES:
             raise ValueError(f"table must be 'runs' or 'curves', got {table!r}.")
         relation = self._connection.table(table)
@@ -91,7 +104,10 @@ class Results:
 
 
 def fill_masked(column: Any) -> np.ndarray:
-    """Return `column` as a plain array; missing numbers become NaN, missing texts None."""
+    """Return the masked array `column` as a plain array.
+
+    Masked numbers become NaN, and other masked values become None.
+    """
     if not np.ma.is_masked(column):
         return np.asarray(column)
     is_number = column.dtype.kind in "biuf"
@@ -101,5 +117,5 @@ def fill_masked(column: Any) -> np.ndarray:
 
 
 def results(folder: Path | str) -> Results:
-    """Return the results that a sweep has stored in `folder`."""
+    """Return the results that a sweep stored in `folder`; see `Results`."""
     return Results(folder)

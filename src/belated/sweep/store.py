@@ -1,12 +1,12 @@
-"""Results on disk: a folder of Parquet files, written so that no finished cell is ever lost.
+"""Store: folder of the results of a sweep. A crash does not damage finished cells.
 
     runs/chain-30/ucrl2/geometric-100/lazy-10/seeds-0-4.parquet      one row per run
     curves/...                                                       one row per checkpoint
     provenance/....json                                              versions, seconds, checksums
 
-The Parquet files depend on the cell alone, so computing a cell again gives the same bytes. The
-provenance is written last: a cell is finished if its provenance exists and has the digest of the
-cell, and the checksums of both files match.
+The Parquet files depend only on the cell, so that computing a cell again gives bit-identical files.
+The provenance file is written last. A cell is finished if its provenance file exists and contains
+the digest of the cell, and if the checksums of both Parquet files match.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ from belated.simulation.run import Run
 from belated.sweep.cell import Cell
 
 Columns = dict[str, np.ndarray]
-"""Table by column."""
+"""Table: arrays of equal length by the name of the column."""
 
 Provenance = dict[str, Any]
-"""Content of a provenance file."""
+"""Content of a provenance file: digest, cell, checksums, duration, versions and machine."""
 
 TABLES = ("runs", "curves")
 
@@ -39,31 +39,34 @@ RUN_FIELDS = (
     *("seed", "total_regret", "updates", "epochs", "max_missing", "optimism_broken"),
     *("instances", "last_explored", "longest_delay", "missing", "mean_delay", "psi"),
 )
-"""Attributes of a `Run` that are stored as columns; their order is that of the columns."""
+"""Attributes of a `Run` that are stored as columns, in the order of the columns."""
 
 
 class Store:
-    """Folder of the results of a study."""
+    """Folder with the results of a study."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
 
     def path(self, table: str, id: str) -> Path:
-        """Return the file of the cell `id` in `table`: "runs", "curves" or "provenance"."""
+        """Return the path of a file of the cell with this `id`.
+
+        `table` is "runs", "curves" or "provenance".
+        """
         suffix = "json" if table == "provenance" else "parquet"
         return self.folder / table / f"{id}.{suffix}"
 
     def save(self, cell: Cell, runs: Sequence[Run], seconds: float) -> None:
-        """Store the results of a cell, which is finished from then on.
+        """Store the results of a cell. The cell is finished afterwards.
 
         Parameters
         ----------
         cell : Cell
             The cell.
         runs : Sequence[Run]
-            Its runs, one per seed.
+            Runs of the cell, one per seed.
         seconds : float
-            Time that the runs took.
+            Time that the runs took, in seconds.
         """
         checksums = {}
         for table, columns in (
@@ -92,7 +95,7 @@ class Store:
         )
 
     def provenance(self, id: str) -> Provenance | None:
-        """Return the provenance of the cell `id`, or None if it is missing or unreadable."""
+        """Return the provenance of the cell with this `id`; None if it is missing or invalid."""
         try:
             facts = json.loads(self.path("provenance", id).read_bytes())
         except (OSError, ValueError):
@@ -101,7 +104,10 @@ class Store:
         return facts if valid else None
 
     def checksums_match(self, id: str, facts: Provenance) -> bool:
-        """Return whether both files of the cell `id` exist with the checksums in `facts`."""
+        """Return whether both Parquet files of a cell exist and match their checksums.
+
+        `id` is the id of the cell, and `facts` is its provenance.
+        """
         try:
             return all(
                 hashlib.sha256(self.path(table, id).read_bytes()).hexdigest()
@@ -112,11 +118,15 @@ class Store:
             return False
 
     def ids(self) -> Iterator[str]:
-        """Yield the ids of all cells with a provenance file, sorted."""
+        """Yield the ids of all cells that have a provenance file, in sorted order."""
         yield from file_ids(self.folder / "provenance", "json")
 
     def read_provenance(self) -> tuple[dict[str, Provenance], list[str]]:
-        """Return the provenance of all finished cells by id, and a message per invalid file."""
+        """Read all provenance files, and check the checksums of the Parquet files.
+
+        Return the provenance of all finished cells by id, and a list of messages about invalid
+        files.
+        """
         finished: dict[str, Provenance] = {}
         known = set()
         messages = []
@@ -140,13 +150,16 @@ class Store:
 
 
 def file_ids(root: Path, suffix: str) -> Iterator[str]:
-    """Yield the paths of all files below `root` with `suffix`, sorted, without their suffix."""
+    """Yield the path, relative to `root` and without suffix, of each file with `suffix`.
+
+    Subfolders of `root` are included. The paths are sorted.
+    """
     for path in sorted(root.rglob(f"*.{suffix}")):
         yield path.relative_to(root).with_suffix("").as_posix()
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of all packages that results depend on, by name."""
+    """Return the versions of Python and of the packages that affect results, by name."""
     import numba
     import scipy
 
@@ -161,7 +174,7 @@ def versions() -> dict[str, str]:
 
 
 def run_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
-    """Return the table of the `runs` of `cell`, with a row per run."""
+    """Return the columns of the table "runs" for the `runs` of `cell`, with one row per run."""
     shape = cell.build().world.shape
     constant: dict[str, Any] = {
         "setting": cell.setting,
@@ -184,14 +197,17 @@ def run_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
     for name in RUN_FIELDS:
         column = "observed_delay" if name == "mean_delay" else name
         columns[column] = np.array([getattr(run, name) for run in runs])
-    # Last alpha of a lazy updater that chooses it, otherwise NaN.
+    # Last alpha of a lazy updater that chooses alpha automatically, otherwise NaN.
     alphas = [np.nan if run.alpha is None else run.alpha[-1] for run in runs]
     columns["alpha"] = np.array(alphas, np.float64)
     return columns
 
 
 def curve_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
-    """Return the regret curves of the `runs` of `cell`, with a row per run and checkpoint."""
+    """Return the columns of the table "curves" for the `runs` of `cell`.
+
+    The table has one row per run and checkpoint.
+    """
     checkpoints = runs[0].episode.size
     return {
         "setting": np.full(len(runs) * checkpoints, cell.setting),
@@ -202,7 +218,10 @@ def curve_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
 
 
 def write_parquet(columns: Columns, path: Path) -> bytes:
-    """Write `columns` atomically as Parquet to `path`, and return the bytes."""
+    """Write `columns` atomically to the Parquet file `path`, and return the bytes of the file.
+
+    Raise OSError if the file cannot be written.
+    """
     try:
         with (
             replace_atomically(path) as part,
@@ -218,14 +237,18 @@ def write_parquet(columns: Columns, path: Path) -> bytes:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to `path`; after a crash the file has its old or its new content."""
+    """Write `data` to `path` atomically: after a crash, the file has its old or its new content."""
     with replace_atomically(path) as part:
         part.write_bytes(data)
 
 
 @contextmanager
 def replace_atomically(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; on success, sync the file written there and rename it to `path`."""
+    """Yield a temporary path, to which the caller writes a file that replaces `path`.
+
+    If the block succeeds, the file is synced to disk and renamed to `path`. Otherwise it is
+    deleted.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -6,18 +6,18 @@
     worlds = ["chain-10", "chain-20"]
     updaters = ["active", "lazy:10"]
     delays = ["constant:0", "geometric:100"]
-    rewards = "unknown"                   # if rewards are to be learnt too
-    late = ["everything", "rewards"]      # what arrives late
-    delay_per = "step"                    # "episode", or each step with a delay of its own
+    rewards = "unknown"                   # the learner estimates the rewards
+    late = ["everything", "rewards"]      # delayed: all feedback, or only rewards
+    delay_per = "step"                    # each step has its own delay; or "episode"
 
     [[bases]]
-    name = "ucbvi-bf"                     # or a class of your own, "module:Class"
+    name = "ucbvi-bf"                     # or "module:Class" for a class to import
     preset = "two_term"                   # all other keys are options of the base
     scale = 0.03
 
-The keys rewards and checkpoints and the options of a simulation (`SimulationOptions`) are optional.
-The cells are the cross product without duplicates. Errors name the file, the key, the value and the
-allowed values.
+The keys `rewards` and `checkpoints` and the options of a simulation (`SimulationOptions`) are
+optional. The cells of a study are the cross product of all lists, without duplicates. Error
+messages name the file, the key, the value and the allowed values.
 """
 
 import tomllib
@@ -42,21 +42,21 @@ from belated.sweep.names import parse_base, parse_updater, parse_world
 
 
 class BaseEntry(BaseModel):
-    """Base with its options, and its name in ids."""
+    """Section [[bases]] of a study file: name, label and options of a base."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str
-    label: str = ""  # name in ids; from name and options if empty
+    label: str = ""  # name in ids; if empty, it is formed from the name and the options
 
     @property
     def options(self) -> tuple[tuple[str, Any], ...]:
-        """Options of the base, sorted by name."""
+        """Names and values of the options of the base, sorted by name."""
         return tuple(sorted((self.model_extra or {}).items()))
 
     @property
     def id_label(self) -> str:
-        """Name of the base in ids: the label, or the name and the options."""
+        """Name of the base in ids: the label or, if empty, the name and the option values."""
         name = self.name.rpartition(":")[2]
         return self.label or "-".join([name, *(str(value) for _, value in self.options)])
 
@@ -70,11 +70,12 @@ OPTION_FIELDS: dict[str, Any] = {
 OptionLists: Any = create_model(
     "OptionLists", __config__=ConfigDict(extra="forbid", frozen=True), **OPTION_FIELDS
 )
-"""Every option of a simulation as a list of values, of which a study takes the cross product."""
+"""Model in which every option of a simulation is a list of values. A study runs all combinations.
+"""
 
 
 class Study(OptionLists):  # type: ignore[misc]
-    """Validated content of a study file; the options of a simulation are inherited."""
+    """Validated content of a study file. The options of a simulation are inherited fields."""
 
     name: str = Field(min_length=1)
     episodes: int | dict[str, int]
@@ -89,7 +90,7 @@ class Study(OptionLists):  # type: ignore[misc]
     @field_validator("bases", mode="before")
     @classmethod
     def _expand_names(cls, value: Any) -> Any:
-        """Convert a bare name to a base without options."""
+        """Convert each base given as a bare name to a section without options."""
         if not isinstance(value, list):
             return value
         return [{"name": entry} if isinstance(entry, str) else entry for entry in value]
@@ -97,7 +98,7 @@ class Study(OptionLists):  # type: ignore[misc]
     @field_validator(*OPTION_NAMES, mode="before")
     @classmethod
     def _wrap_single(cls, value: Any) -> Any:
-        """Convert a single value to a list."""
+        """Convert a single value to a list with this value."""
         return [value] if isinstance(value, str) else value
 
     @field_validator("rewards")
@@ -153,7 +154,7 @@ class Study(OptionLists):  # type: ignore[misc]
         return value
 
     def cells(self) -> list[Cell]:
-        """Return the cells of the cross product, without duplicates."""
+        """Return the cells of the study: the cross product of all lists, without duplicates."""
         seeds = range(self.seeds) if isinstance(self.seeds, int) else self.seeds
         cells: dict[str, Cell] = {}
         options = [
@@ -184,7 +185,10 @@ class Study(OptionLists):  # type: ignore[misc]
         return list(cells.values())
 
     def episodes_of(self, world: str) -> int:
-        """Return the number of episodes K of a run in `world`."""
+        """Return the number of episodes K of a run in the world named `world`.
+
+        Raise ValueError if the study has no number for this world.
+        """
         if isinstance(self.episodes, int):
             return self.episodes
         if world not in self.episodes:
@@ -193,7 +197,10 @@ class Study(OptionLists):  # type: ignore[misc]
 
 
 def read_study(path: Path | str) -> Study:
-    """Return the study in the file `path`; a ValueError has a line for each error in it."""
+    """Return the study described by the file `path`.
+
+    Raise ValueError if the file is invalid. The message has one line for each error.
+    """
     file = Path(path)
     try:
         facts = tomllib.loads(file.read_text())
@@ -209,7 +216,10 @@ def read_study(path: Path | str) -> Study:
 
 
 def format_error(detail: Any) -> str:
-    """Return the message for `detail`, an error of pydantic, with the key and the value."""
+    """Return a message that names the key and the value at fault.
+
+    `detail` is one item of `pydantic.ValidationError.errors()`.
+    """
     key = ".".join(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
         own = [name for name in Study.model_fields if name not in OPTION_NAMES]

@@ -1,4 +1,4 @@
-"""Compute every cell that is not finished yet, and store each as soon as it is."""
+"""Computation of the unfinished cells of a sweep. Each cell is stored as soon as it is finished."""
 
 import os
 import threading
@@ -16,29 +16,29 @@ from belated.sweep.cell import Cell
 from belated.sweep.store import Store
 
 PROGRESS_INTERVAL_S = 0.2
-"""Maximum time between two updates of the progress display."""
+"""Maximum time between two updates of the progress display, in seconds."""
 
 TimedRuns = tuple[list[Run], float]
-"""Runs of a cell and the seconds they took."""
+"""Runs of a cell, and the time that they took in seconds."""
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """Summary of a sweep."""
+    """Summary of a sweep: numbers of cells, and duration."""
 
-    computed: int  # cells
-    skipped: int  # cells that were finished before
-    seconds: float
+    computed: int  # number of cells computed
+    skipped: int  # number of cells that were already finished
+    seconds: float  # duration of the sweep
 
 
 class Pool(Protocol):
-    """Executor of cells."""
+    """Interface of a pool of threads or processes that computes cells."""
 
     def submit(self, cell: Cell) -> "Future[TimedRuns]":
-        """Start to compute `cell` and return a future of its runs."""
+        """Start to compute `cell`, and return the future of its runs and their duration."""
 
     def episodes(self) -> int:
-        """Return the number of episodes simulated so far in unfinished cells; 0 if unknown."""
+        """Return the number of episodes simulated so far in unfinished cells, or 0 if unknown."""
 
 
 def sweep(
@@ -49,35 +49,35 @@ def sweep(
     scheduler: str | None = None,
     progress: bool | None = None,
 ) -> SweepResult:
-    """Compute the cells that `store` does not have, and store each when it is finished.
+    """Compute the cells that are not finished in `store`, and store each when it is finished.
 
-    A sweep that was stopped or killed continues when it is called again, and leaves the same bytes
-    as an uninterrupted one.
+    After an interruption, call this function again to resume. The Parquet files are then
+    bit-identical to those of an uninterrupted sweep.
 
     Parameters
     ----------
     cells : Sequence[Cell]
-        Cells of the study. All are validated before the first is computed.
+        Cells of the study. All cells are validated before the first cell is computed.
     store : Store
         Folder of the results.
     threads : int or None
-        Number of threads; one per processor if None.
+        Number of threads; None for one thread per processor.
     scheduler : str or None
-        None for threads, "local:N" for N processes through Dask, or the address of a Dask
-        scheduler.
+        "local:N" for N Dask processes on this machine, or the network address of a Dask scheduler;
+        None for threads in this process.
     progress : bool or None
-        Whether to show progress on stderr; None to show it only in long sweeps.
+        Whether to show progress on stderr; None to show progress only in long sweeps.
 
     Returns
     -------
     SweepResult
-        Numbers of cells and duration.
+        Numbers of computed and skipped cells, and duration.
     """
     began = time.perf_counter()
     for cell in {cell.setting: cell for cell in cells}.values():
         cell.build()
     todo = [cell for cell in cells if not store.is_finished(cell)]
-    todo.sort(key=estimated_cost, reverse=True)  # long cells first, so that none is left alone
+    todo.sort(key=estimated_cost, reverse=True)  # so that no long cell starts last
     total = sum(cell.episodes * len(cell.seeds) for cell in todo)
     done = 0
     if todo:
@@ -99,14 +99,18 @@ def sweep(
 
 
 def estimated_cost(cell: Cell) -> float:
-    """Return a rough estimate of the time that `cell` takes, in arbitrary units."""
+    """Return a rough estimate of the computing time of `cell`, in arbitrary units."""
     states = int("".join(filter(str.isdigit, cell.world)) or 1)
     planning = 1 if cell.updater.startswith("lazy") else 10
     return cell.episodes * len(cell.seeds) * states * states * planning
 
 
 def run_cell(cell: Cell, on_progress: Callable[[int], None] | None = None) -> TimedRuns:
-    """Return the runs of `cell`; `on_progress` is called with numbers of simulated episodes."""
+    """Compute `cell`, and return its runs and the time that they took in seconds.
+
+    `on_progress` is called during the computation, with the number of episodes simulated since its
+    last call.
+    """
     began = time.perf_counter()
     setting = cell.build()
     options = (on_progress,) if on_progress else ()
@@ -115,7 +119,7 @@ def run_cell(cell: Cell, on_progress: Callable[[int], None] | None = None) -> Ti
 
 
 class CellThreads:
-    """Pool of threads that stops running cells when `stopped` is set."""
+    """Pool of threads. When the event `stopped` is set, the cells being computed are aborted."""
 
     def __init__(self, executor: ThreadPoolExecutor) -> None:
         self.executor = executor
@@ -123,7 +127,7 @@ class CellThreads:
         self.progress: dict[int, int] = {}  # simulated episodes by id() of a running cell
 
     def submit(self, cell: Cell) -> "Future[TimedRuns]":
-        """Start to compute `cell` and return a future of its runs."""
+        """Start to compute `cell`, and return the future of its runs and their duration."""
         return self.executor.submit(self._run, cell)
 
     def episodes(self) -> int:
@@ -146,7 +150,10 @@ class CellThreads:
 
 @contextmanager
 def open_pool(threads: int | None, scheduler: str | None) -> Iterator[Pool]:
-    """Yield a pool of `threads`, or of Dask workers if `scheduler` is given; see `sweep`."""
+    """Yield a pool of threads or, if `scheduler` is given, of Dask workers.
+
+    `threads` and `scheduler` are those of `sweep`. The pool is closed at the end of the block.
+    """
     if scheduler is not None:
         from belated.sweep.distributed import dask_pool
 

@@ -1,6 +1,6 @@
 """Commands of `belated ledger`.
 
-Exit codes: 0 success, 1 a fault in the ledger or the database, 2 wrong usage.
+Exit codes: 0 for success, 1 for a fault in the ledger or the database, 2 for wrong usage.
 """
 
 from enum import StrEnum
@@ -36,9 +36,9 @@ class Format(StrEnum):
 
 @ledger.command()
 def verify(store: StoreOption = DEFAULT_STORE, problem: ProblemOption = None) -> None:
-    """Recompute everything from the events, and compare it with what is stored.
+    """Recompute all stored results from the events, and compare them with the stored ones.
 
-    The exit code is 0 if the ledger is sound, and 1 if it has faults, which are printed.
+    Faults are printed. The exit code is 0 if the ledger has no faults, and 1 otherwise.
 
     Example: belated ledger verify --store sqlite:///belated.db
     """
@@ -64,9 +64,10 @@ def backup(
     ],
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Copy a ledger to a new SQLite file, and compare the two; the ledger may be in use.
+    """Copy a ledger to a new SQLite file, and compare the copy with the ledger.
 
-    The backup contains all personal data of the ledger: protect it equally well.
+    The ledger may be in use. The backup contains all personal data of the ledger: protect it
+    equally well.
 
     Example: belated ledger backup backup.db --store sqlite:///belated.db
     """
@@ -81,10 +82,10 @@ def restore(
     ],
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Copy a backup to a database that has no ledger yet, and compare the two.
+    """Copy a backup to a database that has no ledger yet, and compare the copy with the backup.
 
-    Withdrawals and revoked tokens since the backup are not in it: repeat them before you start
-    the service.
+    The backup does not contain later withdrawals and revocations of tokens: repeat them before you
+    start the service.
 
     Example: belated ledger restore backup.db --store sqlite:///belated.db
     """
@@ -99,9 +100,10 @@ def copy(
         str, typer.Option("--to", help="Address of a database that has no ledger yet.")
     ],
 ) -> None:
-    """Copy a ledger to another database, such as from SQLite to PostgreSQL, and compare the two.
+    """Copy a ledger to another database, and compare the copy with the ledger.
 
-    Stop the service first: the copy does not contain requests that arrive meanwhile.
+    Use it, for example, to move from SQLite to PostgreSQL. Stop the service first: the copy does
+    not contain requests that arrive during copying.
 
     Example: belated ledger copy --from sqlite:///belated.db --to postgresql://user@host/database
     """
@@ -119,9 +121,10 @@ def export(
     store: StoreOption = DEFAULT_STORE,
     problem: ProblemOption = None,
 ) -> None:
-    """Write the events to a new file, as lines of JSON, or as Parquet if it ends in .parquet.
+    """Write the events to a new file, as lines of JSON or as Parquet.
 
-    Withdrawn events are listed without their content.
+    By default, the suffix of the file selects the format. Withdrawn events are included without
+    their content.
 
     Example: belated ledger export events.parquet --problem clinic
     """
@@ -137,7 +140,7 @@ def export(
 
 
 def format_from_suffix(file: Path) -> Format:
-    """Return the format that the suffix of `file` stands for.
+    """Return the export format for the suffix of `file`. Raise ValueError if it is unknown.
 
     >>> format_from_suffix(Path("events.parquet")).value
     'parquet'
@@ -151,7 +154,10 @@ def format_from_suffix(file: Path) -> Format:
 
 
 def open_existing(url: str, option: str) -> "ExistingLedger":
-    """Return the existing ledger at `url`; if it fails, exit with an error about `option`."""
+    """Open the existing ledger at the database address `url`, and return it.
+
+    If this fails, exit with an error message that names `option`, the option with the address.
+    """
     require_database_packages()
     from belated.cli.ledger.existing_ledger import open_existing_ledger
 
@@ -160,13 +166,16 @@ def open_existing(url: str, option: str) -> "ExistingLedger":
 
 
 def require_database_packages() -> None:
-    """Exit with a usage error that names the extra to install if packages are missing."""
+    """Exit with a usage error if packages for databases are missing.
+
+    The message names the optional dependency group to install.
+    """
     with usage_errors():
         import belated.ledger  # noqa: F401
 
 
 def file_url(file: Path) -> str:
-    """Return the address of the SQLite ledger `file`."""
+    """Return the database address of the SQLite file `file`."""
     require_database_packages()
     return sqlite_url(file)
 
@@ -174,18 +183,18 @@ def file_url(file: Path) -> str:
 def copy_existing(
     source: "ExistingLedger", url: str, option: str, *, shown: str | None = None
 ) -> None:
-    """Copy a ledger, print the number of rows, and exit with code 1 if the copy has faults.
+    """Copy a ledger, and print the number of rows. Exit with code 1 if the copy has faults.
 
     Parameters
     ----------
     source : ExistingLedger
-        The ledger to copy.
+        Ledger to copy.
     url : str
-        Address of the copy.
+        Database address of the copy.
     option : str
-        Option or argument that `url` comes from, for errors.
+        Option or argument that contains `url`, for error messages.
     shown : str or None
-        Address of the copy as it is printed; None for `url` without its password.
+        Address to print; None to print `url` without its password.
     """
     from belated.cli.ledger.copy import copy_to
 
@@ -198,7 +207,10 @@ def copy_existing(
 
 
 def find_problem(found: "ExistingLedger", name: str | None) -> int | None:
-    """Return the id of the problem `name` in the ledger `found`; None if `name` is None."""
+    """Return the id of the problem called `name` in the ledger `found`.
+
+    Return None if `name` is None. Exit with a usage error if there is no such problem.
+    """
     ids = {problem: id for id, problem in found.names().items()}
     if name is not None and name not in ids:
         known = ", ".join(ids) or "none"
@@ -209,7 +221,7 @@ def find_problem(found: "ExistingLedger", name: str | None) -> int | None:
 
 
 def exit_with_faults(faults: list[str]) -> None:
-    """Print `faults` on stderr and exit with code 1; return if there are none."""
+    """Print `faults` on stderr and exit with code 1. Return if there are no faults."""
     for fault in faults:
         typer.echo(fault, err=True)
     if faults:

@@ -1,4 +1,4 @@
-"""Copy of a ledger in another database, compared with the original."""
+"""Copying of a ledger to another database, and comparison with the original."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,25 +15,25 @@ from belated.ledger.store import parse_url
 from belated.progress import Progress
 
 JOURNAL_SUFFIXES: Final = ("-wal", "-journal")
-"""Suffixes of files whose content SQLite would apply to a database of that name."""
+"""Suffixes of journal files. SQLite would apply such a file to the database of the same name."""
 
 
 @dataclass(frozen=True)
 class LedgerCopy:
-    """Content of a copy."""
+    """Content of a copy of a ledger."""
 
     rows: dict[str, int]
     """Number of rows by table."""
     digest: str
-    """Digest of all events."""
+    """Digest of all events of the copy."""
     faults: list[str]
-    """Faults of the copy, which are those of the original."""
+    """Messages about faults, which the copy has in common with the original."""
 
 
 def copy_to(source: ExistingLedger, url: str) -> LedgerCopy:
-    """Copy the ledger `source` to the address `url`, and return what was copied.
+    """Copy the ledger `source` to the database address `url`, and return a summary of the copy.
 
-    `url` is a new SQLite file, or a PostgreSQL database without a ledger.
+    `url` is the address of a new SQLite file, or of a PostgreSQL database without a ledger.
     """
     address = parse_url(url)
     if address.get_backend_name() == "postgresql":
@@ -49,14 +49,17 @@ def copy_to(source: ExistingLedger, url: str) -> LedgerCopy:
         ExistingLedger.open(sqlite_url(part)) as target,
     ):
         result = copy_and_check(source, target)
-        # Otherwise the last rows stay in a journal, which is not moved with the file.
+        # Without this, the last rows would stay in a journal, which is not moved with the file.
         if not target.store.scrub(wait=True):
             raise RuntimeError(f"{file} could not be completed.")
         return result
 
 
 def copy_and_check(source: ExistingLedger, target: ExistingLedger) -> LedgerCopy:
-    """Copy all rows of `source` to `target`, check every event, and return what was copied."""
+    """Copy all rows of `source` to `target`, and check every event of the copy.
+
+    Return a summary of the copy.
+    """
     tables = schema.metadata.sorted_tables
     total = sum(map(source.count_rows, tables)) + 2 * source.count_rows(schema.events)
     with Progress("Copying", total=total, unit="rows") as progress:

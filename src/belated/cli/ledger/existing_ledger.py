@@ -1,4 +1,4 @@
-"""Existing ledger that shows progress while its events are read."""
+"""Ledger that shows progress while its events are read."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -13,7 +13,10 @@ from belated.progress import Progress
 
 
 class ExistingLedger(Ledger):
-    """Ledger that advances `progress` by one for each event that is read."""
+    """Ledger that advances the display `progress` by one for each event that is read.
+
+    If `progress` is None, nothing is displayed.
+    """
 
     progress: Progress | None = None
 
@@ -26,19 +29,25 @@ class ExistingLedger(Ledger):
         limit: int | None = None,
         kinds: Collection[Kind] | None = None,
     ) -> Iterator[Event]:
-        # Reading some kinds only advances no progress.
+        # Progress is not advanced if only some kinds of events are read.
         found = super().events(problem, after=after, upto=upto, limit=limit, kinds=kinds)
         return found if self.progress is None or kinds is not None else self.progress.track(found)
 
     def names(self) -> dict[int, str]:
-        """Return the name of each problem by its id, even of problems that cannot be folded."""
+        """Return the names of all problems by id.
+
+        Problems whose events cannot be processed are included.
+        """
         of = schema.problems.c
         with self.store.reading() as connection:
             rows = connection.execute(sa.select(of.id, of.name).order_by(of.id)).all()
         return {row.id: row.name for row in rows}
 
     def count_rows(self, table: sa.Table, problem: int | None = None) -> int:
-        """Return the number of rows of `table`, of one `problem` or, if None, of all."""
+        """Return the number of rows of `table` that belong to the problem with the id `problem`.
+
+        If `problem` is None, count all rows.
+        """
         query = sa.select(sa.func.count()).select_from(table)
         if problem is not None:
             query = query.where(table.c.problem == problem)
@@ -47,7 +56,7 @@ class ExistingLedger(Ledger):
 
 
 def open_existing_ledger(url: str) -> ExistingLedger:
-    """Return the ledger at the address `url`; raise ValueError if there is none."""
+    """Return the ledger at the database address `url`. Raise ValueError if there is no ledger."""
     address = parse_url(url)
     file = address.database
     if address.get_backend_name() == "sqlite" and not is_uri(address):

@@ -13,23 +13,23 @@ from belated.service.export import COLUMNS, event_line, write_parquet
 
 
 def export_events(ledger: ExistingLedger, path: Path, *, problem: int | None, parquet: bool) -> int:
-    """Write the events of a ledger to a new file.
+    """Write the events of a ledger to a new file, and return their number.
 
     Parameters
     ----------
     ledger : ExistingLedger
-        The ledger.
+        Ledger to export.
     path : Path
-        The new file.
+        New file.
     problem : int or None
-        Id of the only problem to export; None for all.
+        Id of the problem to export; None for all problems.
     parquet : bool
-        Write Parquet instead of lines of JSON.
+        Whether to write Parquet instead of lines of JSON.
 
     Returns
     -------
     int
-        Number of events.
+        Number of events written.
     """
     total = ledger.count_rows(schema.events, problem)
     with new_file(path) as part, Progress("Exporting", total=total, unit="rows") as progress:
@@ -47,9 +47,9 @@ def write_lines(path: Path, events: Iterable[Event], names: Mapping[int, str]) -
     Parameters
     ----------
     path : Path
-        File to write, readable by its owner only.
+        File to write. Only its owner can read it.
     events : iterable of Event
-        The events.
+        Events to write.
     names : mapping
         Name of each problem by its id.
 

@@ -1,4 +1,4 @@
-"""Verification of a ledger: its events, and everything computed from them."""
+"""Verification of a ledger: its events, and all stored results computed from the events."""
 
 from dataclasses import dataclass
 
@@ -12,20 +12,21 @@ from belated.progress import Progress
 
 @dataclass(frozen=True)
 class Verification:
-    """Result of a verification."""
+    """Result of the verification of a ledger."""
 
     digest: str
     """Digest of all events that were read."""
     faults: list[str]
-    """Faults of the ledger as a whole."""
+    """Messages about faults of the ledger as a whole."""
     verdicts: list[Verdict]
-    """Result for each problem, without the faults of the ledger as a whole."""
+    """Verdict on each problem. Faults of the ledger as a whole are not repeated in the verdicts."""
 
 
 def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verification:
-    """Recompute one problem of `ledger`, or, if `problem` is None, all and the ledger as a whole.
+    """Verify `ledger`, or only the problem with the id `problem`, and return the result.
 
-    `problem` is the id of the problem. Returns the faults that were found.
+    The stored results of each problem are recomputed from its events and compared. If `problem` is
+    None, all problems and the ledger as a whole are verified.
     """
     passes = 3 if problem is None else 2
     total = passes * ledger.count_rows(schema.events, problem)
@@ -43,19 +44,21 @@ def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verificatio
 
 
 def verify_problem(ledger: ExistingLedger, id: int, name: str) -> Verdict:
-    """Verify one problem; a problem that cannot be read has that as its fault.
+    """Verify one problem. If the problem cannot be read, this is reported as a fault.
+
+    Database errors are raised.
 
     Parameters
     ----------
     ledger : ExistingLedger
-        The ledger.
+        Ledger with the problem.
     id, name : int, str
         Id and name of the problem.
 
     Returns
     -------
     Verdict
-        The faults of the problem.
+        Verdict with the faults of the problem.
     """
     try:
         problem = ledger.problem(id)

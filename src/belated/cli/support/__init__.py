@@ -1,1 +1,1 @@
-"""Code shared by several commands, or too long to stand beside a command."""
+"""Helper modules of the commands: shared code, and long code moved out of a command's module."""

@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from belated.theory.regret import Regret
 
 MAX_EPISODES: Final = 10**18
-"""Largest number of episodes that the theory's functions compute with."""
+"""Maximum number of episodes that the functions of `belated.theory` support."""
 
 
 @dataclass(frozen=True)
 class BoundsQuery:
-    """Problem and delay for which bounds are computed."""
+    """Problem size and delay for which regret bounds are computed."""
 
     shape: "Shape"
     episodes: int
     mean_delay: float
     """Expected delay in episodes."""
     alpha: float
-    """Activity of lazy updating."""
+    """Parameter alpha of lazy updating, at least 1."""
     delta: float
-    """Bounds hold with probability 1 - delta."""
+    """Failure probability: the bounds hold with probability 1 - delta."""
     longest_delay: float | None
     """Maximum delay tau_max in episodes; None for the mean delay."""
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments that all functions of bounds take."""
+        """Keyword arguments common to all functions that compute bounds."""
         return {"episodes": self.episodes, "mean_delay": self.mean_delay, "delta": self.delta}
 
     def compare(self) -> "Sequence[Guarantee]":
-        """Return the order and the bound of each base with each updater."""
+        """Return the regret order and the regret bound of each base with each updater."""
         from belated.theory.comparison import compare
 
         return compare(
@@ -47,7 +47,7 @@ class BoundsQuery:
         )
 
     def best_alphas(self) -> dict[str, float]:
-        """Return the alpha with the smallest bound for each base."""
+        """Return, for each base, the alpha with the smallest bound; may be infinite."""
         from belated.theory import best_alpha
         from belated.theory.bonus import BASES
 
@@ -55,7 +55,7 @@ class BoundsQuery:
 
     @property
     def command(self) -> str:
-        """Command that computes the same bounds."""
+        """Command line that computes the same bounds."""
         H, S, A = self.shape.table
         words = (
             f"belated bounds --states {S} --actions {A} --horizon {H} --episodes {self.episodes}"
@@ -69,21 +69,22 @@ class BoundsQuery:
 def build_regret_table(
     kind: Literal["order", "bound"], rows: "Sequence[Guarantee]", alpha: float
 ) -> "Table":
-    """Return a table of orders or of bounds.
+    """Return a table of regret orders or of regret bounds.
 
     Parameters
     ----------
     kind : str
-        "order" or "bound"; rows without a bound are left out.
+        Content of the table, "order" or "bound". In a table of bounds, rows without a bound are
+        omitted.
     rows : sequence of Guarantee
-        Orders and bounds of each base with each updater.
+        Order and bound of each base with each updater.
     alpha : float
-        Activity of lazy updating.
+        Parameter alpha of lazy updating, at least 1.
 
     Returns
     -------
     Table
-        The table, with a line below each base.
+        The table, with a separating line below the rows of each base.
     """
     columns = ("leading", "delay", "total", "delay fades at K")
     table = build_table([f"{kind.capitalize()}s", ""], columns)
@@ -106,7 +107,10 @@ def build_regret_table(
 
 
 def format_updater(row: "Guarantee", alpha: float | None = None) -> str:
-    """Return the name of the updater of `row`, with `alpha` if it is lazy and alpha is given."""
+    """Return the name of the updater of `row` as text.
+
+    The name of lazy updating includes `alpha`, unless `alpha` is None.
+    """
     if row.updating == "lazy" and alpha is not None:
         return f"lazy, alpha {alpha:g}"
     names = {"multi": "multi-instance", "explicit": "explicit exploration"}
@@ -114,7 +118,7 @@ def format_updater(row: "Guarantee", alpha: float | None = None) -> str:
 
 
 def format_conclusions(query: BoundsQuery, rows: "Sequence[Guarantee]") -> list[str]:
-    """Return sentences that state what `rows`, the answer to `query`, amount to."""
+    """Return sentences that summarise the orders and bounds in `rows`, computed for `query`."""
     from belated.theory import lower_bound, psi
 
     missing = psi(query.mean_delay, query.episodes, query.delta)
@@ -138,7 +142,7 @@ def format_conclusions(query: BoundsQuery, rows: "Sequence[Guarantee]") -> list[
 
 
 def _compare_terms(rows: "Sequence[Guarantee]") -> str:
-    """Say for which rows the delay term is larger than the leading term."""
+    """Return a sentence that names the rows whose delay term is at least the leading term."""
     late = [row for row in rows if row.order.delay >= row.order.leading]
     if not late:
         return "Learning costs more than delay, by every order."
@@ -154,7 +158,7 @@ def _compare_terms(rows: "Sequence[Guarantee]") -> str:
 
 
 def _smallest_totals(rows: "Sequence[Guarantee]") -> str:
-    """Name the rows with the smallest order and the smallest bound."""
+    """Return a sentence that names the rows with the smallest order and the smallest bound."""
     order = min(rows, key=lambda row: row.order.total)
     bounds = [(row.bound, row) for row in rows if row.bound is not None]
     bound, row = min(bounds, key=lambda pair: pair[0].total)
@@ -173,7 +177,7 @@ def _best_alphas(query: BoundsQuery) -> str:
 
 
 def _vacuous_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
-    """Say how many totals are above the maximum regret K H."""
+    """Return a sentence about the number of bounds that exceed the maximum regret K H."""
     bounds = [row.bound for row in rows if row.bound is not None]
     vacuous = sum(bound.vacuous for bound in bounds)
     limit = f"K H = {bounds[0].max_regret:,}, the maximum reward of {query.episodes:,} episodes"

@@ -1,4 +1,4 @@
-"""Errors on the command line: a one-line message on stderr and an exit code, no traceback."""
+"""Error handling of commands: a message on stderr and an exit code instead of a traceback."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ import typer
 
 @contextmanager
 def usage_errors(option: str | None = None) -> Iterator[None]:
-    """Turn errors inside the block into a usage error (exit code 2).
+    """Convert errors inside the block to usage errors (exit code 2).
 
-    `option` is the name of the option or argument that caused them; None if there is no single
-    one. Connection errors pass, since they are not errors of usage.
+    ValueError, TypeError, ImportError and OSError are converted, except ConnectionError. `option`
+    is the name of the option or argument at fault; None if no single option is at fault.
     """
     try:
         yield
@@ -27,7 +27,7 @@ def usage_errors(option: str | None = None) -> Iterator[None]:
 
 @contextmanager
 def database_errors() -> Iterator[None]:
-    """Turn database errors inside the block into exit code 1 and the first line of the error."""
+    """Convert database errors inside the block to exit code 1 and a one-line message."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:

@@ -1,4 +1,4 @@
-"""Options that several commands share: their declarations, parsers and checks."""
+"""Options shared by several commands: declarations, parsers and checks."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -15,16 +15,16 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
 
 HELP: Final = {option.name: option.metadata["help"] for option in fields(SimulationOptions)}
-"""Help text of each option of a simulation."""
+"""Help text of each option of a simulation, by name."""
 
 CHOICES: Final = {"rewards": ("known", "unknown"), **option_choices(SimulationOptions)}
-"""Allowed values of each option that has only a few."""
+"""Allowed values of `rewards` and of each option of a simulation, by name."""
 
 DEFAULTS: Final = {"rewards": "known", **asdict(SimulationOptions())}
-"""Default of each of these options."""
+"""Default values of `rewards` and of each option of a simulation, by name."""
 
 BaseOptions = dict[str, Any]
-"""Options of a base by name, such as {"scale": 0.1}."""
+"""Values of the options of a base by name, such as {"scale": 0.1}."""
 
 EpisodesOption = Annotated[int, typer.Option(help="Number of episodes in each run.", min=1)]
 StagesOption = Annotated[str, typer.Option(help=HELP["stages"])]
@@ -43,9 +43,9 @@ SchedulerOption = Annotated[
 
 
 def takes_simulation_options(command: Command) -> Command:
-    """Return `command` with one command-line option for each field of `SimulationOptions`.
+    """Return `command` with an additional option for each field of `SimulationOptions`.
 
-    The command receives their values as `**choices`.
+    The command receives the values of these options as `**choices`.
     """
     added = [
         inspect.Parameter(
@@ -60,7 +60,7 @@ def takes_simulation_options(command: Command) -> Command:
 
 
 def parse_option(option: str, parse: Callable[..., T], *values: Any) -> T:
-    """Return the value of an option; errors are usage errors.
+    """Return the parsed value of an option. Exit with a usage error if the value is invalid.
 
     Parameters
     ----------
@@ -81,13 +81,16 @@ def parse_option(option: str, parse: Callable[..., T], *values: Any) -> T:
 
 
 def check_choices(**values: str) -> None:
-    """Check options against their CHOICES; `values` gives each option's value by its name."""
+    """Exit with a usage error if one of `values` is not allowed by `CHOICES`.
+
+    The keywords are the names of the options.
+    """
     for name, value in values.items():
         parse_option(f"--{name.replace('_', '-')}", check_choice, name, value, CHOICES[name])
 
 
 def parse_value(text: str) -> Any:
-    """Return `text` as a number or a boolean if it is one, otherwise unchanged.
+    """Return the number or boolean that `text` represents, or `text` if it represents neither.
 
     >>> parse_value("3"), parse_value("1e-3"), parse_value("true"), parse_value("two_term")
     (3, 0.001, True, 'two_term')
@@ -101,7 +104,7 @@ def parse_value(text: str) -> Any:
 
 
 def format_value(value: object) -> str:
-    """Return `value` as a text that `parse_value` turns into the same value.
+    """Return `value` as text from which `parse_value` restores the same value.
 
     >>> format_value(True), format_value(0.1), format_value("two_term")
     ('true', '0.1', 'two_term')
@@ -112,7 +115,8 @@ def format_value(value: object) -> str:
 def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, BaseOptions]:
     """Return the options of each of `bases`, parsed from `texts`.
 
-    A text "key=value" applies to every base, and "base.key=value" to one of them.
+    "key=value" sets an option of every base, and "base.key=value" an option of one base. Raise
+    ValueError if a text has neither form, or names a base that is not in `bases`.
 
     >>> parse_base_options(["scale=0.1", "ucbvi-bf.preset=two_term"], ["ucrl2", "ucbvi-bf"])
     {'ucrl2': {'scale': 0.1}, 'ucbvi-bf': {'scale': 0.1, 'preset': 'two_term'}}
@@ -134,7 +138,7 @@ def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, 
 
 
 def format_base(base: str, options: BaseOptions) -> str:
-    """Return the name `base` with its `options` in parentheses.
+    """Return the name `base`, followed by its `options` in parentheses if it has options.
 
     >>> format_base("ucbvi-bf", {"preset": "two_term", "scale": 0.1}), format_base("ucrl2", {})
     ('ucbvi-bf (preset=two_term, scale=0.1)', 'ucrl2')

@@ -1,4 +1,4 @@
-"""Output files: new files that are written completely or not at all, and paths of figures."""
+"""Output files: atomic writing of new files, and paths of figures."""
 
 import os
 import shutil
@@ -12,26 +12,27 @@ from belated.cli.support.errors import usage_errors
 
 @contextmanager
 def new_file(path: Path, *, companions: Sequence[str] = ()) -> Iterator[Path]:
-    """Yield a temporary path whose file is moved to `path` if the block succeeds.
+    """Yield a temporary path, to which the caller writes the content of a new file.
 
-    The file is readable by its owner only. An existing file is never overwritten.
+    If the block succeeds, the file is moved to `path`. Otherwise it is deleted. Only the owner can
+    read the new file. An existing file is never overwritten.
 
     Parameters
     ----------
     path : Path
-        The new file, in an existing folder.
+        New file in an existing folder.
     companions : sequence of str
-        Suffixes of files that belong to `path`, such as "-wal"; none of them may exist either.
+        Suffixes of files that belong to `path`, such as "-wal". These files must not exist either.
 
     Yields
     ------
     Path
-        File to write to.
+        Temporary path to write to.
 
     Raises
     ------
     ValueError
-        If `path` or one of its companions exists, or if its folder does not.
+        If `path` or one of its companions exists, or if the folder of `path` does not exist.
     """
     for suffix in ("", *companions):
         _check_absent(path.with_name(path.name + suffix))
@@ -53,9 +54,10 @@ def new_file(path: Path, *, companions: Sequence[str] = ()) -> Iterator[Path]:
 
 
 def prepare_figure_path(option: str, path: Path) -> Path:
-    """Return `path` without its suffix, since a figure is written as PDF and as PNG.
+    """Return the `path` of a figure without its suffix, and create its folder.
 
-    Creates the folder. A path that cannot be used is a usage error about `option`.
+    The suffix is removed because a figure is written both as PDF and as PNG. If the path cannot be
+    used, exit with a usage error that names `option`.
     """
     with usage_errors(f"--{option}"):
         if path.suffix not in ("", ".pdf", ".png"):
@@ -72,7 +74,7 @@ def _check_absent(path: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file, or the entries of a folder, are on disk."""
+    """Sync the file `path`, or the entries of the folder `path`, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Settings that `belated run` compares: every base with every updater and delay in one world."""
+"""Settings of `belated run`: all combinations of base, updater and delay in one world."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -24,17 +24,17 @@ class RunSettings:
     """Settings to run in one world, with their names in tables and figures."""
 
     cells: "Mapping[str, Cell]"
-    """Each setting by its name, which lists only what differs between the settings."""
+    """Settings by name. A name contains only the values that differ between the settings."""
     title: str
-    """Values that all settings share, as text."""
+    """Values that all settings have in common, as text."""
     column: str
-    """Heading of the column of names, such as "Updater, Delay"."""
+    """Heading of the table column with the names, such as "Updater, Delay"."""
     command: str
     """Command that runs the same settings again."""
 
     @property
     def heading(self) -> str:
-        """The title with the number and length of the runs."""
+        """Title, followed by the number of runs of each setting and the number of episodes."""
         cell = next(iter(self.cells.values()))
         runs = "1 run" if len(cell.seeds) == 1 else f"{len(cell.seeds)} runs"
         return f"{self.title}: {runs} of {cell.episodes:,} episodes"
@@ -51,27 +51,29 @@ def build_settings(
     seeds: int,
     **choices: str,
 ) -> RunSettings:
-    """Check all options of `belated run` and return the settings to run.
+    """Check all options of `belated run`, and return the settings to simulate.
+
+    Exit with a usage error (exit code 2) if an option is invalid.
 
     Parameters
     ----------
     world : str
         Name of the world.
     base_options : mapping
-        Options of each base, by the name of the base.
+        Options of each base, by name of the base.
     option_texts : sequence of str
-        The same options as given on the command line, to repeat the command.
+        The same options as text from the command line, used in `RunSettings.command`.
     updaters, delays : sequence of str
-        Updaters and delay laws; repeated ones count once.
+        Updaters and delay laws. Duplicates are ignored.
     episodes, seeds : int
-        Episodes of each run, and runs of each setting.
+        Number of episodes of each run, and number of runs of each setting.
     **choices : str
         Values of `rewards` and of the options of a simulation.
 
     Returns
     -------
     RunSettings
-        The settings. Invalid options are usage errors (exit code 2).
+        The settings.
     """
     from belated.sweep.cell import Cell, normalize_delay
     from belated.sweep.names import parse_base, parse_updater, parse_world

@@ -20,15 +20,15 @@ COLUMNS: Final = (
     "Missing\n(ψ)",
     "Optimism\nheld",
 )
-"""Headings of the table, after the setting's name."""
+"""Headings of the table columns that follow the name of the setting."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Runs of one setting, summarised. The fields are those of the JSON."""
+    """Summary of the runs of one setting. Its fields are those of the JSON output."""
 
     setting: str
-    """Identifier of the setting."""
+    """Id of the setting; see `Cell.setting`."""
     base: str
     options: BaseOptions
     updater: str
@@ -42,23 +42,23 @@ class Summary:
     high: float
     """97.5 % quantile of the final regret."""
     lost: float
-    """Mean final regret as a share of V*K."""
+    """Mean final regret as a fraction of V*K, the expected reward of the optimal policy."""
     updates: float
-    """Mean number of plans computed in a run."""
+    """Mean over runs of the number of times that a new plan was computed."""
     epochs: float
-    """Mean number of epochs of a run."""
+    """Mean over runs of the number of epochs."""
     max_missing: int
-    """Maximum number of episodes in flight, over all runs."""
+    """Maximum number of episodes in flight at the same time, over all runs."""
     psi: float | None
     """Bound of Lemma 1 on the number of episodes in flight; None if it is infinite."""
     optimism_held: int
     """Number of runs in which V~_1 >= V*_1 in every episode."""
     seeds: list[int]
     total_regret: list[float]
-    """Final regret of each seed."""
+    """Final regret of each run, in the order of `seeds`."""
 
     def row(self) -> list[str]:
-        """Return the cells of the columns COLUMNS."""
+        """Return the cells of a table row as text, in the order of `COLUMNS`."""
         return [
             format_regret(self.mean_regret),
             f"{format_regret(self.low)} to {format_regret(self.high)}",
@@ -71,7 +71,7 @@ class Summary:
 
 
 def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
-    """Return the summary of `runs`, which are runs of the setting `cell`."""
+    """Return a summary of `runs`. `cell` describes the setting of the runs."""
     from belated.delays import parse as parse_delay
     from belated.exact.values import optimal_value
     from belated.figures.bands import band
@@ -105,7 +105,7 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
 
 
 def format_regret(value: float) -> str:
-    """Return `value` with one decimal below 1,000 and none above.
+    """Return `value` as text, with one decimal if it is below 1,000 and otherwise none.
 
     >>> format_regret(12.34), format_regret(1234.56)
     ('12.3', '1,235')

@@ -1,4 +1,4 @@
-"""Addresses of ledgers: the --store option, opening a ledger, and printing without a password."""
+"""Database addresses of ledgers: the option --store, and functions that use an address."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -20,7 +20,10 @@ DEFAULT_STORE: Final = "sqlite:///belated.db"
 
 
 def open_ledger(store: str) -> "Ledger":
-    """Return the ledger at the address `store`, created if necessary; exit if it fails."""
+    """Open the ledger at the database address `store`, and return it.
+
+    The ledger is created if it does not exist. If it cannot be opened, exit with an error message.
+    """
     with usage_errors():
         from belated.ledger.ledger import Ledger
     with database_errors(), usage_errors("--store"):
@@ -28,7 +31,7 @@ def open_ledger(store: str) -> "Ledger":
 
 
 def hide_password(store: str) -> str:
-    """Return the address `store` without its password.
+    """Return the database address `store` with asterisks in place of its password.
 
     >>> hide_password("postgresql://me:secret@host/belated")
     'postgresql+psycopg://me:***@host/belated'
@@ -39,7 +42,7 @@ def hide_password(store: str) -> str:
 
 
 def sqlite_url(path: Path) -> str:
-    """Return the address of the SQLite file `path`.
+    """Return the database address of the SQLite file `path`.
 
     >>> sqlite_url(Path("ledgers/may?.db"))
     'sqlite:///ledgers/may%3F.db'

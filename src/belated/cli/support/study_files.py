@@ -1,4 +1,4 @@
-"""Study files (TOML): set the scale of a base in an existing file, or format a new one."""
+"""Study files (TOML): change the scale of a base in an existing file, or create a new file."""
 
 from collections.abc import Mapping
 from difflib import SequenceMatcher
@@ -12,27 +12,28 @@ Options = Mapping[str, Any]
 
 
 def set_scale(text: str, name: str, options: Options, scale: float) -> str:
-    """Return a study file's text with the scale of one base set; nothing else changes.
+    """Return the text of a study file in which the scale of one base is replaced or added.
 
     Parameters
     ----------
     text : str
         Content of the study file.
     name, options : str, mapping
-        Name and options, without the scale, of the base. Exactly one [[bases]] section must match.
+        Name of the base, and its options without the scale. Exactly one [[bases]] section must
+        match.
     scale : float
         The new scale.
 
     Returns
     -------
     str
-        The edited text. Comments, spaces and line endings stay as they are.
+        The edited text. Comments, spaces and line endings are unchanged.
 
     Raises
     ------
     ValueError
-        If `text` is not TOML, if the base is not found exactly once, or if other sections stand
-        between the [[bases]].
+        If `text` is not TOML, if the number of matching sections is not 1, or if the [[bases]]
+        sections are not next to each other.
     """
     document = _parse(text)
     base = _find_base(document, name, options)
@@ -49,7 +50,7 @@ def set_scale(text: str, name: str, options: Options, scale: float) -> str:
         newline = base.trivia.trail or "\n"
         plain[-1].trivia.trail = f"{newline}scale = {scale}{newline}"
     after = tomlkit.dumps(document).splitlines(keepends=True)
-    # Copy only what changed: tomlkit writes "[[ bases ]]" as "[[bases]]".
+    # Copy only changed lines: tomlkit writes "[[ bases ]]" as "[[bases]]".
     for tag, i, j, first, last in SequenceMatcher(None, before, after, False).get_opcodes():
         if tag != "equal":
             lines[i:j] = after[first:last]
@@ -57,7 +58,7 @@ def set_scale(text: str, name: str, options: Options, scale: float) -> str:
 
 
 def format_base_section(name: str, options: Options) -> str:
-    """Return the section of a study file for the base `name` with `options`.
+    """Return the section [[bases]] of a study file for the base `name` with `options`.
 
     >>> print(format_base_section("ucbvi-bf", {"preset": "two_term", "scale": 0.03}))
     [[bases]]
@@ -80,18 +81,18 @@ def format_study(
     seeds: int,
     stages: str,
 ) -> str:
-    """Return a study file with a single setting.
+    """Return the text of a study file with a single setting.
 
     Parameters
     ----------
     study : str
         Name of the study.
     world, base, updater, delay, stages : str
-        The setting, in the words of the command line.
+        Values of the setting, as given on the command line.
     options : mapping
         Options of the base, including its scale.
     episodes, seeds : int
-        Episodes of each run, and number of runs.
+        Number of episodes of each run, and number of runs.
 
     Returns
     -------
@@ -122,7 +123,10 @@ def _parse(text: str) -> tomlkit.TOMLDocument:
 
 
 def _find_base(document: tomlkit.TOMLDocument, name: str, options: Options) -> Table:
-    """Return the [[bases]] section of a base, whatever its scale and label are."""
+    """Return the only [[bases]] section of `document` that matches `name` and `options`.
+
+    The keys scale and label are ignored. Raise ValueError if the number of matches is not 1.
+    """
     bases = document.get("bases", [])
     if bases and not isinstance(bases, AoT):
         raise ValueError("the study file must list its bases as [[bases]] sections.")

@@ -1,4 +1,4 @@
-"""Tables on a terminal, in a pipe or in a log, printed at full width."""
+"""Tables, printed at full width on a terminal, in a pipe or in a log file."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -7,11 +7,15 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MAX_TABLE_CHARS = 10_000
-"""Upper limit of a table's width in characters, larger than any table."""
+"""Console width for measuring tables, in characters. It exceeds the width of every table."""
 
 
 def build_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> "Table":
-    """Return an empty table with left-aligned columns `texts`, then right-aligned `numbers`."""
+    """Return a table without rows.
+
+    `texts` are the headings of the left-aligned columns, and `numbers` the headings of the
+    right-aligned columns that follow.
+    """
     from rich import box
     from rich.table import Table
 
@@ -22,7 +26,7 @@ def build_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> "Table":
 
 
 def print_table(table: "Table") -> None:
-    """Print `table` without truncating it, whatever the width of the terminal."""
+    """Print `table` at its full width, even if the terminal is narrower."""
     from rich.console import Console
     from rich.measure import Measurement
 

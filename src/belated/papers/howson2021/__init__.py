@@ -1,1 +1,1 @@
-"""Howson, Pike-Burke, Filippi: Optimism and Delays in Episodic Reinforcement Learning."""
+"""Reproduction of Howson, Pike-Burke, Filippi: Optimism and Delays in Episodic RL."""

@@ -1,15 +1,16 @@
-"""Variant of UCBVI-BF that fits the figures of the paper, found by search.
+"""Variant of UCBVI-BF, found by search, whose regret fits the figures of the paper.
 
-The paper names UCBVI-BF and a confidence of 0.95. With the published constants, the regret of this
-algorithm is nearly linear at the paper's K. The variant was selected by simulation so that its
-regret matches the published figures; it also matches in settings that were not used for the
-selection. It has no guarantee: counts are pooled over the steps (`stages="pooled"`), values are not
-clipped, and a constant replaces the logarithm.
+The paper states that it uses UCBVI-BF with confidence 0.95. With the published constants, the
+regret of UCBVI-BF is nearly linear at the paper's K. The variant was selected by simulation so that
+its regret matches the published figures. Its regret also matches in settings that were not used for
+the selection. The variant has no regret guarantee: counts are pooled over the steps
+(`stages="pooled"`), values are not clipped, and a constant replaces the logarithm.
 
     Q = R + <P^, V> + sqrt(8 L Var / N) + 14 H L / (3 N),   no bonus at the last step
     Q = R + H + mean of V over all states                    if N = 0
 
-with L = 5.99 and ties broken at random in every plan.
+with L = 5.99. V is the value of the next step, Var its variance under P^, and N the count. Ties are
+broken at random in every plan.
 """
 
 import math
@@ -25,7 +26,10 @@ from belated.learner.bases import BackupRule, Base
 
 @backup
 def published(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the values of `stage`; `constants` hold L."""
+    """Return Q_h(s, a) of `row`, computed from the next-step values in `stage`.
+
+    `constants` contains the constant L.
+    """
     log, horizon = constants[0], float(stage.horizon)
     if row.n == 0:
         total = 0.0
@@ -41,14 +45,14 @@ def published(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @dataclass(frozen=True)
 class Published(Base):
-    """Variant of UCBVI-BF that fits the published figures; use it with stages="pooled".
+    """Variant of UCBVI-BF whose regret fits the published figures. Use it with stages="pooled".
 
     Parameters
     ----------
     log : float
-        Constant L in place of the logarithm.
+        Constant L, which replaces the logarithm in the bonus.
     delta, scale, monotone, ties
-        See `Base`. The figures are fitted with ties="random"; without unknown rewards, `delta` and
+        See `Base`. The fit to the figures requires ties="random". If rewards are known, `delta` and
         `scale` have no effect on the values.
     """
 

@@ -11,11 +11,14 @@ from belated.papers.statistics import MIN_SEEDS, Interval, mean_interval
 from belated.sweep.store import Columns
 
 Curves = Callable[[str], Columns]
-"""Function from the id of a setting to its columns seed, episode and regret."""
+"""Function from the id of a setting to its columns seed, episode and regret.
+
+The columns have one row per run and checkpoint.
+"""
 
 
 class Condition(NamedTuple):
-    """A chain under a delay law. Without delay the law is always "constant"."""
+    """Experimental condition: a chain and a delay law. Without delay, the law is "constant"."""
 
     states: int
     law: str
@@ -29,7 +32,9 @@ class Condition(NamedTuple):
 
 
 def make_condition(states: int, law: str, mean: float) -> Condition:
-    """Return the condition of a chain under a delay law; without delay the four laws are one.
+    """Return the condition of a chain under a delay law.
+
+    If the expected delay is 0, the four laws are equal, and the law is set to "constant".
 
     Parameters
     ----------
@@ -53,25 +58,27 @@ Key = tuple[Condition, str]
 
 
 class Evidence:
-    """Runs of the paper's grid under one base; other runs are ignored.
+    """Runs of the paper's experiments with one base, by condition and updater.
+
+    Runs of other worlds, delay laws and updaters are ignored.
 
     Parameters
     ----------
     runs : Columns
-        Columns with one row for each run.
+        Final results, with one row per run.
     curves : callable
-        Function from the id of a setting to its curves.
+        Function from the id of a setting to its columns seed, episode and regret.
 
     Raises
     ------
     ValueError
-        If the runs have several bases, or several lengths on one chain.
+        If the runs have different bases, or different numbers of episodes on one chain.
     """
 
     def __init__(self, runs: Columns, curves: Curves) -> None:
         self._curves = curves
         self.groups: dict[Key, Columns] = {}
-        """Columns of the runs of each key, sorted by seed."""
+        """Columns of the runs by (condition, updater), sorted by seed."""
         runs = merge_chain_names(runs)
         worlds = {f"chain-{states}": states for states in CHAINS}
         inside = np.isin(runs["world"].astype(str), list(worlds))
@@ -92,18 +99,22 @@ class Evidence:
             self.groups[condition, str(own["updater"][0])] = own
 
     def conditions(self, *, delayed: bool = False) -> list[Condition]:
-        """Return all conditions with runs in the paper's order; if `delayed`, only with delay."""
+        """Return all conditions that have runs, in the paper's order.
+
+        If `delayed`, return only conditions with delay.
+        """
         found = {condition for condition, _ in self.groups if condition.mean > 0 or not delayed}
         return sorted(found, key=lambda c: (c.states, c.mean > 0, LAWS.index(c.law), c.mean))
 
     def chains(self) -> list[int]:
-        """Return the numbers of states of the chains with runs."""
+        """Return the numbers of states of the chains that have runs, in ascending order."""
         return sorted({condition.states for condition, _ in self.groups})
 
     def table(self, keys: Sequence[Key]) -> Floats | None:
-        """Return final regrets, with a column for each of `keys` and a row for each common seed.
+        """Return a table of final regrets, with a column for each of `keys`.
 
-        None if a key has no runs, or if they have too few seeds in common for an interval.
+        A row contains the regrets of one seed. Only seeds that all keys have are included. Return
+        None if a key has no runs, or if there are fewer than `MIN_SEEDS` common seeds.
         """
         if not all(key in self.groups for key in keys):
             return None
@@ -118,7 +129,10 @@ class Evidence:
         )
 
     def tables(self, updaters: Sequence[str]) -> Iterator[tuple[Condition, Floats]]:
-        """Yield each condition with the table of its `updaters`, where there is one."""
+        """Yield each condition with its table of final regrets, which has a column per updater.
+
+        Conditions in which one of `updaters` lacks runs or common seeds are skipped; see `table`.
+        """
         for condition in self.conditions():
             table = self.table([(condition, updater) for updater in updaters])
             if table is not None:
@@ -127,12 +141,12 @@ class Evidence:
     def differences(
         self, condition: Condition, others: Sequence[str], updater: str
     ) -> dict[str, Interval]:
-        """Return the paired differences of final regret between updaters.
+        """Return confidence intervals of the paired differences of final regret between updaters.
 
         Parameters
         ----------
         condition : Condition
-            Where the updaters are compared.
+            Condition in which the updaters are compared.
         others : sequence of str
             Updaters whose regret is the minuend.
         updater : str
@@ -141,7 +155,8 @@ class Evidence:
         Returns
         -------
         dict
-            The interval of each of `others`; empty if one was not run.
+            Interval of the mean difference by name of the other updater; empty if an updater lacks
+            runs or common seeds.
         """
         table = self.table([(condition, name) for name in (updater, *others)])
         if table is None:
@@ -151,7 +166,9 @@ class Evidence:
         }
 
     def means(self, states: int, laws: Sequence[str], updaters: Sequence[str]) -> list[float]:
-        """Return the expected delays, including zero, at which all of some settings were run.
+        """Return the expected delays at which all given laws and updaters have runs.
+
+        Zero is included if the updaters have runs without delay.
 
         Parameters
         ----------
@@ -177,7 +194,10 @@ class Evidence:
         )
 
     def curves(self, key: Key) -> Iterator[tuple[int, Ints, Floats]]:
-        """Yield the seed, checkpoints and cumulative regret of each run of `key`."""
+        """Yield the seed, the checkpoints and the cumulative regret of each run of `key`.
+
+        `key` is a pair of a condition and an updater.
+        """
         columns = self._curves(str(self.groups[key]["setting"][0]))
         seeds, starts = np.unique(columns["seed"], return_index=True)
         episodes, regrets = (np.split(columns[name], starts[1:]) for name in ("episode", "regret"))
@@ -185,18 +205,21 @@ class Evidence:
 
 
 def merge_chain_names(runs: Columns) -> Columns:
-    """Return `runs` with the same world name for both variants of a chain."""
+    """Return the table `runs` with the same world name for both variants of a chain.
+
+    The suffix `PAID_RIGHT_SUFFIX` is removed from the names.
+    """
     names = [str(world).removesuffix(PAID_RIGHT_SUFFIX) for world in runs["world"]]
     return {**runs, "world": np.array(names, object)}
 
 
 def interpolate_regret(episode: Ints, regret: Floats, at: float) -> float:
-    """Return the cumulative regret after some episodes, interpolated between checkpoints.
+    """Return the cumulative regret after `at` episodes, by linear interpolation.
 
     Parameters
     ----------
     episode, regret : array
-        Checkpoints and the regret at each of them.
+        Checkpoints, and the cumulative regret at each checkpoint.
     at : float
         Number of episodes.
 
@@ -209,7 +232,10 @@ def interpolate_regret(episode: Ints, regret: Floats, at: float) -> float:
 
 
 def _check_single(columns: Columns, name: str) -> None:
-    """Raise ValueError if the runs differ in a column, since they cannot be compared then."""
+    """Raise ValueError if the runs in `columns` have different values in the column `name`.
+
+    Such runs cannot be compared with each other.
+    """
     values = np.unique(columns[name].astype(str))
     if values.size > 1:
         world = "" if name == "base" else f" on {columns['world'][0]}"

@@ -1,4 +1,7 @@
-"""The experiments of Howson, Pike-Burke and Filippi as data: grid, presets, variants, figures."""
+"""Experiments of Howson, Pike-Burke and Filippi as data: grid, presets, variants and figures.
+
+The grid is the set of all combinations of chain, delay law, expected delay and updater.
+"""
 
 from dataclasses import dataclass
 from itertools import product
@@ -23,10 +26,10 @@ LEARNERS: Final = {
     "lazy:1": "Lazy, α = 1",
     "explicit": "Explicit exploration",
 }
-"""Updaters, in the order of the paper's legends, and their names in figures."""
+"""Updaters and their names in figures, in the order of the paper's legends."""
 
 PROPOSED_UPDATERS: Final = ("active", "lazy:100", "lazy:10", "lazy:1")
-"""Updaters that the paper proposes; explicit exploration is the one it compares them with."""
+"""Updaters that the paper proposes. The paper compares them with explicit exploration."""
 
 LAZY_UPDATERS: Final = ("lazy:1", "lazy:10", "lazy:100")
 
@@ -37,21 +40,24 @@ VARIANTS: Final = ("figures", "calibrated", "literal")
 Variant = Literal["figures", "calibrated", "literal"]
 
 CALIBRATED_SCALES: Final = {5: 0.0486, 10: 0.00649, 20: 0.00154, 30: 0.000562}
-"""Scale of the two-term bonus for each chain, as measured by
+"""Scale of the two-term bonus by number of states of the chain. The scales were found by
 
     belated calibrate --world chain-S --base ucbvi-bf --preset two_term --episodes K --seeds 40
 
-with the paper's K and no delay: optimism held in 38, 38, 38 and 39 of 40 runs."""
+with the paper's K and without delay. Optimism held in 38, 38, 38 and 39 of 40 runs."""
 
 PAID_RIGHT_SUFFIX: Final = "-right"
-"""Suffix of a chain whose last state pays only for going right. Part of the `figures` variant: the
-published curves of explicit exploration fit this chain, those of the other learners one that pays
-for either action. The optimal value is the same."""
+"""Suffix of the name of a chain whose last state gives a reward only for the action "right".
+
+The variant `figures` uses this chain for explicit exploration, because it fits the published curves
+of that learner. The curves of the other learners fit the chain whose last state gives a reward for
+both actions. The optimal value of both chains is the same.
+"""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Size of a reproduction."""
+    """Size of a reproduction: number of seeds, and number of episodes for each chain."""
 
     seeds: int  # runs of each setting
     episodes: dict[int, int]  # number of episodes K for each chain
@@ -64,9 +70,9 @@ PRESETS: Final = {
 
 
 def cells(preset: Preset, variant: Variant) -> list[Cell]:
-    """Return the cells of the whole grid in the size `preset`, with the base of `variant`.
+    """Return the cells of the whole grid, in the size `preset` and with the base of `variant`.
 
-    Without delay the four laws are one.
+    Without delay, the four laws are equal and give one cell instead of four.
     """
     found: dict[str, Cell] = {}
     for states, law, mean, updater in product(CHAINS, LAWS, MEANS, LEARNERS):
@@ -102,24 +108,31 @@ def _build_cell(
 
 @dataclass(frozen=True)
 class Figure:
-    """Figure of the paper, with a panel for each law or, for delay dependence, each learner."""
+    """Description of a figure of the paper.
+
+    A figure of cumulative regret (kind "regret") has a panel for each law. A figure of delay
+    dependence (kind "delay") has a panel for each learner.
+    """
 
     number: int  # position in the paper, from 1
     name: str  # file name without number and suffix
     kind: Literal["regret", "delay"]
     states: int  # number of states of the chain
-    mean: int | None  # expected delay of a figure of cumulative regret
+    mean: int | None  # expected delay in episodes; None in a figure of delay dependence
 
     @property
     def title(self) -> str:
-        """Title as in the paper's caption."""
+        """Title of the figure, as in the paper's caption."""
         if self.kind == "delay":
             return f"Delay dependence (S = {self.states})"
         return f"Cumulative regret (S = {self.states}, E[τ] = {self.mean})"
 
 
 def figures() -> list[Figure]:
-    """Return the sixteen figures, by chain: three of cumulative regret, one of delay dependence."""
+    """Return the sixteen figures of the paper.
+
+    Each of the four chains has three figures of cumulative regret and one of delay dependence.
+    """
     found: list[Figure] = []
     for states, mean in product(CHAINS, (*REGRET_FIGURE_MEANS, None)):
         kind: Literal["regret", "delay"] = "delay" if mean is None else "regret"

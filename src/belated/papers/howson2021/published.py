@@ -1,8 +1,9 @@
-"""Numbers of the published figures, and their comparison with ours.
+"""Numbers read from the published figures, and their comparison with our results.
 
-The paper prints no table; these numbers were read off its figures. Curves and markers that differ
-in colour have an error of about 1%; those partly read by eye (constant delays, and the first
-uniform ones) of about 2%. Markers hidden behind others are left out.
+The paper has no table of results, so the numbers were read from its figures. The error of reading
+is about 1% for curves and markers of distinct colours. It is about 2% for values that were partly
+read by eye: constant delays, and uniform delays at the smallest E[tau]. Markers hidden behind
+others are omitted.
 """
 
 import math
@@ -25,7 +26,7 @@ from belated.papers.howson2021.grid import MEANS, PRESETS
 from belated.sweep.store import Columns
 
 EPISODES: Final = PRESETS["paper"].episodes
-"""Number of episodes K of the published figures, for each chain."""
+"""Number of episodes K in the published figures, by number of states of the chain."""
 
 READINGS: Final = """
  S  learner   law           0   100   200   300   400   500
@@ -91,7 +92,10 @@ READINGS: Final = """
 30  lazy:1    poisson       -     -     -     -     -  6451
 30  lazy:1    geometric     -  4732  5134  4890  5146  5159
 """
-"""Mean regret after K episodes by E[tau]; without delay, the law is listed as "constant"."""
+"""Published mean regret after K episodes. The columns 0 to 500 are values of E[tau].
+
+A dash marks a missing value. Without delay, the law is listed as "constant".
+"""
 
 
 def _parse_readings(text: str) -> dict[tuple[int, str, str, int], float]:
@@ -105,17 +109,20 @@ def _parse_readings(text: str) -> dict[tuple[int, str, str, int], float]:
 
 
 PUBLISHED: Final = _parse_readings(READINGS)
-"""Every legible final regret, by number of states, updater, law and E[tau]."""
+"""Published final regrets that are legible, by (number of states, updater, law, E[tau])."""
 
 
 @dataclass(frozen=True)
 class Plateau:
-    """Published regret of explicit exploration at an episode, or after it has explored."""
+    """Published regret of explicit exploration at one episode, or after the end of exploration.
+
+    The part of the regret curve after the end of exploration is called its plateau.
+    """
 
     states: int
     law: str
     mean: int
-    episode: int | None  # None for the regret after exploration
+    episode: int | None  # None for the regret after the end of exploration
     value: float
 
 
@@ -126,12 +133,12 @@ PLATEAUS: Final = (
     Plateau(30, "uniform", 100, None, 10045),
     Plateau(30, "poisson", 100, None, 7449),
 )
-"""Legible plateaus. Under geometric delays, exploration lasts beyond the end of the figure."""
+"""Plateaus that are legible. Under geometric delays, exploration does not end within the figure."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published number and ours."""
+    """Comparison of a published number with the corresponding number of our runs."""
 
     kind: Literal["final", "plateau"]
     states: int
@@ -143,29 +150,33 @@ class Comparison:
     low: float  # 2.5 % quantile of our runs
     high: float  # 97.5 % quantile of our runs
     seeds: int  # number of our runs
-    comparable: bool  # whether our runs have as many episodes as the paper's
+    comparable: bool  # whether our runs have the same number of episodes as the paper's
 
     @property
     def error(self) -> float:
-        """Error of our number relative to the published one; positive if ours is larger."""
+        """Error of our number, relative to the published number; positive if ours is larger."""
         return self.ours / self.published - 1
 
 
 @dataclass(frozen=True)
 class ErrorSummary:
-    """Mean absolute relative errors of the comparable numbers; nan where there are none."""
+    """Absolute relative errors of our numbers, over all comparisons that are `comparable`.
+
+    An error is NaN if there are no such comparisons.
+    """
 
     cells: int  # number of final regrets
-    overall: float  # mean error of the final regrets
+    overall: float  # mean absolute relative error of the final regrets
     plateaus: int  # number of plateaus
-    plateau: float  # mean error of the plateaus
-    worst_plateau: float  # largest error of a plateau
+    plateau: float  # mean absolute relative error of the plateaus
+    worst_plateau: float  # largest absolute relative error of a plateau
 
 
 def compare(runs: Columns, curves: Curves) -> list[Comparison]:
-    """Compare `runs` with every published number of their settings, final regrets first.
+    """Return a comparison for each published number whose setting has runs.
 
-    `curves` maps the id of a setting to its curves. Returns the comparisons.
+    Comparisons of final regrets come first, then those of plateaus. `runs` has one row per run;
+    `curves` maps the id of a setting to its columns seed, episode and regret.
     """
     evidence = Evidence(runs, curves)
     found = []
@@ -204,11 +215,13 @@ def _compare(
 
 
 def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Floats:
-    """Return the regret of each run at an episode, or, if None, after exploration.
+    """Return the cumulative regret of each run of `key` at `episode`.
 
-    The latter is the median of the checkpoints after the last explored episode, if exploration
-    ends within nine tenths of the run. If it does not in some run, or if a run ends before the
-    episode, nothing is returned: the fastest runs alone would be misleading.
+    If `episode` is None, return the regret after exploration: the median over the checkpoints after
+    the last explored episode. Exploration must then end within the first nine tenths of the run.
+
+    If any run does not fulfil this condition, or ends before `episode`, return an empty array. A
+    mean over the other runs alone would be biased.
     """
     group = evidence.groups[key]
     ends = dict(zip(group["seed"].tolist(), group["last_explored"].tolist(), strict=True))
@@ -222,7 +235,7 @@ def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Float
 
 
 def summarize(comparisons: Iterable[Comparison]) -> ErrorSummary:
-    """Return the mean errors of those of `comparisons` that are comparable."""
+    """Return the errors over all `comparisons` whose attribute `comparable` is true."""
     errors: dict[str, list[float]] = {"final": [], "plateau": []}
     for row in comparisons:
         if row.comparable:

@@ -24,7 +24,7 @@ TITLE: Final = "Optimism and Delays in Episodic Reinforcement Learning, reproduc
 DELAY_FIGURE_LEARNERS: Final = {
     updater: name for updater, name in LEARNERS.items() if updater != "explicit"
 }
-"""Learners in the paper's figures of delay dependence."""
+"""Updaters and their names in the paper's figures of delay dependence."""
 
 VARIANT_TEXTS: Final = {
     "figures": (
@@ -42,27 +42,27 @@ VARIANT_TEXTS: Final = {
         "numbers of episodes it hardly learns."
     ),
 }
-"""Description of each variant in the report."""
+"""Text of the report that describes each variant."""
 
 
 @dataclass(frozen=True)
 class PaperReport:
-    """Results of one variant, compared with the paper."""
+    """Results of one variant, and their comparison with the paper."""
 
     results: Results
     runs: Columns
-    """Columns of all runs, with one row for each run."""
+    """Final results, with one row per run."""
     variant: str
     command: str
     """Command that reproduces the results."""
     comparisons: list[Comparison]
-    """Published numbers and ours."""
+    """Comparisons of published numbers with ours."""
     verdicts: list[Verdict]
-    """Outcome of each claim of the paper."""
+    """Verdict on each claim of the paper."""
 
     @classmethod
     def from_results(cls, results: Results, variant: str, command: str) -> Self:
-        """Compare results with the paper's numbers and claims.
+        """Return a report that compares results with the paper's numbers and claims.
 
         Parameters
         ----------
@@ -76,14 +76,17 @@ class PaperReport:
         Returns
         -------
         PaperReport
-            The results with all comparisons.
+            The results with all comparisons and verdicts.
         """
         runs = merge_chain_names(results.runs())
         comparisons = compare(runs, results.curves)
         return cls(results, runs, variant, command, comparisons, all_claims(runs, results.curves))
 
     def panels(self, figure: Figure) -> tuple[Panels, Sequence[str], Points | None]:
-        """Return the panels of `figure`, the order of its lines, and the published points."""
+        """Return the panels of `figure`, the order of its lines, and the published points.
+
+        The points are None if the figure shows none.
+        """
         world = f"chain-{figure.states}"
         if figure.mean is not None:
             panels = regret_bands(
@@ -110,18 +113,21 @@ class PaperReport:
         return panels, [law.capitalize() for law in LAWS], points
 
     def draw(self, figure: Figure, folder: Path) -> list[Path]:
-        """Draw `figure` as PDF and PNG into `folder`, and return the files."""
+        """Draw `figure` as PDF and PNG in `folder`, and return the paths of both files."""
         path = folder / f"{figure.number:02}-{figure.name}"
         return self._render(figure, regret_panels, delay_panels, path)
 
     def chart(self, figure: Figure) -> Chart:
-        """Return `figure` as an interactive chart."""
+        """Return `figure` as an interactive chart of the HTML report."""
         return self._render(figure, regret_chart, delay_chart, figure.name)
 
     def _render(
         self, figure: Figure, regret: Callable[..., T], delay: Callable[..., T], target: object
     ) -> T:
-        """Render a figure with one of two functions, by its kind."""
+        """Call the function `regret` or `delay`, according to the kind of `figure`.
+
+        `target` is the second argument of the function. Return the result of the function.
+        """
         panels, order, points = self.panels(figure)
         options = {"title": figure.title, "command": self.command, "order": order}
         if figure.kind == "regret":
@@ -129,7 +135,7 @@ class PaperReport:
         return delay(panels, target, **options, published=points)
 
     def write(self, path: Path) -> Path:
-        """Write the HTML report to `path`, and return it."""
+        """Write the HTML report to the file `path`, and return the path."""
         return write_report(
             path,
             title=TITLE,
@@ -148,7 +154,7 @@ class PaperReport:
         )
 
     def agreement(self) -> str:
-        """Return a sentence about the relative errors of our numbers."""
+        """Return a sentence about the relative errors of our numbers, as text of the report."""
         errors = summarize(self.comparisons)
         if not errors.cells:
             return "No run is as long as the paper's, so no number can be compared."
@@ -164,7 +170,7 @@ class PaperReport:
         return f"{text}."
 
     def facts(self) -> dict[str, str]:
-        """Return how the results were computed, by title."""
+        """Return facts about the computation of the results, such as versions, as name and text."""
         cells = self.results.provenance.values()
         versions = Counter(
             ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
@@ -185,7 +191,7 @@ class PaperReport:
 
 
 def build_comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
-    """Return a table of `comparisons` for each chain that has some."""
+    """Return a table of `comparisons` for each chain. Chains without comparisons are omitted."""
     tables = []
     for states in CHAINS:
         rows = [
@@ -210,7 +216,7 @@ def build_comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
 
 
 def build_claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
-    """Return a table of the claims with their outcomes in `verdicts`, and one of the numbers."""
+    """Return two tables about `verdicts`: claims with outcomes, and the numbers of each claim."""
     outcomes = Table(
         "Claims of the paper, and their outcome in these runs.",
         ("Claim", "Where", "Holds in a setting if", "Outcome"),
@@ -229,7 +235,7 @@ def build_claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
 
 
 def format_numbers_page(report: PaperReport) -> str:
-    """Return the published numbers beside ours, and the outcomes of `report`, as Markdown."""
+    """Return a Markdown page with the comparisons and the outcomes of the claims of `report`."""
     lines = [report.agreement(), ""]
     for table in build_comparison_tables(report.comparisons):
         lines += [f"### {table.caption}", "", *format_markdown(table)]
@@ -239,7 +245,7 @@ def format_numbers_page(report: PaperReport) -> str:
 
 
 def format_markdown(table: Table) -> list[str]:
-    """Return the lines of `table` as Markdown."""
+    """Return `table` as lines of Markdown, with an empty line at the end."""
 
     def cell(name: str, value: object) -> str:
         if value is None:

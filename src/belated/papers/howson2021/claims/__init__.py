@@ -1,4 +1,4 @@
-"""Claims of the paper, each judged by the runs alone."""
+"""Claims of the paper, each tested against the results of the runs."""
 
 # The order of these imports is the order of the claims.
 from belated.papers.howson2021.claims import learners  # noqa: I001
@@ -11,6 +11,10 @@ __all__ = ["CLAIMS", "Claim", "Detail", "Verdict", "all_claims", "delays", "lear
 
 
 def all_claims(runs: Columns, curves: Curves) -> list[Verdict]:
-    """Return the verdict on every claim; `curves` maps the id of a setting in `runs` to columns."""
+    """Return the verdict on every claim.
+
+    `runs` has one row per run; `curves` maps the id of a setting to its columns seed, episode and
+    regret.
+    """
     evidence = Evidence(runs, curves)
     return [claim(evidence) for claim in CLAIMS]

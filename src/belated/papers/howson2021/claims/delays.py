@@ -1,7 +1,8 @@
 """Claims about the dependence of the final regret on the expected delay and on the delay law.
 
-Slopes are those of least squares through the mean final regrets at every E[tau] that was run,
-including zero. Their intervals resample seeds, the same ones at every E[tau] and for every law.
+A slope is that of the least-squares line through the mean final regrets at all values of E[tau]
+that have runs, including zero. Confidence intervals are computed by a bootstrap over seeds. Each
+resample uses the same seeds at every E[tau] and for every law, so that differences are paired.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,10 +33,13 @@ from belated.papers.statistics import (
 )
 
 MIN_LINE_R2: Final = 0.95
-"""Minimum R² of points that count as a straight line."""
+"""Minimum R² at which points count as a straight line."""
 
 SPREADS: Final = ("relative", "absolute")
-"""Kinds of spread over the laws: relative to the regret without delay, and in units of regret."""
+"""Kinds of spread, the largest minus the smallest regret across the delay laws.
+
+A relative spread is divided by the regret without delay; see `_spreads`.
+"""
 
 
 def _summarize_lines(details: Sequence[Detail]) -> Numbers:
@@ -55,9 +59,10 @@ def _summarize_lines(details: Sequence[Detail]) -> Numbers:
     summary=_summarize_lines,
 )
 def _regret_is_linear_in_delay(evidence: Evidence) -> Iterator[Detail]:
-    """For one learner, chain and law, the line through the mean final regrets has R² of at least
-    0.95 and a slope above zero beyond its interval. A quadratic term is tested and reported as
-    well, but does not decide."""
+    """For one learner, chain and law, the least-squares line through the mean final regrets
+    against E[τ] has R² of at least 0.95 and a significantly positive slope: its 95 % confidence
+    interval lies above zero. A quadratic term is also tested and reported, but does not affect the
+    outcome."""
     for states, law, updater in product(evidence.chains(), LAWS, PROPOSED_UPDATERS):
         means = evidence.means(states, (law,), (updater,))
         if len(means) < 3:
@@ -78,7 +83,10 @@ def _regret_is_linear_in_delay(evidence: Evidence) -> Iterator[Detail]:
 def _slopes(
     evidence: Evidence, states: int, laws: tuple[str, ...], updaters: tuple[str, ...]
 ) -> Floats | None:
-    """Return the slope of each seed's final regret in E[tau], (seeds, laws, updaters)."""
+    """Return the slope of final regret against E[tau] for each seed, (seeds, laws, updaters).
+
+    Return None if there are too few values of E[tau] or too few common seeds.
+    """
     means = evidence.means(states, laws, updaters)
     if len(means) < 2:
         return None
@@ -96,8 +104,9 @@ def _slopes(
     "Figures of delay dependence",
 )
 def _varied_delays_cost_less(evidence: Evidence) -> Iterator[Detail]:
-    """For one learner and chain, the slopes under Uniform and Geometric delays are below those
-    under Constant and Poisson ones, all four beyond the interval of the paired difference."""
+    """For one learner and chain, the slope of regret against E[τ] is significantly smaller under
+    Uniform and under Geometric delays than under Constant and under Poisson delays. In all four
+    comparisons, the 95 % confidence interval of the paired difference excludes zero."""
     laws = (*HIGH_VARIANCE_LAWS, *LOW_VARIANCE_LAWS)
     for states, updater in product(evidence.chains(), PROPOSED_UPDATERS):
         slopes = _slopes(evidence, states, laws, (updater,))
@@ -118,9 +127,10 @@ def _varied_delays_cost_less(evidence: Evidence) -> Iterator[Detail]:
     "Section 5",
 )
 def _gradient_falls_with_alpha(evidence: Evidence) -> Iterator[Detail]:
-    """For one chain and law, the slope is larger with α = 1 than with α = 100 beyond the interval
-    of the paired difference, and from 1 to 10 to 100 no step is up beyond the interval. (The
-    factor 1 / log(1 + 1/α) of the paper's bound increases with α.)"""
+    """For one chain and law, the slope of regret against E[τ] decreases with α: the 95 % confidence
+    interval of slope(α = 1) - slope(α = 100) lies above zero, and neither change, from α = 1 to 10
+    or from 10 to 100, is a significant increase. (In contrast, the factor 1 / log(1 + 1/α) of the
+    paper's bound increases with α.)"""
     for states, law in product(evidence.chains(), LAWS):
         slopes = _slopes(evidence, states, (law,), LAZY_UPDATERS)
         if slopes is None:
@@ -155,10 +165,12 @@ def _count_least_spreads(details: Sequence[Detail]) -> Numbers:
     summary=_count_least_spreads,
 )
 def _lazy_1_is_most_robust(evidence: Evidence) -> Iterator[Detail]:
-    """On one chain, the spread of the mean final regret over the four laws (largest less smallest,
-    averaged over E[τ] > 0), relative to the learner's regret without delay, is smaller with α = 1
-    than for active updating and every other α. Its lead and the spread in units of regret are
-    reported as well. (The estimates decide: resampled spreads are too wide.)"""
+    """On one chain, lazy updating with α = 1 has a smaller relative spread across the four laws
+    than active updating and lazy updating with every other α. The spread is the largest minus the
+    smallest mean final regret, averaged over E[τ] > 0; the relative spread is divided by the
+    learner's regret without delay. The lead of α = 1, which is the smallest relative spread of the
+    other learners minus its own, and the absolute spreads are also reported. (Only estimates are
+    compared, not confidence intervals, because resampling inflates spreads.)"""
     lazy_1 = PROPOSED_UPDATERS.index("lazy:1")
     for states in evidence.chains():
         means = evidence.means(states, LAWS, PROPOSED_UPDATERS)
@@ -185,10 +197,13 @@ def _lazy_1_is_most_robust(evidence: Evidence) -> Iterator[Detail]:
 
 
 def _spreads(regret: Floats) -> tuple[Floats, Floats]:
-    """Return the relative and the absolute spread over the laws, averaged over E[tau] > 0.
+    """Return the relative and the absolute spread of regret across the delay laws.
 
-    `regret` is (n, conditions, updaters): the condition without delay, then by mean and law. The
-    results are (n, updaters).
+    The absolute spread is the largest minus the smallest regret, averaged over all E[tau] > 0. The
+    relative spread is the absolute spread divided by the regret without delay.
+
+    `regret` has shape (n, conditions, updaters). The first condition has no delay; the others are
+    ordered by mean, then by law. Both results have shape (n, updaters).
     """
     delayed = regret[:, 1:].reshape(len(regret), -1, len(LAWS), regret.shape[-1])
     absolute = np.ptp(delayed, axis=2).mean(axis=1)

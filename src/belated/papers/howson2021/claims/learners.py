@@ -1,9 +1,9 @@
 """Claims that compare the updaters with each other, under one condition at a time.
 
-Runs with the same seed have the same world and the same delays, so differences are taken seed by
-seed. "Beyond the interval" means that zero lies outside the 95 % paired bootstrap interval of the
-mean difference. A condition counts only if every updater that a claim mentions was run there, with
-at least five seeds in common.
+Runs with the same seed have the same world and the same delays, so differences are paired by seed.
+A difference is significant if zero lies outside the 95 % paired bootstrap confidence interval of
+its mean. A condition is tested only if all updaters that the claim mentions have runs under this
+condition, with at least five common seeds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,22 +31,25 @@ from belated.papers.statistics import (
 )
 
 NEARLY_IDENTICAL: Final = 0.05
-"""Relative difference of mean regrets up to which they count as nearly identical."""
+"""Maximum relative difference of mean regrets that count as nearly identical."""
 
 COMPARABLE: Final = 0.1
-"""Relative difference of mean regrets up to which they count as comparable."""
+"""Maximum relative difference of mean regrets that count as comparable."""
 
 CONVERGED: Final = 0.01
-"""Regret per episode, as a share of V*, below which a learner counts as converged."""
+"""Regret per episode, as a fraction of V*, below which a learner counts as converged."""
 
 
 def _differences(learner: str, gaps: dict[str, Interval]) -> Numbers:
-    """Label the differences of other learners to one learner."""
+    """Return the intervals `gaps` with labels such as "Lazy, α = 1 - Active".
+
+    `gaps` maps each other updater to the difference between it and `learner`, a name in figures.
+    """
     return tuple((f"{LEARNERS[other]} - {learner}", gap) for other, gap in gaps.items())
 
 
 def _intervals(details: Sequence[Detail], updater: str) -> list[Interval]:
-    """Return the intervals of all details whose label begins with the name of an updater."""
+    """Return all intervals in `details` whose label begins with the name of `updater`."""
     return [
         number
         for detail in details
@@ -56,7 +59,10 @@ def _intervals(details: Sequence[Detail], updater: str) -> list[Interval]:
 
 
 def _count(details: Sequence[Detail], updaters: Sequence[str], *, label: str, sign: str) -> Numbers:
-    """Count, for each updater, the settings in which its interval is positive or negative."""
+    """Return, for each updater, the number of settings in which its interval has a given sign.
+
+    `sign` is "is_positive" or "is_negative". `label` is a template for the name of the updater.
+    """
     return tuple(
         (label.format(LEARNERS[u]), sum(getattr(gap, sign) for gap in _intervals(details, u)))
         for u in updaters
@@ -78,8 +84,9 @@ def _count_wins_of_active(details: Sequence[Detail]) -> Numbers:
     summary=_count_wins_of_active,
 )
 def _active_is_best(evidence: Evidence) -> Iterator[Detail]:
-    """No other learner has less regret than active updating beyond the interval. Without delay,
-    explicit exploration equals active updating and is left out."""
+    """No other learner has significantly less regret than active updating: no 95 % confidence
+    interval of the paired difference lies below zero. Without delay, explicit exploration is
+    omitted, because it then equals active updating."""
     for condition in evidence.conditions():
         others = (*PROPOSED_UPDATERS[1:], *(["explicit"] if condition.mean > 0 else []))
         if gaps := evidence.differences(condition, others, "active"):
@@ -108,7 +115,8 @@ def _summarize_margins(details: Sequence[Detail], *, margin: float) -> Numbers:
     summary=partial(_summarize_margins, margin=NEARLY_IDENTICAL),
 )
 def _lazy_100_is_near_active(evidence: Evidence) -> Iterator[Detail]:
-    """The mean regret of lazy updating with α = 100 is within 5% of that of active updating."""
+    """The mean regret of lazy updating with α = 100 differs by at most 5% from that of active
+    updating."""
     return _within_margin(evidence, ("lazy:100",), NEARLY_IDENTICAL)
 
 
@@ -119,15 +127,18 @@ def _lazy_100_is_near_active(evidence: Evidence) -> Iterator[Detail]:
     summary=partial(_summarize_margins, margin=COMPARABLE),
 )
 def _lazy_is_comparable(evidence: Evidence) -> Iterator[Detail]:
-    """The mean regrets of lazy updating with α = 10 and with α = 100 are both within 10% of that
-    of active updating."""
+    """The mean regrets of lazy updating with α = 10 and with α = 100 both differ by at most 10%
+    from that of active updating."""
     return _within_margin(evidence, ("lazy:10", "lazy:100"), COMPARABLE)
 
 
 def _within_margin(
     evidence: Evidence, updaters: tuple[str, ...], margin: float
 ) -> Iterator[Detail]:
-    """Test whether the mean regrets of updaters are within a margin of active updating's."""
+    """Yield for each condition whether the mean regrets of all `updaters` are near active updating.
+
+    The relative difference to the mean regret of active updating may be at most `margin`.
+    """
     for condition, table in evidence.tables(("active", *updaters)):
         if not (table[:, 0] > 0).all():
             continue
@@ -145,8 +156,9 @@ def _within_margin(
     "Sections 4.3 and 5",
 )
 def _lazy_approaches_active(evidence: Evidence) -> Iterator[Detail]:
-    """The distance of the mean regret to that of active updating is larger with α = 1 than with
-    α = 100 beyond the interval, and from 1 to 10 to 100 no step is up beyond the interval."""
+    """The absolute difference between the mean regrets of lazy and active updating is significantly
+    larger with α = 1 than with α = 100, and neither change, from α = 1 to 10 or from 10 to 100, is
+    a significant increase (95 % confidence intervals)."""
     for condition, table in evidence.tables(("active", *LAZY_UPDATERS)):
         gaps = table[:, 1:] - table[:, :1]
         distances, draws = np.abs(gaps.mean(axis=0)), np.abs(resample_means(gaps))
@@ -168,9 +180,9 @@ def _lazy_approaches_active(evidence: Evidence) -> Iterator[Detail]:
     ),
 )
 def _beat_explicit(evidence: Evidence) -> Iterator[Detail]:
-    """Active updating and lazy updating with each α have less regret than explicit exploration
-    beyond the interval. Settings without delay are left out: explicit exploration equals active
-    updating there."""
+    """Active updating and lazy updating with each α have significantly less regret than explicit
+    exploration: each 95 % confidence interval of the paired difference lies below zero. Settings
+    without delay are omitted, because explicit exploration then equals active updating."""
     for condition in evidence.conditions(delayed=True):
         if gaps := evidence.differences(condition, PROPOSED_UPDATERS, "explicit"):
             beaten = all(gap.is_negative for gap in gaps.values())
@@ -184,8 +196,9 @@ def _beat_explicit(evidence: Evidence) -> Iterator[Detail]:
 )
 def _beat_explicit_more_when_delays_vary(evidence: Evidence) -> Iterator[Detail]:
     """For active updating and lazy updating with each α, the additional regret of explicit
-    exploration is larger under Uniform and Geometric delays than under Constant and Poisson ones
-    of the same mean, all four beyond the interval."""
+    exploration is significantly larger under Uniform and under Geometric delays than under Constant
+    and under Poisson delays of the same mean, in all four comparisons (95 % confidence
+    intervals)."""
     laws = (*HIGH_VARIANCE_LAWS, *LOW_VARIANCE_LAWS)
     updaters = ("explicit", *PROPOSED_UPDATERS)
     for states, mean in sorted({(c.states, c.mean) for c in evidence.conditions(delayed=True)}):
@@ -220,9 +233,9 @@ def _count_converged(details: Sequence[Detail]) -> Numbers:
     existential=True,
 )
 def _converged_before_explicit(evidence: Evidence) -> Iterator[Detail]:
-    """In some setting active updating, or lazy updating with some α, has a mean regret per episode
-    below 1% of V* over the last tenth of the episodes until explicit exploration, under the same
-    seed, draws its last action."""
+    """In at least one setting, active updating or lazy updating with some α has converged before
+    explicit exploration draws its last random action: over the last tenth of the episodes before
+    that action in the run with the same seed, its mean regret per episode is below 1% of V*."""
     for condition in evidence.conditions(delayed=True):
         explicit = evidence.groups.get((condition, "explicit"))
         if explicit is None:
@@ -254,5 +267,8 @@ def _converged_before_explicit(evidence: Evidence) -> Iterator[Detail]:
 
 
 def optimal_chain_value(states: int) -> float:
-    """Return V*_1(s_1) of the paper's chain with `states` states, where every step succeeds."""
+    """Return V*_1(s_1) of the paper's chain with `states` states.
+
+    It is the probability that every step to the right succeeds.
+    """
     return (1 - 1 / states) ** (states - 1)

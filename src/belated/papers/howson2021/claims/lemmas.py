@@ -1,4 +1,4 @@
-"""Claims of the theory that must hold in every run."""
+"""Claims of the theory, tested in every run."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -10,11 +10,14 @@ from belated.papers.howson2021.grid import LAZY_UPDATERS, LEARNERS
 from belated.theory import epoch_bound, psi
 
 DELTA: Final = 0.05
-"""The bounds of the experiments hold with probability 1 - DELTA."""
+"""Failure probability of the bounds in the experiments."""
 
 
 def _largest_share(details: Sequence[Detail]) -> Numbers:
-    """Return the largest ratio of a value to its bound; they are the two numbers of a detail."""
+    """Return the largest ratio of a value to its bound.
+
+    The value and the bound are the two numbers of each of `details`.
+    """
     pairs: list[list[Any]] = [[value for _, value in detail.numbers] for detail in details]
     return (("largest share of the bound", max(value / bound for value, bound in pairs)),)
 
@@ -26,7 +29,8 @@ def _largest_share(details: Sequence[Detail]) -> Numbers:
     summary=_largest_share,
 )
 def _missing_within_psi(evidence: Evidence) -> Iterator[Detail]:
-    """In every run of every learner, max_k S_k is at most ψ with δ' = 0.01."""
+    """In every run of every learner, the maximum number of episodes in flight, max_k S_k, is at
+    most ψ with δ' = 0.01."""
     for condition in evidence.conditions():
         groups = [group for (where, _), group in evidence.groups.items() if where == condition]
         bound = psi(condition.mean, int(groups[0]["episodes"][0]), DELTA)
@@ -43,8 +47,8 @@ def _missing_within_psi(evidence: Evidence) -> Iterator[Detail]:
     summary=_largest_share,
 )
 def _epochs_within_corrected_bound(evidence: Evidence) -> Iterator[Detail]:
-    """For one α, in every run the number of epochs of lazy updating is within the corrected bound,
-    J <= min(K, 1 + HSA (1 + log+(K/SA) / log(1 + 1/α)))."""
+    """For one α, the number of epochs J of lazy updating is within the corrected bound in every
+    run: J <= min(K, 1 + HSA (1 + log+(K/SA) / log(1 + 1/α)))."""
     return _epochs(evidence, printed=False)
 
 
@@ -55,13 +59,16 @@ def _epochs_within_corrected_bound(evidence: Evidence) -> Iterator[Detail]:
     summary=_largest_share,
 )
 def _epochs_within_printed_bound(evidence: Evidence) -> Iterator[Detail]:
-    """For one α, in every run the number of epochs of lazy updating is within the printed
-    bound."""
+    """For one α, the number of epochs J of lazy updating is within the printed bound in every run:
+    J <= HSA log(αK/SA + 1) / log(1 + 1/α)."""
     return _epochs(evidence, printed=True)
 
 
 def _epochs(evidence: Evidence, *, printed: bool) -> Iterator[Detail]:
-    """Compare the number of epochs J with its bound, for each condition and α."""
+    """Yield for each condition and α whether the largest number of epochs J is within its bound.
+
+    If `printed`, the bound is that printed in the paper, otherwise the corrected bound.
+    """
     for condition in evidence.conditions():
         for updater in LAZY_UPDATERS:
             group = evidence.groups.get((condition, updater))

@@ -1,4 +1,4 @@
-"""Claims of the paper and the verdicts on them."""
+"""Registry of the claims of the paper, and the verdicts on claims."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -11,12 +11,12 @@ from belated.papers.statistics import Interval
 
 Number = int | float | str | Interval
 Numbers = tuple[tuple[str, Number], ...]
-"""Labels and values."""
+"""Pairs of a label and a value."""
 
 
 @dataclass(frozen=True)
 class Detail:
-    """Result of a claim in one setting."""
+    """Result of the test of a claim in one setting."""
 
     setting: str
     holds: bool
@@ -25,31 +25,34 @@ class Detail:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim and its outcome."""
+    """Claim of the paper, and its outcome in the runs."""
 
     name: str
     claim: str
-    """The paper's sentence, shortened."""
+    """Shortened sentence of the paper."""
     where: str
-    """Section of the paper."""
+    """Section of the paper that makes the claim."""
     rule: str
     """Condition under which the claim holds in a setting."""
     outcome: str
     """"holds", "holds in n of m settings", "does not hold" or "not tested"."""
     numbers: Numbers
-    """Numbers that summarise all settings."""
+    """Numbers that summarise the results of all settings."""
     details: tuple[Detail, ...]
 
 
 Claim = Callable[[Evidence], Verdict]
-"""Function that judges one claim by the runs."""
+"""Function that tests one claim against the runs, and returns the verdict."""
 
 CLAIMS: Final[list[Claim]] = []
 """All claims, in the order of their definition."""
 
 
 def average_numbers(details: Sequence[Detail]) -> Numbers:
-    """Return each number of `details`, averaged over the settings."""
+    """Return the mean over the settings of each labelled value in `details`.
+
+    The value of an interval is its estimate. Texts are omitted.
+    """
     values: dict[str, list[float]] = {}
     for detail in details:
         for label, number in detail.numbers:
@@ -67,23 +70,24 @@ def claim(
     summary: Callable[[Sequence[Detail]], Numbers] = average_numbers,
     existential: bool = False,
 ) -> Callable[[Callable[[Evidence], Iterator[Detail]]], Claim]:
-    """Return a decorator that makes a claim of a function and adds it to CLAIMS.
+    """Return a decorator that converts a test function to a claim, and adds the claim to `CLAIMS`.
 
-    The function yields the result of each setting in which the claim can be tested, and its
-    docstring is the rule by which the claim holds there.
+    The test function yields a result for each setting in which the claim can be tested. The
+    docstring of the test function is the rule: the condition under which the claim holds in a
+    setting.
 
     Parameters
     ----------
     name : str
         Identifier of the claim.
     text : str
-        The paper's sentence, shortened.
+        Shortened sentence of the paper.
     where : str
-        Section of the paper.
+        Section of the paper that makes the claim.
     summary : callable
-        Function from all results to the numbers that summarise them.
+        Function from the results of all settings to the numbers of the verdict.
     existential : bool
-        Whether the claim says that something happens somewhere, so that one setting is enough.
+        Whether the claim holds as soon as it holds in one setting.
 
     Returns
     -------
@@ -107,9 +111,10 @@ def claim(
 
 
 def format_outcome(held: Sequence[bool], *, existential: bool = False) -> str:
-    """Return the outcome of a claim; `held` says for each setting whether it holds there.
+    """Return the outcome of a claim as text; see `Verdict.outcome`.
 
-    If `existential`, one setting is enough for the claim to hold.
+    `held` contains for each setting whether the claim holds in the setting. If `existential`, the
+    claim holds as soon as it holds in one setting.
     """
     if not held:
         return "not tested"
