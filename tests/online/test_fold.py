@@ -11,7 +11,7 @@ from belated.ledger.episodes import Exclusions
 from belated.online.fold import FORMAT, Fold
 from belated.online.follower import Follower, read_excluding_events
 from belated.online.learner_factory import build_learner
-from belated.online.snapshots import decode_state, digest_state, encode_state
+from belated.online.snapshot_codec import decode_state, digest_state, encode_state
 from histories import KINDS, A, History, S, anything, make_spec
 from snapshots import same
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.online.history import MAX_BINS, Aggregation, Histogram
-from belated.online.snapshots import decode_state, encode_state
+from belated.online.snapshot_codec import decode_state, encode_state
 from snapshots import same
 
 COLUMNS: dict[str, Aggregation] = {"total": "sum", "most": "max", "counted": "sum"}

@@ -16,7 +16,7 @@ from belated.online.history import MAX_BINS, MICROSECONDS_PER_SECOND, HistogramV
 from belated.online.history import History as Counted
 from belated.online.host import Host
 from belated.online.learner_factory import build_learner
-from belated.online.snapshots import decode_state, digest_state, encode_state
+from belated.online.snapshot_codec import decode_state, digest_state, encode_state
 from belated.online.status import ProblemStatus
 from histories import KINDS, A, H, History, S, anything, make_spec
 from snapshots import same

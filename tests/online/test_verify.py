@@ -11,7 +11,7 @@ from belated.ledger import Corrected, Event, Ledger, Part, schema
 from belated.ledger.canonical import canonical, digest
 from belated.online.fold import Fold
 from belated.online.host import Host
-from belated.online.snapshots import decode_state, encode_state
+from belated.online.snapshot_codec import decode_state, encode_state
 from belated.online.verify import Verdict, verify
 from histories import KINDS, History, make_spec
 

@@ -1,7 +1,7 @@
 """Table of snapshots, from which a learner is restored without applying all events again.
 
 A snapshot is the state computed from the events of a problem up to some seq, encoded as bytes.
-The module `belated.online.snapshots` encodes and decodes the bytes.
+The module `belated.online.snapshot_codec` encodes and decodes the bytes.
 """
 
 from dataclasses import dataclass, field

@@ -9,7 +9,7 @@ from belated.ledger.events import Event
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
 from belated.online.fold import Fold
-from belated.online.snapshots import decode_state, encode_state
+from belated.online.snapshot_codec import decode_state, encode_state
 
 SNAPSHOT_EVERY_EVENTS: Final = 10_000
 """Default number of events to apply between two snapshots."""

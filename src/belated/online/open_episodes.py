@@ -1,9 +1,17 @@
 """Episodes in flight: data that a fold stores in addition to the learner's own records."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, Final
 
 import numpy as np
+
+AGE_LIMITS_S: Final = (
+    *(60, 600, 3600, 6 * 3600, 86400),
+    *(3 * 86400, 7 * 86400, 14 * 86400, 30 * 86400),
+)
+"""Upper limits of age in seconds; for each limit, the younger episodes in flight are counted."""
 
 
 @dataclass(slots=True)
@@ -55,3 +63,34 @@ def restore_all(state: dict[str, Any]) -> dict[str, OpenEpisode]:
     for place, rewards in state["early_rewards"]:
         episodes[place].early_rewards = dict(rewards)
     return dict(zip(state["ids"].split(), episodes, strict=True))
+
+
+def summarize_ages(opened_at: Sequence[int], *, now: int) -> dict[str, Any]:
+    """Return the largest age, the median age and a distribution of ages of episodes in flight.
+
+    Parameters
+    ----------
+    opened_at : sequence of int
+        Opening times of the episodes, in microseconds since 1970 (UTC).
+    now : int
+        Time to which the ages refer, in microseconds since 1970 (UTC).
+
+    Returns
+    -------
+    dict
+        "oldest" and "median" are the largest and the median age in seconds, or None if there are
+        no episodes. "counts" maps each limit of `AGE_LIMITS_S`, and "inf", as a text to the number
+        of episodes whose age is below the limit.
+
+    Examples
+    --------
+    >>> summarize_ages([0, 40_000_000], now=70_000_000)["counts"]["60"]
+    1
+    """
+    ages = [max(0, now - at) / 1e6 for at in opened_at]
+    counts = {str(limit): sum(age < limit for age in ages) for limit in AGE_LIMITS_S}
+    return {
+        "oldest": max(ages, default=None),
+        "median": median(ages) if ages else None,
+        "counts": counts | {"inf": len(ages)},
+    }

@@ -16,7 +16,7 @@ from belated.ledger.policies import encode_policy
 from belated.ledger.problems import Problem
 from belated.online.fold import FORMAT, Fold
 from belated.online.follower import read_excluding_events
-from belated.online.snapshots import decode_state, digest_state
+from belated.online.snapshot_codec import decode_state, digest_state
 
 
 @dataclass

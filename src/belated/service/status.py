@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from belated.online.history import MICROSECONDS_PER_SECOND, HistogramView, History
 from belated.online.host import Failure
+from belated.online.open_episodes import summarize_ages
 from belated.online.serving import ServingState
-from belated.online.status import ProblemStatus, summarize_ages
+from belated.online.status import ProblemStatus
 
 FOLD_FIELDS: Final = (
     *("seq", "waiting", "begun", "observed", "missing", "mean_delay", "psi", "ages"),

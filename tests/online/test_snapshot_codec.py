@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from belated.online.snapshots import decode_state, digest_state, encode_state
+from belated.online.snapshot_codec import decode_state, digest_state, encode_state
 from snapshots import same
 
 numbers = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
