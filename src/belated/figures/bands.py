@@ -18,8 +18,9 @@ TAIL_PROBABILITY = 0.025
 """Fraction of the runs that lie below a band; the same fraction lies above it."""
 
 OUTLIER_RATIO = 2.0
-"""Ratio of the maximum of a line to the next lower maximum above which the line is an outlier.
+"""Threshold for outlying lines.
 
+A line is an outlier if its maximum exceeds this multiple of the next lower maximum of a line.
 Outliers are cut off; see `axis_limit`.
 """
 
@@ -47,7 +48,9 @@ Columns = Mapping[str, NDArray[Any]]
 """Table of results: arrays of equal length by the name of the column."""
 
 Published = Mapping[tuple[str, str, float], float]
-"""Published final regrets by updater, law and expected delay, such as ("lazy:10", "poisson", 100).
+"""Published final regrets.
+
+The keys are (updater, law, expected delay), such as ("lazy:10", "poisson", 100).
 """
 
 Points = Mapping[str, Mapping[str, Mapping[float, float]]]
@@ -74,7 +77,7 @@ def band(runs: Sequence[Run]) -> Band:
 
 
 def quantile_band(x: Ints | Floats, regret: Floats) -> Band:
-    """Return the mean and the quantile band of `regret` over runs.
+    """Return the band of `regret` over runs, at each value of `x`.
 
     `regret` has shape (runs, len(x)).
     """
@@ -286,7 +289,9 @@ def axis_limit(panels: Panels) -> float | None:
 
 
 def line_names(panels: Panels, order: Sequence[str]) -> list[str]:
-    """Return `order`, followed by the names of all other lines of `panels`, without duplicates.
+    """Return the labels of all lines, without duplicates.
+
+    The labels in `order` come first, then the labels of all other lines of `panels`.
 
     Raise ValueError if `panels` has no lines.
     """

@@ -25,7 +25,7 @@ LINE_PROPERTIES: Final[dict[str, dict[str, Any]]] = {
 }
 """Matplotlib line properties of each base.
 
-Lines drawn later are thinner, so that lines of equal bounds stay visible below them.
+Lines drawn later are thinner, so that an earlier line with the same values stays visible.
 """
 
 
@@ -133,7 +133,8 @@ def draw_against_delay(axes: Axes, parameters: BoundParameters) -> None:
 def draw_against_alpha(axes: Axes, parameters: BoundParameters) -> None:
     """Draw the bound of Theorem 2 on `axes` against alpha, and mark its minimum.
 
-    The mean delay is that of `parameters`. An arrow at the right edge marks a minimum beyond it.
+    The mean delay is that of `parameters`. An arrow at the right edge marks a minimum beyond
+    the edge.
     """
     alphas = np.geomspace(1, max(1000.0, 2 * parameters.alpha), POINTS_PER_CURVE)
     mean = parameters.mean_delay

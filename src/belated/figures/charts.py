@@ -30,7 +30,7 @@ MAX_POINTS_PER_CURVE: Final = 100
 SIGNIFICANT_DIGITS: Final = 5
 
 PUBLISHED_TEXT: Final = "isValid(datum.published) ? format(datum.published, ',.0f') : '–'"
-"""Vega expression for the published value in a tooltip: a dash instead of NaN if it is missing."""
+"""Vega expression for the published value in a tooltip; a dash if the value is missing."""
 
 CONFIG: Final[dict[str, Any]] = {
     "font": "system-ui, sans-serif",
@@ -72,7 +72,7 @@ def regret_chart(
     command : str
         Command that reproduces the chart.
     order : Sequence[str]
-        Labels of all lines of a study. A line then has the same colour in every chart, even in
+        Labels of all lines of a study. If given, a line has the same colour in every chart, even in
         charts that lack some of the other lines.
 
     Returns
@@ -178,8 +178,8 @@ def chart_rows(
     Returns
     -------
     list[dict[str, Any]]
-        Rows with the keys panel, line, x, mean, low and high, and the key published if there is a
-        published value.
+        Rows with the keys panel, line, x, mean, low and high. A row also has the key published if
+        there is a published value for its point.
     """
     return [
         {"panel": panel, "line": line, **row}
@@ -198,7 +198,8 @@ def line_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield a row with x, mean, low and high for each of the `indices` of `band`.
 
-    A row has the key published if `published`, which maps x to published values, has an entry.
+    `published` maps values of x to published values. If it contains the x of a row, the row also
+    has the key published.
     """
     for i in indices:
         row = {"x": band.x[i], "mean": band.mean[i], "low": band.low[i], "high": band.high[i]}

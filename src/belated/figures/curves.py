@@ -21,10 +21,13 @@ def regret_curves(
 ) -> list[Path]:
     """Draw the mean regret over episodes and the central 95 % of runs, for each learner.
 
+    The figure is written as PDF and PNG.
+
     Parameters
     ----------
     groups : Mapping[str, Sequence[Run]]
-        Runs by learner. The keys are the labels in the legend; at least one is required.
+        Runs by label of the learner in the legend. At least one learner is required; otherwise
+        ValueError is raised.
     path : str or Path
         Path of the files, without suffix.
     title : str

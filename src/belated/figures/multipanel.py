@@ -59,8 +59,8 @@ def regret_panels(
     command : str
         Command that reproduces the figure, printed below it.
     order : Sequence[str]
-        Labels of all lines of a study. A line then has the same colour in every figure, even in
-        figures that lack some of the other lines.
+        Labels of all lines of a study. If given, a line has the same colour in every figure, even
+        in figures that lack some of the other lines.
 
     Returns
     -------
@@ -315,7 +315,7 @@ def write_cut_values(axes: Axes, values: dict[str, float], styles: dict[str, Lin
     axes : Axes
         Axes of the panel.
     values : dict[str, float]
-        Final value of each such line, by the name of the line.
+        Final value of each line that is cut off, by the name of the line.
     styles : dict[str, LineStyle]
         Style by name of line, for the colour of the text.
     """

@@ -1,4 +1,4 @@
-"""Report: one HTML file with charts and tables, which loads no other files.
+"""Report: a self-contained HTML file with charts and tables.
 
 Example:
 

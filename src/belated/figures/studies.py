@@ -58,9 +58,10 @@ def draw_study(
 
 
 def line_labels(runs: Columns) -> NDArray[Any]:
-    """Return the label of each run in the legend, which starts with the updater of the run.
+    """Return the legend label of each run.
 
-    If the options `late` or `delay_per` differ between `runs`, their values are part of the label.
+    A label starts with the updater of the run. If the options `late` or `delay_per` differ between
+    `runs`, their values are part of the label.
     """
     names = runs["updater"].astype(object)
     for column, value, label, other_label in (

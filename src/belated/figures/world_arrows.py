@@ -22,7 +22,7 @@ LOOP_HALF_ANGLE_RAD: Final = 0.5
 """Half the angle between the two ends of a loop, seen from the centre of its state."""
 
 LOOP_BEND: Final = 2.4
-"""Height of a loop relative to the distance between its ends."""
+"""Curvature of a loop: twice its height, relative to the distance between its ends."""
 
 
 def action_colour(action: int) -> str:
@@ -46,7 +46,8 @@ def draw_arrow(
     p : float
         Probability of the transition.
     bend : float
-        Curvature of the arrow, relative to the distance between its ends; 0 for a straight arrow.
+        Curvature: twice the height of the arc, relative to the distance between its ends; 0 for a
+        straight arrow.
     **ends
         Keyword arguments `patchA` and `patchB` of Matplotlib's FancyArrowPatch: shapes at whose
         edges the arrow begins and ends.

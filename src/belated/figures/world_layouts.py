@@ -33,7 +33,9 @@ UNREACHABLE_COLOUR: Final = "0.35"
 
 
 def draw_row(axes: Axes, world: MDP, names: Sequence[str]) -> None:
-    """Draw the states in a row, with arrows to the right above it and arrows to the left below it.
+    """Draw the states in a row.
+
+    Arrows to the right are above the row, and arrows to the left are below the row.
 
     Parameters
     ----------
@@ -186,7 +188,7 @@ def reachable_states(world: MDP) -> Bools:
 
 
 def draw_step_arrows(axes: Axes, world: MDP, h: int, s: int, best: Bools) -> None:
-    """Draw the arrows from a state to its successors, and write its high rewards.
+    """Draw the arrows from a state to its successors, and write the high rewards of the state.
 
     A reward is high if it exceeds half of the largest reward of the world.
 
@@ -287,7 +289,9 @@ def draw_cell(axes: Axes, x: float, y: float, colour: Any, *, start: bool) -> No
 def draw_best_moves(
     axes: Axes, world: MDP, s: int, best: Bools, names: Sequence[str], *, columns: int
 ) -> None:
-    """Draw arrows for the optimal moves from a cell, and grey arrows for their other outcomes.
+    """Draw arrows for the optimal moves from a cell of a grid.
+
+    Grey arrows show the other possible outcomes of these moves.
 
     Parameters
     ----------

@@ -51,7 +51,8 @@ def draw_world(
     command : str
         Command that reproduces the figure, printed below it.
     layout : Layout
-        "row"; "ring"; "steps", a row of states for each step; or (rows, columns) of a grid.
+        Arrangement of the states: "row", "ring", "steps" (a row of states for each step), or a pair
+        (rows, columns) for a grid.
     actions : Sequence[str]
         Names of the actions. If empty, the actions are numbered.
 

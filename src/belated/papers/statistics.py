@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals and least-squares fits of quantities that share their seeds.
+"""Bootstrap confidence intervals and least-squares fits for quantities with common seeds.
 
 A table has one row for each seed and one column for each quantity. The bootstrap resamples whole
 rows, so that comparisons of columns are paired by seed.
@@ -21,7 +21,9 @@ CONFIDENCE: Final = 0.95
 """Confidence level of the intervals."""
 
 MIN_SEEDS: Final = 5
-"""Minimum number of seeds of an interval. With three seeds, its coverage would be only about 75 %.
+"""Minimum number of seeds for a confidence interval.
+
+With three seeds, the coverage of an interval would be only about 75 %.
 """
 
 
@@ -164,9 +166,10 @@ def r_squared(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def slope_weights(x: ArrayLike) -> Floats:
-    """Return weights w such that y @ w is the slope of the least-squares line through (`x`, y).
+    """Return weights w such that y @ w is the slope of a least-squares line.
 
-    Raise ValueError if `x` has fewer than 2 distinct values.
+    The line is fitted to the points (`x`, y), where y is any array of the same length as `x`. Raise
+    ValueError if `x` has fewer than 2 distinct values.
     """
     x = np.asarray(x, float)
     if np.unique(x).size < 2:
@@ -178,8 +181,8 @@ def slope_weights(x: ArrayLike) -> Floats:
 def curvature_weights(x: ArrayLike) -> Floats:
     """Return weights w such that y @ w is the quadratic coefficient of a least-squares parabola.
 
-    The parabola is fitted to the points (`x`, y). Raise ValueError if `x` has fewer than 3 distinct
-    values.
+    The parabola is fitted to the points (`x`, y), where y is any array of the same length as `x`.
+    Raise ValueError if `x` has fewer than 3 distinct values.
     """
     x = np.asarray(x, float)
     if np.unique(x).size < 3:

@@ -1,4 +1,4 @@
-"""Cell of a sweep: one setting with a block of seeds. It has a readable id and a digest."""
+"""Cell of a sweep: one setting with a block of seeds. Each cell has a readable id and a digest."""
 
 import hashlib
 import json
@@ -12,7 +12,9 @@ from belated.simulation.setting import Setting
 from belated.sweep.names import parse_base, parse_updater, parse_world
 
 RESULTS_VERSION = 1
-"""Version number in the digest of every cell. Increased when a change of the code changes results.
+"""Version number in the digest of every cell.
+
+It must be increased whenever a change of the code changes results.
 """
 
 SEEDS_PER_CELL = 5
@@ -60,7 +62,7 @@ class Cell(SimulationOptions):
 
     @property
     def base_label(self) -> str:
-        """Part of the id that names the base, and options that do not have their defaults."""
+        """Part of the id with the base and with the options that differ from their defaults."""
         parts = [self.label or self.base.rpartition(":")[2]]
         if self.rewards == "unknown":
             parts.append("unknown-rewards")

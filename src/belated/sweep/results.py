@@ -11,15 +11,18 @@ import numpy as np
 from belated.sweep.store import TABLES, Columns, Store
 
 MAX_WARNINGS = 3
-"""Maximum number of invalid files with a warning each. One more warning counts the other files."""
+"""Maximum number of warnings about single invalid files.
+
+If there are more invalid files, one further warning gives the number of the others.
+"""
 
 
 class Results:
     """Results of the finished cells in a folder.
 
     The table `runs` has one row per run; the table `curves` has one row per run and checkpoint. The
-    methods `runs` and `curves` return them as columns, `frame` returns a data frame, and `sql`
-    evaluates a query.
+    methods `runs` and `curves` return columns of these tables, `frame` returns a table as a data
+    frame, and `sql` evaluates a query.
 
     Files that are damaged or have no provenance are skipped with a warning. ValueError is raised if
     the folder does not exist or has no finished cell.
@@ -59,7 +62,7 @@ class Results:
         return self._by_setting[setting]
 
     def _split_curves(self) -> dict[str, Columns]:
-        """Return the columns of the table `curves` by the id of the setting."""
+        """Return the table `curves` split by setting: the columns of each setting by its id."""
         table = self.sql("SELECT * FROM curves ORDER BY setting, seed, episode")
         names, starts = np.unique(table.pop("setting").astype(str), return_index=True)
         ends = np.append(starts[1:], table["seed"].size)
@@ -72,7 +75,7 @@ class Results:
         """Return the columns of the result of `query`, in the SQL of DuckDB.
 
         The query can use the tables `runs` and `curves`. `values` replace the placeholders `?` in
-        it.
+        the query.
         """
         columns = self._connection.execute(query, list(values)).fetchnumpy()
         return {name: fill_masked(column) for name, column in columns.items()}

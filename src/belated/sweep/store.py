@@ -244,10 +244,10 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 @contextmanager
 def replace_atomically(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, to which the caller writes a file that replaces `path`.
+    """Yield a temporary path. The file that the caller writes to this path replaces `path`.
 
-    If the block succeeds, the file is synced to disk and renamed to `path`. Otherwise it is
-    deleted.
+    If the block succeeds, the temporary file is synced to disk and renamed to `path`. Otherwise it
+    is deleted, and `path` is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -19,7 +19,7 @@ PROGRESS_INTERVAL_S = 0.2
 """Maximum time between two updates of the progress display, in seconds."""
 
 TimedRuns = tuple[list[Run], float]
-"""Runs of a cell, and the time that they took in seconds."""
+"""Runs of a cell, and their computing time in seconds."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def estimated_cost(cell: Cell) -> float:
 
 
 def run_cell(cell: Cell, on_progress: Callable[[int], None] | None = None) -> TimedRuns:
-    """Compute `cell`, and return its runs and the time that they took in seconds.
+    """Compute `cell`, and return its runs and their computing time in seconds.
 
     `on_progress` is called during the computation, with the number of episodes simulated since its
     last call.
@@ -152,7 +152,7 @@ class CellThreads:
 def open_pool(threads: int | None, scheduler: str | None) -> Iterator[Pool]:
     """Yield a pool of threads or, if `scheduler` is given, of Dask workers.
 
-    `threads` and `scheduler` are those of `sweep`. The pool is closed at the end of the block.
+    `threads` and `scheduler` are as in `sweep`. The pool is closed at the end of the block.
     """
     if scheduler is not None:
         from belated.sweep.distributed import dask_pool

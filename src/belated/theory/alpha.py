@@ -3,9 +3,9 @@
     H J (1 + psi) + linear (1 + 1/alpha) + root sqrt(1 + 1/alpha) + terms without alpha
 
 J is the corrected bound on the number of epochs, `epoch_bound`; `linear` and `root` are
-coefficients. With a large alpha the learner plans often. J is then large, and each epoch adds to
-the bound the regret of as many episodes as may be missing when it ends. With a small alpha each
-policy is kept for long, and the two terms with 1 + 1/alpha are large.
+coefficients. With a large alpha the learner plans often. J is then large, and each epoch adds
+H (1 + psi) to the bound. With a small alpha each policy is kept for long, and the two terms with
+1 + 1/alpha are large.
 
 The functions of this module are plain Python; `belated.theory.compiled` compiles `minimize_bound`.
 """
@@ -38,8 +38,8 @@ def lazy_terms(shape: Shape, *, episodes: int, base: str, delta: float) -> Float
     episodes : int
         Number of episodes K, at least 1.
     base : str
-        Name of the base. If the constants C, B_1 and B_2 of its bonus are unknown, those of
-        "ucbvi-ch" are used, the base with the widest bonus among those with C = 1.
+        Name of the base. If the constants C, B_1 and B_2 of its bonus are unknown, the constants of
+        "ucbvi-ch" are used. This base has the widest bonus among the bases with C = 1.
     delta : float
         Probability that the bound fails, in (0, 1); the base runs with delta / 5.
 
@@ -80,8 +80,8 @@ def minimize_bound(terms: Floats, mean_delay: float) -> float:
 
     J is the bound on the number of epochs. Where J < K, the regret bound is convex in
     ln(1 + 1/alpha), so its derivative has at most one root, which is found by bisection. Where
-    J = K, the regret bound decreases in alpha. Therefore the value at the root is compared with the
-    value at alpha = infinity.
+    J = K, the regret bound decreases in alpha. Therefore the bound at the root is compared with the
+    bound at alpha = infinity.
 
     Parameters
     ----------

@@ -2,10 +2,10 @@
 
     beta = B_1 / sqrt(N') + B_2 / N'                                         (Eq. 5)
 
-The constants are upper bounds that contain the published numbers. If a base has several variants
-(the radii of UCRL2, KL-UCRL and chi2-UCRL, the presets of UCBVI-BF), the widest bonus is used, so
-that the regret bounds hold for each variant with `scale` at most 1. Variances are at most H'^2 / 4,
-where H' = H - h, and counts in a logarithm are at most K. With L = ln(5SAT/delta):
+The constants are upper bounds, computed with the published numerical factors. If a base has several
+variants (the radii of UCRL2, KL-UCRL and chi2-UCRL, the presets of UCBVI-BF), the widest bonus is
+used, so that the regret bounds hold for each variant with `scale` at most 1. Variances are at most
+H'^2 / 4, where H' = H - h, and counts in a logarithm are at most K. With L = ln(5SAT/delta):
 
     base        C   B_1 at step h                        B_2               published by
     ubev        1   H' sqrt(2 lnln K + ln(18SAH/delta))  0                 Dann et al. 2017
@@ -16,10 +16,10 @@ where H' = H - h, and counts in a logarithm are at most K. With L = ln(5SAT/delt
     kl-ucrl     0   H' sqrt(c/2)                         0                 Filippi et al. 2010
     chi2-ucrl   0   (H'/2) sqrt(c)                       (H'/2) sqrt(S c)  Neu, Pike-Burke 2020
 
-For KL-UCRL, c is N' times the larger of its two radii. By Pinsker's inequality its ball lies inside
-an L1 ball, as used by UCRL2. The constants of KL-UCRL hold for its form "exact"; the bonus of its
-form "bonus" has the additional term c H' / N'. For chi2-UCRL, c = S (2 sqrt(l) + 14 l / 3)^2 with
-l = ln(4 S^2 A T / delta), from empirical Bernstein bounds.
+For KL-UCRL, c is N' times the larger of its two radii. By Pinsker's inequality its confidence set
+lies inside an L1 ball, as used by UCRL2. The constants of KL-UCRL hold for its form "exact"; the
+bonus of its form "bonus" has the additional term c H' / N'. For chi2-UCRL,
+c = S (2 sqrt(l) + 14 l / 3)^2 with l = ln(4 S^2 A T / delta), from empirical Bernstein bounds.
 
 C = 0 for the bases whose bonus is an upper bound on <P^ - P, V~>. These are the bases that are
 optimistic over a set of transition probabilities.
@@ -59,7 +59,7 @@ class BonusNumerators(NamedTuple):
 
 
 def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> Optimism:
-    """Return the constants C, B, B_1 and B_2 of the bonus of a base.
+    """Return the constants C, B_1 and B_2 of the bonus of a base, and an upper bound B on B_1.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> 
     episodes : int
         Number of episodes K, at least 1.
     delta : float
-        Failure probability of the base itself, in (0, 1).
+        Failure probability of the base's own guarantee, in (0, 1).
 
     Returns
     -------
@@ -126,7 +126,7 @@ def lower_order_factor(constants: Optimism, shape: Shape, delta: float) -> float
 
 
 def check_base(base: object) -> None:
-    """Raise ValueError if the constants of the bonus of `base`, a name, are unknown."""
+    """Raise ValueError if the constants of the bonus are unknown for the base named `base`."""
     if base not in NUMERATORS:
         known = ", ".join(repr(name) for name in NUMERATORS)
         raise ValueError(f"base must be one of {known}, got {base!r}.")

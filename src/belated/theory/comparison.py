@@ -27,7 +27,7 @@ class Guarantee:
     updating: Updating
     """Name of the updater."""
     order: Regret
-    """Order of the regret, without constants. Orders can be compared with each other only."""
+    """Order of the regret, without constants. An order can be compared only with other orders."""
     order_fades: int | None
     """Smallest K from which on the delay term of the order is below its leading term; None if there
     is no such K up to `MAX_EPISODES`."""
@@ -143,7 +143,7 @@ def find_crossover(regret: Callable[[int], Regret]) -> int | None:
     Parameters
     ----------
     regret : callable
-        Function of K that returns the regret bound, or its order, of K episodes.
+        Function of K that returns the regret bound, or the order of the regret, of K episodes.
 
     Returns
     -------

@@ -27,8 +27,8 @@ def epoch_bound(shape: Shape, episodes: int, alpha: float, *, printed: bool = Fa
         Parameter alpha of lazy updating, at least 1; infinity is active updating.
     printed : bool
         Whether to return the bound printed in the paper instead,
-        HSA ln(alpha K / (SA) + 1) / ln(1 + 1/alpha). It omits the first epoch and does not hold for
-        alpha near 1.
+        HSA ln(alpha K / (SA) + 1) / ln(1 + 1/alpha). The printed bound omits the first epoch and
+        does not hold for alpha near 1.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def lazy_bound(total: float, alpha: float, *, power: float) -> float:
         p = 1      (1 + 1/alpha) (1 + ln N_J)
 
     n_j is the number of observations of one triple in epoch j, without the last episode of the
-    epoch. It is at most N_{j-1} / alpha, where N_j = max(1, n_1 + ... + n_j).
+    epoch. n_j is at most N_{j-1} / alpha, where N_j = max(1, n_1 + ... + n_j).
 
     Parameters
     ----------
@@ -159,9 +159,9 @@ def lazy_sum(observed: Sequence[float] | Floats, *, power: float) -> float:
 def count_log(shape: Shape, episodes: int) -> float:
     """Return max(2, 2 ln(K/SA)), a factor in the bound of Lemma 8.
 
-    `shape` is the size of the problem and K = `episodes`. HSA (1 + 1/alpha) times this factor is an
-    upper bound on the sum of n_j / N'_j over all triples and epochs j, where n_j is the number of
-    observations of a triple in epoch j and N'_j is its count at the start of the epoch. Lemma 8
+    `shape` gives the sizes of the problem, and K = `episodes`. Lemma 8 bounds the sum of n_j / N'_j
+    over all triples and epochs j by HSA (1 + 1/alpha) times this factor. For each triple, n_j is
+    the number of observations in epoch j, and N'_j is the count at the start of the epoch. Lemma 8
     requires K/SA >= e. If K/SA is smaller, the bound holds with the factor 2.
     """
     ratio = episodes / (shape.states * shape.actions)

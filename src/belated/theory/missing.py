@@ -95,9 +95,9 @@ def psi(mean_delay: float, episodes: int, delta: float, *, safe: bool = False) -
         Probability that the regret bound fails, in (0, 1); delta / 5 is allotted to psi.
     safe : bool
         Whether to return, in place of psi, a bound with a complete proof:
-        E[tau] + y/3 + sqrt(y^2/9 + 2 E[tau] y) with y = ln(K / delta'). It follows from Bernstein's
-        inequality and a union bound over K episodes. It is smaller than psi unless the mean delay
-        is several thousand episodes.
+        E[tau] + y/3 + sqrt(y^2/9 + 2 E[tau] y) with y = ln(K / delta'). This bound follows from
+        Bernstein's inequality and a union bound over K episodes. It is smaller than psi unless the
+        mean delay is several thousand episodes.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Orders of regret: its growth with the size of a problem, without constants and logarithms."""
+"""Orders of regret: growth of regret with the problem size, without constants and logarithms."""
 
 from dataclasses import dataclass, fields
 from fractions import Fraction

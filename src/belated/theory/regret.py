@@ -22,12 +22,12 @@ from belated.theory.visits import visit_bound
 
 @dataclass(frozen=True)
 class Regret:
-    """Regret bound for K episodes, or its order, as the sum of a leading term and a delay term."""
+    """Regret bound for K episodes, or order of the regret: a leading term plus a delay term."""
 
     leading: float
     """Leading term: the bound or order without delay, E[tau] = 0."""
     delay: float
-    """Delay term: the difference that the delay makes to the bound or order."""
+    """Delay term: increase of the bound or order due to the delay."""
     max_regret: int
     """K H, the largest regret that any run can have."""
     order: bool
@@ -53,9 +53,9 @@ def theorem_1(
         R_K <= 6 (H + C) sqrt(T x)
              + 6 (B sum max(1, N')^(-1/2) + (B_2 + 3 C H^2 S L) sum max(1, N')^-1)
 
-    The sums of max(1, N')^(-1/2) and max(1, N')^-1 over all steps are bounded by Lemma 3, which
-    contains psi of Lemma 1. B is an upper bound on B_1, and delta' = delta / 5,
-    x = ln(K pi / (6 delta')), L = ln(S^2 A H pi^2 / (6 delta')).
+    R_K is the regret after K episodes. The sums of max(1, N')^(-1/2) and max(1, N')^-1 over all
+    steps are bounded by Lemma 3, whose bound contains psi of Lemma 1. B is an upper bound on B_1.
+    Moreover, delta' = delta / 5, x = ln(K pi / (6 delta')), L = ln(S^2 A H pi^2 / (6 delta')).
 
     Parameters
     ----------
@@ -102,8 +102,9 @@ def theorem_2(
         R_K <= H J (1 + psi) + 6 (H + C) sqrt(T x)
              + 6 ((B_2 + 3 C H^2 S L) Z + sqrt(Z sum B_1^2)),   Z = 2 (1 + 1/alpha) HSA ln(K/SA)
 
-    J is `epoch_bound`, psi is defined in Lemma 1, delta' = delta / 5, x = ln(K pi / (6 delta')) and
-    L = ln(S^2 A H pi^2 / (6 delta')). If K/SA < e, ln(K/SA) is replaced by 1. The sum of B_1^2 over
+    R_K is the regret after K episodes, J is `epoch_bound`, and psi is defined in Lemma 1. The other
+    symbols are delta' = delta / 5, x = ln(K pi / (6 delta')) and L = ln(S^2 A H pi^2 / (6 delta')).
+    If K/SA < e, ln(K/SA) is replaced by 1. The sum of B_1^2 over
     all steps is at most T times the mean of B_1^2 over the steps of an episode. For bases whose B_1
     contains a variance, the paper mentions an argument that improves the term with B_1 by a factor
     of about sqrt(H). The paper gives no constants, so the improvement is not used.
@@ -156,9 +157,10 @@ def delayed_rewards(
         R_K <= 2 H sqrt(T x) + 10 H^(3/2) S sqrt(A T ln(A T pi / (6 delta')))
              + 2 sqrt(6 l) sum max(1, N')^(-1/2),   l = ln(2 S A T pi / (6 delta'))
 
-    delta' = delta / 5 and x = ln(K pi / (6 delta')). The sum over all steps is bounded by Lemma 3.
-    Only the last term depends on the delay. Up to logarithms, the delay adds HSA E[tau], without a
-    factor of H^2 or S^2.
+    R_K is the regret after K episodes, delta' = delta / 5 and x = ln(K pi / (6 delta')). The sum
+    over all steps is bounded by Lemma 3. Only the last term depends on the delay. Up to constants
+    and logarithms, the delay adds HSA E[tau]. If all feedback is delayed, the delay adds
+    H^2 S^(3/2) A E[tau].
 
     Parameters
     ----------
@@ -197,7 +199,7 @@ def delayed_rewards(
 
 
 def multiply(factor: float, amount: float) -> float:
-    """Return `factor` times `amount`, with 0 times infinity equal to 0; `factor` is at least 0."""
+    """Return `factor` times `amount`, where 0 times infinity is 0. `factor` must be at least 0."""
     return factor * amount if factor > 0 else 0.0
 
 
@@ -213,8 +215,8 @@ def _noise(C: int, shape: Shape, K: int, delta: float) -> float:
 def _split(total: Callable[[float], float], mean_delay: float, shape: Shape, K: int) -> Regret:
     """Return `total(mean_delay)`, split into a leading term, `total(0)`, and a delay term.
 
-    `total` returns the bound for a mean delay. `shape` is the size of the problem, and K the number
-    of episodes.
+    The function `total` returns the bound for a given mean delay. `shape` gives the sizes of the
+    problem, and K is the number of episodes.
     """
     leading = total(0.0)
     delay = total(check_mean_delay(mean_delay)) - leading

@@ -34,8 +34,8 @@ class TableRow:
     immediate: Order
     """Order of the regret with immediate feedback."""
     penalty: bool
-    """Whether the order with active updating contains `immediate` multiplied by sqrt(H). This is so
-    if B_1 contains a variance."""
+    """Whether the leading term of the order with active updating is sqrt(H) times `immediate`. This
+    is the case if B_1 contains a variance."""
     delay: Order
     """Factor of E[tau] in the order of the regret with active updating."""
 

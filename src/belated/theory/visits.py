@@ -65,8 +65,8 @@ def visit_sums(
 ) -> VisitSums:
     """Return the sums of max(1, N')^-p, bounded by Lemma 3, for given paths and delays.
 
-    N' is the count, at the start of the episode, of the triple (h, s, a) visited at the step. It
-    includes only usable feedback.
+    N' is the count, at the start of the episode, of the triple (h, s, a) visited at the step. The
+    count includes only usable feedback.
 
     Parameters
     ----------

@@ -1,16 +1,17 @@
 """Variant of UCBVI-BF, found by search, whose regret fits the figures of the paper.
 
 The paper states that it uses UCBVI-BF with confidence 0.95. With the published constants, the
-regret of UCBVI-BF is nearly linear at the paper's K. The variant was selected by simulation so that
-its regret matches the published figures. Its regret also matches in settings that were not used for
-the selection. The variant has no regret guarantee: counts are pooled over the steps
-(`stages="pooled"`), values are not clipped, and a constant replaces the logarithm.
+regret of UCBVI-BF grows nearly linearly up to the paper's number of episodes K. The variant was
+selected by simulation so that its regret matches the published figures. Its regret also matches in
+settings that were not used for the selection. The variant has no regret guarantee: counts are
+pooled over the steps (`stages="pooled"`), values are not clipped, and a constant replaces the
+logarithm.
 
     Q = R + <P^, V> + sqrt(8 L Var / N) + 14 H L / (3 N),   no bonus at the last step
     Q = R + H + mean of V over all states                    if N = 0
 
-with L = 5.99. V is the value of the next step, Var its variance under P^, and N the count. Ties are
-broken at random in every plan.
+with L = 5.99. V is the value of the next step, Var its variance under P^, and N the count of the
+triple. Ties are broken at random in every plan.
 """
 
 import math

@@ -18,9 +18,13 @@ The columns have one row per run and checkpoint.
 
 
 class Condition(NamedTuple):
-    """Experimental condition: a chain and a delay law. Without delay, the law is "constant"."""
+    """Experimental condition: a chain, a delay law and an expected delay.
+
+    Without delay, the law is "constant".
+    """
 
     states: int
+    """Number of states of the chain."""
     law: str
     mean: float
     """Expected delay in episodes."""
@@ -32,7 +36,7 @@ class Condition(NamedTuple):
 
 
 def make_condition(states: int, law: str, mean: float) -> Condition:
-    """Return the condition of a chain under a delay law.
+    """Return the experimental condition: a chain, a delay law and an expected delay.
 
     If the expected delay is 0, the four laws are equal, and the law is set to "constant".
 
@@ -54,7 +58,7 @@ def make_condition(states: int, law: str, mean: float) -> Condition:
 
 
 Key = tuple[Condition, str]
-"""A condition and an updater."""
+"""Pair of a condition and the name of an updater."""
 
 
 class Evidence:
@@ -99,9 +103,10 @@ class Evidence:
             self.groups[condition, str(own["updater"][0])] = own
 
     def conditions(self, *, delayed: bool = False) -> list[Condition]:
-        """Return all conditions that have runs, in the paper's order.
+        """Return all experimental conditions for which there are runs, in the paper's order.
 
-        If `delayed`, return only conditions with delay.
+        A condition is a chain, a delay law and an expected delay. If `delayed`, return only
+        conditions with delay.
         """
         found = {condition for condition, _ in self.groups if condition.mean > 0 or not delayed}
         return sorted(found, key=lambda c: (c.states, c.mean > 0, LAWS.index(c.law), c.mean))
@@ -113,8 +118,9 @@ class Evidence:
     def table(self, keys: Sequence[Key]) -> Floats | None:
         """Return a table of final regrets, with a column for each of `keys`.
 
-        A row contains the regrets of one seed. Only seeds that all keys have are included. Return
-        None if a key has no runs, or if there are fewer than `MIN_SEEDS` common seeds.
+        Each key is a pair of a condition and an updater. A row contains the regrets of one seed.
+        Only seeds for which every key has a run are included. Return None if a key has no runs, or
+        if there are fewer than `MIN_SEEDS` such seeds.
         """
         if not all(key in self.groups for key in keys):
             return None
@@ -129,9 +135,10 @@ class Evidence:
         )
 
     def tables(self, updaters: Sequence[str]) -> Iterator[tuple[Condition, Floats]]:
-        """Yield each condition with its table of final regrets, which has a column per updater.
+        """Yield each condition with its table of final regrets.
 
-        Conditions in which one of `updaters` lacks runs or common seeds are skipped; see `table`.
+        The table has a row per seed and a column for each of `updaters`. Conditions for which
+        `table` returns None are skipped.
         """
         for condition in self.conditions():
             table = self.table([(condition, updater) for updater in updaters])
@@ -148,15 +155,15 @@ class Evidence:
         condition : Condition
             Condition in which the updaters are compared.
         others : sequence of str
-            Updaters whose regret is the minuend.
+            Updaters from whose regret the regret of `updater` is subtracted.
         updater : str
             Updater whose regret is subtracted.
 
         Returns
         -------
         dict
-            Interval of the mean difference by name of the other updater; empty if an updater lacks
-            runs or common seeds.
+            Interval of the mean difference, by name of the updater in `others`. The dictionary is
+            empty if an updater has no runs, or if there are too few common seeds.
         """
         table = self.table([(condition, name) for name in (updater, *others)])
         if table is None:

@@ -44,14 +44,15 @@ CALIBRATED_SCALES: Final = {5: 0.0486, 10: 0.00649, 20: 0.00154, 30: 0.000562}
 
     belated calibrate --world chain-S --base ucbvi-bf --preset two_term --episodes K --seeds 40
 
-with the paper's K and without delay. Optimism held in 38, 38, 38 and 39 of 40 runs."""
+with the paper's K and without delay. On the chains with 5, 10, 20 and 30 states, optimism held in
+38, 38, 38 and 39 of 40 runs."""
 
 PAID_RIGHT_SUFFIX: Final = "-right"
 """Suffix of the name of a chain whose last state gives a reward only for the action "right".
 
-The variant `figures` uses this chain for explicit exploration, because it fits the published curves
-of that learner. The curves of the other learners fit the chain whose last state gives a reward for
-both actions. The optimal value of both chains is the same.
+The variant "figures" uses this chain for explicit exploration, because the regret on this chain
+fits the published curves of explicit exploration. The curves of the other learners fit the chain
+whose last state gives a reward for both actions. Both chains have the same optimal value.
 """
 
 
@@ -59,7 +60,7 @@ both actions. The optimal value of both chains is the same.
 class Preset:
     """Size of a reproduction: number of seeds, and number of episodes for each chain."""
 
-    seeds: int  # runs of each setting
+    seeds: int  # number of runs of each setting
     episodes: dict[int, int]  # number of episodes K for each chain
 
 
@@ -70,9 +71,10 @@ PRESETS: Final = {
 
 
 def cells(preset: Preset, variant: Variant) -> list[Cell]:
-    """Return the cells of the whole grid, in the size `preset` and with the base of `variant`.
+    """Return the cells of the whole grid.
 
-    Without delay, the four laws are equal and give one cell instead of four.
+    `preset` gives the numbers of seeds and episodes, and `variant` the base. Without delay, the
+    four laws are equal and give one cell instead of four.
     """
     found: dict[str, Cell] = {}
     for states, law, mean, updater in product(CHAINS, LAWS, MEANS, LEARNERS):

@@ -114,15 +114,16 @@ PUBLISHED: Final = _parse_readings(READINGS)
 
 @dataclass(frozen=True)
 class Plateau:
-    """Published regret of explicit exploration at one episode, or after the end of exploration.
+    """Regret of explicit exploration, read from a published figure.
 
-    The part of the regret curve after the end of exploration is called its plateau.
+    The value was read at a given episode, or on the plateau: the level at which the regret stops
+    growing after the end of exploration.
     """
 
     states: int
     law: str
     mean: int
-    episode: int | None  # None for the regret after the end of exploration
+    episode: int | None  # None if the value was read on the plateau
     value: float
 
 
@@ -138,7 +139,7 @@ PLATEAUS: Final = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of a published number with the corresponding number of our runs."""
+    """Comparison of a published number with the corresponding result of our runs."""
 
     kind: Literal["final", "plateau"]
     states: int
@@ -154,15 +155,16 @@ class Comparison:
 
     @property
     def error(self) -> float:
-        """Error of our number, relative to the published number; positive if ours is larger."""
+        """Relative error, (ours - published) / published."""
         return self.ours / self.published - 1
 
 
 @dataclass(frozen=True)
 class ErrorSummary:
-    """Absolute relative errors of our numbers, over all comparisons that are `comparable`.
+    """Absolute relative errors of our results with respect to the published numbers.
 
-    An error is NaN if there are no such comparisons.
+    Only comparisons whose attribute `comparable` is true are included. An error is NaN if there are
+    no such comparisons.
     """
 
     cells: int  # number of final regrets
@@ -175,8 +177,9 @@ class ErrorSummary:
 def compare(runs: Columns, curves: Curves) -> list[Comparison]:
     """Return a comparison for each published number whose setting has runs.
 
-    Comparisons of final regrets come first, then those of plateaus. `runs` has one row per run;
-    `curves` maps the id of a setting to its columns seed, episode and regret.
+    Comparisons of final regrets come first, then comparisons of plateaus. A plateau is the level at
+    which the regret of explicit exploration stops growing. `runs` has one row per run; `curves`
+    maps the id of a setting to its columns seed, episode and regret.
     """
     evidence = Evidence(runs, curves)
     found = []
@@ -215,13 +218,13 @@ def _compare(
 
 
 def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Floats:
-    """Return the cumulative regret of each run of `key` at `episode`.
+    """Return the cumulative regret at `episode` of each run of `key`, a condition and an updater.
 
     If `episode` is None, return the regret after exploration: the median over the checkpoints after
-    the last explored episode. Exploration must then end within the first nine tenths of the run.
+    the last explored episode. Exploration must then end within the first nine tenths of every run.
 
-    If any run does not fulfil this condition, or ends before `episode`, return an empty array. A
-    mean over the other runs alone would be biased.
+    Return an empty array if a run ends before `episode`, or if exploration ends too late in a run.
+    A mean over the remaining runs would be biased.
     """
     group = evidence.groups[key]
     ends = dict(zip(group["seed"].tolist(), group["last_explored"].tolist(), strict=True))
@@ -235,7 +238,7 @@ def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Float
 
 
 def summarize(comparisons: Iterable[Comparison]) -> ErrorSummary:
-    """Return the errors over all `comparisons` whose attribute `comparable` is true."""
+    """Return a summary of the errors of all `comparisons` whose attribute `comparable` is true."""
     errors: dict[str, list[float]] = {"final": [], "plateau": []}
     for row in comparisons:
         if row.comparable:

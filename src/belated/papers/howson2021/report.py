@@ -24,7 +24,10 @@ TITLE: Final = "Optimism and Delays in Episodic Reinforcement Learning, reproduc
 DELAY_FIGURE_LEARNERS: Final = {
     updater: name for updater, name in LEARNERS.items() if updater != "explicit"
 }
-"""Updaters and their names in the paper's figures of delay dependence."""
+"""Updaters and their names in the paper's figures of delay dependence.
+
+Explicit exploration is not shown in these figures.
+"""
 
 VARIANT_TEXTS: Final = {
     "figures": (
@@ -42,12 +45,12 @@ VARIANT_TEXTS: Final = {
         "numbers of episodes it hardly learns."
     ),
 }
-"""Text of the report that describes each variant."""
+"""Description of each variant of the base, as text of the report."""
 
 
 @dataclass(frozen=True)
 class PaperReport:
-    """Results of one variant, and their comparison with the paper."""
+    """Results with one variant of the base, and their comparison with the paper."""
 
     results: Results
     runs: Columns
@@ -56,7 +59,7 @@ class PaperReport:
     command: str
     """Command that reproduces the results."""
     comparisons: list[Comparison]
-    """Comparisons of published numbers with ours."""
+    """Comparisons of published numbers with our results."""
     verdicts: list[Verdict]
     """Verdict on each claim of the paper."""
 
@@ -67,9 +70,9 @@ class PaperReport:
         Parameters
         ----------
         results : Results
-            Results of one variant.
+            Results with one variant of the base.
         variant : str
-            Name of the variant.
+            Name of the variant: "figures", "calibrated" or "literal".
         command : str
             Command that reproduces the results.
 
@@ -124,9 +127,10 @@ class PaperReport:
     def _render(
         self, figure: Figure, regret: Callable[..., T], delay: Callable[..., T], target: object
     ) -> T:
-        """Call the function `regret` or `delay`, according to the kind of `figure`.
+        """Call the function `regret` or `delay`, and return its result.
 
-        `target` is the second argument of the function. Return the result of the function.
+        The kind of `figure` determines which function is called. The arguments are the panels of
+        the figure, `target`, and keyword arguments such as the title.
         """
         panels, order, points = self.panels(figure)
         options = {"title": figure.title, "command": self.command, "order": order}
@@ -154,7 +158,7 @@ class PaperReport:
         )
 
     def agreement(self) -> str:
-        """Return a sentence about the relative errors of our numbers, as text of the report."""
+        """Return a sentence about the relative errors of our results, as text of the report."""
         errors = summarize(self.comparisons)
         if not errors.cells:
             return "No run is as long as the paper's, so no number can be compared."
@@ -170,7 +174,7 @@ class PaperReport:
         return f"{text}."
 
     def facts(self) -> dict[str, str]:
-        """Return facts about the computation of the results, such as versions, as name and text."""
+        """Return facts about the computation of the results, such as versions, by name."""
         cells = self.results.provenance.values()
         versions = Counter(
             ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
@@ -216,7 +220,10 @@ def build_comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
 
 
 def build_claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
-    """Return two tables about `verdicts`: claims with outcomes, and the numbers of each claim."""
+    """Return two tables: the outcomes of the claims, and the values on which they are based.
+
+    `verdicts` contains one verdict per claim.
+    """
     outcomes = Table(
         "Claims of the paper, and their outcome in these runs.",
         ("Claim", "Where", "Holds in a setting if", "Outcome"),

@@ -1,8 +1,8 @@
 """Claims about the dependence of the final regret on the expected delay and on the delay law.
 
-A slope is that of the least-squares line through the mean final regrets at all values of E[tau]
-that have runs, including zero. Confidence intervals are computed by a bootstrap over seeds. Each
-resample uses the same seeds at every E[tau] and for every law, so that differences are paired.
+A slope is the slope of the least-squares line through the mean final regrets at all values of
+E[tau] that have runs, including zero. Confidence intervals are computed by a bootstrap over seeds.
+Each resample uses the same seeds at every E[tau] and for every law, so that differences are paired.
 """
 
 from collections.abc import Iterator, Sequence
@@ -85,7 +85,8 @@ def _slopes(
 ) -> Floats | None:
     """Return the slope of final regret against E[tau] for each seed, (seeds, laws, updaters).
 
-    Return None if there are too few values of E[tau] or too few common seeds.
+    The chain has `states` states. Return None if there are too few values of E[tau] or too few
+    common seeds.
     """
     means = evidence.means(states, laws, updaters)
     if len(means) < 2:

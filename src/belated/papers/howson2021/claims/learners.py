@@ -43,7 +43,8 @@ CONVERGED: Final = 0.01
 def _differences(learner: str, gaps: dict[str, Interval]) -> Numbers:
     """Return the intervals `gaps` with labels such as "Lazy, α = 1 - Active".
 
-    `gaps` maps each other updater to the difference between it and `learner`, a name in figures.
+    `gaps` maps the name of each updater to the confidence interval of its regret minus the regret
+    of `learner`. `learner` is given by its name in figures.
     """
     return tuple((f"{LEARNERS[other]} - {learner}", gap) for other, gap in gaps.items())
 
@@ -61,7 +62,8 @@ def _intervals(details: Sequence[Detail], updater: str) -> list[Interval]:
 def _count(details: Sequence[Detail], updaters: Sequence[str], *, label: str, sign: str) -> Numbers:
     """Return, for each updater, the number of settings in which its interval has a given sign.
 
-    `sign` is "is_positive" or "is_negative". `label` is a template for the name of the updater.
+    `sign` is "is_positive" or "is_negative". `label` is the label of each
+    number; its placeholder "{}" is replaced by the name of the updater.
     """
     return tuple(
         (label.format(LEARNERS[u]), sum(getattr(gap, sign) for gap in _intervals(details, u)))
@@ -269,6 +271,6 @@ def _converged_before_explicit(evidence: Evidence) -> Iterator[Detail]:
 def optimal_chain_value(states: int) -> float:
     """Return V*_1(s_1) of the paper's chain with `states` states.
 
-    It is the probability that every step to the right succeeds.
+    This value is the probability that every step to the right succeeds.
     """
     return (1 - 1 / states) ** (states - 1)

@@ -14,9 +14,9 @@ DELTA: Final = 0.05
 
 
 def _largest_share(details: Sequence[Detail]) -> Numbers:
-    """Return the largest ratio of a value to its bound.
+    """Return the largest ratio of a value to its upper bound, with a label.
 
-    The value and the bound are the two numbers of each of `details`.
+    Each of `details` contains two numbers: a value and its upper bound.
     """
     pairs: list[list[Any]] = [[value for _, value in detail.numbers] for detail in details]
     return (("largest share of the bound", max(value / bound for value, bound in pairs)),)
@@ -47,8 +47,8 @@ def _missing_within_psi(evidence: Evidence) -> Iterator[Detail]:
     summary=_largest_share,
 )
 def _epochs_within_corrected_bound(evidence: Evidence) -> Iterator[Detail]:
-    """For one α, the number of epochs J of lazy updating is within the corrected bound in every
-    run: J <= min(K, 1 + HSA (1 + log+(K/SA) / log(1 + 1/α)))."""
+    """In every run of lazy updating with the parameter α of the setting, the number of epochs J is
+    within the corrected bound: J <= min(K, 1 + HSA (1 + log+(K/SA) / log(1 + 1/α)))."""
     return _epochs(evidence, printed=False)
 
 
@@ -59,15 +59,16 @@ def _epochs_within_corrected_bound(evidence: Evidence) -> Iterator[Detail]:
     summary=_largest_share,
 )
 def _epochs_within_printed_bound(evidence: Evidence) -> Iterator[Detail]:
-    """For one α, the number of epochs J of lazy updating is within the printed bound in every run:
-    J <= HSA log(αK/SA + 1) / log(1 + 1/α)."""
+    """In every run of lazy updating with the parameter α of the setting, the number of epochs J is
+    within the printed bound: J <= HSA log(αK/SA + 1) / log(1 + 1/α)."""
     return _epochs(evidence, printed=True)
 
 
 def _epochs(evidence: Evidence, *, printed: bool) -> Iterator[Detail]:
-    """Yield for each condition and α whether the largest number of epochs J is within its bound.
+    """Yield for each condition and α whether J, the number of epochs, is within its bound.
 
-    If `printed`, the bound is that printed in the paper, otherwise the corrected bound.
+    The largest J of all runs is compared. If `printed`, the bound is the one printed in the paper,
+    otherwise the corrected bound.
     """
     for condition in evidence.conditions():
         for updater in LAZY_UPDATERS:

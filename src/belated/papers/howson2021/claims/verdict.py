@@ -11,7 +11,7 @@ from belated.papers.statistics import Interval
 
 Number = int | float | str | Interval
 Numbers = tuple[tuple[str, Number], ...]
-"""Pairs of a label and a value."""
+"""Results of a test, as pairs of a label and a value."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Verdict:
     outcome: str
     """"holds", "holds in n of m settings", "does not hold" or "not tested"."""
     numbers: Numbers
-    """Numbers that summarise the results of all settings."""
+    """Labelled values that summarise the results of all settings."""
     details: tuple[Detail, ...]
 
 
@@ -85,7 +85,7 @@ def claim(
     where : str
         Section of the paper that makes the claim.
     summary : callable
-        Function from the results of all settings to the numbers of the verdict.
+        Function from the results of all settings to the labelled values in the verdict.
     existential : bool
         Whether the claim holds as soon as it holds in one setting.
 
