@@ -22,13 +22,14 @@ from belated.simulation.setting import Setting
 
 STAGES: Final[tuple[Stages, ...]] = ("each", "pooled")
 SCALES: Final = (1.0, 0.1, 0.01)
-"""Factors of the bonus in the checks. With a large bonus, most values equal their upper limit."""
+"""Factors by which the checks multiply the bonus. Small factors are included because most values
+equal their upper limit if the bonus is large."""
 
 
 def with_smaller_bonuses(base: BaseAlgorithm) -> list[BaseAlgorithm]:
-    """Return a copy of `base` for each of `SCALES`, with its bonus multiplied by that factor.
+    """Return one copy of `base` for each factor in `SCALES`, which multiplies the bonus.
 
-    If `base` is not a `Base`, it has no scale of the bonus, and the list contains only `base`.
+    If `base` is not a `Base`, its bonus cannot be scaled, and the list contains only `base`.
     """
     if not isinstance(base, Base):
         return [base]
@@ -55,10 +56,11 @@ class ModifiedBase(BaseAlgorithm):
 
 
 def declares_reads(base: BaseAlgorithm, shapes: Shapes) -> None:
-    """Check that the backup of `base` reads only declared values, on problems of these `shapes`.
+    """Check that the backup of `base` reads only the values that the base declares.
 
-    Incremental planning relies on the declaration of these values. It is compared with full
-    planning by a copy of `base` that declares all values.
+    Incremental planning relies on this declaration. The check compares incremental planning by
+    `base` with full planning by a copy of `base` that declares all values, on problems of these
+    `shapes`.
     """
     for scaled, shape, stages in product(with_smaller_bonuses(base), shapes, STAGES):
         case = sample_case(shape, 6, episodes=60)
@@ -80,7 +82,11 @@ def declares_reads(base: BaseAlgorithm, shapes: Shapes) -> None:
 
 
 def runs_compiled(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
-    """Check that `base` can be compiled and gives the same plans as in Python, for all `shapes`."""
+    """Check that `base` can be compiled, and that its plans are the same compiled and in Python.
+
+    Plans are computed for problems of these `shapes`. The plans of a `stepwise` base, which learns
+    from single steps instead of counts, are not compared.
+    """
     world = random_world(shapes[0], 0)
     reason = compile_obstacle(Setting(world=world, base=base, updater=Active(), episodes=1))
     require(

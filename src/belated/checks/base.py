@@ -29,9 +29,15 @@ def base_checks(
 ) -> list[Check]:
     """Return the checks that apply to a base, to be called one by one.
 
-    Checks that do not apply are omitted. The plans of a `stepwise` base depend on the order of
-    arrival, and it does not support pooled counts. The plans of a `monotone` base depend on
-    earlier plans.
+    Checks that do not apply are omitted:
+
+    - A `stepwise` base learns from single steps in order of arrival. The checks of the order of
+      arrival, of pooled counts and of the values that a backup reads are omitted.
+    - A `monotone` base prevents each Q_h(s, a) from growing from one plan to the next, so its plans
+      depend on earlier plans. The check of the order of arrival is omitted.
+    - An object with a method `plan` has no backup. The check of the values that a backup reads is
+      omitted.
+    - If a base has no numeric or Literal options, the check of invalid options is omitted.
 
     Parameters
     ----------
@@ -90,8 +96,9 @@ def check_base(
 def is_optimistic(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that optimism of `base` fails in at most a fraction delta of the runs.
 
-    Optimism fails in a run if V~_1 < V*_1 in any episode. The runs use random worlds of these
-    `shapes`.
+    Optimism fails in a run if V~_1(s_1) < V*_1(s_1) in any episode. Delta is the failure
+    probability of `base`, or 0.05 for an object with a method `plan`. The runs use random worlds of
+    these `shapes`.
     """
     broken = 0
     for seed in range(RUNS):

@@ -20,7 +20,7 @@ def compile_obstacle(setting: Setting) -> str | None:
 
 
 def fastest_engine(setting: Setting) -> Literal["compiled", "reference"]:
-    """Return the engine that `engine="auto"` selects for `setting`, without a warning."""
+    """Return the engine that `engine="auto"` selects for `setting`. No warning is issued."""
     return "compiled" if compile_obstacle(setting) is None else "reference"
 
 

@@ -82,8 +82,8 @@ def require_restorable(
 ) -> None:
     """Raise AssertionError unless a learner restored from its snapshot continues like the original.
 
-    Each learner has its own copies of the base and the updater, as in a new process. State that
-    they store outside the snapshot is therefore lost, and the check fails.
+    Each learner has its own copies of the base and the updater, as in a new process. If the base or
+    the updater stores state outside the snapshot, this state is lost and the check fails.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Checks of the plans of a base, which may be compiled or a Python object."""
+"""Checks of the plans of a base or of a Python object with a method `plan`."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -40,7 +40,10 @@ def plan_with_inputs(base: Planner, case: Case) -> tuple[Plan, tuple[Ints, Ints,
 
 
 def sample_plans(base: BaseAlgorithm | Planner, shapes: Shapes) -> Iterator[tuple[Shape, Plan]]:
-    """Yield the shape of each sample problem of these `shapes`, with the plan of `base` for it."""
+    """Yield a pair (shape, plan) for each sample problem with a shape in `shapes`.
+
+    `base` computes the plan from the observations of the sample problem.
+    """
     for shape in shapes:
         for case in sample_cases(shape):
             yield shape, make_plan(base, case)
@@ -49,9 +52,9 @@ def sample_plans(base: BaseAlgorithm | Planner, shapes: Shapes) -> Iterator[tupl
 def has_valid_shapes(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that plans of `base` consist of finite arrays of the right shapes.
 
-    A plan has the arrays policy, shape (H, S), q, shape (H, S, A), and v, shape (H + 1, S). Actions
-    must be integers in 0 .. A - 1, and v must be 0 after the last step. Plans are computed for
-    problems of these `shapes`.
+    A plan has three arrays: policy of shape (H, S), q of shape (H, S, A) and v of shape (H + 1, S).
+    Actions must be integers in 0 .. A - 1, and v[H], the values after the last step, must be 0.
+    Plans are computed for problems of these `shapes`.
     """
     who = part_name(base)
     for shape, made in sample_plans(base, shapes):
@@ -81,8 +84,8 @@ def has_valid_shapes(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
 def is_greedy(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that the policy of `base` is greedy with respect to q, and that v = max_a q.
 
-    If `base` is stepwise, v may be smaller than max_a q. Plans are computed for problems of these
-    `shapes`.
+    A `stepwise` base learns from single steps instead of counts. For such a base, v may be smaller
+    than max_a q. Plans are computed for problems of these `shapes`.
     """
     who = part_name(base)
     for _, made in sample_plans(base, shapes):
@@ -157,7 +160,7 @@ def is_pure(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
 def depends_on_counts_only(base: BaseAlgorithm | Planner, shape: Shape) -> bool:
     """Return whether plans of `base` for a problem of size `shape` depend on the counts only.
 
-    Otherwise they also depend on earlier plans, on random numbers or on the order of arrival.
+    Otherwise the plans also depend on earlier plans, on random numbers or on the order of arrival.
     """
     if not isinstance(base, BaseAlgorithm):
         return True

@@ -8,7 +8,7 @@ from belated.episode import Episode, Floats, Ints, Shape
 from belated.mdp.model import MDP
 
 EPISODES: Final = 500
-"""Number of episodes K of every sample problem."""
+"""Number of episodes K for which bases plan in every sample problem."""
 
 SHAPES: Final = (Shape(2, 2, 1), Shape(3, 2, 3), Shape(4, 3, 4))
 """Sizes (S, A, H) of the sample problems."""

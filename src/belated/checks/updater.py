@@ -206,8 +206,9 @@ def has_own_explorer(updater: Updater) -> None:
 def explorer_marks(updater: Updater, explorer: Explorer) -> Bools:
     """Return a copy of the mask of actions to explore of the exploration rule `explorer`.
 
-    The mask has shape (H, S, A); it is all False if `explorer` returns None. `updater` has created
-    `explorer`. AssertionError is raised if the mask has a wrong shape or type.
+    The mask has shape (H, S, A); it is all False if `explorer` returns None. AssertionError is
+    raised if the mask has a wrong shape or type. `updater` is the updater that created `explorer`;
+    the message of the error contains its name.
     """
     marks = explorer.marks()
     if marks is None:

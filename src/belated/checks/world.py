@@ -65,8 +65,8 @@ def check_world(world: MDP, *, without: Collection[str] = ()) -> None:
 def has_valid_transitions(world: MDP) -> None:
     """Check that transition probabilities of `world` are valid for each (stage, state, action).
 
-    They must be at least 0, sum to 1 and match their stored cumulative sums; successors must be in
-    increasing order.
+    The probabilities must be at least 0, sum to 1 and match the stored cumulative sums. Successors
+    must be in increasing order.
     """
     require_valid_indices(world)
     _, S, A = world.shape.table
@@ -166,7 +166,8 @@ def has_valid_start(world: MDP) -> None:
 def has_attainable_value(world: MDP) -> None:
     """Check that V* of `world` lies in a possible range and is attained by a policy.
 
-    The range of V* is from 0 to the number of remaining steps.
+    V*_h(s) must lie between 0 and the number of steps that remain at step h. The greedy policy must
+    have the optimal value.
     """
     require_valid_indices(world)
     v = optimal_table(world)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from belated.ledger.ledger import Ledger
 
 CHECK_INTERVAL_S: Final = 0.5
-"""Seconds between two checks of the service for new feedback."""
+"""Seconds after which the service checks again for new feedback."""
 
 SHUTDOWN_TIMEOUT_S: Final = 1
 """Maximum number of seconds to wait at the end for requests in progress."""
@@ -204,7 +204,7 @@ def demo_store(store: str | None) -> Iterator[str]:
 
 
 def check_no_tokens(ledger: "Ledger", store: str) -> None:
-    """Exit with a usage error if `ledger` has tokens, because the demo sends none.
+    """Exit with a usage error if `ledger` has tokens, because requests of the demo have no token.
 
     `store` is the database address of the ledger, for the message.
     """

@@ -41,14 +41,18 @@ def figures(
 
 
 def write_paper(folder: Path, variant: str, command: str) -> None:
-    """Write the figures, numbers and report of a reproduced paper, and print the claims' outcomes.
+    """Write the figures and the report of a reproduced paper, and print the outcomes of its claims.
+
+    The numerical results are written to numbers.md.
 
     Parameters
     ----------
     folder : Path
         Results folder, to which all files are written.
     variant : str
-        Variant of the base, such as "figures".
+        Name of the variant of the paper's base algorithm whose results are in the folder:
+        "figures" (constants fitted to the published figures), "calibrated" (smallest scale at which
+        optimism holds) or "literal" (constants as published).
     command : str
         Command that reproduces the results, printed below the figures.
     """

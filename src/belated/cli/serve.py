@@ -185,7 +185,7 @@ def format_url(host: str, port: int) -> str:
 
 
 def print_start(url: str, store: str, *, has_tokens: bool) -> None:
-    """Print the URL of the service, and how to use it.
+    """Print the URL of the service, and instructions for its use.
 
     Parameters
     ----------

@@ -36,9 +36,10 @@ def worlds() -> None:
 
 
 def format_numbers(named: "NamedWorld") -> list[str]:
-    """Return the cells S to Most of the table row of one world, as text.
+    """Return the numbers in the table row of one world, as text.
 
-    `named` is the parsed name of the world.
+    They are S, A, H, the optimal value V*, the number of possible transitions, and the largest
+    number of successors of one state and action. `named` is the parsed name of the world.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Client of the service, which depends only on the standard library.
+"""Client of the service. The client depends only on the standard library.
 
 Requests that fail temporarily are retried with increasing waiting times. Retries are safe: the
 client draws the id of a new episode, so that a retry does not open a second episode, and the

@@ -114,8 +114,8 @@ class Client:
         step : int
             Number of the step, from 0.
         episode : EpisodeRef | None
-            Episode, or its id. The action is that of the policy version with which the episode was
-            opened. None for the served version.
+            Episode, or its id. The action is chosen by the policy version with which the episode
+            was opened; if None, by the served version.
 
         Returns
         -------
@@ -167,18 +167,18 @@ class Client:
         return self._record(episode, "feedback", {"steps": list(steps)})
 
     def path(self, episode: EpisodeRef, states: Names, actions: Names) -> str:
-        """Send the `states` and `actions` of `episode`, if only rewards are delayed.
+        """Send the `states` and `actions` of `episode` without its rewards.
 
-        Return the result as `feedback` does.
+        Use this method if only rewards are delayed. Return the result as `feedback` does.
         """
         body = {"path": {"states": states, "actions": actions}}
         return self._record(episode, "feedback", body)
 
     def rewards(self, episode: EpisodeRef, rewards: Mapping[int, float]) -> str:
-        """Send rewards of `episode`, if only rewards are delayed.
+        """Send `rewards` of `episode` without its states and actions.
 
-        `rewards` maps the numbers of steps, from 0, to rewards. Return the result as `feedback`
-        does.
+        Use this method if only rewards are delayed. `rewards` maps the numbers of steps, from 0, to
+        rewards. Return the result as `feedback` does.
         """
         return self._record(episode, "feedback", {"rewards": rewards})
 
@@ -199,9 +199,9 @@ class Client:
     def bulk(self, problem: str, lines: Iterable[Mapping[str, Any]]) -> list[LineResult]:
         """Send the feedback of many episodes of the problem with the name `problem`.
 
-        Each of `lines` has the field `episode`, an episode or its id, and the fields of a request
-        for a single episode. Return the result of each line. A rejected line does not affect the
-        other lines.
+        Each of `lines` has the field `episode`, an episode or its id, and the fields of a feedback
+        request for a single episode, such as `states` and `actions`. Return the result of each
+        line. A rejected line does not affect the other lines.
         """
         results: list[LineResult] = []
         for rest in _batches(lines):
@@ -245,7 +245,7 @@ class Client:
     def unfreeze(self, problem: str) -> dict[str, Any]:
         """End the effect of `freeze` and `rollback`, and return the served version of `problem`.
 
-        It is the newest version, unless `problem` is in shadow mode.
+        The served version is then the newest version, unless `problem` is in shadow mode.
         """
         return self._transport.json("POST", "problems", problem, "unfreeze")
 
@@ -273,7 +273,8 @@ class Client:
     ) -> str:
         """Withdraw the data of an episode or of a subject.
 
-        Exactly one of `episode` and `subject` must be given; otherwise TypeError is raised.
+        Exactly one of `episode` and `subject` must be given, and `problem` only with `subject`.
+        Otherwise TypeError is raised.
 
         Parameters
         ----------
@@ -288,8 +289,8 @@ class Client:
         -------
         str
             "recorded"; "already recorded" if the episode was withdrawn before; "nothing kept" if
-            there is no data of the subject. The latter is also the result of a retry after the
-            response to a successful withdrawal was lost.
+            there is no data of the subject. If the response to a successful withdrawal of a subject
+            is lost, the retry returns "nothing kept".
         """
         if (episode is None) == (subject is None) or (episode is not None and problem is not None):
             raise TypeError("withdraw takes an episode, or a subject and optionally a problem.")

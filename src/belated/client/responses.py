@@ -21,9 +21,10 @@ class NamedPolicy:
     horizon: int
     actions: Sequence[str]
     plan: Sequence[Mapping[str, str]] = field(repr=False)
-    """For each step, the action by name of the state."""
+    """For each step, a mapping from the name of each state to the name of the action."""
     explore: Sequence[Mapping[str, Sequence[str]]] = field(repr=False)
-    """For each step, the actions to draw from by name of the state; only states to explore."""
+    """For each step, a mapping from the name of a state to the actions from which one is drawn
+    uniformly. States without such actions are omitted."""
     epsilon: float
     """Probability of a uniformly random action in states that are not in `explore`."""
     sha: str

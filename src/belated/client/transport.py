@@ -37,7 +37,8 @@ class ServiceError(Exception):
     field : str | None
         Name of the request field at fault; None if no single field is at fault.
     retry_after_s : float
-        Minimum waiting time before a retry, in seconds, from the header Retry-After.
+        Minimum waiting time before a retry, in seconds, from the header Retry-After; 0 without this
+        header.
     """
 
     def __init__(
@@ -104,7 +105,8 @@ class Transport:
     def retry(self, send: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         """Return `send(*args, **options)`, with retries after transient errors.
 
-        A ServiceError is raised if it is not transient, or after the maximum number of retries.
+        Raise ServiceError if the error is not transient, if Retry-After exceeds
+        `MAX_RETRY_AFTER_S`, or after the maximum number of retries.
         """
         for attempt in itertools.count():
             try:

@@ -1,8 +1,8 @@
 """Delay laws: probability distributions of the delay of an episode's feedback.
 
 A law is defined by its quantile function. The delay tau_i of episode i is the quantile at a
-uniform random number with the key (seed, DELAY, i), so it does not depend on the other delays that
-are drawn. Delays are measured in episodes.
+uniform random number that is determined by the seed and by i. It does not depend on the other
+delays that are drawn. Delays are measured in episodes.
 
 >>> law = geometric(100)
 >>> law
@@ -32,7 +32,8 @@ from belated.randomness import DELAY, check_seed
 from belated.randomness import uniform as uniform_at
 
 NEVER: Final = 2**62
-"""Delay of feedback that never arrives. Adding the number of an episode does not overflow."""
+"""Delay of feedback that never arrives. The sum of this delay and the number of an episode does not
+overflow an int64."""
 
 MAX_MEAN_DELAY: Final = 2**53
 """Largest mean of a built-in law, in episodes; larger integers are not exact as floats."""
@@ -107,8 +108,8 @@ class Law:
         first : int
             Number of the first episode, at least 1.
         step : int
-            Step, from 0, if each step of an episode has a delay of its own. The delay of a whole
-            episode is that of step 0.
+            Number of the step, from 0, if each step of an episode has its own delay. Use the
+            default 0 for the delay of a whole episode.
 
         Returns
         -------
@@ -219,12 +220,13 @@ def empirical(samples: ArrayLike, *, name: str | None = None) -> Law:
 
 
 def from_scipy(frozen: Any, *, name: str | None = None) -> Law:
-    """Return the delay law with a discrete distribution of scipy.stats on 0, 1, 2, ... episodes.
+    """Return the delay law whose distribution is the discrete distribution `frozen` of scipy.stats.
 
     Parameters
     ----------
     frozen : scipy.stats.rv_frozen
-        Frozen discrete distribution, such as `scipy.stats.nbinom(5, 0.1)`.
+        Frozen discrete distribution on 0, 1, 2, ..., such as `scipy.stats.nbinom(5, 0.1)`. A value
+        is a delay in episodes.
     name : str, optional
         Name of the law; by default the name and the parameters of the distribution.
 
@@ -341,8 +343,8 @@ def longest_delay(delays: Sequence[int] | Ints) -> float:
 def _check_mean(kind: str, mean: float) -> float:
     """Return `mean` as a float if it lies in 0 .. 2**53; otherwise raise an error.
 
-    The error is a TypeError if `mean` is not a number, otherwise a ValueError. `kind` is the kind
-    of the law in its message.
+    The error is a TypeError if `mean` is not a number, otherwise a ValueError. The message contains
+    `kind`, the kind of the law.
     """
     if isinstance(mean, bool) or not isinstance(mean, int | float | np.integer | np.floating):
         raise TypeError(f"mean of a {kind} delay must be a number, got {mean!r}.")
@@ -418,7 +420,7 @@ def _fill_geometric_quantiles(log_q: float, p: Floats, delays: Floats) -> None:
     """Fill `delays` with the smallest j such that P(tau <= j) = 1 - q^(j + 1) >= p.
 
     There is one j for each entry p of `p`; it is infinite for p = 1. `log_q` is the logarithm of
-    q = 1 - 1 / (1 + mean). `math.log1p` is used because its results are bit-identical in compiled
+    q = 1 - 1 / (1 + E[tau]). `math.log1p` is used because its results are bit-identical in compiled
     code and in Python.
     """
     for i in range(p.size):

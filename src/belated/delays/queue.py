@@ -28,7 +28,7 @@ from belated.delays.laws import NEVER
 
 
 class HasEpisodeId(Protocol):
-    """Feedback with the number of its episode: a whole episode or a part of an episode."""
+    """Feedback of a whole episode or a part of an episode, with the number of the episode."""
 
     @property
     def id(self) -> int:
@@ -40,7 +40,9 @@ Item = TypeVar("Item", bound=HasEpisodeId)
 
 
 class Queue(Generic[Item]):
-    """Priority queue of feedback in flight, ordered by the episode at whose end it arrives.
+    """Priority queue of feedback in flight, ordered by time of arrival.
+
+    Feedback of episode i with delay tau arrives at the end of episode i + tau.
 
     >>> from belated.episode import Episode
     >>> queue = Queue()
@@ -67,7 +69,7 @@ class Queue(Generic[Item]):
     def due(self, k: int) -> list[Item]:
         """Remove and return the feedback that is usable at the start of episode `k`.
 
-        The returned list is ordered by arrival, then by id.
+        The returned list is ordered by arrival, then by number of the episode.
         """
         arrived = []
         while self._heap and self._heap[0][0] < k:
@@ -77,12 +79,12 @@ class Queue(Generic[Item]):
 
     @property
     def missing(self) -> int:
-        """Number of items pushed but not yet returned by `due`, including delays of `NEVER`.
+        """Number of items pushed but not yet returned by `due`, including items that never arrive.
 
-        After `due(k)`, this is S_k if each item is a whole episode.
+        After a call of `due(k)`, this number is S_k if each item is a whole episode.
         """
         return self._pushed - self._delivered
 
     def __len__(self) -> int:
-        """Return the number of items that `due` has yet to return; delays of `NEVER` excluded."""
+        """Return the number of items in the queue. Items with the delay `NEVER` are not stored."""
         return len(self._heap)

@@ -1,8 +1,8 @@
 """Simulated clinic: a small world, and the definition of its problem for the service.
 
 Each patient has six visits. Medication helps in mild states, and only a little in severe states. An
-operation helps in severe states, but its visit has a low reward. The effect of the last action
-appears only after the last visit, so waiting is optimal at the last visit.
+operation helps in severe states, but a visit with an operation has a low reward. The effect
+of the last action appears only after the last visit, so waiting is optimal at the last visit.
 
 >>> from belated.exact.values import optimal_actions
 >>> for step in (0, 4, 5):

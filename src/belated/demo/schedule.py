@@ -25,7 +25,7 @@ REPEAT_PROBABILITY: Final = 0.1
 """Probability that the first part of the feedback of a patient is sent twice."""
 
 SCHEDULE_STREAM: Final = 100
-"""Key of the stream of random numbers, distinct from the streams of `belated.randomness`."""
+"""Random stream of the schedule, distinct from the streams of `belated.randomness`."""
 
 
 class Delivery(NamedTuple):
@@ -34,7 +34,7 @@ class Delivery(NamedTuple):
     id: int
     """Number of the patient."""
     delay: int
-    """Number of later patients after which the message is sent."""
+    """Number of later patients that are admitted before the message is sent."""
     visits: range
     """Visits that the message reports, numbered from 0."""
     repeated: bool = False

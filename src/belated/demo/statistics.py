@@ -25,7 +25,7 @@ HEADER: Final = _format_row(
 
 @dataclass
 class DemoStatistics:
-    """Counts of patients and of their feedback."""
+    """Returns of the simulated patients, and counts of patients and feedback."""
 
     best: float
     """Expected return (sum of rewards) of an optimal policy."""

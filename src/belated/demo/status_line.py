@@ -13,14 +13,14 @@ OTHER_INTERVAL_S: Final = 10.0
 
 
 class StatusLine:
-    """Printer of a header, and below it a status line that changes over time.
+    """Printer of a header and, below the header, of a status line that changes over time.
 
     Parameters
     ----------
     header : str
         Header, printed once above the status line.
     line : Callable[[float], str]
-        Function from the seconds since the start to the text of the status line.
+        Function that returns the text of the status line, given the seconds since the start.
     clock : Callable[[], float]
         Function that returns a monotonic time in seconds.
     """

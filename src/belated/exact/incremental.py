@@ -19,8 +19,9 @@ from belated.worklist import END, Worklist, put, take
 class WorldArrays(NamedTuple):
     """Arrays of an `MDP`, and an index of the rows from which each state can be reached.
 
-    State y can be reached at stage g from the rows `back_row[back_ptr[i] : back_ptr[i + 1]]`, where
-    i = g * S + y.
+    The rows of stage g that have state y as a possible successor are
+    `back_row[back_ptr[i] : back_ptr[i + 1]]`, where i = g * S + y. These rows are numbered within
+    their stage, as s * A + a.
     """
 
     ptr: Ints  # this field and the next four: see MDP

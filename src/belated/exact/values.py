@@ -81,11 +81,12 @@ def cell_value(
     actions : ndarray of int32, shape (H, S)
         Action at each (step, state) where the policy does not explore.
     explore : ndarray of bool, shape (H, S, A) or (0, 0, 0)
-        Mask of actions to explore. If it contains actions of (h, s), the policy draws one of them
-        uniformly. `NO_EXPLORATION`, of shape (0, 0, 0), for a deterministic policy.
+        Mask of actions to explore. If the mask is True for some actions of (h, s), the policy draws
+        one of these actions uniformly. For a deterministic policy, pass `NO_EXPLORATION`, which has
+        shape (0, 0, 0).
     epsilon : float
-        Probability of drawing one of all actions uniformly where the mask contains no action;
-        used only if `explore` has shape (H, S, A).
+        Probability of drawing uniformly from all actions in a (step, state) for which the mask is
+        False for all actions. Used only if `explore` has shape (H, S, A).
     v_next : ndarray, shape (S,)
         Values of the next step, V_{h+1}.
     h, s : int
@@ -285,9 +286,9 @@ def policy_value(world: MDP, policy: Policy | ArrayLike) -> float:
 
 
 def _policy_array(policy: ArrayLike) -> NDArray[Any]:
-    """Return `policy` as an array of integers with two axes or of numbers with three axes.
+    """Return `policy` as an array: integer actions with two axes, or probabilities with three axes.
 
-    Anything else raises TypeError.
+    Any other argument raises TypeError.
     """
     try:
         table = np.asarray(policy)
@@ -304,7 +305,8 @@ def _policy_array(policy: ArrayLike) -> NDArray[Any]:
 def _check_probabilities(shape: Shape, table: NDArray[Any]) -> Floats:
     """Return `table`, probabilities of actions of shape (H, S, A), as floats after checking it.
 
-    A wrong shape, an entry outside [0, 1] or a sum other than 1 raises ValueError.
+    ValueError is raised if the shape is wrong, an entry lies outside [0, 1], or the probabilities
+    of a (step, state) do not sum to 1.
     """
     if table.shape != shape.table:
         raise ValueError(

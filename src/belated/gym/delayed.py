@@ -25,12 +25,12 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     `info["feedback"]` of the reset that starts the first episode k with i + tau < k. The list is
     empty in the `info` of a step.
 
-    The record of an episode that terminates before step H is padded to H steps, which stay in the
-    last state and have reward 0 in original units. After each termination in a state, the padded
-    steps use the next action, so that every action is observed there; an optimistic learner would
-    overestimate an action without observations. If an episode can also visit that state without
-    terminating, padding would record wrong transitions, and ValueError is raised; use
-    `end_state=True`.
+    The record of an episode that terminates before step H is padded to H steps. Padded steps stay
+    in the last state and have reward 0 in original units. The action of the padded steps changes
+    from one termination in a state to the next, so that every action is observed in this state;
+    an optimistic learner would overestimate an action without observations. Padding would record
+    wrong transitions if an episode can also visit the state without terminating. In this case
+    ValueError is raised; use `end_state=True`.
 
     The feedback of an episode that is reset before its end never arrives. An episode that is reset
     before its first step is not counted, and its number is used again.
@@ -109,17 +109,17 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     @property
     def shape(self) -> Shape:
-        """Sizes (S, A, H) of the records; S includes the state that `end_state=True` adds."""
+        """Sizes (S, A, H) of the records. S includes the state that `end_state=True` adds."""
         return self._shape
 
     @property
     def episode(self) -> int:
-        """Number of the current or, if it is over, the last episode; 0 before the first reset."""
+        """Number of the episode that was started last; 0 before the first reset."""
         return self._episode
 
     @property
     def missing(self) -> int:
-        """Number of episodes whose records have not arrived, including those that never arrive."""
+        """Number of records that have not arrived, including records that never arrive."""
         return self._queue.missing
 
     def state(self, observation: Any) -> int:
@@ -136,8 +136,8 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
         """Start the next episode and return the first observation and `info`.
 
-        `seed` and `options` are passed to the environment. `info` is that of the environment, with
-        an entry "feedback": the list of records that have become usable.
+        `seed` and `options` are passed to the environment. `info` contains the entries of the
+        environment's `info`, and the entry "feedback": the list of records that have become usable.
         """
         observation, info = self.env.reset(seed=seed, options=options)
         if self._actions and not self._over:
@@ -152,8 +152,8 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         """Take a step in the environment; after the last step, queue the record of the episode.
 
         `action` is an action of the environment. Return (observation, reward, terminated,
-        truncated, info) of the environment, where `truncated` is also True at step H of an episode
-        that has not terminated, and `info["feedback"]` is an empty list.
+        truncated, info) of the environment, with two changes. `truncated` is True at step H of an
+        episode that has not terminated, and `info["feedback"]` is an empty list.
         """
         if self._over:
             raise gymnasium.error.ResetNeeded("The episode is over; call reset() to start another.")
@@ -204,7 +204,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._queue.push(record, delay)
 
     def _unit_reward(self, reward: float) -> float:
-        """Return `reward` mapped by `reward_map`; raise ValueError if that is not in [0, 1]."""
+        """Return `reward` mapped by `reward_map`; raise ValueError if it is then outside [0, 1]."""
         unit = self._reward_map.unit(reward)
         if not 0 <= unit <= 1:
             raise ValueError(
@@ -216,9 +216,10 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
 
 def _check_discrete(kind: str, env: gymnasium.Env[Any, Any]) -> Discrete[Any]:
-    """Return a space of the environment `env`; raise TypeError if it is not discrete.
+    """Return the observation space or the action space of the environment `env`.
 
-    `kind` is "observation" or "action".
+    `kind`, "observation" or "action", selects the space. TypeError is raised if the space is not
+    discrete.
     """
     space = env.observation_space if kind == "observation" else env.action_space
     if not isinstance(space, Discrete):

@@ -18,14 +18,14 @@ class WorldEnv(gymnasium.Env[Any, Any]):
 
     Observations are states, and rewards lie in [0, 1]. The H-th step ends an episode with
     `terminated`, not `truncated`, since the horizon is part of the problem. `info["step"]` is the
-    number of steps taken in the episode, because the optimal action depends on it. Random numbers
-    come from Gymnasium's generator, seeded by `reset(seed=...)`, and differ from those of
-    `bl.simulate`.
+    number of steps taken in the episode; the optimal action depends on this number. Random numbers
+    come from Gymnasium's generator, seeded by `reset(seed=...)`. They differ from the random
+    numbers of `bl.simulate`.
 
     Parameters
     ----------
     world : MDP
-        World to simulate; also an attribute of the environment.
+        World to simulate. The attribute `world` of the environment holds it.
 
     Examples
     --------

@@ -18,7 +18,7 @@ ENTRY_POINTS: Final = {
     "belated/Garnet-v0": "garnet_env",
     "belated/GridWorld-v0": "gridworld_env",
 }
-"""Function of this module that creates an environment, by the id of the environment."""
+"""Name of the function of this module that creates each environment, by id of the environment."""
 
 
 def register() -> None:

@@ -67,9 +67,9 @@ def train(
     episodes : int
         Number of episodes to play, at least 1.
     seed : int or None
-        Seed of the environment's first reset and of exploratory actions. With None, the
-        environment is not seeded again, as required to continue a training, and exploratory
-        actions have seed 0.
+        Seed of the environment's first reset and of exploratory actions. If None, the environment
+        is not seeded again, and exploratory actions have seed 0. Use None to continue an earlier
+        training.
     world : MDP, optional
         Exact model of the environment. If it is given, the result includes regret.
     progress : bool, optional
@@ -153,9 +153,9 @@ def play_episode(env: DelayedFeedback, policy: Policy, observation: object, seed
 
 
 class GapEvaluator:
-    """Computation of exact suboptimality gaps in a `world`.
+    """Computation of suboptimality gaps V*_1(s) - V^pi_1(s) of policies in a `world`.
 
-    The values of the last policy are cached.
+    The values of the most recent policy are cached.
     """
 
     def __init__(self, world: MDP) -> None:

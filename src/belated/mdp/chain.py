@@ -29,7 +29,8 @@ def chain(
     S : int
         Number of states, at least 2.
     reward_on : {"state", "state_right"}
-        The last state pays 1 for either action ("state"), or only for `right` ("state_right").
+        Actions for which the last state pays 1: both actions ("state"), or only `right`
+        ("state_right").
     horizon : int, optional
         Number of steps H of an episode; S if not given. If H = S, V*_1(s_1) =
         (1 - 1/S)^(S - 1) for both values of `reward_on`.

@@ -31,8 +31,8 @@ def deep_sea(size: int, *, noisy: bool = False) -> MDP:
     is easier.
 
     Rewards are mapped to [0, 1] by r -> (r + c) / (1 + c) at every step. `left` then pays
-    c / (1 + c), `right` pays 0 and the treasure pays 1 / (1 + c). A return G becomes
-    (G + 0.01) / (1 + c), and V*_1(s_1) = 1 / (1 + c).
+    c / (1 + c), `right` pays 0 and the treasure pays 1 / (1 + c). A sum G of the original rewards
+    of an episode becomes (G + 0.01) / (1 + c), and V*_1(s_1) = 1 / (1 + c).
 
     There are two deviations from bsuite. Action 1 is `right` in every cell, whereas bsuite may
     swap the two actions. Rewards have no normal noise, which bsuite adds at both ends of the last

@@ -66,7 +66,7 @@ def garnet(states: int, actions: int, *, horizon: int, branching: int, seed: int
 
 
 def draw_successors(key: Any, row: int, *, states: int, branching: int) -> list[int]:
-    """Draw a random subset of the states; all subsets of its size are equally likely.
+    """Draw `branching` different states; all subsets of this size are equally likely.
 
     The subset is drawn by Floyd's algorithm.
 

@@ -33,7 +33,8 @@ def gridworld(
 
     An action moves one cell up (0), right (1), down (2) or left (3). A move into a wall or off
     the grid stays in place. The goal is absorbing and pays 1 per step; every other cell pays 0.
-    If `slip` is 0, V*_1(s_1) = max(H - d, 0), with d the length of the shortest path.
+    If `slip` is 0, V*_1(s_1) = max(H - d, 0), where d is the smallest number of moves from the
+    upper left cell to the goal.
 
     Parameters
     ----------
@@ -43,8 +44,8 @@ def gridworld(
     horizon : int
         Number of steps H of an episode, at least 1.
     slip : float
-        Probability of a move at right angles to the action, half of it for each side.
-        Russell and Norvig use 0.2.
+        Probability that a move goes at right angles to the action; slip / 2 for each of the two
+        directions. Russell and Norvig use 0.2.
     goal : tuple[int, int], optional
         Row and column of the goal; the lower right cell if not given.
     walls : iterable of tuple[int, int]

@@ -93,11 +93,11 @@ class Outcomes:
 
 
 def _build_world(outcomes: Outcomes, start: int | ArrayLike, horizon: int) -> MDP:
-    """Return the world with these `outcomes`, distribution `start` and `horizon`.
+    """Return the world with these `outcomes`, first states `start` and `horizon`.
 
-    `start` is the first state or the probability of each state. If a terminating transition leads
-    to a state that an episode may also visit without terminating, the world has an additional
-    absorbing state, and the transition leads there.
+    `start` is the first state of every episode, or the probability of each state to be the first.
+    If a terminating transition leads to a state that an episode may also visit without terminating,
+    the world has an additional absorbing state, and the transition leads to this state instead.
     """
     S, A = outcomes.states, outcomes.actions
     first, _ = start_distribution(S, start)
@@ -223,10 +223,11 @@ def _read_outcomes(env: Any) -> Outcomes:
 
 
 def _read_start(env: Any) -> int | Floats:
-    """Return the first state of the environment `env`, or its distribution if that is known.
+    """Return the distribution of the first state of the environment `env`, or a single state.
 
     The distribution is the attribute `initial_state_distrib` of the environment. Without that
-    attribute, several resets must return the same state; otherwise ValueError is raised.
+    attribute, the environment is reset several times, and the result is the state that every reset
+    returns. ValueError is raised if the resets return different states.
     """
     distribution = getattr(getattr(env, "unwrapped", env), "initial_state_distrib", None)
     if distribution is not None:

@@ -12,7 +12,8 @@ MAX_TRANSITION_ROWS: Final = 32
 """Largest number of (state, action) pairs of a world whose transitions are listed."""
 
 MAX_LISTED_STATES: Final = 4
-"""Largest number of possible first states that are listed; more are only counted."""
+"""Largest number of possible first states that are listed. A longer list is replaced by the number
+of possible first states."""
 
 ALIGN_LEFT: Final = ' style="text-align:left"'
 
@@ -45,7 +46,9 @@ def describe_html(world: MDP) -> str:
 
 
 def summary(world: MDP) -> dict[str, str]:
-    """Return a dict of short descriptions of `world`: size, transitions, rewards and so on.
+    """Return short descriptions of properties of `world`, by name of the property.
+
+    The properties are size, transitions, successors, rewards and first state.
 
     >>> from belated.mdp.chain import chain
     >>> summary(chain(30))["size"]

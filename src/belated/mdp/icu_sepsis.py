@@ -24,7 +24,8 @@ ACTIONS: Final = 25
 DEATH: Final = 713
 SURVIVAL: Final = 714
 TERMINAL: Final = (DEATH, SURVIVAL, 715)
-"""States in which an episode ends. The last is the authors' s_inf, which follows the other two."""
+"""States in which an episode ends. In the authors' model, the last of the three states, s_inf, is
+the successor of the other two."""
 
 
 def icu_sepsis(
@@ -38,17 +39,17 @@ def icu_sepsis(
     An action combines one of 5 levels of fluids with one of 5 levels of vasopressors. The mean
     reward of a step is the probability that it leads to the survival state. The value of a policy
     is therefore the probability of survival within `horizon` steps. Known mean rewards reveal much
-    of the dynamics to a learner; with `rewards=None`, a learner estimates them. Terminal states are
-    absorbing. There are 712 possible first states. The extra `belated[icu]` installs the data.
+    of the dynamics to a learner; a learner with `rewards=None` estimates rewards. Terminal states
+    are absorbing. There are 712 possible first states. The extra `belated[icu]` installs the data.
 
     Parameters
     ----------
     horizon : int
         Number of steps of an episode, at least 1.
     inadmissible : {"mean", "terminate"}
-        Transitions of an inadmissible action, that is, an action that clinicians took too rarely
-        in a state to estimate its transitions: the mean over the admissible actions ("mean", the
-        authors' default), or death ("terminate"). The authors' third strategy, to raise an
+        Transitions of inadmissible actions. An action is inadmissible in a state if clinicians took
+        it too rarely there to estimate its transitions. "mean", the authors' default: the mean over
+        the admissible actions. "terminate": death. The authors' third strategy, to raise an
         exception, is not available.
     reward_draws : {"deterministic", "bernoulli", "beta"}
         Distribution of the reward of a step; see `MDP.reward_draws`.

@@ -26,7 +26,8 @@ from belated.mdp.rewards import Affine
 
 Draws = Literal["deterministic", "bernoulli", "beta"]
 DRAWS: Final[tuple[Draws, ...]] = ("deterministic", "bernoulli", "beta")
-"""Ways to draw the reward of a step from its mean; compiled code uses the index of each way."""
+"""Values of `MDP.reward_draws`, which are distributions of the reward of a step. Compiled code uses
+their indices in this tuple."""
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """Largest accepted difference between a sum of probabilities and 1."""
@@ -42,8 +43,8 @@ class MDP:
     shape: Shape
     """Numbers of states S, actions A and steps H."""
     ptr: Ints
-    """Index into `succ` of the first successor of each row, then the length of `succ`; shape
-    (rows + 1,)."""
+    """Index into `succ` of the first successor of each row, shape (rows + 1,). The last entry is
+    the length of `succ`."""
     succ: NDArray[np.int32]
     """Possible successors of all rows, row after row; shape (successors,)."""
     prob: Floats
@@ -213,7 +214,7 @@ class MDP:
         homogeneous : bool
             Whether the transitions are the same at every step.
         flat : ndarray of int64
-            Index row * S + successor of each probability, in any order.
+            Flat index row * S + successor of each probability. The order is arbitrary.
         prob : ndarray
             Probabilities, of the same length as `flat`.
         rewards, start, reward_draws
@@ -352,9 +353,10 @@ def mean_reward(rewards: Floats, h: int, s: int, a: int) -> float:
 def fill_cumulative(ptr: Ints, prob: Floats, cum: Floats, sums: Floats) -> None:
     """Fill `cum` with the cumulative sums of `prob` within each row, and `sums` with row totals.
 
-    Row j consists of the entries `ptr[j]` .. `ptr[j + 1] - 1` of `prob` and `cum`. From the last
-    entry of a row with positive probability on, `cum` is set to exactly 1. In spite of rounding,
-    every uniform number in [0, 1) then selects an entry with positive probability.
+    Row j consists of the entries `ptr[j]` .. `ptr[j + 1] - 1` of `prob` and `cum`. In each row,
+    `cum` is exactly 1 at the last entry with positive probability and at all later entries. In
+    spite of rounding, every uniform number in [0, 1) then selects an entry with positive
+    probability.
     """
     for row in range(ptr.size - 1):
         total = 0.0
@@ -380,7 +382,7 @@ def _as_floats(name: str, values: ArrayLike) -> Floats:
 def _entry_columns(
     entries: Iterable[Sequence[float]] | tuple[NDArray[Any], ...],
 ) -> list[NDArray[Any]]:
-    """Return `entries`, given as rows or as columns, as 4 or 5 columns of equal length."""
+    """Return the argument `entries` of `MDP.sparse` as 4 or 5 columns of equal length."""
     if isinstance(entries, tuple) and entries and all(isinstance(x, np.ndarray) for x in entries):
         columns = [np.asarray(x) for x in entries]
         if any(x.dtype.kind not in "iuf" for x in columns):

@@ -23,7 +23,7 @@ class Affine:
     """
 
     scale: float = 1.0
-    """Change of the original reward per unit of reward, above 0."""
+    """Factor by which a reward in [0, 1] is multiplied; above 0."""
     shift: float = 0.0
     """Original reward that corresponds to reward 0."""
 
@@ -41,7 +41,7 @@ class Affine:
         """Return the map between original rewards in [`low`, `high`] and rewards in [0, 1].
 
         If `low` and `high` already lie in [0, 1], the map is the identity. Otherwise `low` is
-        mapped to 0 and, if it differs, `high` to 1.
+        mapped to 0, and a `high` above `low` is mapped to 1.
 
         >>> Affine.onto(0.2, 0.9)
         Affine(scale=1.0, shift=0.0)

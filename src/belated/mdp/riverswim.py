@@ -18,7 +18,7 @@ def riverswim(states: int = 6, *, horizon: int = 20) -> MDP:
     Action `left` (0) always moves one state back. Action `right` (1) moves one state forward with
     probability 0.35, stays with probability 0.6 and moves one state back with probability 0.05.
     In the first state, `right` moves forward with probability 0.6 and stays with probability 0.4.
-    In the last state, it stays with probability 0.6 and moves back with probability 0.4.
+    In the last state, `right` stays with probability 0.6 and moves back with probability 0.4.
 
     `left` in the first state pays 5/1000, `right` in the last state pays 1, and every other
     (state, action) pays 0. An episode starts in the first state. In Strehl and Littman, the

@@ -137,7 +137,10 @@ def parse_name(name: str) -> NamedWorld:
 
 
 def example_worlds() -> list[NamedWorld]:
-    """Return the name of the example of each family, parsed; the worlds are not built."""
+    """Return the parsed name of one example world of each family.
+
+    The worlds are not built.
+    """
     return [parse_name(family.example) for family in WORLD_FAMILIES]
 
 

@@ -20,14 +20,14 @@ JOURNAL_SUFFIXES: Final = ("-wal", "-journal")
 
 @dataclass(frozen=True)
 class LedgerCopy:
-    """Content of a copy of a ledger."""
+    """Summary of a copy of a ledger: numbers of rows, digest of the events, and faults."""
 
     rows: dict[str, int]
-    """Number of rows by table."""
+    """Number of rows of each table, by name of the table."""
     digest: str
     """Digest of all events of the copy."""
     faults: list[str]
-    """Messages about faults, which the copy has in common with the original."""
+    """Messages about faults of the copy. The original has the same faults."""
 
 
 def copy_to(source: ExistingLedger, url: str) -> LedgerCopy:

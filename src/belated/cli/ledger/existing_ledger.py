@@ -13,9 +13,10 @@ from belated.progress import Progress
 
 
 class ExistingLedger(Ledger):
-    """Ledger that advances the display `progress` by one for each event that is read.
+    """Ledger that advances the progress bar `progress` by one for each event that is read.
 
-    If `progress` is None, nothing is displayed.
+    If `progress` is None, nothing is displayed. Progress is not advanced if only some kinds of
+    events are read.
     """
 
     progress: Progress | None = None

@@ -44,9 +44,9 @@ def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verificatio
 
 
 def verify_problem(ledger: ExistingLedger, id: int, name: str) -> Verdict:
-    """Verify one problem. If the problem cannot be read, this is reported as a fault.
+    """Verify one problem. If the problem cannot be read, the verdict contains this as a fault.
 
-    Database errors are raised.
+    Database errors are not caught.
 
     Parameters
     ----------

@@ -142,7 +142,10 @@ def format_conclusions(query: BoundsQuery, rows: "Sequence[Guarantee]") -> list[
 
 
 def _compare_terms(rows: "Sequence[Guarantee]") -> str:
-    """Return a sentence that names the rows whose delay term is at least the leading term."""
+    """Return a sentence that names the rows in which delay costs more than learning.
+
+    In these rows, the delay term of the order is at least as large as the leading term.
+    """
     late = [row for row in rows if row.order.delay >= row.order.leading]
     if not late:
         return "Learning costs more than delay, by every order."

@@ -11,8 +11,9 @@ import typer
 def usage_errors(option: str | None = None) -> Iterator[None]:
     """Convert errors inside the block to usage errors (exit code 2).
 
-    ValueError, TypeError, ImportError and OSError are converted, except ConnectionError. `option`
-    is the name of the option or argument at fault; None if no single option is at fault.
+    ValueError, TypeError, ImportError and OSError are converted, except ConnectionError, which is a
+    subclass of OSError. `option` is the name of the option or argument at fault; None if no
+    single option is at fault.
     """
     try:
         yield

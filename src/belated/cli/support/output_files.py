@@ -57,7 +57,8 @@ def prepare_figure_path(option: str, path: Path) -> Path:
     """Return the `path` of a figure without its suffix, and create its folder.
 
     The suffix is removed because a figure is written both as PDF and as PNG. If the path cannot be
-    used, exit with a usage error that names `option`.
+    used, exit with a usage error. Its message contains `option`, the name of the option without
+    hyphens.
     """
     with usage_errors(f"--{option}"):
         if path.suffix not in ("", ".pdf", ".png"):

@@ -24,7 +24,8 @@ class RunSettings:
     """Settings to run in one world, with their names in tables and figures."""
 
     cells: "Mapping[str, Cell]"
-    """Settings by name. A name contains only the values that differ between the settings."""
+    """Cell (setting and seeds) of each setting, by name of the setting. A name contains only the
+    values that differ between the settings."""
     title: str
     """Values that all settings have in common, as text."""
     column: str

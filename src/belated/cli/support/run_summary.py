@@ -42,7 +42,8 @@ class Summary:
     high: float
     """97.5 % quantile of the final regret."""
     lost: float
-    """Mean final regret as a fraction of V*K, the expected reward of the optimal policy."""
+    """Mean final regret as a fraction of V*K, the expected sum of the rewards of an optimal policy
+    in K episodes."""
     updates: float
     """Mean over runs of the number of times that a new plan was computed."""
     epochs: float
