@@ -30,6 +30,13 @@ NEVER = 2**62
 ROUNDING = 1e-9
 UNIT = 2.0**32  # rewards are summed in whole numbers of 1 / UNIT
 TIE_TOLERANCE = 1e-11
+DEFAULTS = {"delta": 0.05, "scale": 1.0, "monotone": False, "ties": "first"}
+
+
+def option(base: Any, name: str) -> Any:
+    """Return an option of `base`, or its default where the base has no such option."""
+    return getattr(base, name, DEFAULTS[name])
+
 
 # Randomness: Philox4x32-10 (Salmon et al. 2011)
 
@@ -429,14 +436,14 @@ class Definition:
         mean = total / seen
         if base.name in ("epsilon-greedy", "random"):
             return mean
-        T, delta = H * setting.episodes, base.delta / 2
+        T, delta = H * setting.episodes, option(base, "delta") / 2
         log = np.log(6 * S * A * H * seen / delta)
         loglog = np.log(np.log(np.maximum(math.e, seen)))
         variance = np.maximum(0, squares / seen - mean * mean)
         eps = {
             "hoeffding": lambda: np.sqrt(math.log(2 * S * A * T / delta) / (2 * seen)),
             "paper": lambda: np.sqrt(
-                6 * math.log(2 * S * A * T * math.pi / (6 * base.delta / 5)) / seen
+                6 * math.log(2 * S * A * T * math.pi / (6 * option(base, "delta") / 5)) / seen
             ),
             "jaksch": lambda: np.sqrt(7 * math.log(2 * S * A * T / delta) / (2 * seen)),
             "filippi": lambda: np.sqrt(
@@ -445,7 +452,7 @@ class Definition:
             "bernstein": lambda: 2 * np.sqrt(variance * log / seen) + 6 * log / seen,
             "ubev": lambda: np.sqrt((2 * loglog + math.log(18 * S * A * H / delta)) / seen),
         }[setting.reward_bonus]()
-        return np.where(n == 0, 1.0, np.minimum(1, mean + base.scale * eps))
+        return np.where(n == 0, 1.0, np.minimum(1, mean + option(base, "scale") * eps))
 
     # plans
 
@@ -469,12 +476,12 @@ class Definition:
                     q[h] = (H - h) * np.eye(A)[self.constant_actions[h]]
                 else:
                     visits = n[h + 1].sum(axis=1) if h + 1 < H else np.zeros(S, np.int64)
-                    delta = base.delta / 2 if self.unknown else base.delta
+                    delta = option(base, "delta") / (2 if self.unknown else 1)
                     stage = Stage(
                         n[h], m[h], copy.r[h], v[h + 1], visits, H - h, H, setting.episodes, delta
                     )
                     q[h] = BACKUPS[base.name](base, stage)
-                if base.monotone and copy.q is not None and drawn is None:
+                if option(base, "monotone") and copy.q is not None and drawn is None:
                     q[h] = np.minimum(q[h], copy.q[h])
                 v[h] = q[h].max(axis=1)
             copy.q, copy.v = q, v
@@ -536,7 +543,7 @@ class Definition:
     @property
     def delta_of_base(self) -> float:
         """Half of delta is for rewards if they are unknown."""
-        return self.setting.base.delta / (2 if self.unknown else 1)
+        return option(self.setting.base, "delta") / (2 if self.unknown else 1)
 
     # when to plan
 
@@ -550,7 +557,7 @@ class Definition:
             episodes=self.setting.episodes,
             mean_delay=self.waited / (k - 1) if k > 1 else 0.0,
             base=base.name if known else "ucbvi-ch",
-            delta=base.delta,
+            delta=option(base, "delta"),
         )
 
     def is_due(self, k: int, index: int) -> bool:
@@ -730,7 +737,7 @@ def differences(setting: Setting, run: Any) -> list[str]:
     parts = {
         "marks": np.array_equal(policies == -1, marks),
         "policies": bool((gap < ROUNDING).all()),
-        "ties": setting.base.ties == "first" or ties_agree(setting, policies, expected),
+        "ties": option(setting.base, "ties") == "first" or ties_agree(setting, policies, expected),
         "regret": np.allclose(run.regret, np.cumsum(expected.gaps), rtol=0, atol=ROUNDING),
         "optimism": count_below(expected.too_low, run.optimism_broken),
         "alpha": np.allclose(run.alpha, expected.alpha, rtol=1e-9) if auto else run.alpha is None,

@@ -34,7 +34,9 @@ def bounds(
     horizon: Annotated[int, typer.Option(help="Number of steps H in an episode.")],
     episodes: Annotated[int, typer.Option(help="Number of episodes K.")],
     mean_delay: Annotated[float, typer.Option(help="Expected delay E[tau], in episodes.")],
-    alpha: Annotated[float, typer.Option(help="Parameter alpha of lazy updating, at least 1.")] = 10.0,
+    alpha: Annotated[
+        float, typer.Option(help="Parameter alpha of lazy updating, at least 1.")
+    ] = 10.0,
     delta: Annotated[float, typer.Option(help="Bounds hold with probability 1 - delta.")] = 0.05,
     longest_delay: Annotated[
         float | None,

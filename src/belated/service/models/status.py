@@ -18,7 +18,7 @@ class Ages(Model):
     )
 
 
-class OpenEpisode(Model):
+class InFlight(Model):
     """Fraction of the visits that belong to episodes in flight, by (stage, state, action)."""
 
     most: float = Field(description="Maximum over all pairs.")
@@ -44,7 +44,7 @@ class Status(Model):
     mean_delay: float | None = Field(description="Observed mean delay, in episodes.")
     psi: float | None = Field(description="Upper bound on `missing` with high probability.")
     ages: Ages | None
-    in_flight: OpenEpisode | None
+    in_flight: InFlight | None
     updates: int | None = Field(description="Number of plans after the first one.")
     epochs: int | None = Field(description="Number of plans.")
     alpha: float | None = Field(description="Parameter of the current epoch; null if not lazy.")
