@@ -94,8 +94,9 @@ def check_tables(store: Store, problem: Problem) -> list[str]:
 def check_orphans(store: Store) -> list[str]:
     """Return a message for each orphan row in `store`.
 
-    An orphan row refers to a problem or an episode that does not exist. Problems whose definition
-    differs from the table of problems are reported too. At most `MAX_FAULTS` messages are returned.
+    An orphan row refers to a problem or an episode that does not exist. A problem is also reported
+    if its name in the table of problems differs from the name in its definition. At most
+    `MAX_FAULTS` messages are returned.
     """
     with store.consistent_reading() as connection:
         return list(islice(_find_orphans(connection), MAX_FAULTS))
@@ -126,8 +127,8 @@ def _merge(
 ) -> Iterator[tuple[L | None, R | None]]:
     """Merge two iterators of (key, value) pairs, each sorted by key.
 
-    Yields, for each key in increasing order, the pair of the left and the right value. A value is
-    None if that iterator does not have the key.
+    Yields a pair (left value, right value) for each key, in increasing order of the keys. A value
+    is None if its iterator does not contain the key.
     """
     one, other = next(left, None), next(right, None)
     while one is not None or other is not None:
@@ -158,9 +159,10 @@ def _wrong_name(id: int, name: str | None, defined: str) -> str:
 def _compare_episodes(
     connection: sa.Connection, problem: int, excluding: list[Event]
 ) -> Iterator[str]:
-    """Yield a message for each difference between the table of episodes and the openings.
+    """Yield a message for each difference between the table of episodes and the events.
 
-    Both are read in order of the number of the episode, which is also the order of seq.
+    The rows of the table and the events that opened the episodes are read in order of the episode
+    number, which is also the order of seq.
     """
     withdrawn = _withdrawal_seqs(excluding)
     table = schema.episodes
@@ -255,7 +257,8 @@ def _compare_claims(
 def _rows_of_problem(table: sa.Table, problem: int) -> sa.Select[Any]:
     """Return a query for the rows of `table` that belong to `problem`, in order of seq.
 
-    The rows refer to an episode by the seq at which it was opened; the query adds its id as `id`.
+    The rows refer to an episode by the seq of its opening. The query adds the episode id as the
+    column `id`.
     """
     opening = schema.events.alias()
     rows = sa.select(table, opening.c.episode.label("id"))
@@ -268,7 +271,7 @@ def _compare_replaced(
 ) -> Iterator[str]:
     """Yield a message for each difference between the table of replaced events and the events.
 
-    The table must list all feedback of an episode that precedes the last correction of the episode.
+    The table must list all feedback of an episode that was recorded before its last correction.
     """
     last = {event.episode: event.seq for event in excluding if event.kind == "corrected"}
     expected = {
@@ -287,8 +290,8 @@ def _compare_replaced(
 def _expected_claims(event: Event, exclusions: Exclusions, spec: ProblemSpec) -> PartDigests | None:
     """Return the digests that the claims table should hold for the parts in the feedback `event`.
 
-    The result is empty if `event` is in `exclusions`, and None if its content is not valid for the
-    problem `spec`.
+    The result is empty if `event` is in `exclusions`. It is None if the content of `event` is not
+    valid for the problem `spec`.
     """
     if event in exclusions:
         return {}
@@ -334,7 +337,7 @@ def _find_orphans(connection: sa.Connection) -> Iterator[str]:
 
 
 def _read_name(text: str | None) -> str | None:
-    """Return the problem name in `text`, the body of a definition; None if it cannot be parsed."""
+    """Return the problem name in `text`, the body of a definition; None if parsing fails."""
     try:
         return str(json.loads(text or "")["name"])
     except (ValueError, KeyError, TypeError):

@@ -15,9 +15,9 @@ ROWS_PER_INSERT: Final = 500
 def copy(source: Ledger, target: Ledger) -> dict[str, int]:
     """Copy all rows of `source` to the empty ledger `target` in one transaction.
 
-    Before the transaction commits, the number of rows of each table and the digest of all events
-    are compared with those of `source`; a difference raises RuntimeError. ValueError is raised if
-    `target` is not empty. Returns the number of rows by name of table.
+    Returns the number of copied rows, by name of the table. Raises ValueError if `target` is not
+    empty. Before the transaction commits, the two ledgers are compared by the number of rows of
+    each table and by the digest of all events; a difference raises RuntimeError.
     """
     with source.store.consistent_reading() as old, target.store.writing() as new:
         for table in schema.metadata.sorted_tables:

@@ -12,7 +12,7 @@ from belated.ledger.events import Event, Kind
 MAX_IDS_PER_QUERY: Final = 500
 
 EXCLUDING_KINDS: Final[tuple[Kind, ...]] = ("corrected", "withdrawn")
-"""Kinds of events because of which earlier events must be skipped."""
+"""Kinds of events that exclude earlier events: a fold skips the excluded events."""
 
 
 @dataclass(frozen=True)

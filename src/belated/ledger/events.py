@@ -153,7 +153,8 @@ class Withdrawn(_Checked):
 class Tick(_Checked):
     """New event: end of a batch.
 
-    The learner absorbs all feedback recorded since the previous batch at once.
+    The learner absorbs at once all feedback recorded between the end of the previous batch and the
+    end of this batch.
     """
 
     problem: int

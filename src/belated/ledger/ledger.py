@@ -103,9 +103,9 @@ class Ledger:
     def append(self, events: Iterable[NewEvent]) -> list[Outcome]:
         """Record `events` in one transaction, in the given order.
 
-        Returns the outcome of each event. A rejected event does not affect the others; rejected
-        feedback is put in the quarantine. When the method returns, all recorded events are on disk.
-        If it raises an exception while recording, no event was recorded.
+        Returns the outcome of each event. A rejected event does not affect the other events;
+        rejected feedback is put in the quarantine. When the method returns, all recorded events are
+        on disk. If recording raises an exception, no event has been recorded.
         """
         given = list(events)
         for event in given:
@@ -205,8 +205,9 @@ class Ledger:
     def withdraw(self, *, episode: str | None = None, subject: str | None = None) -> list[Outcome]:
         """Withdraw the data of `episode`, or the data of `subject` in all problems.
 
-        Exactly one of the two must be given. Returns one outcome for `episode`, or one for each
-        problem in which `subject` has episodes.
+        Exactly one of the two arguments must be given. With `episode`, the returned list has one
+        outcome. With `subject`, it has one outcome for each problem in which `subject` has
+        episodes.
         """
         if subject is None or episode is not None:
             return self.append([Withdrawn(episode, None, subject)])
@@ -239,7 +240,8 @@ class Ledger:
         problem : int, optional
             Id of the problem; None for the events of all problems.
         after, upto : int
-            Read only events with `after` < seq <= `upto`; None for no upper limit.
+            Read only events with `after` < seq <= `upto`. If `upto` is None, there is no upper
+            limit.
         limit : int, optional
             Maximum number of events; None for no maximum.
         kinds : collection of str, optional
@@ -248,7 +250,8 @@ class Ledger:
         Returns
         -------
         iterator of Event
-            The events, including those that are recorded before the last page is read.
+            The events. An event recorded during the iteration is included if it is recorded before
+            the last page is read.
         """
         columns = schema.events.c
         query = sa.select(schema.events)
@@ -268,7 +271,7 @@ class Ledger:
         return map(Event._make, rows)
 
     def problem(self, which: str | int) -> Problem | None:
-        """Return the problem whose name or id is `which`; None if there is none."""
+        """Return the problem whose name or id is `which`; None if there is no such problem."""
         with self.store.reading() as connection:
             if isinstance(which, int):
                 return self._problems.get(connection, which)
@@ -297,10 +300,10 @@ class Ledger:
         return {record.id: record for record in found}
 
     def digest(self, problem: int | None = None, *, upto: int | None = None) -> str:
-        """Return one SHA-256 digest of all events up to seq `upto`, by default of the whole ledger.
+        """Return one SHA-256 digest of all events, or of the events up to seq `upto`.
 
-        With `problem`, only events of the problem with that id are included. Redacting an event
-        does not change the digest.
+        If `problem` is given, only the events of the problem with this id are included. Redacting
+        an event does not change the digest.
         """
         return audit.digest_events(self.events(problem, upto=upto))
 

@@ -23,7 +23,7 @@ class AlreadyRecorded:
 
     name: ClassVar[str] = "alreadyrecorded"
     seq: int
-    """Sequence number of the recorded event; the last one if several hold the content."""
+    """Sequence number of the recorded event; the largest one if several events hold the content."""
     episode: EpisodeRecord | None = None
     """Record of the existing episode if the event is an opening, else None."""
 

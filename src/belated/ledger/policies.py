@@ -20,7 +20,7 @@ class EncodedPolicy(NamedTuple):
     actions: bytes
     """Action of each (step, state), as little-endian int32."""
     explore: bytes | None
-    """Mask of actions to explore, (H, S, A), as packed bits; None if the mask is empty."""
+    """Mask of actions to explore, (H, S, A), as packed bits; None if no bit is set."""
     epsilon: float
     """Probability of a uniformly random action."""
     sha: str

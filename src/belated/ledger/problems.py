@@ -71,8 +71,13 @@ class ProblemSpec:
         Base and updater of the learner.
     episodes : int
         Expected number of episodes K.
-    stages, reward_bonus, seed
-        Options of the learner. Their values are checked when a learner is created.
+    stages : str
+        Whether counts are kept for each step ("each") or pooled over all steps ("pooled").
+    reward_bonus : str
+        Name of the formula of the bonus for unknown rewards; see `belated.learner.rewards`.
+    seed : int
+        Seed of the learner. The values of these three options are checked when a learner is
+        created.
     late : {"everything", "rewards"}
         Feedback that arrives late: all of it, or only the rewards.
 
@@ -169,7 +174,7 @@ class ProblemSpec:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "ProblemSpec":
-        """Return the specification from `body`, a mapping as in the property `body`.
+        """Return the specification from `body`, a mapping as returned by the property `body`.
 
         Raises ValueError or TypeError if a field is missing, unknown or invalid.
         """
@@ -248,7 +253,7 @@ class ProblemCache:
         self._known: dict[int, Problem] = {}
 
     def get(self, connection: sa.Connection, id: int) -> Problem | None:
-        """Return the problem with the id `id`; None if there is none.
+        """Return the problem with the id `id`; None if there is no such problem.
 
         A problem that is not cached is read from the database over `connection`.
         """
@@ -262,13 +267,13 @@ class ProblemCache:
         return self._known[id]
 
     def find(self, connection: sa.Connection, name: str) -> Problem | None:
-        """Look up the problem with the name `name` over `connection`; return it, or None."""
+        """Read the problem with the name `name` over `connection`; None if it does not exist."""
         problems = schema.problems.c
         id = connection.scalar(sa.select(problems.id).where(problems.name == name))
         return None if id is None else self.get(connection, id)
 
     def all(self, connection: sa.Connection) -> list[Problem]:
-        """Look up all problems over `connection`; return them oldest first."""
+        """Read all problems over `connection`, and return them, oldest first."""
         ids = connection.scalars(sa.select(schema.problems.c.id).order_by(schema.problems.c.id))
         found = (self.get(connection, id) for id in ids.all())
         return [problem for problem in found if problem is not None]

@@ -15,9 +15,10 @@ from belated.ledger.store import Store, read_pages
 from belated.ledger.validation import check_seq, is_id
 
 MAX_REQUESTS_PER_PROBLEM: Final = 10_000
-"""Maximum number of requests to keep for each problem, and for those without a problem.
+"""Maximum number of requests to keep for each problem.
 
-When there are more, the oldest requests are deleted."""
+The same maximum applies to all requests without a problem together. When there are more requests,
+the oldest ones are deleted."""
 MAX_BODY_CHARS: Final = 1 << 16
 """Maximum number of characters of a body; a longer body is truncated and stored as a text."""
 MAX_REASON_CHARS: Final = 1000
@@ -38,7 +39,10 @@ class QuarantinedRequest:
     episode: str | None
     """Id of the episode; None if the request contains no valid id."""
     outcome: str
-    """Name of the outcome: "conflict", "unknown", "gone" or "refused"."""
+    """Name of the outcome.
+
+    "conflict" for contradicting content, "unknown" if the episode, problem or subject does not
+    exist, "gone" for withdrawn data, and "refused" if the request is invalid or too large."""
     reason: str
     text: str | None
     """Body of the request as JSON; None if the body must not be stored, as for withdrawn data."""
@@ -59,7 +63,8 @@ class RejectedRequest(NamedTuple):
 def quarantine_request(connection: sa.Connection, request: RejectedRequest, *, at: int) -> None:
     """Put a rejected request in the quarantine.
 
-    If an identical request is in the quarantine, its count and its time are updated instead.
+    If the quarantine contains an identical request, the number of rejections and the time of that
+    request are updated instead.
 
     Parameters
     ----------
@@ -140,8 +145,8 @@ class Quarantine:
     def add_all(self, requests: Iterable[RejectedRequest]) -> None:
         """Add `requests` that were rejected before they reached the ledger, in one transaction.
 
-        A request without a problem is assigned to the problem of its episode, if that exists. The
-        body of a request for a withdrawn episode is not stored.
+        A request without a problem is assigned to the problem of its episode, if the episode
+        exists. The body of a request for a withdrawn episode is not stored.
         """
         given = list(requests)
         with self._store.writing() as connection:
@@ -167,7 +172,7 @@ class Quarantine:
 def _upsert(dialect: str) -> sa.Executable:
     """Return the SQL statement, for `dialect`, that inserts a request or increments its count.
 
-    The statement returns the id and the count of the row.
+    The statement returns the id of the row, and the number of times the request was rejected.
     """
     table = schema.quarantine
     now = sa.bindparam("now", type_=schema.Number)
@@ -191,10 +196,10 @@ def _find_episode(connection: sa.Connection, id: str | None) -> Any:
 
 
 def _complete(request: RejectedRequest, episode: Any) -> RejectedRequest:
-    """Return `request` completed from the stored `episode`, or unchanged if that is None.
+    """Return `request` completed from the stored `episode`, or unchanged if `episode` is None.
 
-    A missing problem is set to that of the episode. If the episode is withdrawn, the body is
-    removed, and the reason and the outcome say that the data was withdrawn.
+    If the problem is missing, it is set to the problem of the episode. If the episode is withdrawn,
+    the body is removed, and the reason and the outcome state that the data was withdrawn.
     """
     if episode is None:
         return request
@@ -206,7 +211,7 @@ def _complete(request: RejectedRequest, episode: Any) -> RejectedRequest:
 
 
 def _prune(connection: sa.Connection) -> None:
-    """Delete the oldest requests of each problem that has more than the maximum number."""
+    """Delete the oldest requests of problems with more than `MAX_REQUESTS_PER_PROBLEM`."""
     table = schema.quarantine
     newest_first = (table.c.at.desc(), table.c.id.desc())
     rank = sa.func.row_number().over(partition_by=table.c.problem, order_by=newest_first)

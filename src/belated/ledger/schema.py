@@ -16,7 +16,9 @@ Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 Sha: Final = sa.String(64)
 
 RARE: Final = "kind NOT IN ('opened', 'feedback')"
-"""SQL condition of the partial index of rare events; a query must contain it to use the index."""
+"""SQL condition that selects rare events: all kinds except openings and feedback.
+
+There is a partial index of rare events. A query must contain this condition to use the index."""
 
 events: Final = sa.Table(
     "events",

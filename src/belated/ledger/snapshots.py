@@ -16,7 +16,7 @@ from belated.ledger.store import Store
 from belated.ledger.validation import check_seq
 
 SNAPSHOTS_PER_PROBLEM: Final = 4
-"""Number of snapshots to keep for each problem. A correction may delete the newest of them."""
+"""Number of snapshots to keep for each problem. A correction may delete the newest ones."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class Snapshots:
     def newest(self, problem: int, *, upto: int | None = None) -> Snapshot | None:
         """Return the newest snapshot of the problem with id `problem`, or None.
 
-        Snapshots that do not match their digest are skipped, and so are those with a seq greater
-        than `upto`, if that is given.
+        Snapshots that do not match their digest are skipped. If `upto` is given, snapshots with a
+        greater seq are skipped too.
         """
         columns = schema.snapshots.c
         query = sa.select(columns.seq, columns.data, columns.sha).where(columns.problem == problem)

@@ -23,7 +23,7 @@ LOCK_TIMEOUT_MS: Final = 60_000
 """Maximum time in milliseconds to wait while another process writes to the SQLite file."""
 
 SCRUB_TIMEOUT_MS: Final = 500
-"""Maximum time in milliseconds for which scrubbing waits for readers to finish.
+"""Maximum time in milliseconds for which `Store.scrub` waits for readers to finish.
 
 Writers are blocked during this time."""
 
@@ -170,14 +170,14 @@ class Store:
                 yield connection
 
     def scrub(self, *, wait: bool) -> bool:
-        """Remove redacted data from the write-ahead log of SQLite. PostgreSQL is not affected.
+        """Remove redacted data from the write-ahead log of SQLite. Does nothing on PostgreSQL.
 
         Parameters
         ----------
         wait : bool
-            If True, wait for readers up to a time limit; use this after a redaction. If False,
-            do not wait, and scrub only if that may still be necessary, since an earlier attempt
-            failed or there was none since the database was opened.
+            If True, wait for readers for at most `SCRUB_TIMEOUT_MS`; use this after a redaction. If
+            False, do not wait, and do nothing if the log is known to be free of redacted data. This
+            is known if the last attempt since the database was opened succeeded.
 
         Returns
         -------
@@ -220,9 +220,10 @@ class Store:
 
 
 def parse_url(url: str) -> sa.URL:
-    """Parse `url`, the URL of a SQLite or PostgreSQL database, and add the PostgreSQL driver.
+    """Return `url`, the URL of a SQLite or PostgreSQL database, as a SQLAlchemy URL.
 
-    Raises ValueError if the URL is malformed or of another kind of database.
+    The PostgreSQL driver is added if `url` does not name a driver. Raises ValueError if `url` is
+    malformed or belongs to another kind of database.
     """
     try:
         parsed = sa.make_url(url)
@@ -246,7 +247,7 @@ def is_uri(url: sa.URL) -> bool:
 
 
 def is_in_memory(url: sa.URL) -> bool:
-    """Return whether `url`, the URL of a SQLite database, is that of a database in memory."""
+    """Return whether `url`, the URL of a SQLite database, refers to a database in memory."""
     return url.database in (None, "", ":memory:")
 
 
@@ -363,8 +364,8 @@ def read_pages(
     limit : int, optional
         Maximum number of rows; None for no maximum.
     order : sa.ColumnElement, optional
-        Expression for ORDER BY that sorts like `key`, but makes the database use another index;
-        None for `key` itself.
+        Expression for ORDER BY that gives the same order as `key` but makes the database use
+        another index. If None, `key` is used.
 
     Yields
     ------

@@ -22,9 +22,9 @@ def build_feedback(
 ) -> list[Feedback]:
     """Convert the content of feedback events to feedback that `learner` can absorb.
 
-    `pieces` holds, for each event, the episode and the content. Rewards that arrive before the path
-    of their episode are not returned; they are stored in `OpenEpisode.early_rewards`, and returned
-    with the path. Returns the feedback in order of `pieces`.
+    `pieces` holds the episode and the content of each event. Returns the feedback in the same
+    order. Rewards that arrive before the path of their episode are stored in
+    `OpenEpisode.early_rewards`; they are returned when the path arrives.
     """
     feedback: list[Feedback | None] = []
     whole: list[tuple[int, OpenEpisode, Content]] = []

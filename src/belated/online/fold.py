@@ -6,7 +6,7 @@
 
 A fold depends on the events alone: a fold that is restored from a snapshot continues with
 bit-identical results. When the feedback of an episode is complete, the episode is added to the
-statistics in the history and no longer stored by itself.
+statistics in the history, and its own record is deleted.
 """
 
 import json
@@ -51,8 +51,8 @@ class Fold:
     spec : ProblemSpec
         The problem.
     exclusions : Exclusions, optional
-        Events to skip; by default none. All corrections and withdrawals among the events that will
-        be applied must be included from the beginning, or added with `exclude`.
+        Events to skip; by default none. A correction or withdrawal that will be applied must either
+        be included here, or be passed to `exclude` before it is applied.
     """
 
     def __init__(self, spec: ProblemSpec, exclusions: Exclusions | None = None) -> None:
@@ -101,8 +101,8 @@ class Fold:
     def apply(self, event: Event) -> None:
         """Apply `event`, the next event of the problem.
 
-        Raises ValueError if its seq does not exceed that of the last event. If the method raises an
-        exception, the fold must be discarded.
+        Raises ValueError if the seq of `event` does not exceed the seq of the last applied event.
+        After any exception, the fold must be discarded.
         """
         if event.seq <= self.seq:
             raise ValueError(f"Event {event.seq} comes after {self.seq}; seqs must grow.")
@@ -142,9 +142,10 @@ class Fold:
         return bool(episode.early_rewards) or not pending.is_untouched
 
     def exclude(self, event: Event) -> None:
-        """Exclude the earlier events that the correction or withdrawal `event` affects.
+        """Exclude from the fold the earlier events that `event` corrects or withdraws.
 
-        Requires that `is_undone_by` returns False for `event`.
+        Queued feedback among these events is discarded. Call this method only if `is_undone_by`
+        returns False for `event`. The learner has then absorbed none of the affected feedback.
         """
         self.exclusions.add([event])
         self._waiting = [item for item in self._waiting if item.episode != event.episode]

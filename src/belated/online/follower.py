@@ -57,8 +57,8 @@ class Follower:
     def save(self, *, every: int = SNAPSHOT_EVERY_EVENTS) -> bool:
         """Save a snapshot if at least `every` events were applied since the last snapshot.
 
-        The number of events must also be at least half the number of episodes in flight, since a
-        snapshot contains all of these episodes. Returns whether a snapshot was saved.
+        The number of applied events must also be at least half the number of episodes in flight,
+        since a snapshot contains all episodes in flight. Returns whether a snapshot was saved.
         """
         if self._fold is None:
             return False
@@ -103,7 +103,7 @@ def read_excluding_events(
     problem : int
         Id of the problem.
     after, upto : int
-        Read only events with `after` < seq <= `upto`; None for no upper limit.
+        Read only events with `after` < seq <= `upto`. If `upto` is None, there is no upper limit.
 
     Returns
     -------

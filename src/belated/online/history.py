@@ -20,7 +20,7 @@ MICROSECONDS_PER_SECOND: Final = 1_000_000
 
 Aggregation = Literal["sum", "max"]
 AGGREGATIONS: Final = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf)}
-"""Function that combines two numbers, and the value of an empty bin, by name of aggregation."""
+"""Pair of each aggregation: function that combines two numbers, and value of an empty bin."""
 
 TIME_COLUMNS: Final[dict[str, Aggregation]] = {
     "opened": "sum",
@@ -31,8 +31,9 @@ TIME_COLUMNS: Final[dict[str, Aggregation]] = {
 }
 """Columns of the histogram by time, with their aggregation.
 
-"opened" and "returned" are numbers of episodes. "delay" is the sum and "longest" the maximum of the
-delays of returned episodes in seconds; "episodes" is the sum of their delays in episodes."""
+"opened" and "returned" are numbers of episodes. The other columns describe the delays of returned
+episodes: "delay" is their sum in seconds, "longest" their maximum in seconds, and "episodes" their
+sum in numbers of episodes."""
 
 VERSION_COLUMNS: Final[dict[str, Aggregation]] = {
     "opened": "sum",
@@ -42,8 +43,9 @@ VERSION_COLUMNS: Final[dict[str, Aggregation]] = {
 }
 """Columns of the histogram by version, with their aggregation.
 
-"opened" and "returned" are numbers of episodes. "earned" is the sum over returned episodes of the
-sum of rewards, and "squares" the sum of the squares of these sums."""
+"opened" and "returned" are numbers of episodes. The return of an episode is the sum of
+its rewards. "earned" is the sum of the returns of returned episodes, and "squares" the sum of the
+squares of these returns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class HistogramView:
     start: int
     """Smallest key of the first bin."""
     columns: Mapping[str, Floats] = field(repr=False)
-    """Array of the values of the bins in use, in order of keys, for each name of a column."""
+    """Values of the bins in use, in order of keys: one array for each column, by column name."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -167,7 +169,7 @@ class Histogram:
     def snapshot(self) -> dict[str, Any]:
         """Return a snapshot of the histogram: a dict of arrays, numbers and texts.
 
-        Its size does not depend on how many keys were added.
+        The size of the snapshot does not depend on the number of keys that were added.
         """
         return {
             "width": self._width,

@@ -103,10 +103,10 @@ class Host:
 
     @property
     def ready(self) -> bool:
-        """Whether a poll has been completed since the host started or its role changed.
+        """Whether a poll has been completed since the host last acquired or lost the planner lock.
 
-        After such a poll, all learners are up to date, or another host plans. False if the thread
-        has ended.
+        If the host never held the lock, a completed poll since its start is sufficient. After such
+        a poll, all learners are up to date, or another host plans. False if the thread has ended.
         """
         return self._ready and (self._thread is None or self._thread.is_alive())
 
@@ -124,8 +124,8 @@ class Host:
     def step(self) -> bool:
         """Poll the ledger once, and return whether this host holds the planner lock.
 
-        If so, for each problem: apply the new events, record a tick if one is due, and publish the
-        policy if it has changed.
+        If this host holds the lock, it processes each problem: it applies the new events, records a
+        tick if a tick is due, and publishes the policy if the policy has changed.
         """
         plans = self._planner_lock.acquire()
         self._ready = self._ready and plans == self._plans
@@ -142,9 +142,9 @@ class Host:
     def status(self, problem: Problem) -> ProblemStatus | Failure:
         """Return the status of `problem`, or its failure if its events cannot be applied.
 
-        The planner lock is not required. While the learner is busy, the last status is returned;
-        it may be stale, and its `seq` is that of the last event it includes. If there is no last
-        status, the method waits for the learner.
+        The planner lock is not required. While the learner is busy, the last computed status is
+        returned. This status may be stale; its `seq` is the seq of the last event that it includes.
+        If no status has been computed yet, the method waits for the learner.
         """
         state = self._state(problem)
         found = self._find_status(state, timeout=-1 if state.status is None else LOCK_TIMEOUT_S)
@@ -154,7 +154,7 @@ class Host:
     def status_nowait(self, problem: Problem) -> ProblemStatus | Failure | None:
         """Return the status or the failure of `problem` as `status` does, without a long wait.
 
-        Returns None if the learner is busy and there is no last status.
+        Returns None if the learner is busy and no status has been computed yet.
         """
         return self._find_status(self._state(problem), timeout=LOCK_TIMEOUT_S)
 
@@ -208,7 +208,7 @@ class Host:
         return self._states[problem.id]
 
     def _advance(self, state: ProblemState) -> None:
-        """Apply new events to the learner in `state`, and publish its policy if that has changed.
+        """Apply new events to the learner in `state`, and publish its policy if it has changed.
 
         The caller must hold `state.lock`.
         """
@@ -249,8 +249,8 @@ class Host:
     def _failure(self, state: ProblemState) -> Failure | None:
         """Return the failure in `state`, or None.
 
-        The failure is cleared if a correction or withdrawal was recorded after it, which may have
-        resolved the cause.
+        The failure is cleared if a correction or withdrawal was recorded later, since this may have
+        removed the cause of the failure.
         """
         failure = state.failure
         if failure is not None:
@@ -262,8 +262,8 @@ class Host:
     def _catch_failure(self, state: ProblemState, seq: int, action: Callable[[], T]) -> T | Failure:
         """Return the result of `action`, or a failure if it raises an exception.
 
-        The failure is stored in `state`; `seq` is that of the last event of the ledger. Exceptions
-        that indicate an unavailable database are not caught.
+        The failure is stored in `state` together with `seq`, the seq of the last event of the
+        ledger. Exceptions that indicate an unavailable database are not caught.
         """
         try:
             return action()

@@ -35,10 +35,10 @@ def create_lock(store: Store) -> PlannerLock:
 
 
 class NoLock:
-    """Planner lock of a ledger in memory; always free, since no other process uses the ledger."""
+    """Planner lock that is always free, for a ledger in memory, which no other process can use."""
 
     def acquire(self) -> bool:
-        """Return True, since the lock is always held."""
+        """Return True: the lock can always be acquired."""
         return True
 
     def release(self) -> None:

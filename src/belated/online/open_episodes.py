@@ -11,7 +11,7 @@ AGE_LIMITS_S: Final = (
     *(60, 600, 3600, 6 * 3600, 86400),
     *(3 * 86400, 7 * 86400, 14 * 86400, 30 * 86400),
 )
-"""Upper limits of age in seconds; for each limit, the younger episodes in flight are counted."""
+"""Age limits in seconds; a status contains the number of episodes in flight below each limit."""
 
 
 @dataclass(slots=True)
@@ -28,11 +28,11 @@ class OpenEpisode:
     version: int
     """Version of the policy that the episode follows."""
     place: int
-    """Number of episodes of the problem opened up to this one, including it."""
+    """Number of episodes of the problem opened up to and including this episode."""
     reward_sum: float = 0.0
     """Sum of the rewards that the learner has absorbed."""
     early_rewards: dict[int, float] = field(default_factory=dict)
-    """Rewards by step that arrived before the path of the episode, which the learner requires."""
+    """Rewards that arrived before the path, by step; the learner absorbs them with the path."""
 
 
 INT_COLUMNS: Final = ("number", "opened_at", "version", "place")
@@ -79,8 +79,8 @@ def summarize_ages(opened_at: Sequence[int], *, now: int) -> dict[str, Any]:
     -------
     dict
         "oldest" and "median" are the largest and the median age in seconds, or None if there are
-        no episodes. "counts" maps each limit of `AGE_LIMITS_S`, and "inf", as a text to the number
-        of episodes whose age is below the limit.
+        no episodes. "counts" maps each limit in `AGE_LIMITS_S`, as a text, to the number of
+        episodes whose age is below the limit, and "inf" to the number of all episodes.
 
     Examples
     --------

@@ -93,7 +93,7 @@ class Serving:
         self._lock = threading.Lock()
 
     def served(self, problem: int) -> ServedPolicy | None:
-        """Return the served version of `problem` and its policy; None if nothing is published."""
+        """Return the served version of the problem with id `problem`; None if none is published."""
         state = self.state(problem)
         policy = self.policy(problem, state.version)
         return None if policy is None else ServedPolicy(state.version, policy, state)

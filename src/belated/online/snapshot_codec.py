@@ -28,7 +28,8 @@ def encode_state(state: Any) -> bytes:
     """Return `state` encoded as bytes: a compressed archive in the format of NumPy's npz files.
 
     The archive contains the arrays, and the rest of the state as JSON. Raises TypeError if `state`
-    contains an object of another type than the module docstring lists.
+    contains an object of a type that is not listed in the module docstring, or a key of a dict that
+    is not a text or begins with a dollar sign.
     """
     arrays: Arrays = []
     text = json.dumps(_extract_arrays(state, arrays))
@@ -49,7 +50,7 @@ def decode_state(data: bytes) -> Any:
 
 
 def digest_state(state: Any) -> str:
-    """Return the SHA-256 digest of `state`, computed from its content without compression."""
+    """Return the SHA-256 digest of the uncompressed content of `state`."""
     arrays: Arrays = []
     total = sha256(json.dumps(_extract_arrays(state, arrays), sort_keys=True).encode())
     for array in arrays:

@@ -41,11 +41,11 @@ class Verdict:
 
 
 def verify(ledger: Ledger, problem: Problem) -> Verdict:
-    """Apply all events of `problem` in `ledger` to a new learner, and compare it with stored data.
+    """Verify the stored data of `problem` in `ledger`, and return the verdict with all differences.
 
-    The events are compared with their digests; the policies and the state of the learner with the
-    published versions and the snapshots; and the derived tables with the events. Returns the
-    verdict, which lists the differences.
+    The events are compared with their digests, and the derived tables with the events. All events
+    are applied to a new learner. Its policies are compared with the published versions, and its
+    states with the snapshots.
     """
     while True:
         end = ledger.last
@@ -77,7 +77,7 @@ def _verify(ledger: Ledger, problem: Problem, end: int) -> Verdict:
 
 
 def _check_events(events: Iterable[Event], verdict: Verdict) -> Iterator[Event]:
-    """Yield `events` unchanged; count them, and add a fault to `verdict` for each faulty event."""
+    """Yield `events` unchanged; add their number and a fault for each faulty event to `verdict`."""
     for event in events:
         verdict.events += 1
         fault = find_event_fault(event)
@@ -108,7 +108,7 @@ def _check_versions(
 
 
 def _policy_digest(ledger: Ledger, problem: Problem, version: int) -> str | None:
-    """Return the digest of the stored policy; None if it is missing or damaged."""
+    """Return the digest of the stored policy; None if the policy is missing or damaged."""
     try:
         policy = ledger.policies.get(problem.id, version)
     except ValueError:
@@ -150,7 +150,7 @@ def _compare(
     since: int,
     verdict: Verdict,
 ) -> None:
-    """Apply `events` to `fold`, and compare it with the published versions and the snapshots.
+    """Apply `events` to `fold`, and compare `fold` with the published versions and the snapshots.
 
     Parameters
     ----------
@@ -163,7 +163,8 @@ def _compare(
     snapshots : dict
         Digest of the state in each snapshot, by seq.
     since : int
-        Seq of the last correction or withdrawal; versions of earlier ticks are not compared.
+        Seq of the last correction or withdrawal. Versions of earlier ticks are not compared, since
+        they were computed from data that has been changed since.
     verdict : Verdict
         Verdict to which the results are added.
     """

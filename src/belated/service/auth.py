@@ -178,8 +178,8 @@ async def check_problem(request: Request, state: AppState, token: Token) -> None
     Parameters
     ----------
     request : Request
-        Request to check. A request for an unknown episode is rejected (404), because the episode
-        might be opened in another problem before the request is recorded.
+        Request to check. A request for an unknown episode is rejected with a 404. Otherwise, the
+        episode might be opened in another problem before the request is recorded.
     state : AppState
         State of the application.
     token : Token
@@ -208,7 +208,7 @@ def check_local(request: Request) -> None:
 
 @lru_cache(maxsize=64)
 def is_local(url: str) -> bool:
-    """Return whether the host in `url` is a loopback address, and therefore this machine.
+    """Return whether the host in `url` is this machine, that is, "localhost" or a loopback address.
 
     >>> is_local("//localhost:8000"), is_local("https://example.org")
     (True, False)

@@ -121,12 +121,12 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def unavailable(reason: str) -> ApiError:
-    """Return an ApiError (503) that states the `reason` and asks the client to try again."""
+    """Return an ApiError (503) that states the `reason` and tells the client to retry later."""
     return ApiError(503, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
 def store_unavailable() -> ApiError:
-    """Return an ApiError (503) for a database that cannot be reached."""
+    """Return an ApiError (503) which states that the database is unavailable."""
     return unavailable("The store is unavailable.")
 
 
@@ -153,9 +153,9 @@ def outcome_response(
 ) -> tuple[int, dict[str, Any]]:
     """Return the HTTP status and the body of the response for the `outcome` of an event.
 
-    `error` is the error found while parsing the request, or None. If the outcome is `Invalid` and
-    `error` concerns the same field or event_time, the response states `error` instead of the
-    reason in the outcome, because `error` is more precise.
+    `error` is the error found while parsing the request, or None. If the outcome is `Invalid`, the
+    response may state `error` instead of the reason in the outcome, because `error` is more
+    precise. This is the case if `error` concerns event_time, or the same field as the outcome.
 
     >>> outcome_response(Recorded(7))
     (201, {'result': 'recorded', 'seq': 7})
@@ -203,9 +203,9 @@ def validation_error(error: RequestValidationError) -> ApiError:
 
 
 def to_api_error(error: Exception, method: str) -> ApiError:
-    """Convert `error`, an exception of a type in `REJECTIONS`, and return it as an ApiError.
+    """Convert `error`, an exception of a type in `REJECTIONS`, to an ApiError.
 
-    `method` is the HTTP method of the request. The message of a 405 contains it.
+    `method` is the HTTP method of the request, which the message of a 405 contains.
     """
     if isinstance(error, ApiError):
         return error

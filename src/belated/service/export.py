@@ -44,7 +44,8 @@ def event_line(event: Event) -> str:
 def build_parquet(ledger: Ledger, problem: int) -> BinaryIO:
     """Export the events of the problem with id `problem` in `ledger`; return a Parquet file.
 
-    The file is open for reading at its start. It has no name, and is deleted when it is closed.
+    The returned file is open, and positioned at its start. It has no name, and is deleted when it
+    is closed.
     """
     with (
         TemporaryDirectory(prefix="belated-") as folder,  # readable by its owner only

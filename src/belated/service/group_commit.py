@@ -1,7 +1,7 @@
 """Group commit: one thread records the events of concurrent requests in shared transactions.
 
-A transaction is expensive, and adding another event to a transaction is cheap. Therefore one write
-to disk serves many requests.
+A transaction is expensive, but adding another event to a transaction is cheap. Therefore the events
+of many requests are written to disk in one transaction.
 """
 
 import asyncio
@@ -42,14 +42,14 @@ class GroupCommit:
         Maximum number of events in a transaction. A request with more events gets a transaction of
         its own.
     max_queued_events : int
-        Maximum number of events in the queue. `submit` raises BusyError if the queue is not empty
-        and would exceed this number.
+        Maximum number of events in the queue. `submit` raises BusyError if its events would exceed
+        this number, unless the queue is empty.
     on_batch : Callable | None
         Function that is called with the outcomes of each transaction; None for no call.
     wait_s : float
         Maximum time in seconds to wait for more requests before a transaction is begun. The thread
-        waits only if recent transactions contained several requests, and only until as many
-        requests are in the queue.
+        waits only if recent transactions contained several requests. It stops waiting when the
+        queue contains about as many requests as the recent transactions did.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class GroupCommit:
     async def submit(self, events: Sequence[NewEvent]) -> list[Outcome]:
         """Record `events` in one transaction, in this order, and return their outcomes.
 
-        Raises BusyError if the queue is full or the service is stopping, and any exception that
-        `append` raises for these events.
+        Raises BusyError if the queue is full or the service is stopping. An exception that `append`
+        raises for these events is raised too.
         """
         job = Job(events, asyncio.get_running_loop().create_future())
         with self._changed:
@@ -120,9 +120,9 @@ class GroupCommit:
             self._record(batch)
 
     def _take_batch(self) -> list[Job]:
-        """Wait for jobs, remove a batch of them from the queue, and return the batch.
+        """Wait for jobs, and return a batch of jobs removed from the queue.
 
-        The batch is empty if the thread is to stop and no jobs are left.
+        The batch is empty if `stop` has been called and no jobs are left.
         """
         with self._changed:
             self._wait_for_jobs(1, None)

@@ -1,4 +1,4 @@
-"""Cache of problems by name and of episodes by id. Cached entries do not change once recorded."""
+"""Cache of problems by name, and of episodes by id. These never change after they are recorded."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple
@@ -41,7 +41,7 @@ class LedgerCache:
         self._problems.put(problem.name, problem)
 
     async def episode(self, id: str) -> EpisodeOrigin | None:
-        """Return the problem and version of the episode `id`, or None if it does not exist."""
+        """Return the problem and version of the episode `id`, or None for an unknown episode."""
         origin = self._episodes.get(id)
         return await self._lookup.get(id) if origin is None else origin
 

@@ -1,6 +1,7 @@
 """Prometheus metrics, and a log line for each request.
 
-Neither contains tokens, bodies, subjects or ids: a request is labelled by the pattern of its route.
+Metrics and log contain no tokens, bodies, subjects or ids. A request is identified only by its
+method and the pattern of its route.
 """
 
 import logging
@@ -79,9 +80,10 @@ class Metrics:
             self._outcomes.labels(type(outcome).__name__.lower()).inc()
 
     def watch_queue(self, queued_events: Callable[[], float]) -> None:
-        """Set the function that is called for the length of the queue when the metrics are read.
+        """Report the length of the queue as a metric.
 
-        `queued_events()` returns the number of events in the queue.
+        `queued_events()` returns the number of events in the queue. It is called whenever the
+        metrics are read.
         """
         self._queue.set_function(queued_events)
 
@@ -91,7 +93,7 @@ class Metrics:
         Parameters
         ----------
         plans : bool
-            Whether this process plans, which only one process per ledger does.
+            Whether this process plans. Only one process per ledger plans at a time.
         problems : Iterable[tuple[str, ProblemStatus | None]]
             Name and status of each problem. A problem whose status is None is reported as failed.
 

@@ -1,4 +1,4 @@
-"""Parsing of requests: limit on the size of a body, JSON, feedback and times.
+"""Parsing of requests: JSON, feedback and times, with a limit on the size of the body.
 
 Feedback that cannot be parsed is passed to the ledger unchanged. The ledger rejects this feedback
 and puts it in the quarantine. A `FieldError` names the invalid field for the response.
@@ -79,7 +79,7 @@ def parse_json(raw: bytes) -> tuple[Any, FieldError | None]:
 
 
 class ParsedFeedback(NamedTuple):
-    """Content and time of feedback, as the ledger records them, and the error of parsing."""
+    """Content and time of feedback, as recorded in the ledger, and the parsing error if any."""
 
     content: Any  # JSON value without event_time; the whole body if there is an error
     event_time: int | None = None  # microseconds since 1970 (UTC)

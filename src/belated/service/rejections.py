@@ -1,4 +1,4 @@
-"""Quarantine of rejected requests: their bodies are kept, with the reason of the rejection.
+"""Quarantine of rejected requests: their bodies are kept, with the reason for the rejection.
 
 Feedback that the ledger rejects is quarantined by the ledger. This module quarantines all other
 rejected requests: bodies that are too large, of the wrong content type or not JSON, and invalid
@@ -28,8 +28,8 @@ OUTCOMES: Final = {
 }
 """Outcome under which a rejected request is kept in the quarantine, by HTTP status.
 
-Requests rejected with another status are not kept. These include requests without authorization,
-with which anybody could fill the disk.
+Requests rejected with another status are not kept. In particular, unauthorized requests are not
+kept, since otherwise anybody could fill the disk.
 """
 
 
@@ -41,8 +41,8 @@ async def quarantine_request(
     Parameters
     ----------
     request : Request
-        Request that was rejected. Nothing is written if its method is not POST, since it has no
-        body then, or if the status of the rejection is not in `OUTCOMES`.
+        Request that was rejected. Nothing is written if the status of the rejection is not in
+        `OUTCOMES`, or if the method is not POST, since such a request has no body.
     error : Exception
         Exception of a type in `errors.REJECTIONS`, from which the reason is taken.
     fields : Sequence[str] | None
@@ -74,7 +74,7 @@ async def quarantine(state: AppState, rejections: Sequence[RejectedRequest]) -> 
     """Write the rejected requests `rejections` to the quarantine of the ledger in `state`.
 
     If writing fails, the failure is logged and not raised, so that the client still gets the
-    response with the reason of the rejection.
+    response with the reason for the rejection.
     """
     try:
         await state.quarantine_threads.run(state.ledger.quarantine.add_all, rejections)
@@ -85,7 +85,7 @@ async def quarantine(state: AppState, rejections: Sequence[RejectedRequest]) -> 
 async def _read_body(request: Request) -> Any:
     """Return the body of `request` as a JSON value, or as a string if the body is not JSON.
 
-    Of a long body only the beginning is read. None means that the body is empty or can no longer be
+    Only the beginning of a long body is read. Returns None if the body is empty or can no longer be
     read.
     """
     raw = b""
@@ -103,8 +103,8 @@ async def _read_body(request: Request) -> Any:
 def _select(body: Any, outcome: str, fields: Sequence[str] | None) -> Any:
     """Return the part of a rejected `body` that may be kept, or None.
 
-    This is the whole body if `fields` is None, and otherwise an object with these fields. If
-    `outcome` is "gone", nothing may be kept.
+    If `fields` is None, the whole body may be kept; otherwise, only the given fields of the body.
+    If `outcome` is "gone" (the data was withdrawn), nothing may be kept.
     """
     if outcome == "gone":  # withdrawn data must not be kept in the quarantine either
         return None

@@ -22,7 +22,7 @@ class Settings:
     """Maximum number of events in one transaction. A request with more events gets a transaction of
     its own."""
     max_queued_events: int = 10_000
-    """Maximum number of events in the queue for recording. A request beyond it gets a 503."""
+    """Maximum number of events in the queue for recording. A request that exceeds it gets a 503."""
     served_version_ttl_s: float = 0.1
     """Time for which the served version of a problem is cached."""
     token_ttl_s: float = 1.0

@@ -138,7 +138,7 @@ def versions_json(view: HistogramView, newest: int) -> dict[str, Any]:
 
 
 def bin_rows(view: HistogramView) -> list[tuple[int, dict[str, float]]]:
-    """Return, for each bin of `view`, its start and a dictionary of its numbers by column."""
+    """Return the start of each bin of `view`, and the values of the bin by column name."""
     columns = [column.tolist() for column in view.columns.values()]
     rows = (dict(zip(view.columns, row, strict=True)) for row in zip(*columns, strict=True))
     return list(zip(view.starts, rows, strict=True))

@@ -1,8 +1,8 @@
 """Migrations of the database. The package `versions` has one module for each version of the tables.
 
-A module is never edited after its release. A change of the tables is a new module whose
-`down_revision` is the previous version, together with the same change of `belated.ledger.schema`. A
-migration that rebuilds the table `events` must also create the triggers of that table again.
+A module is never edited after its release. To change the tables, add a module whose `down_revision`
+is the previous version, and change `belated.ledger.schema` accordingly. A migration that rebuilds
+the table `events` must also create the triggers of that table again.
 """
 
 from pathlib import Path
@@ -58,7 +58,7 @@ def current(connection: sa.Connection) -> str | None:
 
 
 def newest(folder: Path = FOLDER) -> str | None:
-    """Return the newest version among the migrations in `folder`; None if there are none."""
+    """Return the newest version among the migrations in `folder`; None for an empty folder."""
     return ScriptDirectory.from_config(_config(folder)).get_current_head()
 
 

@@ -7,10 +7,12 @@ episode, or the reward of one step. Content has one of the forms
     {"steps": [{"step": h, "state": s, "action": a, "next_state": y, "reward": r}, ...]}
     {"path": {"states": [...], "actions": [...]}, "rewards": {h: r, ...}}
 
-States and actions are given by name (a text) or by index (a number); steps are numbered from 0.
-Rewards may be omitted or null if the mean rewards are known in the problem's specification. The
-third form is for problems in which only the rewards are late; the path and the rewards may arrive
-together or separately.
+where s_i, a_i and r_i are the state, action and reward of the i-th step, h is the index of a step
+from 0, and s, a, y and r are the state, action, next state and reward of step h. H is the horizon.
+
+States and actions are given by name (a text) or by index (a number). Rewards may be omitted or null
+if the mean rewards are known in the problem's specification. The third form is for problems in
+which only the rewards are late; the path and the rewards may arrive together or separately.
 
 Parts are named "whole", "step:3", "path" or "reward:3", where 3 is the step. In a part, states and
 actions are given by index.
@@ -152,7 +154,7 @@ def split_into_steps(parts: Parts) -> Parts:
 def split_into_path(parts: Parts) -> Parts:
     """Convert the part "whole" in `parts` to the path and one part for each reward.
 
-    Returns these parts. There are none for rewards if the episode contains no rewards.
+    Returns these parts. If the episode contains no rewards, the path is the only part.
     """
     whole = parts[WHOLE]
     path = {"states": whole["states"], "actions": whole["actions"]}

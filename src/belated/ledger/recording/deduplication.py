@@ -25,7 +25,7 @@ SPLITTERS: Final[dict[Form, Callable[[Parts], Parts]]] = {
     "steps": split_into_steps,
     "path": split_into_path,
 }
-"""Functions that convert the part of a whole episode to the parts of another form, by form."""
+"""Functions that convert the part "whole" to the parts of another form, by name of that form."""
 
 
 class Claim(NamedTuple):
@@ -81,8 +81,9 @@ def find_new_parts(
     Returns
     -------
     Parts, AlreadyRecorded or Conflict
-        The new parts; AlreadyRecorded if no part is new; Conflict if a part differs from the
-        recorded one, or if the episode has arrived in a form that cannot be converted.
+        The new parts. AlreadyRecorded if no part is new. Conflict if a part differs from the
+        recorded part of the same name, or if the episode has arrived in another form to which the
+        new parts cannot be converted.
     """
     if not known:
         return parts
@@ -115,20 +116,23 @@ def find_new_parts(
 
 
 def find_superseded(parts: Parts, earlier: Iterable[tuple[int, Parts]]) -> int | None:
-    """Return the seq of the corrected feedback that new feedback repeats, or None.
+    """Return the seq of the replaced feedback that new feedback repeats, or None.
+
+    Feedback is replaced if a correction of its episode was recorded later.
 
     Parameters
     ----------
     parts : Parts
         Parts of the new feedback.
     earlier : iterable of (int, Parts)
-        Seq and parts of each feedback event that a later correction replaced.
+        Seq and parts of each replaced feedback event of the episode.
 
     Returns
     -------
     int or None
-        Largest seq of the events in `earlier` that contained `parts`; None if some part is in none
-        of them.
+        Largest seq of the events in `earlier` that contain a part of the new feedback. None unless
+        every part of the new feedback is contained in at least one of these events. A whole episode
+        is also compared by steps, and by path and rewards.
     """
     old = {
         claim: seq

@@ -43,9 +43,9 @@ F = TypeVar("F", bound=Feedback)
 def record_opening(transaction: Transaction, event: Opened) -> Outcome:
     """Record the opening `event` in `transaction`, and return the outcome.
 
-    If an episode with the same id exists, nothing is recorded. The outcome is then AlreadyRecorded
-    with that episode, Conflict if its problem or subject is different, or DataWithdrawn if it has
-    been withdrawn.
+    If an episode with the same id exists, nothing is recorded. The outcome is then Conflict
+    if the existing episode has another problem or subject, DataWithdrawn if the episode has been
+    withdrawn, and otherwise AlreadyRecorded with the existing episode.
     """
     if transaction.problem(event.problem) is None:
         return problem_not_found(event.problem)
@@ -233,7 +233,7 @@ def _find_superseded_repeat(
 ) -> AlreadyRecorded | None:
     """Return AlreadyRecorded if `parts` repeat feedback that was corrected later, else None.
 
-    `episode` is the episode of the feedback, and `spec` its problem.
+    `episode` is the episode to which the feedback belongs, and `spec` the problem of the episode.
     """
     events = _read_feedback(transaction, episode.id)
     last = max((event.seq for event in events if event.kind == "corrected"), default=0)

@@ -31,8 +31,8 @@ def record_definition(transaction: Transaction, event: Defined) -> Outcome:
 def record_tick(transaction: Transaction, event: Tick) -> Outcome:
     """Record the tick `event`, the end of a batch, in `transaction`, and return the outcome.
 
-    The outcome is AlreadyRecorded if the last batch ends at the same seq, and Invalid if the new
-    batch would end before the last one or after the last event.
+    The outcome is AlreadyRecorded if the previous batch ends at the same seq. It is Invalid if the
+    new batch would end before the previous batch, or after the last event of the ledger.
     """
     if transaction.problem(event.problem) is None:
         return problem_not_found(event.problem)
@@ -56,9 +56,9 @@ def record_tick(transaction: Transaction, event: Tick) -> Outcome:
 def record_publication(transaction: Transaction, event: Published) -> Outcome:
     """Record the publication `event` of a policy in `transaction`, and return the outcome.
 
-    A new version must have the next version number, and its tick, if it has one, must be the last
-    tick of the problem; otherwise the outcome is Invalid. If the version exists already, the
-    outcome is AlreadyRecorded if the policy is the same, else Conflict.
+    The outcome is Invalid if a new version does not have the next version number, or if its tick is
+    given and is not the last tick of the problem. If the version exists already, the outcome is
+    AlreadyRecorded if the policy is the same, else Conflict.
     """
     problem = transaction.problem(event.problem)
     if problem is None:

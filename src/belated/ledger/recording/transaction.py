@@ -91,7 +91,7 @@ class Transaction:
         self.reload_episodes(sorted(ids))
 
     def reload_episodes(self, ids: Sequence[str]) -> None:
-        """Load the episodes `ids` and their claims from the database, even if loaded before."""
+        """Load the episodes `ids` and their claims from the database, even if already loaded."""
         self._episodes |= dict.fromkeys(ids)
         self._claims |= {id: {} for id in ids}
         for chunk in chunk_ids(ids):
@@ -115,11 +115,11 @@ class Transaction:
         return self._claims[episode]
 
     def problem(self, id: int) -> Problem | None:
-        """Return the problem with the id `id`; None if there is none."""
+        """Return the problem with the id `id`; None if there is no such problem."""
         return self._new_problems.get(id) or self._problems.get(self.connection, id)
 
     def find_problem(self, name: str) -> Problem | None:
-        """Return the problem with the name `name`; None if there is none."""
+        """Return the problem with the name `name`; None if there is no such problem."""
         new = [problem for problem in self._new_problems.values() if problem.name == name]
         return new[0] if new else self._problems.find(self.connection, name)
 
@@ -180,12 +180,12 @@ class Transaction:
         return self.seq
 
     def add_problem(self, problem: Problem) -> None:
-        """Add `problem` to the table of problems. Call this after the definition was added."""
+        """Add `problem` to the table of problems. Call this after adding its definition."""
         self._new_problems[problem.id] = problem
         self._add_row(schema.problems, id=problem.id, name=problem.name)
 
     def add_episode(self, episode: EpisodeRecord) -> None:
-        """Add `episode` to the table of episodes. Call this after the opening was added."""
+        """Add `episode` to the table of episodes. Call this after adding its opening event."""
         self._episodes[episode.id] = episode
         self._claims[episode.id] = {}
         self._max_values[schema.episodes.c.number, episode.problem] = episode.number

@@ -33,7 +33,7 @@ class LedgerEvent(Model):
 
 
 class RejectedRequest(Model):
-    """Rejected request in the quarantine. Identical requests are stored once, with their number."""
+    """Rejected request in the quarantine. Identical requests are stored once and counted."""
 
     id: int = Field(description="Increases in the order of arrival.")
     at: int = Field(description="Time of the last rejection, in microseconds since 1970.")

@@ -29,7 +29,7 @@ class Step(RequestModel):
 
 
 class WholeEpisode(RequestModel):
-    """A whole episode: H + 1 states, H actions, and H rewards unless these are known."""
+    """A whole episode: H + 1 states, H actions, and H rewards unless rewards are known."""
 
     states: list[State]
     actions: list[Action]

@@ -6,9 +6,10 @@ from belated.service.models.common import Model, with_example
 
 
 class TimeBin(Model):
-    """Numbers of episodes opened and returned in one interval of time, and delays of the latter.
+    """Statistics of one interval of time: numbers of episodes opened and returned, and delays.
 
-    An episode returns when its feedback is complete. Delays are null if no episode returned.
+    An episode returns when its feedback is complete. The delays are those of the returned episodes,
+    and null if no episode returned.
     """
 
     start: str = Field(json_schema_extra={"format": "date-time"})
@@ -27,7 +28,10 @@ class TimeBins(Model):
 
 
 class VersionBin(Model):
-    """Numbers and returns of the episodes opened with the versions from `first` to `last`."""
+    """Statistics of the episodes that follow the versions from `first` to `last` of the policy.
+
+    The return of an episode is the sum of its rewards.
+    """
 
     first: int
     last: int

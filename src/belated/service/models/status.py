@@ -9,7 +9,7 @@ from belated.service.models.policies import ServingState
 
 
 class Ages(Model):
-    """Ages of the episodes in flight, in seconds; null if no episode is in flight."""
+    """Ages of the episodes in flight, in seconds. They are null if there are none."""
 
     oldest: float | None
     median: float | None

@@ -104,8 +104,8 @@ class BulkRequest:
     async def read(self, stream: AsyncIterator[bytes]) -> list[bytes]:
         """Record all lines of `stream`, and return the result of each line as a line of JSON.
 
-        If an error ends the request after some lines were recorded, the last result states this
-        error. If there is no result yet, the error is raised.
+        If an error ends the request and there are results already, the last result states this
+        error. If there are no results yet, the error is raised.
         """
         try:
             await self._read(stream)

@@ -99,8 +99,9 @@ async def read_status(problem: ProblemName, request: Request) -> dict[str, Any]:
 async def read_history(problem: ProblemName, request: Request) -> dict[str, Any]:
     """Return the history of a problem: statistics of its episodes by time and by version.
 
-    The statistics by time are the numbers of episodes opened and of episodes whose feedback became
-    complete, and delays. Those by version are the same numbers, and mean returns.
+    Both statistics contain the number of opened episodes and the number of episodes whose feedback
+    is complete. The statistics by time also contain delays. The statistics by version also contain
+    mean returns, that is, means of the sum of rewards of an episode.
     """
     known = await get_problem(request, problem)
     return history_json(known.name, await get_status(get_state(request), known))

@@ -66,10 +66,10 @@ async def read_problem(problem: ProblemName, request: Request) -> dict[str, Any]
 
 
 def _first_policy(body: dict[str, Any]) -> tuple[ProblemSpec, Policy]:
-    """Return the definition in `body` as a spec, and the policy that is planned without data.
+    """Return the definition in `body` as a specification, and the policy planned without data.
 
-    Any exception raised by building the learner is reported as ApiError (422), because the
-    definition is its cause.
+    If building the learner raises an exception, the definition is invalid, and ApiError (422) is
+    raised.
     """
     try:
         spec = ProblemSpec.of(body)

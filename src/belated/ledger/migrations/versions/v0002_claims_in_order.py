@@ -2,8 +2,8 @@
 
 The claims table lists the recorded parts of episodes. With the new key, rows of episodes that were
 opened at about the same time are stored close together, so that recording feedback changes fewer
-pages. The index of events by episode is dropped: the feedback of an episode is found by its claims
-or, if a correction has deleted these, by the new table `replaced`.
+pages. The index of events by episode is dropped: the claims of an episode refer to its feedback
+events. If a correction has deleted the claims, the new table `replaced` refers to these events.
 """
 
 import sqlalchemy as sa
