@@ -4,10 +4,10 @@ Kernels are compiled functions that allocate no memory: they only read and write
 passed to them. Their code then needs no reference counting, which would take several times as long
 as the arithmetic.
 
-Numba caches compiled code on disk beside the source file. Numba itself discards cached code only
-when the source file of the compiled function changes, although the code also contains the functions
-that it calls. This module makes the cached code of a function stale also when a module of this
-package changes that the source file imports.
+Numba caches compiled code on disk beside the source file. The cached code of a function also
+contains the functions that it calls. Numba itself, however, discards cached code only when the
+source file of the function changes. This module also discards the cached code when the source file
+imports a module of this package, directly or indirectly, and that module changes.
 """
 
 import glob
@@ -77,7 +77,7 @@ def inlined(function: F) -> F:
 def uncached(function: F) -> F:
     """Return `function` as an inlined kernel without a cache file of its own.
 
-    The cached code of its callers contains the kernel.
+    No file is needed, because the cached code of the callers contains the kernel.
     """
     return _jit(function, **NO_ALLOCATION, forceinline=True, cache=False)
 
@@ -122,10 +122,10 @@ def stamp_cache(function: Any) -> None:
 class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
     """Cached code of one function: an index, and one data file for each signature.
 
-    Several processes may write at the same time. Numba numbers the data files and writes the index
-    before a data file; another process could then load stale code or the code of another signature.
-    This class names each data file by a hash of its key and the sources, and writes the data file
-    before the index refers to it.
+    Several processes may write at the same time. The base class in numba numbers the data files and
+    writes the index before a data file. Another process could then load stale code, or the code of
+    another signature. This class instead names each data file by a hash of its key and the sources,
+    and writes the data file before the index.
     """
 
     def _load_index(self) -> dict[Any, str]:
@@ -200,7 +200,10 @@ def _locate(module: str) -> str | None:
 
 
 def identity(array: Any, shape: Any = None) -> Any:
-    """Return `array` and ignore `shape`; replaces `address` and `view` in plain Python."""
+    """Return `array`; `shape` is ignored.
+
+    This function is used as `address` and as `view` when functions run as plain Python.
+    """
     return array
 
 
@@ -232,7 +235,9 @@ def _view(context: Any, address: Any, size: Any) -> Any:
 
 
 address: Any = intrinsic(_address) if JIT else identity
-"""`address(array)` returns a pointer to the data of `array`, which is cheaper to pass."""
+"""`address(array)` returns a pointer to the data of `array`.
+
+A pointer is cheaper to pass to a function than an array."""
 
 view: Any = intrinsic(_view) if JIT else identity
 """`view(address, size)` returns an array of `size` numbers whose data begins at `address`."""

@@ -55,11 +55,12 @@ class Episode:
     id : int
         Unique number of the episode; a learner accepts each id once.
     states : sequence of int
-        (H + 1) states, including the last one.
+        The H + 1 states s_1 .. s_{H+1}.
     actions : sequence of int
-        (H) actions.
+        The H actions a_1 .. a_H.
     rewards : array_like, optional
-        (H) rewards in [0, 1]; not needed if the learner is given the mean rewards.
+        The H rewards r_1 .. r_H, in [0, 1]. They are not needed if the learner is given the mean
+        rewards.
 
     Examples
     --------
@@ -213,7 +214,8 @@ class Policy:
         the policy draws uniformly from these actions there.
     epsilon : float
         Probability with which the policy draws uniformly from all actions at a step and state where
-        the mask is empty. If it is above 0, `explore` is required.
+        the mask contains no action. If `epsilon` is above 0, `explore` is required, because its
+        shape gives the number of actions.
     """
 
     actions: NDArray[np.int32]
@@ -263,7 +265,10 @@ class Policy:
         return int(self.actions[step, state])
 
     def probabilities(self, actions: int) -> Floats:
-        """Return the (H, S, A) probability of each action; `actions` is the number of actions A."""
+        """Return the probability of each action at each step and state, of shape (H, S, A).
+
+        `actions` is the number of actions A.
+        """
         dense = (1 - self.epsilon) * np.eye(actions)[self.actions] + self.epsilon / actions
         if self.explore is not None:
             marked = self.explore.sum(axis=2, keepdims=True)

@@ -70,13 +70,13 @@ class LearnerOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationOptions(LearnerOptions):
-    """Options of a simulation: the options of the learner, with the following changes.
+    """Options of a simulation: those of `LearnerOptions`, with the following changes.
 
     Parameters
     ----------
     planning : {"incremental", "full", "none"}
-        As for a learner, or "none", which keeps the first plan, to measure the cost of the rest of
-        the simulation.
+        "incremental" and "full" are as in `LearnerOptions`. "none" keeps the first plan for the
+        whole run; it serves to measure the time that the simulation takes without planning.
     delay_per : {"episode", "step"}
         Draw one delay for each episode, or one delay for each step.
     """
@@ -122,14 +122,14 @@ def option_choices(options: type[LearnerOptions]) -> dict[str, tuple[str, ...]]:
 
 
 def option_values(source: LearnerOptions, options: type[LearnerOptions]) -> dict[str, Any]:
-    """Return, by name, the values in `source` of the options declared in `options`."""
+    """Return a dict with the value in `source` of each option declared in `options`, by name."""
     return {name: getattr(source, name) for name in option_choices(options)}
 
 
 def extend_signature(function: Callee, added: list[inspect.Parameter]) -> Callee:
     """Return `function` with a signature that lists the parameters `added`.
 
-    `function` must take `**keywords`, which the parameters replace in the signature.
+    `function` must take `**keywords`. In the signature, the added parameters replace `**keywords`.
     """
     signature = inspect.signature(function)
     named = [

@@ -64,7 +64,10 @@ class Progress:
         return self
 
     def update(self, done: int) -> None:
-        """Set the number of finished units to `done`; update the display if it is due."""
+        """Set the number of finished units to `done`.
+
+        The display is updated if enough time has passed since its last update.
+        """
         self.done = done
         seconds = self._clock() - self._start
         if seconds < self._next_s:
@@ -85,7 +88,7 @@ class Progress:
             self._print(f"{shown:,} of {self.total:,} {self.unit}, {percent}%, {rate}, {left}")
 
     def advance(self, units: int = 1) -> None:
-        """Add `units` to the number of finished units; update the display if it is due."""
+        """Add `units` to the number of finished units; the display is updated as by `update`."""
         self.update(self.done + units)
 
     def track(self, items: Iterable[T]) -> Iterator[T]:

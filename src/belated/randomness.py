@@ -39,7 +39,7 @@ _SHIFT_5: Final = np.uint64(5)
 _SHIFT_6: Final = np.uint64(6)
 
 UNUSED_NUMBER: Final = 1 << 20
-"""Index for `numbered_uniform` that `gamma` never uses."""
+"""Value of `number` for `numbered_uniform` that `gamma` does not use with the same key."""
 
 
 @kernel
@@ -85,7 +85,7 @@ def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> floa
     seed : int
         Seed of the run, in 0 .. 2**64 - 1; an np.uint64 in compiled code.
     stream : int
-        Purpose of the number, one of the constants of this module.
+        Purpose of the number: one of the constants of this module, such as `TRANSITION`.
     episode : int
         Number of the episode, at least 0.
     step : int
@@ -121,7 +121,7 @@ def numbered_uniform(seed: np.uint64, stream: int, plan: int, cell: int, number:
     Parameters
     ----------
     seed, stream, plan, cell : int
-        Key: seed, purpose, number of the plan, and any other index.
+        Key: seed, stream (purpose of the number), number of the plan, and another index.
     number : int
         Index of the random number among those with the same key, at least 0.
 
@@ -143,7 +143,7 @@ def gamma(seed: np.uint64, stream: int, plan: int, cell: int, shape: float) -> f
     Parameters
     ----------
     seed, stream, plan, cell : int
-        Key: seed, purpose, number of the plan, and any other index.
+        Key: seed, stream (purpose of the number), number of the plan, and another index.
     shape : float
         Shape parameter, above 0.
 

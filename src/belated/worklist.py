@@ -96,8 +96,8 @@ def members(worklist: Worklist) -> NDArray[np.int64]:
 def put_members(worklist: Worklist, items: NDArray[np.int64]) -> None:
     """Add `items` to `worklist`, which must be empty.
 
-    The groups of the worklist must be consecutive ranges of items of equal size; they determine the
-    group of each item.
+    Each group must stand for a range of consecutive items. The ranges must be in order and of equal
+    size, so that the item determines its group.
     """
     for item in items.tolist():
         put(worklist, item * worklist.head.size // worklist.after.size, item)

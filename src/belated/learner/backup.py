@@ -1,4 +1,4 @@
-"""Backups, the central function of each base algorithm, and functions to write backups with.
+"""Backups, the central functions of base algorithms, and functions for writing backups.
 
 A backup computes the optimistic value of one (step, state, action):
 
@@ -169,9 +169,9 @@ def describe_error(error: NumbaError) -> str:
 def loop_over(function: Function, names: dict[str, Any]) -> FunctionType:
     """Return a copy of `back_up_rows` that takes its name and source file from `function`.
 
-    `names` replaces globals of the copy, for example `back_up_row`. Because the copy refers to the
-    source file of `function`, its compiled code is cached in a file of its own, and that cache
-    becomes stale when the source file changes.
+    `names` maps names of globals, for example `back_up_row`, to the objects that replace them in
+    the copy. Because the copy refers to the source file of `function`, its compiled code is cached
+    in a file of its own, and that cache becomes stale when the source file changes.
     """
     name = f"{function.__name__}_rows"
     code = back_up_rows.__code__.replace(

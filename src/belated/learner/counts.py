@@ -57,7 +57,7 @@ def empty_counts(shape: Shape, stages: int) -> Counts:
 
 @inlined
 def has_room(counts: Counts, steps: int) -> bool:
-    """Return whether `counts` has free capacity for `steps` more transitions, whatever they are."""
+    """Return whether `counts` has free capacity for any `steps` more transitions."""
     largest_block = 2 * (counts.used[2] + steps)
     return (
         counts.used[0] + steps * largest_block <= counts.succ.size

@@ -1,4 +1,7 @@
-"""Exploration: the actions that a policy draws at random, updated after each observed visit."""
+"""Exploration rules, which determine the actions that a policy draws at random.
+
+A rule that counts visits is updated after each observed visit.
+"""
 
 from typing import NamedTuple
 
@@ -12,9 +15,9 @@ from belated.worklist import Worklist, put
 
 
 class Exploration(NamedTuple):
-    """Exploration rule: its counts and parameters, and its mask of actions to explore."""
+    """Exploration rule: its visit counts, its mask of actions to explore, and its parameters."""
 
-    visits: NDArray[np.int64]  # (1 or H, S, A) observed visits; empty if no rule counts visits
+    visits: NDArray[np.int64]  # (1 or H, S, A) observed visits; empty if they are not counted
     explore: Bools  # (H, S, A) mask of actions to explore; (0, 0, 0) if the policy never explores
     threshold: float  # a state is explored while a count is below this number
     by_state: bool  # whether to compare the count of the state, instead of that of each action
@@ -23,9 +26,10 @@ class Exploration(NamedTuple):
 
 
 def no_exploration(shape: Shape, epsilon: float) -> Exploration:
-    """Return an exploration rule without counts, for a problem of size `shape`.
+    """Return an exploration rule that does not depend on counts, for a problem of size `shape`.
 
-    At every step, an action is drawn uniformly with probability `epsilon`, which may be 0.
+    At every step, the action is drawn uniformly with probability `epsilon`. If `epsilon` is 0, the
+    policy never explores.
     """
     explore = np.zeros(shape.table if epsilon > 0 else (0, 0, 0), np.bool_)
     return Exploration(np.zeros((0, 0, 0), np.int64), explore, 0.0, False, False, epsilon)

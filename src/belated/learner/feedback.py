@@ -99,7 +99,7 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape) -> Floats:
     Raises
     ------
     TypeError, ValueError
-        If there is not one number for each step, or a number lies outside [0, 1].
+        If `rewards` does not have one number for each step, or a number lies outside [0, 1].
     """
     no_steps = np.zeros(0, np.int64)
     array = Episode(id, [0], no_steps, np.nan if rewards is None else rewards).rewards
@@ -111,7 +111,8 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape) -> Floats:
 def concatenate(feedback: Sequence[Feedback]) -> Feedback:
     """Return one `Feedback` that contains the steps of all items of `feedback`, in order.
 
-    The result has id 0. It has rewards only if every item has rewards.
+    A single item is returned unchanged. Otherwise the result has id 0, and it has rewards only if
+    every item has rewards.
     """
     if len(feedback) == 1:
         return feedback[0]
@@ -190,8 +191,8 @@ class PendingEpisode:
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     """Return the records of pending episodes as plain arrays and numbers, for `restore_pending`.
 
-    `pending` maps the id of each episode to its record. An episode without any feedback takes two
-    integers.
+    `pending` maps the id of each episode to its record. For an episode without any feedback, only
+    two integers are stored: its id and its instance.
     """
     partial = []
     for place, episode in enumerate(pending.values()):

@@ -3,9 +3,11 @@
 The result is bit-identical to that of full planning (`belated.learner.planning.plan_all`). The
 backup of a row is computed again if the row has new observations, or if an input of the backup has
 changed. Steps are processed from the last to the first; a value that remains the same causes no
-further work. A base declares the inputs of its backup: the values of the row's successors, also the
-largest or the smallest value of the next step, or all its values; and possibly the visit counts of
-the successors.
+further work.
+
+A base declares which values of the next step its backup reads: only those of the row's successors;
+in addition the largest value, or the largest and the smallest; or all values. The base also
+declares whether the backup reads the visit counts of the successors. See `BackupRule`.
 """
 
 from belated.compiled import inlined, kernel
@@ -151,8 +153,8 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
     listed : int
         Number of new values.
     whole : bool
-        Whether the new values are those of all rows in order, instead of those of
-        `state.scratch.rows`.
+        True if there is a new value for every row, in order; False if the new values belong to the
+        rows listed in `state.scratch.rows`.
 
     Returns
     -------
@@ -179,10 +181,10 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
 
 @inlined
 def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -> None:
-    """Update the table of a learner state, given the rows with new observations.
+    """Update the plan in the table of a learner state by incremental planning.
 
-    These rows are listed in `state.touched`, which is not changed. The index h * S + s of each
-    (step, state) whose action changes is added to `state.changed`.
+    The rows with new observations are read from `state.touched`, which is not changed. The index
+    h * S + s of each (step, state) whose action changes is added to `state.changed`.
 
     Parameters
     ----------
@@ -268,7 +270,7 @@ def choose_actions(config: Config, table: PlanTable, plan: int, h: int, changed:
 
 @kernel
 def survey_values(table: PlanTable, h: int, reads: int, extremes_moved: bool) -> bool:
-    """Update the order and the extremes of V~_h, and return whether every row is affected.
+    """Update the order or the extremes of V~_h; return whether all rows of step h - 1 are affected.
 
     Parameters
     ----------

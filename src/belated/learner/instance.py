@@ -57,7 +57,7 @@ class Instance:
 
     @property
     def delayed_counts(self) -> Ints:
-        """(rows) Number of visits, or of rewards if only rewards are late, observed in each row."""
+        """Number of visits observed in each row, or of rewards if only rewards are late; (rows)."""
         late = self.problem.late_rewards
         return self.state.reward_sums.n if late else self.state.counts.n
 

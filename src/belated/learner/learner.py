@@ -153,8 +153,9 @@ class Learner:
     def mean_delay(self) -> float:
         """Mean delay of the episodes started, in episodes; 0 if none was started.
 
-        For an episode in flight, the number of episodes started since counts as its delay. The sum
-        of these delays equals the sum of S_k over the episodes started, from which it is computed.
+        The delay of an episode in flight is taken as the number of episodes started after it. The
+        sum of all delays then equals the sum of S_k over the episodes started, and the mean is
+        computed from that sum.
         """
         return self._waited / self._begun if self._begun else 0.0
 
@@ -175,7 +176,7 @@ class Learner:
 
     @property
     def alpha(self) -> float:
-        """Parameter alpha of lazy updating in the current epoch; infinity with other updaters."""
+        """Parameter alpha of lazy updating in the current epoch; infinity if not used."""
         return float(self._next_instance().state.alpha[0])
 
     @property
@@ -378,7 +379,7 @@ class Learner:
         self._stale = False
 
     def _replan_if_stale(self) -> None:
-        """Compute a plan if the base needs one for each episode and has none for the next."""
+        """Compute a plan if every episode needs a new plan and the next episode has none yet."""
         if self._stale:
             self._plan(self._next_instance(), refresh=True)
             self._policy = self._current_policy()

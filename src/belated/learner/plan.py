@@ -1,4 +1,4 @@
-"""`plan`: the paper's function Base(N', M'), which returns a policy, for dense arrays of counts."""
+"""`plan`: the paper's function Base(N', M'), which computes a policy from dense counts."""
 
 import numpy as np
 from numpy.typing import ArrayLike

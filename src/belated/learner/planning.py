@@ -1,7 +1,7 @@
 """Backward induction, used by every base.
 
-`plan_all` computes the whole table from scratch. It is the reference method: incremental planning
-must give bit-identical results. Each value is the result of one call of the base's backup, which is
+`plan_all` computes every value of the table. It is the reference method: incremental planning must
+give bit-identical results. Each value is the result of one call of the base's backup, which is
 a pure function of its inputs.
 """
 

@@ -59,6 +59,8 @@ class LearningProblem(LearnerOptions):
         Number of episodes K, at least 1; the log terms of bonuses depend on it.
     seed : int
         Seed of all random numbers of the learner.
+    stages, late, reward_bonus, planning
+        See `LearnerOptions`.
     """
 
     shape: Shape
@@ -117,7 +119,7 @@ class LearningProblem(LearnerOptions):
 
     @cached_property
     def backup_rule(self) -> BackupRule:
-        """Backup rule of the base; if rewards are unknown, it uses half of the base's delta."""
+        """Backup rule of the base. If rewards are unknown, it uses half of the base's delta."""
         base = self.algorithm.with_half_delta() if self.unknown_rewards else self.algorithm
         rule = base.backup_rule(self.shape, self.episodes)
         constants = np.ascontiguousarray(rule.constants, np.float64)
@@ -125,7 +127,7 @@ class LearningProblem(LearnerOptions):
 
     @cached_property
     def reward_estimator(self) -> RewardEstimator:
-        """Formula that estimates unknown rewards, of kind `KNOWN` if rewards are known."""
+        """Estimator of the mean rewards; its kind is `KNOWN` if rewards are known."""
         base = self.algorithm
         if not self.unknown_rewards:
             return RewardEstimator(KNOWN, 0.0, 0.0)
@@ -140,7 +142,7 @@ class LearningProblem(LearnerOptions):
         return estimator._replace(kind=kinds[base.reward_estimate])
 
     def initial_rewards(self) -> Floats:
-        """Return the known rewards or, if they are unknown, their initial estimates, (H, S * A)."""
+        """Return the known rewards, or initial estimates of unknown rewards; shape (H, S * A)."""
         H, S, A = self.shape.table
         if not self.unknown_rewards:
             known: Floats = self.rewards.reshape(H, S * A).copy()

@@ -2,10 +2,12 @@
 
     r~ = min(1, r^ + eps_r),   r~ = 1 if there are no observations
 
-r^ is the mean of the observed rewards and var their variance. The option `reward_bonus` selects one
-of the following formulas of eps_r. They are published ones, in which the total number of steps T
+r~ is the estimate of a mean reward, r^ is the mean of the observed rewards and var their variance.
+The option `reward_bonus` selects one of the following formulas of eps_r, which is then multiplied
+by the scale of the base. The formulas are published ones, in which the total number of steps T
 replaces the number of steps so far. The delta of the base is split into two halves, one for rewards
-and one for transitions; delta below is the half for rewards, and delta' a fifth of the whole.
+and one for transitions. In the formulas, delta is the half for rewards, and delta' is a fifth of
+the whole delta.
 
     hoeffding    sqrt(ln(2 S A T / delta) / (2 N'))            union bound over (h, s, a) and N'
     paper        sqrt(6 ln(2 S A T pi / (6 delta')) / N')      Howson et al.
@@ -33,7 +35,7 @@ from belated.worklist import END, Worklist, put, take
 BONUSES: Final[tuple[RewardBonus, ...]] = get_args(RewardBonus)
 
 UNIT: Final = 2.0**32
-"""Reward of 1 in the units in which sums are stored."""
+"""Number that represents a reward of 1 in the stored sums."""
 
 KNOWN: Final = 0  # rewards are given; nothing is estimated
 ROOT: Final = 1  # eps_r = sqrt(number / N')
@@ -85,7 +87,7 @@ def optimistic_estimator(
     Returns
     -------
     RewardEstimator
-        Kind and constant of the formula.
+        Formula with its constant and its scale.
     """
     H, S, A = shape.table
     T = H * episodes
@@ -171,7 +173,8 @@ def update_rewards(
 ) -> None:
     """Update the estimated rewards of rows with new observations.
 
-    If the estimates are drawn from a posterior (kind `SAMPLE`), those of all rows are drawn anew.
+    If the estimates are drawn from a posterior (kind `SAMPLE`), the estimates of all rows are drawn
+    anew.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ def restore_problem(
     Raises
     ------
     ValueError
-        If the snapshot has another format, or if the base or the updater is not built in and not
-        given.
+        If the format of the snapshot is not `FORMAT`, or if the base or the updater is not built in
+        and is not given as an argument.
     """
     if saved.get("format") != FORMAT:
         raise ValueError(
@@ -110,7 +110,10 @@ def _to_dict(part: Any) -> Any:
 
 
 def _from_dict(like: Any, saved: Any) -> Any:
-    """Return `saved`, a result of `_to_dict`, as nested named tuples of the types of `like`."""
+    """Return `saved`, a result of `_to_dict`, as nested named tuples with the same types as `like`.
+
+    The worklists in `like` must be empty; they are filled and become part of the result.
+    """
     if isinstance(like, Worklist):
         put_members(like, saved)
         return like

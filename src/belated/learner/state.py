@@ -74,9 +74,12 @@ class PlanTable(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working memory of a planner. Only the stamps keep their values between two calls.
+    """Working memory of incremental and full planning.
 
-    A stamp is a counter that detects rows and states that have been listed already.
+    Incremental planning increases `stamp` by 1 at each step h. A row or state is already in the
+    list of the current step if its own stamp equals `stamp`; lists therefore need no clearing. Only
+    the stamps and the constant arrays `state_of`, `all_rows` and `no_visits` keep their values
+    between two calls.
     """
 
     rows: NDArray[np.int32]  # (S * A) rows of this stage to back up

@@ -22,12 +22,12 @@ class Status:
     missing: int
     """S_k, the number of episodes whose feedback has not arrived completely."""
     mean_delay: float
-    """Mean delay so far, in episodes. For an episode in flight, the number of episodes started
-    since counts as its delay."""
+    """Mean delay so far, in episodes. The delay of an episode in flight is taken as the number of
+    episodes started after it."""
     psi: float
     """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
     in_flight: Floats = field(repr=False)
-    """N'' / N, the fraction of the visits of each triple whose feedback is missing; shape
+    """For each triple, the fraction N'' / N of its visits whose feedback is missing; shape
     (stages, S, A)."""
     exact: bool = True
     """Whether `in_flight` is exact. If False, it is an upper bound: an episode in flight whose path
@@ -52,7 +52,7 @@ def status_of(
     pending : iterable of PendingEpisode
         Records of the episodes in flight.
     counts : Ints
-        (rows) Number of visits of each row whose feedback has arrived.
+        (rows) For each row, the number of visits whose feedback has arrived.
     begun : int
         Number of episodes started.
     observed : int
@@ -90,10 +90,10 @@ def status_of(
 
 
 def share_in_flight(in_flight: Ints, arrived: Ints) -> Floats:
-    """Return N'' / N, the fraction of visits whose feedback is missing, for each row.
+    """Return, for each row, the fraction N'' / N of its visits whose feedback is missing.
 
-    `in_flight` holds the numbers N'' of visits in flight, and `arrived` those of visits whose
-    feedback has arrived. The fraction is 0 for a row without visits.
+    For each row, `in_flight` holds N'', the number of visits in flight, and `arrived` holds the
+    number of visits whose feedback has arrived. The fraction is 0 for a row without visits.
 
     >>> share_in_flight(np.array([1, 0, 0]), np.array([3, 2, 0])).tolist()
     [0.25, 0.0, 0.0]

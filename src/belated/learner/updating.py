@@ -44,9 +44,9 @@ def absorb_delayed(
 ) -> None:
     """Process the delayed part of a step, and check whether a plan is now due.
 
-    The transition must have been added before. The delayed part is the reward if rewards are
-    unknown, the visit for the exploration rule, and the step itself for a base that learns from
-    single steps.
+    The transition must have been added before, with `absorb_transition`. The delayed part consists
+    of up to three items: the reward, if rewards are unknown; the visit, if the exploration rule
+    counts visits; and the step itself, if the base learns from single steps.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """`calibrate`: search for the smallest bonus scale at which a base is optimistic.
 
-A base guarantees that V~_1 >= V*_1 in every episode with a given probability. In worlds of ordinary
-size, the published constants of the bonus are far larger than this guarantee requires. `calibrate`
-simulates runs with several scales, which are factors of the bonus, and counts the runs in which
-optimism holds in every episode.
+A base guarantees, with probability 1 - delta, that V~_1 >= V*_1 in every episode. In worlds of
+ordinary size, the published constants of the bonus are far larger than this guarantee requires.
+`calibrate` multiplies the bonus by several factors, called scales. For each scale, it simulates
+runs and counts those in which optimism holds in every episode.
 """
 
 import math
@@ -22,8 +22,8 @@ from belated.options import SimulationKeywords, SimulationOptions, accepts
 from belated.simulation.many import simulate_many
 
 DEFAULT_SEEDS: Final = range(40)
-"""Seeds of the runs. If optimism holds in 38 of 40 runs, the 95 % confidence interval of its
-probability is 83 % to 99 %."""
+"""Default seeds, one for each of 40 runs. If optimism holds in 38 of 40 runs, the 95 % confidence
+interval of its probability is 83 % to 99 %."""
 
 DEFAULT_UPDATER: Final = Active()
 
@@ -31,7 +31,9 @@ MAX_SCALE: Final = 1024.0
 """Largest scale to try."""
 
 SCALE_DIGITS: Final = 3
-"""Significant digits of a scale, which is rounded before use, so that it can be printed exactly."""
+"""Number of significant digits to which a scale is rounded before use.
+
+A rounded scale can be printed exactly."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Calibration(Trial):
-    """Smallest bonus scale found to be sufficient, with the result of its runs and all trials."""
+    """Smallest sufficient bonus scale found, with the result of its runs and all trials.
+
+    A scale is sufficient if optimism holds in the required share of runs.
+    """
 
     at_floor: bool
     """Whether `scale` is the lowest scale allowed, so that smaller scales may be sufficient too."""
@@ -79,11 +84,12 @@ def calibrate(
 ) -> Calibration:
     """Return the smallest bonus scale at which optimism holds in a given share of runs.
 
-    Optimism holds in a run if V~_1 >= V*_1 in every episode. The scale is found by bisection of
-    ln(scale) between `lowest` and 1. If scale 1 is not sufficient, the scale is doubled until it
-    is, and the bisection starts there. All scales are tried with the same seeds. Bisection assumes
-    that the share of runs in which optimism holds grows with the scale. On average over many runs,
-    this is true.
+    Optimism holds in a run if V~_1 >= V*_1 in every episode. A scale is sufficient if optimism
+    holds in at least the share `level` of the runs. The smallest sufficient scale is found by
+    bisection of ln(scale) between `lowest` and 1. If scale 1 is not sufficient, the scale is
+    doubled until it is, and the bisection is between the last two scales. All scales are tried with
+    the same seeds. Bisection assumes that the share of runs in which optimism holds grows with the
+    scale. On average over many runs, this is true.
 
     Parameters
     ----------

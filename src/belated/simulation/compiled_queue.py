@@ -1,9 +1,10 @@
 """Queue of the feedback in flight in the compiled engine, ordered by arrival.
 
-The queue is a binary heap whose entries are ordered by (arrival, number). The feedback of an entry
-is stored in a slot, which is reused after the feedback has arrived. Memory therefore grows with the
-feedback in flight, not with the number of episodes. A slot holds the feedback of a whole episode,
-or of one step. Feedback is numbered in the order of the episodes and steps.
+The queue is a binary heap. Its entries are ordered by arrival, i + tau_i, and then by number.
+Feedback is numbered in the order of the episodes and steps. The feedback of an entry is stored in a
+slot, which is reused after the feedback has arrived. Memory therefore grows with the feedback in
+flight, not with the number of episodes. A slot holds the feedback of a whole episode, or of one
+step.
 """
 
 from typing import NamedTuple

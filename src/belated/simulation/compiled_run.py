@@ -207,7 +207,7 @@ class Player:
         instance : int
             Number of the instance.
         labels : Ints
-            (episodes) Numbers, in the whole run, of the episodes to play.
+            (episodes) Episodes to play, as numbered in the whole run.
         delays : Ints
             Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its
             own delay.
@@ -255,7 +255,10 @@ class Player:
         return Played(gaps, alphas, run.tally, plans, arrived, run.dropped)
 
     def _with_room(self, run: engine.RunState, pieces: int) -> engine.RunState:
-        """Return `run` with free capacity for another episode, which has `pieces` delays."""
+        """Return `run` with free capacity for another episode, enlarged where necessary.
+
+        `pieces` is the number of delays per episode: 1, or H if each step has its own delay.
+        """
         queue = enlarge(run.queue) if is_full(run.queue, pieces) else run.queue
         learner = with_room_for(run.learner, self.problem.shape.horizon)
         return run._replace(learner=learner, queue=queue)

@@ -168,7 +168,7 @@ def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: in
     k : int
         Number of the episode.
     piece : int
-        0 if the feedback is the whole episode; otherwise the step that the feedback consists of.
+        Step whose feedback is added if each step has its own delay; 0 for a whole episode.
     delay : int
         Delay of this feedback, in episodes.
     """
@@ -311,7 +311,7 @@ def advance(
     run : RunState
         State of the run, changed in place.
     first : int
-        Number of the first episode of the block among those of this instance, from 1.
+        Number of the first episode of the block, counted from 1 over the episodes of the instance.
     labels : Ints
         (episodes) Numbers of the episodes in the whole run, part of the key of random numbers.
     delays : Ints

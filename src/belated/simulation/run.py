@@ -21,7 +21,7 @@ class Run:
     regret: Floats
     """Cumulative regret after each checkpoint, shape (checkpoints)."""
     updates: int
-    """Number of plans, not counting the first plan of each instance, which has no observations."""
+    """Number of plans, without the first plan of each instance, which uses no observations."""
     epochs: int
     """Number of plans, including the first plan of each instance."""
     max_missing: int
@@ -37,13 +37,13 @@ class Run:
     missing: int = 0
     """Number of episodes in flight at the end of the run, including the last episode."""
     mean_delay: float = 0.0
-    """Mean delay observed by the learner until the end of the run, in episodes. For an episode in
-    flight, the number of episodes started since counts as its delay."""
+    """Mean delay observed by the learner until the end of the run, in episodes. The delay of an
+    episode in flight is taken as the number of episodes started after it."""
     psi: float = 0.0
     """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
     in_flight: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)), repr=False)
-    """N'' / N at the end of the run, the fraction of the visits of each triple whose feedback is
-    missing; shape (stages, S, A)."""
+    """For each triple, the fraction N'' / N of its visits whose feedback is missing at the end of
+    the run; shape (stages, S, A)."""
     alpha: Floats | None = field(default=None, repr=False)
     """Parameter alpha of lazy updating at each checkpoint, shape (checkpoints); None except with
     Lazy("auto")."""

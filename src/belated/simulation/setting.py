@@ -193,7 +193,9 @@ class Setting(SimulationOptions):
 def draw_delays(
     law: Law, seed: int, episodes: int, *, pieces: int, on_progress: Callable[[int], None]
 ) -> Ints:
-    """Draw all delays of a run, in blocks between which the run can be stopped.
+    """Draw all delays of a run, in blocks.
+
+    The run can be stopped between two blocks.
 
     Parameters
     ----------

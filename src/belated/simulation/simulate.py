@@ -13,7 +13,8 @@ def simulate(world: MDP, *, seed: int = 0, **setting: Unpack[SettingKeywords]) -
     """Simulate one run and return its exact regret.
 
     Each random number is a function of the seed, the episode and the step. Learners that are
-    compared with the same seed therefore have the same delays and the same random world.
+    compared with the same seed therefore have the same delays, and their worlds use the same random
+    numbers.
 
     Parameters
     ----------

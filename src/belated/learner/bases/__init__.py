@@ -1,4 +1,4 @@
-"""Base algorithms: the seven of the paper, and those with which they are compared."""
+"""Base algorithms: the seven of the paper, and others for comparison."""
 
 from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm
 from belated.learner.bases.chi2_ucrl import Chi2_UCRL

@@ -26,10 +26,11 @@ class BackupRule(NamedTuple):
     backup: Backup | Function
     constants: NDArray[np.float64]
     reads: Reads = "order"
-    """Values of V~_{h+1} that the backup reads. "successors": only those of the row's successors;
-    "best": also the largest, `stage.top`; "extremes": also the smallest, `stage.low`; "everything":
-    those of all states; "order": also their order, `stage.order`. The fewer values a backup reads,
-    the fewer rows incremental planning recomputes."""
+    """Values of V~_{h+1} that the backup reads. "successors": only the values of the row's
+    successors. "best": also the largest value, `stage.top`. "extremes": also the smallest value,
+    `stage.low`. "everything": the values of all states. "order": also the order of the states by
+    value, `stage.order`. Each choice includes the choices before it. The fewer values a backup
+    reads, the fewer rows incremental planning recomputes."""
     reads_visits: bool = False
     """Whether the backup reads N'_{h+1}(y), `stage.visits`, for the successors y of the row."""
     samples: bool = False
@@ -67,7 +68,7 @@ class BaseAlgorithm:
 
     @property
     def is_monotone(self) -> bool:
-        """Whether each Q_h(s, a) is kept from growing from one plan to the next."""
+        """Whether no Q_h(s, a) may become larger from one plan to the next."""
         return False
 
     @property
@@ -77,12 +78,12 @@ class BaseAlgorithm:
 
     @property
     def exploration_rate(self) -> float:
-        """Probability of drawing an action uniformly at each step instead of following the plan."""
+        """Probability that the action of a step is drawn uniformly, not taken from the plan."""
         return 0.0
 
     @property
     def planner(self) -> Any:
-        """Python object whose method `plan` computes the plans, or None if the backup rule does."""
+        """Python object whose method `plan` computes plans; None for a base with a backup rule."""
         return None
 
     def replans_every_episode(self, updater: "Updater") -> bool:
@@ -92,7 +93,8 @@ class BaseAlgorithm:
     def with_half_delta(self) -> Self:
         """Return a copy of the base with half its delta, or the base itself if it has no delta.
 
-        It is used if rewards are unknown; their estimates have the other half of delta.
+        The copy is used if rewards are unknown. The estimates of the rewards then use the other
+        half of delta.
         """
         return self
 
@@ -117,7 +119,7 @@ class BaseAlgorithm:
         Returns
         -------
         BackupRule
-            Rule that makes a plan a pure function of the counts.
+            The rule. With it, a plan is a pure function of the counts.
         """
         raise TypeError(f"{type(self).__name__} needs a method backup_rule(shape, episodes).")
 
@@ -129,8 +131,8 @@ class TieBreakingBase(BaseAlgorithm):
     Parameters
     ----------
     ties : {"first", "random"}
-        Choice among actions with equal, largest values: the lowest index, or a random action, drawn
-        separately for each plan, step and state.
+        Choice among several actions with the largest value. "first": the action with the lowest
+        index. "random": an action drawn at random, separately for each plan, step and state.
     """
 
     _: KW_ONLY
@@ -159,10 +161,10 @@ class Base(TieBreakingBase):
     scale : float
         Factor of the bonus or of the radius of the confidence set, at least 0; 1 is as published.
     monotone : bool
-        Whether to keep each Q_h(s, a) from growing from one plan to the next.
+        If True, no Q_h(s, a) becomes larger from one plan to the next.
     ties : {"first", "random"}
-        Choice among actions with equal, largest values: the lowest index, or a random action, drawn
-        separately for each plan, step and state.
+        Choice among several actions with the largest value. "first": the action with the lowest
+        index. "random": an action drawn at random, separately for each plan, step and state.
     """
 
     _: KW_ONLY

@@ -43,11 +43,11 @@ from belated.learner.bases.base import BackupRule, Base
 
 @kernel
 def chi2_radius(constants: NDArray[np.float64], n: int) -> float:
-    """Return the radius eps of the ball of a row with `n` observations.
+    """Return the radius eps of the chi-squared ball of a row with `n` observations.
 
-    `constants` holds the constants of the backup rule: scale * S, the logarithm l, and 1 for the
-    radius "provable" or 0 for "practical". The radius is infinite if the ball contains all
-    probability vectors.
+    `constants` holds three numbers: scale * S; the logarithm l = ln(4 S^2 A T / delta); and a flag,
+    1 for radius="provable" or 0 for radius="practical". The result is infinite if the ball contains
+    all probability vectors.
     """
     factor, log, provable = constants  # factor = scale * S
     if not provable or factor == 0.0:
@@ -76,9 +76,9 @@ def weighted_moments(
     centre : float
         Number subtracted from V.
     min_observed : float
-        Smallest x of the observed successors in the subset.
+        An observed successor is in the subset if its x is at least this number.
     min_unobserved : float
-        Smallest x of the unobserved states in the subset.
+        An unobserved state is in the subset if its x is at least this number.
 
     Returns
     -------
@@ -120,9 +120,9 @@ def weighted_moments(
 
 @kernel
 def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
-    """Return whether the ball contains a p with all its mass on the best next states.
+    """Return whether some p in the chi-squared ball has all its mass on the best next states.
 
-    The best states are those where V = V~_{h+1} is largest.
+    p is a probability vector. The best states are those where V = V~_{h+1} is largest.
 
     Parameters
     ----------
@@ -156,15 +156,17 @@ def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
 
 @kernel
 def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
-    """Return the largest <p, V> over the p >= 0 with sum_y (p(y) - P^(y))^2 / P+(y) <= eps.
+    """Return the largest <p, V> over the probability vectors p in the chi-squared ball of a row.
 
-    p is a probability vector and V is V~_{h+1}. Without the constraint p >= 0, the maximiser is
+    The ball is the set of p with sum_y (p(y) - P^(y))^2 / P+(y) <= eps, where
+    P+(y) = max(P^(y), 1 / N'), and V is V~_{h+1}. Without the constraint p >= 0, the maximiser is
     P^ + P+ (t (V - m) + shift), where m is the P+-weighted mean of V and t and shift are numbers.
     States where this expression is negative are removed, and the maximiser over the remaining
-    states is computed, until no state is removed (water filling). Because P^ = 0 at unobserved
-    states and P^ = P+ at observed ones, a state is removed if V is below a threshold, which is one
-    number for observed and another for unobserved states. Unobserved states with V below <P^, V>
-    never have mass.
+    states is computed. This is repeated until no state is removed (water filling).
+
+    P^ = 0 at unobserved states, and P^ = P+ at observed states. Therefore a state is removed if V
+    is below a threshold; one threshold applies to observed states, another to unobserved states.
+    Unobserved states with V below <P^, V> never have mass.
 
     Parameters
     ----------
@@ -225,8 +227,8 @@ def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
 def chi2_bonus(stage: Stage, row: Row, eps: float) -> float:
     """Return the bonus beta = sqrt(eps sum_y P+(y) (V(y) - m)^2).
 
-    V is V~_{h+1} and m is the P+-weighted mean of V. The bonus is an upper bound on
-    <p, V> - <P^, V> for every probability vector p in the ball.
+    V is V~_{h+1}, P+(y) = max(P^(y), 1 / N'), and m is the P+-weighted mean of V. The bonus is an
+    upper bound on <p, V> - <P^, V> for every probability vector p in the chi-squared ball.
 
     Parameters
     ----------
@@ -249,8 +251,9 @@ def chi2_bonus(stage: Stage, row: Row, eps: float) -> float:
 
 @backup
 def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` in the exact form, computed from the next-step values in `stage`.
+    """Return Q_h(s, a) of `row` with the maximum of <p, V> over the chi-squared ball.
 
+    This is the form "exact", where p is a probability vector. `stage` holds V = V~_{h+1}.
     `constants` is described at `chi2_radius`.
     """
     if row.n == 0:
@@ -264,9 +267,9 @@ def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> f
 
 @backup
 def chi2_ucrl_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` in the bonus form, computed from the next-step values in `stage`.
+    """Return Q_h(s, a) of `row` in the bonus form, with the bonus `chi2_bonus`.
 
-    `constants` is described at `chi2_radius`.
+    `stage` holds V = V~_{h+1}. `constants` is described at `chi2_radius`.
     """
     if row.n == 0:
         return unseen(stage, row)

@@ -38,9 +38,9 @@ class EpsilonGreedy(TieBreakingBase):
     epsilon : float
         Probability of drawing the action uniformly, in [0, 1].
     ties : {"first", "random"}
-        Choice among actions with equal, largest values: the lowest index, or a random action.
-        "random" learns faster: if rewards are unknown, all actions are tied until a reward above 0
-        is observed.
+        Choice among several actions with the largest value. "first": the action with the lowest
+        index. "random": an action drawn at random. If rewards are unknown, "random" learns faster,
+        because all actions are tied until a reward above 0 is observed.
     """
 
     epsilon: float = 0.1

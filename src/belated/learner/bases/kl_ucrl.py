@@ -50,10 +50,11 @@ twelve have not been observed."""
 
 @kernel
 def kl_radius(constants: NDArray[np.float64], n: int) -> float:
-    """Return the radius eps of the ball of a row with `n` observations.
+    """Return the radius eps = scale * c / n of the Kullback-Leibler ball of a row.
 
-    `constants` holds the constants of the backup rule: the scale; the part of c that does not
-    depend on N'; and S - 1 for the radius "uniform", or 0 for "filippi".
+    `n` is the number of observations of the row. `constants` holds three numbers: the scale; the
+    part of c that does not depend on `n`; and S - 1 for radius="uniform", or 0 for
+    radius="filippi".
     """
     scale, c, dimension = constants
     if dimension > 0.0:  # radius "uniform", with S - 1 dimensions
@@ -199,8 +200,9 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
 
 @backup
 def kl_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` in the exact form, computed from the next-step values in `stage`.
+    """Return Q_h(s, a) of `row` with the maximum of <p, V> over the Kullback-Leibler ball.
 
+    This is the form "exact", where p is a probability vector. `stage` holds V = V~_{h+1}.
     `constants` is described at `kl_radius`.
     """
     if row.n == 0:
@@ -214,7 +216,8 @@ def kl_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> flo
 def kl_bonus(stage: Stage, row: Row, eps: float) -> float:
     """Return the bonus beta = sqrt(2 eps Var_P^(V)) + eps (max V - min V).
 
-    V is V~_{h+1}. The bonus is an upper bound on <p, V> - <P^, V> for every p in the ball.
+    V is V~_{h+1}. The bonus is an upper bound on <p, V> - <P^, V> for every probability vector p
+    with KL(P^, p) <= eps.
 
     Parameters
     ----------
@@ -236,9 +239,9 @@ def kl_bonus(stage: Stage, row: Row, eps: float) -> float:
 
 @backup
 def kl_ucrl_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` in the bonus form, computed from the next-step values in `stage`.
+    """Return Q_h(s, a) of `row` in the bonus form, with the bonus `kl_bonus`.
 
-    `constants` is described at `kl_radius`.
+    `stage` holds V = V~_{h+1}. `constants` is described at `kl_radius`.
     """
     if row.n == 0:
         return unseen(stage, row)

@@ -99,9 +99,16 @@ def empty_memory(rows: int) -> QMemory:
 def initialise_values(constants: Floats, q: Floats, v: Floats) -> None:
     """Set all values to their upper limits, in place.
 
-    The limit at step h is H, or H - h if `constants`, which holds the fields of `QParameters`, has
-    `tight` set; h is numbered from 0. `q` has shape (H, S * A). `v` has shape (H + 1, S), and its
-    last row is set to 0.
+    The limit at step h, numbered from 0, is H - h if the constant `tight` is 1, and H otherwise.
+
+    Parameters
+    ----------
+    constants : Floats
+        Fields of `QParameters`.
+    q : Floats
+        Values Q_h(s, a) of shape (H, S * A); changed in place.
+    v : Floats
+        Values V_h(s) of shape (H + 1, S); changed in place. The last row is set to 0.
     """
     H = len(q)
     tight = bool(QParameters(*constants).tight)
@@ -218,10 +225,10 @@ class QLearning(Base):
     Parameters
     ----------
     bonus : {"hoeffding", "bernstein"}
-        Formula of the bonus: that of the variant UCB-H or UCB-B of the publication.
+        Formula of the bonus. "hoeffding" is the published variant UCB-H, "bernstein" is UCB-B.
     range : {"H", "H-h+1"}
-        Initial value of Q and upper limit of V at step h: H as published, or the largest possible
-        sum of rewards from step h on.
+        Initial value of Q and upper limit of V at step h. "H" is as published; "H-h+1" is the
+        largest possible sum of rewards from step h on.
     delta, scale, ties
         See `Base`.
     monotone : bool

@@ -48,7 +48,8 @@ class UBEV(Base):
     Parameters
     ----------
     range : {"H-h", "span"}
-        Range of V = V~_{h+1} in the bonus: its largest possible value H - h, or max V - min V.
+        Range of V = V~_{h+1} in the bonus. "H-h" is the largest possible V; "span" is
+        max V - min V.
     delta, scale, monotone, ties
         See `Base`.
     """

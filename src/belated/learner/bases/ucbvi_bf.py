@@ -15,7 +15,7 @@ Deviations from the publication:
 At every realistic N' the third term of beta is H sqrt(8 / N'). It is so large that the algorithm as
 published needs very many episodes to learn. The option `preset` therefore offers other bonuses:
 
-- "literal": the published bonus beta given in the formula of this docstring.
+- "literal": the published bonus beta.
 - "no_third": the published bonus without its third term.
 - "two_term": sqrt(2 L Var / N') + H L / N', the form B_1 / sqrt(N') + B_2 / N' of Howson et al.
 - "emp_bernstein": sqrt(2 L Var / N') + 7 H' L / (3 max(1, N' - 1)) (Maurer and Pontil 2009).
@@ -59,9 +59,9 @@ def literal(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
 
 @backup
 def two_terms(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` with the bonus scale (sqrt(x Var / N') + y / N').
+    """Return Q_h(s, a) of `row` with the bonus scale * (sqrt(x Var / N') + y / N').
 
-    Var is the variance of V~_{h+1} under P^. `stage` holds the values of the next step, and
+    Var is the variance of V~_{h+1} under P^. `stage` holds the values of the next step.
     `constants` holds the scale, x and y.
     """
     if row.n == 0:

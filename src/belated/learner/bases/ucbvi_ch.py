@@ -46,8 +46,8 @@ class UCBVI_CH(Base):
     Parameters
     ----------
     range : {"H", "H-h"}
-        Range of V~_{h+1} in the bonus: the horizon H as published, or its largest possible value
-        H' = H - h.
+        Range of V~_{h+1} in the bonus. "H" is the horizon, as published; "H-h" is H' = H - h, the
+        largest possible V~_{h+1}.
     delta, scale, monotone, ties
         See `Base`.
     """

@@ -11,7 +11,7 @@ below those of the exact form.
     weissman     2 (S ln 2 + ln(S A T / delta))    Weissman et al. 2003, union over rows and N'
     common       2 S ln(2 S A T / delta)           upper bound on "weissman"
     jaksch       14 S ln(2 A T / delta)            Jaksch et al.
-    paper        6 S ln(5 A T pi / (6 delta))      Howson et al., late rewards, with delta / 5
+    paper        6 S ln(5 A T pi / (6 delta))      Howson et al., late rewards; delta' is delta / 5
 
 The constants of the bonus are C = 0, B_1 = (H' / 2) sqrt(c) and B_2 = 0.
 
@@ -87,9 +87,10 @@ def max_over_l1_ball(stage: Stage, row: Row, eps: float) -> float:
 
 @backup
 def ucrl2_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` in the exact form, computed from the next-step values in `stage`.
+    """Return Q_h(s, a) of `row` with the maximum of <p, V> over the L1 ball.
 
-    `constants` holds the scale, and c of the radius sqrt(c / N').
+    This is the form "exact", where p is a probability vector. `stage` holds V = V~_{h+1}.
+    `constants` holds the scale, and c of the radius eps = scale * sqrt(c / N').
     """
     if row.n == 0:
         return anywhere(stage, row)
@@ -101,9 +102,10 @@ def ucrl2_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float
 
 @backup
 def ucrl2_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` in the bonus form, computed from the next-step values in `stage`.
+    """Return Q_h(s, a) of `row` in the bonus form, with the bonus (eps / 2) (max V - min V).
 
-    `constants` holds the scale, and c of the radius sqrt(c / N').
+    V is V~_{h+1}, the next-step values in `stage`. `constants` holds the scale, and c of the radius
+    eps = scale * sqrt(c / N').
     """
     if row.n == 0:
         return unseen(stage, row)

@@ -71,7 +71,8 @@ def half_width(row: Row, m: int, scale: float, log: float) -> float:
 def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> float:
     """Return the largest <p, V> over the probability vectors p in the box.
 
-    V is V~_{h+1}. The box is the set of p with |p(y) - P^(y)| <= b(y) for every state y.
+    V is V~_{h+1}. The box is the set of p with |p(y) - P^(y)| <= b(y) for every state y, where b(y)
+    is the result of `half_width`.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def box_bonus(stage: Stage, row: Row, scale: float, log: float) -> float:
     """Return the bonus beta = min_c sum_y b(y) |V(y) - c|.
 
     V is V~_{h+1}. The bonus is an upper bound on <p, V> - <P^, V> for every probability vector p
-    with |p(y) - P^(y)| <= b(y) for every state y.
+    with |p(y) - P^(y)| <= b(y) for every state y, where b(y) is the result of `half_width`.
 
     Parameters
     ----------
@@ -154,8 +155,9 @@ def box_bonus(stage: Stage, row: Row, scale: float, log: float) -> float:
 
 @backup
 def ucrl2b_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` in the exact form, computed from the next-step values in `stage`.
+    """Return Q_h(s, a) of `row` with the maximum of <p, V> over the box.
 
+    This is the form "exact", where p is a probability vector. `stage` holds V = V~_{h+1}.
     `constants` holds the scale, and 6 S A H / delta, the factor of N' in the logarithm.
     """
     if row.n == 0:
@@ -168,9 +170,10 @@ def ucrl2b_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> floa
 
 @backup
 def ucrl2b_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Return Q_h(s, a) of `row` in the bonus form, computed from the next-step values in `stage`.
+    """Return Q_h(s, a) of `row` in the bonus form, with the bonus `box_bonus`.
 
-    `constants` holds the scale, and 6 S A H / delta, the factor of N' in the logarithm.
+    `stage` holds V = V~_{h+1}. `constants` holds the scale, and 6 S A H / delta, the factor of N'
+    in the logarithm.
     """
     if row.n == 0:
         return unseen(stage, row)

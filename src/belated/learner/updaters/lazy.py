@@ -72,9 +72,9 @@ class Lazy(Updater):
     ----------
     alpha : float or "auto"
         Parameter alpha, at least 1; `math.inf` is active updating. With "auto", each epoch uses the
-        alpha that minimises the regret bound of Theorem 2 for the mean delay observed so far
-        (`belated.theory.best_alpha`). This mean includes the episodes in flight, each with
-        its delay so far. Episodes must be registered by `Learner.start`; otherwise their delay is
+        alpha that minimises the regret bound of Theorem 2 for the mean delay observed so far (see
+        `belated.theory.best_alpha`). This mean includes the episodes in flight, each with its delay
+        so far. Each episode must be started with `Learner.start`; if none is, the mean delay is
         taken to be zero.
     """
 

@@ -75,7 +75,7 @@ class Updater:
         raise TypeError(f"{type(self).__name__} needs a method due(arrival).")
 
     def epoch_alpha(self, start: EpochStart) -> float:
-        """Return the alpha of an epoch, which `due` receives as `Arrival.alpha`.
+        """Return the parameter alpha for an epoch; `due` receives it as `Arrival.alpha`.
 
         `start` holds the data available at the start of the epoch. The default is infinity.
         """
@@ -86,9 +86,10 @@ class Updater:
         return None
 
     def lazy_alpha(self) -> float | Literal["auto"] | None:
-        """Return the `Lazy.alpha` for which the condition of `Lazy` is equivalent to `due`.
+        """Return the alpha with which the updater `Lazy` plans exactly when this updater does.
 
-        Return None if there is no such alpha; `due` is then called.
+        With this alpha, the condition of `Lazy` must be equivalent to `due`. The result is None if
+        there is no such alpha; `due` is then called.
         """
         return None
 
