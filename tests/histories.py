@@ -70,7 +70,7 @@ class History:
         return ids
 
     def whole(self) -> dict[str, Any]:
-        """What may come back of an episode."""
+        """Return the feedback that an episode may have."""
         return anything(self.rng)
 
     def answer(self, *ids: str) -> None:

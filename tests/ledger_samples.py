@@ -40,7 +40,7 @@ def policy(number: int = 0) -> Policy:
 
 
 def whole(number: int = 0) -> dict[str, Any]:
-    """What came back of an episode: one of many."""
+    """Return sample feedback of a whole episode."""
     digits = [number // 3**i % 3 for i in range(H + 1)]
     return {
         "states": digits,

@@ -24,7 +24,7 @@ EXPLICIT = {"constant": 5.0, "poisson": 5.0, "uniform": 8.0, "geometric": 10.0}
 
 @dataclass(frozen=True)
 class MadeUp:
-    """What to make up; every field has a value with which all claims hold."""
+    """Parameters of made-up runs; with the defaults, all claims hold."""
 
     level: Mapping[str, float] = field(default_factory=lambda: LEVEL)
     slope: Mapping[str, float] = field(default_factory=lambda: SLOPE)
@@ -46,7 +46,7 @@ class MadeUp:
     flat: float = 0.3  # share of the episodes after which regret stands still
 
     def mean_regret(self, states: int, learner: str, law: str, mean: float) -> float:
-        """What noise is added to."""
+        """Return the values to which noise is added."""
         if self.regret is not None:
             return self.regret(states, learner, law, mean)
         if learner == "explicit":

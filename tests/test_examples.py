@@ -21,7 +21,7 @@ README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 @cache
 def ran(name: str) -> tuple[str, dict[str, bytes]]:
-    """What a script prints, and the files it leaves, run as a reader would run it."""
+    """Return the output of a script, and the files it writes."""
     command = [sys.executable, "-W", "error", str(FOLDER / f"{name}.py"), "--fast"]
     with TemporaryDirectory() as folder:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

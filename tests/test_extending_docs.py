@@ -1,4 +1,4 @@
-"""What docs/extending.md shows works as printed, in a folder of its own."""
+"""The examples of docs/extending.md work as printed, in a folder of their own."""
 
 import doctest
 import importlib
@@ -50,7 +50,7 @@ def run(session: str) -> doctest.TestResults:
 
 
 def outside(folder: Path, *command: str) -> str:
-    """What a command prints when it is given in the folder."""
+    """Return the output of a command that is run in the folder."""
     found = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, "PATH": found}, capture_output=True, text=True

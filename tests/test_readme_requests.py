@@ -31,7 +31,7 @@ SOON = "in a second: "
 
 
 def section(text: str, title: str) -> str:
-    """What stands under a title."""
+    """Return the text below a title."""
     return text.split(f"{title}\n")[1].split("\n## ")[0]
 
 

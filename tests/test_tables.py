@@ -29,7 +29,7 @@ tables = script()
 
 
 def standing(name: str) -> tuple[str, list[str]]:
-    """What a table says it is made of, and its lines as they stand in the docs."""
+    """Return the stated source of a table, and its lines in the docs."""
     page, _ = tables.TABLES[name]
     found = tables.block_pattern(name).search((ROOT / page).read_text())
     assert found is not None

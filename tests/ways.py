@@ -24,7 +24,7 @@ def difference(one: Run, other: Run) -> str | None:
 
 
 def printed_compiled_and_plain(script: str) -> str:
-    """What a script prints, which must be the same with compilation and without."""
+    """Return the output of a script, which must not depend on compilation."""
     printed = {
         subprocess.run(
             [sys.executable, "-c", script],

@@ -95,7 +95,7 @@ class Tab:
         return said.get("result", {}).get("value") is True
 
     def text(self, selector: str) -> str:
-        """What an element says, as it is seen."""
+        """Return the visible text of an element."""
         return str(self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
 
     def click(self, selector: str) -> None:
@@ -169,7 +169,7 @@ def chromium(folder: Path, *, options: Sequence[str] = ()) -> Iterator[Tab]:
 
 
 def _address(folder: Path) -> str:
-    """Where the tab listens; Chromium writes its port into its profile."""
+    """Return the address of the tab; Chromium writes its port into its profile."""
     deadline = time.monotonic() + PATIENCE
     file = folder / "DevToolsActivePort"
     while not (file.exists() and "\n" in file.read_text()):

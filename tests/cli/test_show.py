@@ -16,7 +16,7 @@ def call(*arguments):
 
 
 def fact(out, name):
-    """What the row of this name says."""
+    """Return the text of the row with this name."""
     [line] = [line for line in out.splitlines() if line.startswith(f" {name} ")]
     return line.removeprefix(f" {name} ").strip()
 

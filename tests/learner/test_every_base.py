@@ -1,4 +1,4 @@
-"""What every base promises, whatever its options: one suite for all of them."""
+"""Conformance suite that every base passes with all of its options."""
 
 import itertools
 import math

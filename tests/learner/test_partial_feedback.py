@@ -57,7 +57,7 @@ def steps_of(episode: bl.Episode) -> list[bl.Step]:
 
 
 def planned(learner: bl.Learner) -> dict[str, Any]:
-    """What its only plan was made of, and what it came to."""
+    """Return the inputs and the result of its only plan."""
     instance = learner.snapshot()["instances"][0]
     return {
         "n": instance["counts"]["n"],

@@ -326,7 +326,7 @@ def test_paths_teach_nothing_before_their_rewards() -> None:
 
 
 def test_known_rewards_are_learnt_as_they_are_known() -> None:
-    """What the feedback says of them is not looked at."""
+    """Known rewards are used; those in the feedback are ignored."""
     made = []
     for rewards in (None, [0.9, 0.9]):
         learner = bl.Learner(

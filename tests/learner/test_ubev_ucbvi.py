@@ -131,7 +131,7 @@ def by_the_formulas(base: bl.Base, m: Any, rewards: Floats, K: int) -> Floats:
 
 
 def ubev_next(base: bl.UBEV, m: Any, v: Floats, rest: int, sizes: tuple[int, int, int]) -> float:
-    """What follows a row, in UBEV's eyes."""
+    """Return UBEV's optimistic next-step value of a row."""
     n = int(m.sum())
     if n == 0:
         return float(v.max())

@@ -250,7 +250,7 @@ def test_no_run_has_more_epochs_than_the_corrected_bound(alpha: float) -> None:
 
 
 def rule(updater: bl.ExplicitExploration, shape: bl.Shape, history: list[bl.Episode]) -> Any:
-    """Where to explore and over which actions, (H, S, A), counted one step after another."""
+    """Return the mask of actions to explore, (H, S, A), counted step by step."""
     H, S, A = shape.table
     size = {"SH": S * H, "SHA": S * H * A}.get(updater.log)
     m = updater.threshold

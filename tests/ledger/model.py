@@ -33,7 +33,7 @@ def form(body: dict[str, Any]) -> str:
 
 
 class Model:
-    """What the ledger should do, one event at a time; feedback is taken to be well-formed."""
+    """Model of the ledger, one event at a time; feedback is assumed to be well-formed."""
 
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
@@ -132,7 +132,7 @@ class Model:
 
     @staticmethod
     def place(fact: Fact) -> Any:
-        """What may come once."""
+        """Return the parts of an episode, each of which may arrive once."""
         return fact[:2] if fact[0] == "reward" else fact[0]
 
     @staticmethod

@@ -114,7 +114,7 @@ def test_steps_arrive_in_any_order_and_only_new_ones_are_recorded(ledger: Ledger
 
 
 def test_a_path_and_its_rewards_arrive_in_any_order(ledger: Ledger) -> None:
-    """Where rewards are late, a path and its rewards come apart, in any order."""
+    """If rewards are late, a path and its rewards may arrive separately, in any order."""
     a, b, c = opened(ledger, defined(ledger, late="rewards"), 3)
     rewards = {str(h): r for h, r in enumerate(whole(5)["rewards"])}
     seq(tell(ledger, a, {"rewards": {"1": rewards["1"]}}))
@@ -133,7 +133,7 @@ def test_a_path_and_its_rewards_arrive_in_any_order(ledger: Ledger) -> None:
 
 
 def test_malformed_feedback_is_invalid_and_the_field_is_named(ledger: Ledger) -> None:
-    """What no episode of the problem could have been is refused, with the field."""
+    """Content that does not fit the problem is rejected, with the name of the field."""
     [episode] = opened(ledger, defined(ledger))
     before = ledger.last
     cases: tuple[tuple[str | None, Any], ...] = (

@@ -1,4 +1,4 @@
-"""What was acknowledged survives, and what was not is nowhere."""
+"""Acknowledged events survive a crash, and events that were not acknowledged are absent."""
 
 import subprocess
 import sys

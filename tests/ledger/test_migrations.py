@@ -77,7 +77,7 @@ def later(tmp_path: Path) -> Path:
 
 
 def played(number: int) -> dict[str, list[float]]:
-    """What may come back of an episode of that ledger."""
+    """Return the feedback that an episode of that ledger may have."""
     return {"states": [0, number, 1, 2], "actions": [1, 0, 1], "rewards": [0.5, 1, number / 4]}
 
 

@@ -88,7 +88,7 @@ def test_events_are_read_by_range_problem_and_kind(ledger: Ledger) -> None:
 
 
 def test_a_ledger_that_is_opened_again_holds_the_same_events(url: str) -> None:
-    """What was recorded is there when the ledger is opened again, and counts on from there."""
+    """A reopened ledger has all events and continues their numbering."""
     with Ledger.open(url) as ledger:
         problem = defined(ledger)
         [episode] = opened(ledger, problem, subject="Ann")
@@ -130,7 +130,7 @@ def test_feedback_that_several_writers_send_at_once_is_recorded_once(url: str) -
 
 
 def test_a_reader_sees_every_event_while_others_write(url: str) -> None:
-    """Who reads on from the last event it saw misses none, while others write."""
+    """A reader that continues after its last event misses none while others write."""
     with Ledger.open(url) as ledger:
         problem = defined(ledger)
         seen = [event.seq for event in ledger.events()]

@@ -122,7 +122,7 @@ def test_one_that_names_another_problem_stays_there(ledger: Ledger) -> None:
 
 
 def test_a_rejected_request_is_kept_once_with_its_reason(any_ledger: Ledger) -> None:
-    """What was refused is kept with its reason, once, however often it comes."""
+    """A rejected request is kept once with its reason, however often it is repeated."""
     ledger = any_ledger
     problem = defined(ledger)
     [episode] = opened(ledger, problem)

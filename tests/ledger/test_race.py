@@ -42,7 +42,7 @@ print(json.dumps([outcomes[i] for i in range(len(ids))]), flush=True)
 
 
 def at_once(url: str, given: Any) -> list[str]:
-    """What the processes say, each told the same at the same time."""
+    """Return the output of processes that run the same script at the same time."""
     made = [
         subprocess.Popen(
             [sys.executable, "-c", SENDER, url, str(me)],

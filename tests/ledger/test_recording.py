@@ -76,7 +76,7 @@ def test_episodes_are_numbered_within_their_problem(ledger: Ledger) -> None:
 
 
 def test_an_episode_that_is_opened_again_keeps_its_version(ledger: Ledger) -> None:
-    """Who opens an episode again under the same id gets what it was given first."""
+    """Opening an episode again with the same id returns the first opening."""
     problem = defined(ledger)
     id = secrets.token_urlsafe(16)
     first = one(ledger, Opened(problem, 1, "Ann", id))
@@ -139,7 +139,7 @@ def test_versions_are_published_in_order_and_read_back_exactly(ledger: Ledger) -
 
 
 def test_controls_are_recorded_with_their_author(ledger: Ledger) -> None:
-    """What a person decided is kept, with who it was; only what was published can come back."""
+    """Decisions are recorded with their actor; only a published version can be restored."""
     problem = defined(ledger)
     for action, version in (("freeze", None), ("roll_back", 1), ("unfreeze", None)):
         told = seq(ledger.control(problem, action, version=version, by="Eve"))  # type: ignore[arg-type]

@@ -181,7 +181,7 @@ def test_many_episodes_are_withdrawn_at_once(memory: Ledger) -> None:
 
 
 def test_withdrawn_feedback_is_redacted_but_for_its_digest(any_ledger: Ledger) -> None:
-    """What came back of withdrawn episodes is gone, but for its seq and its digest."""
+    """Of the feedback of withdrawn episodes, only the seq and the digest remain."""
     ledger = any_ledger
     problem = defined(ledger)
     [bob] = opened(ledger, problem, subject="Bob")

@@ -40,7 +40,7 @@ def folded(fold: Fold, events: list[Event]) -> Fold:
 
 
 def observed(learner: bl.Learner) -> dict[str, Any]:
-    """What a learner has made of its feedback, and not how long it has waited for it."""
+    """Return the state of a learner without its observed delays."""
     state = learner.snapshot()
     return {key: state[key] for key in ("instances", "seen")}
 

@@ -127,7 +127,7 @@ def check(past: HistoryView, history: History) -> int:
 def binned(
     view: HistogramView, keys: list[int], width: int, *, origin: int
 ) -> list[tuple[int, int]]:
-    """Where the bins must begin and end; the view must have just these."""
+    """Return the expected limits of the bins."""
     if not keys:
         assert len(view) == 0
         return []
@@ -140,7 +140,7 @@ def binned(
 
 
 def recount(history: History) -> tuple[dict[str, Event], list[dict[str, Any]]]:
-    """What was opened, and what is back by the last tick, with no fold."""
+    """Return the episodes opened and returned by the last tick, computed without a fold."""
     events = list(history.ledger.events(history.problem))
     upto = max((event.body["upto"] for event in events if event.kind == "tick"), default=0)
     gone = {id for event in events if event.kind == "withdrawn" for id in event.body["episodes"]}

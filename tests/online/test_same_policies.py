@@ -66,7 +66,7 @@ def spec_of(world: bl.MDP, base: Part, updater: Part, way: dict[str, Any]) -> Pr
 
 
 def sent(episode: bl.Episode, way: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What comes back late of an episode: all at once, or each step with a delay of its own."""
+    """Return the late feedback of an episode: whole, or step by step."""
     states, actions = episode.states.tolist(), episode.actions.tolist()
     assert episode.rewards is not None
     rewards = episode.rewards.tolist()

@@ -21,7 +21,7 @@ def publish(history: History, version: int) -> None:
 
 
 def tell(history: History, story: str) -> list[int]:
-    """What is served after each of these words: a number publishes, "back:2" rolls back."""
+    """Return the version served after each word: a number publishes, "back:2" rolls back."""
     serving = Serving(history.ledger)
     served = []
     for word in story.split():
