@@ -60,6 +60,7 @@ class SingleFlightCache(Generic[K, V]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ttl_s = ttl_s
+        self._max_size = max_size
         self._clock = clock
         self._cached: BoundedDict[K, tuple[V, float]] = BoundedDict(max_size)
         self._lookups: dict[K, asyncio.Task[V | None]] = {}
@@ -70,8 +71,11 @@ class SingleFlightCache(Generic[K, V]):
         `look_up()` returns the value, or None if there is none.
         """
         cached = self._cached.get(key)
-        if cached is not None and self._clock() - cached[1] < self._ttl_s:
-            self._cached.move_to_end(key)
+        if cached is not None and (
+            self._ttl_s == math.inf or self._clock() - cached[1] < self._ttl_s
+        ):
+            if self._max_size < math.inf:
+                self._cached.move_to_end(key)
             return cached[0]
         lookup = self._lookups.get(key)
         if lookup is None:
