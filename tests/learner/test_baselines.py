@@ -100,7 +100,9 @@ def test_optimal_regret_is_zero(world: bl.MDP, late: str, per: str) -> None:
 
 
 def test_the_optimal_policy_is_known_in_a_simulation_only() -> None:
-    with pytest.raises(ValueError, match=r"^The optimal policy is known in a simulation only; .*"):
+    with pytest.raises(
+        ValueError, match=r"^Optimal needs the world, which only a simulation knows; .*"
+    ):
         bl.Learner(
             bl.Shape(2, 2, 2), base=Optimal(), updater=bl.Active(), rewards=None, episodes=10
         )

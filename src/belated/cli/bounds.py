@@ -43,7 +43,8 @@ def bounds(
         typer.Option(help="Maximum delay tau_max, in episodes; by default the expected delay."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the bounds to this PDF or PNG file.", dir_okay=False)
+        Path | None,
+        typer.Option(help="Write a plot of the bounds to this PDF or PNG file.", dir_okay=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:

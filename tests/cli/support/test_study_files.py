@@ -105,13 +105,13 @@ def test_unusual_files_are_edited_too(text, edited):
     ("text", "message"),
     [
         ("name = ", r"^the study file is not TOML: "),
-        ("name = 'x'", r"^the study file has no base like this one; .*\n\[\[bases\]\]\nname = "),
+        ("name = 'x'", r"^the study file must have exactly one .*, got 0:\n\[\[bases\]\]\nname = "),
         ('bases = ["ucrl2"]', r"^the study file must list its bases as \[\[bases\]\] sections\.$"),
         ('bases = [{name = "ucrl2"}]', r"^the study file must list its bases as "),
-        ('[[bases]]\nname = "ucrl2"\n' * 2, r"^the study file has 2 bases like this one; "),
+        ('[[bases]]\nname = "ucrl2"\n' * 2, r"^the study file must have exactly one .*, got 2:"),
         (
             '[[bases]]\nname = "ubev"\n[other]\nx = 1\n[[bases]]\nname = "ucrl2"\n',
-            r"^the study file cannot be edited; ",
+            r"^the study file cannot be edited, because ",
         ),
     ],
 )
