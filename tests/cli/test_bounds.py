@@ -34,7 +34,7 @@ def test_the_tables_have_a_row_for_each_base_and_way_to_update(promises):
     assert done.exit_code == 0
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     orders, bounds = (
-        lines[lines.index(f"{kind} leading delay total delay < leading at K") :]
+        lines[lines.index(f"{kind} leading delay total delay fades at K") :]
         for kind in ("Orders", "Bounds")
     )
     for promise in promises:

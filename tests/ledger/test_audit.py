@@ -244,7 +244,7 @@ def test_feedback_that_was_not_redacted_or_need_not_have_been_is_told(played: Hi
         sa.update(of).where(of.c.seq == here).values(redacted=True, body=None),
     )
     faults = told(played)
-    assert f"Event {gone} is of a withdrawn episode, but is not redacted." in faults
+    assert f"Event {gone} belongs to a withdrawn episode, but is not redacted." in faults
     assert f"Event {here} is redacted, but its episode was not withdrawn." in faults
 
 

@@ -182,7 +182,7 @@ ROW = {0: [(1.0, 0, 0.0, False)]}
             Tabled({0: ROW, 1: ROW}, (0, 1)),
             {},
             ValueError,
-            r"^Tabled starts in several states with unknown probabilities; give from_",
+            r"^Tabled starts in several states with unknown probabilities; pass start=",
         ),
         (
             Tabled({0: {0: [(1.0, 3, 0.0, False)]}}),
@@ -196,7 +196,12 @@ ROW = {0: [(1.0, 0, 0.0, False)]}
             ValueError,
             r"^The probabilities of state 0, action 0 must sum to 1 .*, got 0\.5\.$",
         ),
-        (Tabled(np.ones((2, 2, 2))), {}, ValueError, r"^P\[state\]\[action\] .*, got ndarray of a"),
+        (
+            Tabled(np.ones((2, 2, 2))),
+            {},
+            ValueError,
+            r"^P\[state\]\[action\] .*, got a P \(ndarray\)",
+        ),
         (
             Tabled({0: ROW, 2: ROW}),
             {},
@@ -207,7 +212,7 @@ ROW = {0: [(1.0, 0, 0.0, False)]}
             Tabled({0: ROW, 1: ROW | {1: ROW[0]}}),
             {},
             ValueError,
-            r"^P\[state\]\[action\] of Tabled must .*, got a P \(a mapping\) in a different format\.$",
+            r"^P\[state\]\[action\] of Tabled .*, got a P \(a mapping\) in a different format\.$",
         ),
         (Tabled({0: {0: []}}), {}, ValueError, r"^P\[state\]\[action\] .*, got a P \(a mapping\)"),
     ],

@@ -273,7 +273,7 @@ def test_bad_sparse_input_raises_an_error(changes, message):
         ),
         (
             {},
-            r"^transitions \(1, 1, 1\), rewards \(1, 1\) and horizon=None must give .* got none\.$",
+            r"^transitions \(1, 1, 1\), rewards \(1, 1\) and horizon=None must .* got none\.$",
         ),
         (
             {"transitions": np.ones((3, 1, 1, 1)), "horizon": 2},
@@ -281,7 +281,7 @@ def test_bad_sparse_input_raises_an_error(changes, message):
         ),
         (
             {"transitions": np.ones((3, 1, 1, 1)), "rewards": np.zeros((2, 1, 1))},
-            r"^transitions \(3, 1, 1, 1\), rewards \(2, 1, 1\) and horizon=None must give",
+            r"^transitions \(3, 1, 1, 1\), rewards \(2, 1, 1\) and horizon=None must agree on",
         ),
         ({"rewards": np.zeros((1, 2)), "horizon": 1}, r"^rewards must have .*, got \(1, 2\)\.$"),
         ({"horizon": 0}, r"^horizon must be at least 1, got 0\.$"),

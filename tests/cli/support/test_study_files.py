@@ -57,7 +57,7 @@ def test_a_base_without_a_scale_gets_one_after_its_last_key():
 def test_a_label_does_not_tell_bases_apart_and_options_do():
     text = STUDY.replace('name = "ucrl2"', 'name = "ucrl2"\nlabel = "old"')
     assert tomllib.loads(set_scale(text, "ucrl2", {}, 2.0))["bases"][0]["scale"] == 2.0
-    with pytest.raises(ValueError, match="has no base like this one"):
+    with pytest.raises(ValueError, match="exactly one section like the following, got 0"):
         set_scale(text, "ucrl2", {"delta": 0.1}, 2.0)
 
 

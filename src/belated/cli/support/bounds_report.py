@@ -86,7 +86,7 @@ def build_regret_table(
     Table
         The table, with a separating line below the rows of each base.
     """
-    columns = ("leading", "delay", "total", "delay < leading at K")
+    columns = ("leading", "delay", "total", "delay fades at K")
     table = build_table([f"{kind.capitalize()}s", ""], columns)
     for row in rows:
         regret: Regret | None = getattr(row, kind)
