@@ -249,7 +249,7 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
         (
             lambda: played(DelayedFeedback(Walk(), constant(0), horizon=2), [5]),
             ValueError,
-            r"^reward_map must map rewards into \[0, 1\], got -3 for the reward -3; give Delayed",
+            r"^reward_map must map rewards into \[0, 1\], got -3 for the reward -3; pass reward_map=",
         ),
         (
             lambda: played(
@@ -259,7 +259,7 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
                 [5],
             ),
             ValueError,
-            r"^reward_map must map rewards into \[0, 1\], got 3 for the reward 0; give Delayed",
+            r"^reward_map must map rewards into \[0, 1\], got 3 for the reward 0; pass reward_map=",
         ),
         (
             lambda: played(

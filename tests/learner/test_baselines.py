@@ -121,9 +121,9 @@ def test_a_fixed_policy_is_played_for_ever(stages: Any) -> None:
 @pytest.mark.parametrize(
     ("actions", "message"),
     [
-        ([0, 1], r"^actions must be integers \(H, S\): one for each step and state\.$"),
-        ([[0.5]], r"^actions must be integers \(H, S\): one for each step and state\.$"),
-        ((), r"^actions must be integers \(H, S\): one for each step and state\.$"),
+        ([0, 1], r"^actions must be integers of shape \(H, S\), .*, got an array of shape "),
+        ([[0.5]], r"^actions must be integers of shape \(H, S\), .*, got an array of shape "),
+        ((), r"^actions must be integers of shape \(H, S\), .*, got an array of shape "),
         ([[0, 0]], r"^actions must have shape \(H, S\) = \(2, 2\), got \(1, 2\)\.$"),
         ([[0, 2], [0, 0]], r"^actions must lie in 0 \.\. 1, got 2\.$"),
         ([[0, -1], [1, 1]], r"^actions must lie in 0 \.\. 1, got -1\.$"),
