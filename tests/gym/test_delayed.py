@@ -249,7 +249,7 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
         (
             lambda: played(DelayedFeedback(Walk(), constant(0), horizon=2), [5]),
             ValueError,
-            r"^reward_map must map rewards into \[0, 1\], got -3 for the reward -3; pass reward_map=",
+            r"^reward_map must map rewards into \[0, 1\], got -3 for the reward -3; pass",
         ),
         (
             lambda: played(
