@@ -165,7 +165,7 @@ def test_feedback_is_corrected_and_withdrawn(client: Client, service: Service) -
     client.open_episode("clinic", "patient 18")
     assert client.withdraw(subject="patient 18") == "recorded"
     for wrong in ({}, {"episode": ID, "subject": "x"}, {"episode": ID, "problem": "clinic"}):
-        with pytest.raises(TypeError, match="takes an episode"):
+        with pytest.raises(TypeError, match="takes either an episode"):
             client.withdraw(**wrong)
 
 

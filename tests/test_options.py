@@ -273,3 +273,19 @@ print(plain.digest)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [replace(CELL, rewards="known").digest]
+
+
+@pytest.mark.parametrize("function", [bl.simulate, bl.simulate_many])
+def test_a_missing_or_unknown_argument_is_reported_with_the_name_of_the_function(
+    function: Any,
+) -> None:
+    given: dict[str, Any] = {"base": bl.UCRL2(), "updater": bl.Active()}
+    if function is bl.simulate_many:
+        given["seeds"] = [0]
+    name = function.__name__
+    expected = rf"^{name}\(\) needs the argument episodes; add episodes=\.\.\. to the call\.$"
+    with pytest.raises(TypeError, match=expected):
+        function(bl.chain(3), **given)
+    expected = rf"^{name}\(\) has no argument 'epsiodes'; its arguments are world, .*episodes"
+    with pytest.raises(TypeError, match=expected):
+        function(bl.chain(3), **given, episodes=2, epsiodes=2)

@@ -35,7 +35,7 @@ def section(text: str, title: str) -> str:
     return text.split(f"{title}\n")[1].split("\n## ")[0]
 
 
-FOR_REAL = section((ROOT / "README.md").read_text(), "## For real")
+AS_A_SERVICE = section((ROOT / "README.md").read_text(), "## As a service")
 OTHER = section((ROOT / "docs/service.md").read_text(), "## Other requests")
 FIRST = section((ROOT / "docs/service.md").read_text(), "# Service")
 
@@ -92,7 +92,7 @@ def test_a_promise_is_kept_word_by_word_but_for_what_it_leaves_out() -> None:
 
 
 def test_the_readme_shows_what_the_service_answers_while_the_demo_runs() -> None:
-    script = blocks(FOR_REAL, "bash")
+    script = blocks(AS_A_SERVICE, "bash")
     assert len(script.splitlines()) <= 25
     promises = promised(script)
     assert len(promises) == script.count("\nask ")
@@ -128,7 +128,8 @@ def test_the_first_requests_of_the_service_work_as_printed(tmp_path: Path) -> No
 def test_the_commands_before_them_are_there() -> None:
     known = {command.callback.__name__ for command in app.registered_commands if command.callback}
     told = [
-        re.findall(r"^belated (\w+)", blocks(text, ""), re.MULTILINE) for text in (FOR_REAL, FIRST)
+        re.findall(r"^belated (\w+)", blocks(text, ""), re.MULTILINE)
+        for text in (AS_A_SERVICE, FIRST)
     ]
     assert told == [["demo"], ["serve"]]
     assert known >= {"demo", "serve"}

@@ -153,11 +153,11 @@ class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
 
 @cache
 def digest_sources(files: frozenset[str]) -> str:
-    """Return the SHA-256 of the source `files` and of modules of this package that they import.
+    """Return one SHA-256 digest of the source `files` and of all modules that they depend on.
 
-    Imports at module level are followed recursively. In this package, only the imports of modules
-    that define compiled functions and of `__init__.py` files are followed. Files that do not exist
-    are ignored.
+    Only modules of this package count as dependencies, found by following imports at module level.
+    The search does not continue from a module of this package that defines no compiled functions,
+    unless it is an `__init__.py`. Files that do not exist are ignored.
     """
     pending = set(files)
     found: set[str] = set()

@@ -226,7 +226,11 @@ class Policy:
         if not 0 <= self.epsilon <= 1:
             raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon}.")
         if self.epsilon > 0 and self.explore is None:
-            raise ValueError("explore is missing; epsilon needs it for the number of actions.")
+            raise ValueError(
+                f"explore must be given if epsilon is above 0, got epsilon={self.epsilon} and "
+                "explore=None; use np.zeros((H, S, A), bool), whose shape gives the number of "
+                "actions."
+            )
 
     @property
     def is_stochastic(self) -> bool:

@@ -6,7 +6,7 @@ imports no slow modules.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal, TypedDict, TypeVar, get_args
 
@@ -48,14 +48,14 @@ class LearnerOptions:
     )
     late: Late = field(
         default="everything",
-        metadata={"help": "What is delayed: 'everything', or only 'rewards'."},
+        metadata={"help": "Part of the feedback that is delayed: 'everything' or 'rewards'."},
     )
     reward_bonus: RewardBonus = field(
         default="hoeffding", metadata={"help": "Bonus of unknown rewards."}
     )
     planning: Planning = field(
         default="incremental",
-        metadata={"help": "Plan what changed ('incremental'), or everything ('full')."},
+        metadata={"help": "Recompute changed values ('incremental') or all values ('full')."},
     )
 
     def __post_init__(self) -> None:
@@ -84,12 +84,13 @@ class SimulationOptions(LearnerOptions):
     planning: SimulationPlanning = field(  # type: ignore[assignment]
         default="incremental",
         metadata={
-            "help": "Plan what changed ('incremental'), everything ('full'), or once ('none')."
+            "help": "At each plan, recompute changed values ('incremental') or all values "
+            "('full'); 'none' keeps the first plan."
         },
     )
     delay_per: DelayPer = field(
         default="episode",
-        metadata={"help": "Draw one delay for each 'episode', or for each 'step'."},
+        metadata={"help": "Draw one delay for each 'episode' or for each 'step'."},
     )
 
 
@@ -139,6 +140,26 @@ def extend_signature(function: Callee, added: list[inspect.Parameter]) -> Callee
     ]
     function.__signature__ = signature.replace(parameters=[*named, *added])  # type: ignore[attr-defined]
     return function
+
+
+def check_keywords(function: Callable[..., Any], given: Iterable[str]) -> None:
+    """Raise TypeError if keyword arguments of `function` are missing or unknown.
+
+    `given` are the names that were passed as `**keywords`. The message names `function`, which must
+    have a signature made by `accepts`.
+    """
+    names, name = set(given), function.__name__
+    parameters = inspect.signature(function).parameters
+    for parameter in parameters.values():
+        required = parameter.default is inspect.Parameter.empty
+        if required and parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in names:
+            missing = parameter.name
+            raise TypeError(
+                f"{name}() needs the argument {missing}; add {missing}=... to the call."
+            )
+    for unknown in sorted(names - parameters.keys()):
+        listed = ", ".join(parameters)
+        raise TypeError(f"{name}() has no argument {unknown!r}; its arguments are {listed}.")
 
 
 def accepts(

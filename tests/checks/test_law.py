@@ -132,7 +132,7 @@ BROKEN = [
     (
         "matches_quantiles",
         Shifted("die", 4.5, dice),
-        "has the quantile 1.0 at 0.1, but of 20000 delays a",
+        "at 0.1 is 1.0, but of 20000 drawn delays a share",
     ),
     ("matches_mean", die(mean=4.0), "has mean 4.0, but 20000 delays have mean 3.49"),
     ("matches_mean", die(inverse=lossy), "infinite; its mean must be inf"),

@@ -169,8 +169,8 @@ BROKEN = [
     ("plans_eventually", NeverPlans(), "does not plan after a million arrivals"),
     ("has_valid_alpha", NanAlpha(), "returns nan; it must return a number, or inf"),
     ("has_valid_alpha", ChangingAlpha(), "returns a different number for the same argument"),
-    ("has_own_explorer", Sharing(), "gives two learners a shared state"),
-    ("has_own_explorer", Sometimes(), "returns an explorer for some learners only"),
+    ("has_own_explorer", Sharing(), "returns explorers that share state"),
+    ("has_own_explorer", Sometimes(), "returns an explorer in one call and None in another"),
     (
         "has_own_explorer",
         Flat(),

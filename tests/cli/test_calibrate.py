@@ -85,7 +85,10 @@ def test_a_study_file_without_that_base_is_refused_before_anything_runs(tmp_path
     file.write_text('[[bases]]\nname = "ucrl2"\n')
     done = call(*TINY, *TWO_TERM, "--write", file)
     assert done.exit_code == 2
-    assert "'--write': the study file has no base like this one" in done.stderr
+    assert (
+        "'--write': the study file must have exactly one section like the following, got 0"
+        in done.stderr
+    )
     assert file.read_text() == '[[bases]]\nname = "ucrl2"\n'
 
 
@@ -109,7 +112,7 @@ def test_a_base_that_is_never_optimistic_leaves_with_1_and_what_was_tried():
     [
         (["--base", "fly"], "'--base': base must be one of "),
         (["--base", "ucrl2", "--preset", "x"], "'--base': base 'ucrl2' does not accept these"),
-        (["--base", "ucrl2", "--option", "scale=1"], "'--option': option scale is what this"),
+        (["--base", "ucrl2", "--option", "scale=1"], "'--option': option scale must not be given"),
         (["--base", "ucrl2", "--option", "scale"], "'--option': option must be 'key=value', "),
         (["--base", "ucrl2", "--world", "x"], "'--world': world must be one of "),
         (["--base", "ucrl2", "--updater", "x"], "'--updater': updater must be "),

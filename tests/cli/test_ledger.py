@@ -120,7 +120,10 @@ def test_what_a_host_has_yet_to_do_is_told_and_is_no_fault(file: Path) -> None:
         last = ledger.last
     done = call("verify", "--store", address(file))
     assert done.exit_code == 0
-    assert f"clinic: The correction or withdrawal at {last} waits for a tick.\n" in done.stdout
+    assert (
+        f"clinic: The correction or withdrawal at seq {last} waits for the next batch.\n"
+        in done.stdout
+    )
 
 
 def test_a_body_that_was_changed_leaves_with_1_and_is_told_once(file: Path) -> None:
@@ -138,7 +141,10 @@ def test_a_policy_that_was_changed_leaves_with_1(file: Path) -> None:
     tamper(file, sa.update(of).where(of.c.problem == 1, of.c.version == 2).values(epsilon=0.5))
     done = call("verify", "--store", address(file))
     assert done.exit_code == 1
-    assert done.stderr == "clinic: Version 2 is not stored as it was published.\n"
+    assert (
+        done.stderr
+        == "clinic: Version 2 has been changed since it was published: digest mismatch.\n"
+    )
 
 
 def test_a_snapshot_that_was_changed_leaves_with_1(file: Path) -> None:
@@ -149,7 +155,7 @@ def test_a_snapshot_that_was_changed_leaves_with_1(file: Path) -> None:
     tamper(file, sa.update(of).where(*where).values(data=b"nothing"))
     done = call("verify", "--store", address(file))
     assert done.exit_code == 1
-    assert f"The snapshot at {seq} has been changed: digest mismatch.\n" in done.stderr
+    assert f"The snapshot at seq {seq} has been changed: digest mismatch.\n" in done.stderr
 
 
 def test_an_event_that_was_taken_away_leaves_with_1(file: Path) -> None:
@@ -169,7 +175,7 @@ def test_a_problem_that_cannot_be_read_leaves_with_1_and_the_others_are_verified
     done = call("verify", "--store", address(file))
     assert done.exit_code == 1
     assert f"Event {seq} has been changed: digest mismatch.\n" in done.stderr
-    assert "clinic: Cannot be read: " in done.stderr
+    assert "clinic: Events cannot be read: " in done.stderr
     assert " events, sound.\n" in done.stdout
 
 
@@ -227,11 +233,14 @@ def test_a_copy_that_fails_leaves_with_1_and_no_file(
 ) -> None:
     def fails(source: Ledger, target: Ledger) -> dict[str, int]:
         copy(source, target)
-        raise RuntimeError("events has 7 rows, its copy 6.")
+        raise RuntimeError("The copy of table events must have 7 rows, got 6.")
 
     monkeypatch.setattr("belated.cli.ledger.copy.copy", fails)
     done = call("backup", "--store", address(played), tmp_path / "saved.db")
-    assert (done.exit_code, done.stderr) == (1, "events has 7 rows, its copy 6.\n")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "The copy of table events must have 7 rows, got 6.\n",
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -361,7 +370,7 @@ def test_a_journal_that_was_left_behind_is_not_taken_for_the_new_files(
         (["verify", "--store", "sqlite:///{tmp}/none.db"], "'--store': There is no file {tmp}/no"),
         (["verify", "--store", "sqlite:///{tmp}/none.db?timeout=5"], "'--store': There is no file"),
         (["verify", "--store", "mysql://x/y"], "'--store': store must be of the kind sqlite or "),
-        (["verify", "--store", "sqlite://"], "'--store': sqlite:// is a new database in memory"),
+        (["verify", "--store", "sqlite://"], "'--store': sqlite:// is an empty database"),
         (["verify", "--store", "sqlite:///{tmp}/empty"], "'--store': sqlite:///{tmp}/empty has no"),
         (
             ["verify", "--store", "{store}", "--problem", "x"],

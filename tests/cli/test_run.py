@@ -225,7 +225,7 @@ def test_what_cannot_run_is_said_after_what_could():
     assert done.exit_code == 2
     assert "\n active" in done.stdout
     assert "\n explicit" not in done.stdout
-    assert done.stderr.startswith("explicit: An episode never comes back, ")
+    assert done.stderr.startswith("explicit: The largest delay is infinite, ")
 
 
 def test_ctrl_c_leaves_with_130_and_shows_and_draws_what_finished(monkeypatch, tmp_path):

@@ -282,8 +282,8 @@ def test_a_mean_that_is_not_a_number_raises_an_error(mean: object) -> None:
         (lambda: empirical([1, math.nan]), f"{SAMPLES}nan."),
         (lambda: from_scipy(stats.expon(scale=3)), "frozen must be a discrete distribution"),
         (lambda: from_scipy(stats.randint(-2, 4)), "frozen must be a distribution of numbers"),
-        (lambda: from_scipy(stats.poisson(-1)), "frozen must have single numbers that scipy"),
-        (lambda: from_scipy(stats.poisson([1, 2])), "frozen must have single numbers that scipy"),
+        (lambda: from_scipy(stats.poisson(-1)), "frozen must have scalar parameters that are"),
+        (lambda: from_scipy(stats.poisson([1, 2])), "frozen must have scalar parameters that are"),
         (
             lambda: from_scipy(stats.poisson(3, loc=0.5)).at(GRID),
             "quantiles of law 'poisson(3, loc=0.5)' must be whole numbers of at least 0, or inf",

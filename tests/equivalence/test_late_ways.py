@@ -361,7 +361,8 @@ def test_an_episode_of_one_step_has_no_pieces() -> None:
     [
         (
             {"late": "rewards"},
-            "late='rewards' needs unknown rewards, or nothing would be late; use rewards=None.",
+            "late='rewards' needs unknown rewards, since known rewards are never delayed; use "
+            "rewards=None.",
         ),
         ({"late": "states"}, "late must be one of 'everything', 'rewards', got 'states'."),
         ({"delay_per": "run"}, "delay_per must be one of 'episode', 'step', got 'run'."),

@@ -163,7 +163,7 @@ def test_an_end_in_a_state_that_is_passed_through_needs_end_state():
             return (*super().step(action)[:2], False, False, {})
 
     env = DelayedFeedback(Returning(last=1), constant(0), horizon=4, reward_map=COST)
-    with pytest.raises(ValueError, match=r"^State 0 must not both end an episode early"):
+    with pytest.raises(ValueError, match=r"^State 0 ended one episode before step H and did not"):
         played(env, [5, 5])
     env = DelayedFeedback(
         Returning(last=1), constant(0), horizon=4, reward_map=COST, end_state=True
@@ -234,7 +234,7 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
         (
             lambda: DelayedFeedback(Walk(), constant(0)),
             ValueError,
-            r"has no limit of steps; give DelayedFeedback horizon=\.$",
+            r"has no maximum number of steps; pass horizon= to DelayedFeedback\.$",
         ),
         (
             lambda: DelayedFeedback(WorldEnv(bl.chain(3)), constant(0), horizon=4),
@@ -249,7 +249,7 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
         (
             lambda: played(DelayedFeedback(Walk(), constant(0), horizon=2), [5]),
             ValueError,
-            r"^reward_map must map rewards into \[0, 1\], got -3 for the reward -3; give Delayed",
+            r"^reward_map must map rewards into \[0, 1\], got -3 for the reward -3; pass",
         ),
         (
             lambda: played(
@@ -259,7 +259,7 @@ def test_gymnasiums_checks_pass_but_for_the_remark_that_it_is_a_wrapper():
                 [5],
             ),
             ValueError,
-            r"^reward_map must map rewards into \[0, 1\], got 3 for the reward 0; give Delayed",
+            r"^reward_map must map rewards into \[0, 1\], got 3 for the reward 0; pass reward_map=",
         ),
         (
             lambda: played(

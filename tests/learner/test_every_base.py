@@ -384,9 +384,12 @@ def test_an_unknown_word_for_an_own_option_is_refused(base: Any) -> None:
             r"^visits must have shape .*, got \(2, 2, 2\)\.$",
         ),
         ({"transitions": np.zeros((2, 2))}, r"^transitions must have shape .*, got \(2, 2\)\.$"),
-        ({"transitions": np.full((2, 3, 2, 3), 0.5)}, r"^transitions must hold whole numbers"),
-        ({"transitions": np.full((2, 3, 2, 3), np.nan)}, r"^transitions must hold whole numbers"),
-        ({"visits": np.full((2, 3, 2), -1)}, r"^visits must hold whole numbers of at least 0\.$"),
+        ({"transitions": np.full((2, 3, 2, 3), 0.5)}, r"^transitions must be whole numbers"),
+        ({"transitions": np.full((2, 3, 2, 3), np.nan)}, r"^transitions must be whole numbers"),
+        (
+            {"visits": np.full((2, 3, 2), -1)},
+            r"^visits must be whole numbers of at least 0, got -1\.$",
+        ),
         ({"visits": np.ones((2, 3, 2))}, r"^visits\[0, 0, 0\] must be 0, .*, got 1\.$"),
         (
             {"rewards": np.full((2, 3, 2), np.nan)},

@@ -301,10 +301,10 @@ def test_rewards_need_a_path_and_come_once() -> None:
     def refused(rewards: Any, message: str) -> None:
         unchanged(learner, lambda: learner.observe_rewards(rewards), message)
 
-    later = "; call observe_path first, and observe each reward once"
-    refused({2: good, 1: good}, rf"^The path of episode 1 has arrived already{later}\.$")
-    refused({2: good, 3: good}, rf"^The path of episode 3 is not known{later}\.$")
-    refused({2: good, 7: good}, rf"^The path of episode 7 is not known{later}\.$")
+    later = "is not known; call observe_path first"
+    refused({2: good, 1: good}, r"^All rewards of episode 1 have been observed already; .* once\.$")
+    refused({2: good, 3: good}, rf"^The path of episode 3 {later}\.$")
+    refused({2: good, 7: good}, rf"^The path of episode 7 {later}\.$")
     refused({2: [0.5, NAN, NAN]}, r"^Step 0 of episode 2 .* already; .* once\.$")
     refused({2: [0.5, 0.5]}, r"^rewards of episode 2 must have shape \(3,\), .*, got \(2,\)\.$")
     refused({2: 0.5}, r"^rewards of episode 2 must have shape \(3,\), .*, got \(\)\.$")

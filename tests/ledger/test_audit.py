@@ -88,8 +88,8 @@ def test_it_is_so_on_any_database(ledger: Ledger) -> None:
         [id] = (event.episode for event in ledger.events() if event.seq == row.episode)
         connection.execute(sa.delete(of).where(of.c.episode == row.episode, of.c.part == row.part))
     assert told(history) == [
-        f"Part {row.part!r} of episode {id} arrived at {row.seq}, "
-        "but is not in the table of claims."
+        f"Part {row.part!r} of episode {id} arrived with event {row.seq}, "
+        "but is not in the claims table."
     ]
 
 
@@ -102,8 +102,8 @@ def test_an_episode_that_was_taken_away_is_told(played: History) -> None:
         sa.delete(of).where(of.c.id == id),
     )
     assert told(played) == [
-        f"Episode {id} was opened at {opened}, but is not in the table of episodes.",
-        f"Part 'whole' of episode {id} arrived at {heard}, but is not in the table of claims.",
+        f"Event {opened} opens episode {id}, which is not in the table of episodes.",
+        f"Part 'whole' of episode {id} arrived with event {heard}, but is not in the claims table.",
     ]
     assert verify(played.ledger, played.known).faults == told(played)
 
@@ -120,10 +120,20 @@ def test_an_episode_that_was_never_opened_is_told(played: History) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"version": 7}, "has version 7; by the events it is 1."),
-        ({"seq": 1}, "has seq 1; by the events it is {seq}."),
-        ({"withdrawn": 9}, "has withdrawn 9; by the events it is None."),
-        ({"number": 99}, "was opened at {seq}, but is not in the table of episodes."),
+        (
+            {"version": 7},
+            "Episode {id} has version 7 in the table of episodes, but 1 according to the events.",
+        ),
+        (
+            {"seq": 1},
+            "Episode {id} has seq 1 in the table of episodes, but {seq} according to the events.",
+        ),
+        (
+            {"withdrawn": 9},
+            "Episode {id} has withdrawn 9 in the table of episodes, "
+            "but None according to the events.",
+        ),
+        ({"number": 99}, "Event {seq} opens episode {id}, which is not in the table of episodes."),
     ],
 )
 def test_an_episode_that_is_another_is_told(
@@ -131,8 +141,8 @@ def test_an_episode_that_is_another_is_told(
 ) -> None:
     id, of = played.episodes[3], schema.episodes
     tamper(played, sa.update(of).where(of.c.id == id).values(**change))
-    expected = sentence.format(seq=seq_of(played, id, "opened"))
-    assert told(played)[0] == f"Episode {id} {expected}"
+    expected = sentence.format(id=id, seq=seq_of(played, id, "opened"))
+    assert told(played)[0] == expected
     assert len(told(played)) == 1 + ("number" in change)
 
 
@@ -142,7 +152,8 @@ def test_an_episode_that_is_not_withdrawn_any_more_is_told(played: History) -> N
     assert gone is not None
     tamper(played, sa.update(of).where(of.c.id == id).values(withdrawn=None, subject="Ann"))
     assert told(played) == [
-        f"Episode {id} has withdrawn None; by the events it is {gone.withdrawn}.",
+        f"Episode {id} has withdrawn None in the table of episodes, "
+        f"but {gone.withdrawn} according to the events.",
         f"Episode {id} has been withdrawn, but its subject is still stored.",
     ]
 
@@ -152,7 +163,7 @@ def test_a_claim_that_was_taken_away_is_told(played: History) -> None:
     tamper(played, sa.delete(of).where(of.c.episode == opening(played, id)))
     seq = seq_of(played, id, "feedback")
     assert told(played) == [
-        f"Part 'step:1' of episode {id} arrived at {seq}, but is not in the table of claims."
+        f"Part 'step:1' of episode {id} arrived with event {seq}, but is not in the claims table."
     ]
 
 
@@ -167,8 +178,8 @@ def test_a_claim_of_nothing_is_told(played: History) -> None:
         sa.insert(of).values(episode=opened, part="step:1", sha="x", seq=10**6),
     )
     assert told(played) == [
-        f"Part {part!r} of episode {id} is in the table of claims at {seq}, "
-        "but did not arrive there."
+        f"Part {part!r} of episode {id} is in the claims table with event {seq}, "
+        "which does not contain it."
         for part, seq in (("whole", 4), ("step:0", other), ("step:1", 10**6))
     ]
 
@@ -180,8 +191,8 @@ def test_a_claim_of_what_was_undone_is_told(played: History, which: int, kind: s
     row = {"episode": opening(played, id), "part": "step:0", "sha": "x", "seq": seq}
     tamper(played, sa.insert(of).values(**row))
     assert told(played) == [
-        f"Part 'step:0' of episode {id} is in the table of claims at {seq}, "
-        "but did not arrive there."
+        f"Part 'step:0' of episode {id} is in the claims table with event {seq}, "
+        "which does not contain it."
     ]
 
 
@@ -191,8 +202,8 @@ def test_a_claim_of_other_content_is_told(played: History) -> None:
     tamper(played, sa.update(of).where(of.c.episode == opened).values(sha="0" * 64))
     seq = seq_of(played, id, "feedback")
     assert told(played) == [
-        f"Part 'whole' of episode {id} arrived at {seq} with different "
-        "content than in the table of claims."
+        f"Part 'whole' of episode {id} has different content in event {seq} "
+        "and in the claims table."
     ]
 
 
@@ -205,8 +216,8 @@ def test_what_was_replaced_and_is_not_told_so_is_told(played: History) -> None:
         sa.insert(of).values(episode=opening(played, other), seq=right),
     )
     assert told(played) == [
-        f"Event {seq} of episode {id} was corrected, but is not in the table replaced.",
-        f"Event {right} of episode {other} is in the table replaced, but was not corrected.",
+        f"Event {seq} of episode {id} was corrected, but is not in the table `replaced`.",
+        f"Event {right} of episode {other} is in the table `replaced`, but was not corrected.",
     ]
 
 
@@ -217,10 +228,10 @@ def test_what_is_of_no_episode_is_told(played: History) -> None:
         sa.insert(schema.replaced).values(episode=1, seq=6),
     )
     assert played.ledger.faults() == [
-        "Event 5 in the table claims belongs to an episode opened at 1000000, "
-        "but none was opened there.",
-        "Event 6 in the table replaced belongs to an episode opened at 1, "
-        "but none was opened there.",
+        "Event 5 in the table claims refers to the episode opened by event 1000000, "
+        "but that event opens no episode.",
+        "Event 6 in the table replaced refers to the episode opened by event 1, "
+        "but that event opens no episode.",
     ]
 
 
@@ -233,7 +244,7 @@ def test_feedback_that_was_not_redacted_or_need_not_have_been_is_told(played: Hi
         sa.update(of).where(of.c.seq == here).values(redacted=True, body=None),
     )
     faults = told(played)
-    assert f"Event {gone} is of a withdrawn episode, but is not redacted." in faults
+    assert f"Event {gone} belongs to a withdrawn episode, but is not redacted." in faults
     assert f"Event {here} is redacted, but its episode was not withdrawn." in faults
 
 
@@ -260,7 +271,7 @@ def test_problems_that_are_missing_or_too_many_are_told(memory: Ledger) -> None:
         sa.delete(episodes).where(episodes.c.id == other),
     )
     assert memory.faults() == [
-        f"Problem 'clinic' was defined at {clinic}, but is not in the table of problems.",
+        f"Event {clinic} defines problem 'clinic', which is not in the table of problems.",
         "Problem 'nothing' is in the table of problems, but no event 99 defined it.",
         f"Episode {episode} belongs to no problem in the table of problems.",
     ]

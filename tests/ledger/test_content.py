@@ -102,20 +102,32 @@ def test_steps_that_say_the_same_twice_say_it_once() -> None:
     [
         ("whole", None, "content must be an object, got 'whole'."),
         ({"state": 1}, None, "content must have states and actions, or steps, or a path, or"),
-        ({"states": [0] * 4}, "actions", "actions must be a list of 3, got None."),
+        ({"states": [0] * 4}, "actions", "actions must be a list of 3 items, got None."),
         ({**samples.whole(), "colour": 1}, None, "content must have only the fields"),
-        ({**samples.whole(), "states": [0] * 99}, "states", "states must be a list of 4, got 99."),
+        (
+            {**samples.whole(), "states": [0] * 99},
+            "states",
+            "states must be a list of 4 items, got 99 items.",
+        ),
         ({"steps": [1]}, "steps[0]", "steps[0] must be an object, got 1."),
-        ({"steps": {"0": 1}}, "steps", "steps must be a list of at least one step."),
+        ({"steps": {"0": 1}}, "steps", "steps must be a list of at least one step, got {'0': 1}."),
         (
             {"steps": [{**samples.step(0), "x": 1}]},
             "steps[0]",
             "steps[0] must have only the fields",
         ),
         ({"path": [0]}, "path", "path must be an object, got [0]."),
-        ({"path": {"states": [0] * 4}}, "path.actions", "path.actions must be a list of 3, got"),
-        ({"rewards": {}}, "rewards", "rewards must be an object of at least one reward by step."),
-        ({"rewards": [0.5]}, "rewards", "rewards must be an object of at least one reward by step"),
+        (
+            {"path": {"states": [0] * 4}},
+            "path.actions",
+            "path.actions must be a list of 3 items, got",
+        ),
+        ({"rewards": {}}, "rewards", "rewards must be an object with at least one reward by step"),
+        (
+            {"rewards": [0.5]},
+            "rewards",
+            "rewards must be an object with at least one reward by step",
+        ),
         ({"rewards": {"3": 0.5}}, "rewards", "A step in rewards must lie in 0 .. 2, got '3'."),
         (
             {"rewards": {"9" * 5000: 0.5}},

@@ -54,7 +54,7 @@ def test_a_ledger_that_is_not_empty_takes_no_copy(memory: Ledger, sqlite_url: st
         fill(memory)
         samples.defined(target)
         before = contents(target)
-        with pytest.raises(ValueError, match=r"^target must be an empty ledger, but it has "):
+        with pytest.raises(ValueError, match=r"^target must be an empty ledger, but its table "):
             copy(memory, target)
         assert contents(target) == before
 

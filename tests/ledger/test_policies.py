@@ -41,7 +41,7 @@ def test_a_version_that_was_changed_is_not_read(ledger: Ledger, change: dict[str
     with ledger.store.writing() as connection:
         connection.execute(sa.update(of).where(of.c.version == 2).values(**change))
     name = samples.spec().name
-    sentence = f"Version 2 of problem {name!r} has a digest mismatch"
+    sentence = f"Version 2 of problem {name!r} has been changed: digest mismatch"
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}\\.$"):
         ledger.policies.get(problem, 2)
     assert ledger.policies.get(problem, 1) is not None

@@ -176,13 +176,13 @@ ROW = {0: [(1.0, 0, 0.0, False)]}
             Tabled({0: ROW}),
             {"is_slippery": False},
             TypeError,
-            r"^options of from_gymnasium must come with an id, got is_slippery",
+            r"^from_gymnasium takes options .* with an id, got an environment and is_slippery",
         ),
         (
             Tabled({0: ROW, 1: ROW}, (0, 1)),
             {},
             ValueError,
-            r"^Tabled starts in several states with unknown probabilities; give from_",
+            r"^Tabled starts in several states with unknown probabilities; pass start=",
         ),
         (
             Tabled({0: {0: [(1.0, 3, 0.0, False)]}}),
@@ -196,15 +196,25 @@ ROW = {0: [(1.0, 0, 0.0, False)]}
             ValueError,
             r"^The probabilities of state 0, action 0 must sum to 1 .*, got 0\.5\.$",
         ),
-        (Tabled(np.ones((2, 2, 2))), {}, ValueError, r"^P\[state\]\[action\] .*, got ndarray of a"),
-        (Tabled({0: ROW, 2: ROW}), {}, ValueError, r"^P\[state\]\[action\] .*, got a mapping of a"),
+        (
+            Tabled(np.ones((2, 2, 2))),
+            {},
+            ValueError,
+            r"^P\[state\]\[action\] .*, got a P \(ndarray\)",
+        ),
+        (
+            Tabled({0: ROW, 2: ROW}),
+            {},
+            ValueError,
+            r"^P\[state\]\[action\] .*, got a P \(a mapping\)",
+        ),
         (
             Tabled({0: ROW, 1: ROW | {1: ROW[0]}}),
             {},
             ValueError,
-            r"^P\[state\]\[action\] of Tabled must list .*, got a mapping of a different form\.$",
+            r"^P\[state\]\[action\] of Tabled .*, got a P \(a mapping\) in a different format\.$",
         ),
-        (Tabled({0: {0: []}}), {}, ValueError, r"^P\[state\]\[action\] .*, got a mapping of a"),
+        (Tabled({0: {0: []}}), {}, ValueError, r"^P\[state\]\[action\] .*, got a P \(a mapping\)"),
     ],
 )
 def test_an_environment_that_cannot_be_read_raises_an_error(env, arguments, kind, message):

@@ -273,15 +273,15 @@ def test_bad_sparse_input_raises_an_error(changes, message):
         ),
         (
             {},
-            r"^transitions \(1, 1, 1\), rewards \(1, 1\) and horizon=None must give .* got none\.$",
+            r"^transitions \(1, 1, 1\), rewards \(1, 1\) and horizon=None must .* got none\.$",
         ),
         (
             {"transitions": np.ones((3, 1, 1, 1)), "horizon": 2},
-            r"and horizon=2 must give exactly one number of steps, got \[2, 3\]\.$",
+            r"and horizon=2 must agree on one number of steps, got \[2, 3\]\.$",
         ),
         (
             {"transitions": np.ones((3, 1, 1, 1)), "rewards": np.zeros((2, 1, 1))},
-            r"^transitions \(3, 1, 1, 1\), rewards \(2, 1, 1\) and horizon=None must give",
+            r"^transitions \(3, 1, 1, 1\), rewards \(2, 1, 1\) and horizon=None must agree on",
         ),
         ({"rewards": np.zeros((1, 2)), "horizon": 1}, r"^rewards must have .*, got \(1, 2\)\.$"),
         ({"horizon": 0}, r"^horizon must be at least 1, got 0\.$"),
@@ -308,7 +308,7 @@ def test_an_argument_that_is_not_numeric_raises_an_error_that_names_it():
         MDP.dense([[[1.0]]], "none", horizon=1)
     with pytest.raises(TypeError, match=r"^entries must be a rectangular array of numbers\.$"):
         MDP.sparse(SHAPE, [(0, 0, 0, 1.0), (1, 0, 0)], REWARDS)
-    with pytest.raises(TypeError, match=r"^entries must be arrays of integers, the last one of"):
+    with pytest.raises(TypeError, match=r"^entries must be arrays of integers and, last, an"):
         MDP.sparse(SHAPE, (np.array(["first"]),) * 4, REWARDS)
     with pytest.raises(TypeError, match=r"^shape must be a Shape, got \(2, 1, 3\)\.$"):
         MDP.sparse((2, 1, 3), ENTRIES, REWARDS)

@@ -338,5 +338,7 @@ def test_of_an_episode_that_is_back_the_learner_keeps_a_bit_and_the_fold_nothing
 def test_events_must_come_in_order(memory: Ledger) -> None:
     history = begin(memory)
     fold = from_nothing(history)
-    with pytest.raises(ValueError, match=r"^Event 1 comes after 2; seqs must grow\.$"):
+    with pytest.raises(
+        ValueError, match=r"^Events must be applied in increasing order of seq, got 1 after 2\.$"
+    ):
         fold.apply(events_of(history)[0])

@@ -93,7 +93,7 @@ def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> N
             "delta must lie strictly between 0 and 1, got 2.",
         ),
         ({"updater": Part("lazy", {"alpha": 0.5})}, "alpha must be at least 1"),
-        ({"updater": Part("explicit")}, "tau_max is missing; explicit exploration needs"),
+        ({"updater": Part("explicit")}, "tau_max is missing; pass the largest delay"),
         ({"stages": "none"}, "stages must be one of 'each', 'pooled', got 'none'."),
         ({"reward_bonus": "none"}, "reward_bonus must be one of "),
     ],

@@ -86,7 +86,7 @@ def test_feedback_that_was_changed_is_found(played: History, sign: bool) -> None
     change_body(played, seq, lambda body: body.update(rewards=[1.0, 1.0, 1.0]), sign=sign)
     faults = judged(played).faults
     assert (f"Event {seq} has been changed: digest mismatch." in faults) is not sign
-    assert any(fault.endswith("does not follow from the events.") for fault in faults)
+    assert any(fault.endswith("computed from the events.") for fault in faults)
 
 
 def test_feedback_that_is_no_feedback_any_more_is_found(played: History) -> None:
@@ -117,14 +117,18 @@ def test_a_redacted_event_of_which_something_is_left_is_found(played: History) -
 def test_a_policy_that_was_changed_is_found(played: History, actions: bytes) -> None:
     of = schema.policies
     tamper(played.ledger, sa.update(of).where(of.c.version == 2).values(actions=actions))
-    assert judged(played).faults == ["Version 2 is not stored as it was published."]
+    assert judged(played).faults == [
+        "Version 2 has been changed since it was published: digest mismatch."
+    ]
 
 
 def test_a_policy_that_was_changed_with_its_digest_is_found(played: History) -> None:
     of = schema.policies
     other = played.ledger.policies.versions(played.problem)[0].sha
     tamper(played.ledger, sa.update(of).where(of.c.version == 2).values(sha=other))
-    assert judged(played).faults == ["Version 2 is not stored as it was published."]
+    assert judged(played).faults == [
+        "Version 2 has been changed since it was published: digest mismatch."
+    ]
 
 
 def test_a_policy_that_was_changed_with_its_event_is_found(played: History) -> None:
@@ -136,7 +140,7 @@ def test_a_policy_that_was_changed_with_its_event_is_found(played: History) -> N
         sa.update(of).where(of.c.version == 2).values(actions=first.actions, sha=first.sha),
     )
     change_body(played, second.seq, lambda body: body.update(sha=first.sha), sign=True)
-    assert judged(played).faults == ["Version 2 does not follow from the events."]
+    assert judged(played).faults == ["Version 2 differs from the policy computed from the events."]
 
 
 def test_a_policy_that_was_taken_away_is_found(played: History) -> None:
@@ -156,7 +160,7 @@ def test_a_snapshot_that_was_changed_is_found(played: History) -> None:
     wrong = row.data[:-1] + bytes([row.data[-1] ^ 1])
     tamper(played.ledger, sa.update(of).where(of.c.seq == row.seq).values(data=wrong))
     assert judged(played).faults == [
-        f"The snapshot at {row.seq} has been changed: digest mismatch."
+        f"The snapshot at seq {row.seq} has been changed: digest mismatch."
     ]
 
 
@@ -169,7 +173,9 @@ def test_a_snapshot_that_was_changed_with_its_digest_is_found(played: History) -
         played.ledger,
         sa.update(of).where(of.c.seq == row.seq).values(data=data, sha=sha256(data).hexdigest()),
     )
-    assert judged(played).faults == [f"The snapshot at {row.seq} does not follow from the events."]
+    assert judged(played).faults == [
+        f"The snapshot at seq {row.seq} differs from the state computed from the events."
+    ]
 
 
 def test_a_problem_that_cannot_be_learnt_is_found(memory: Ledger) -> None:
@@ -182,13 +188,13 @@ def test_what_waits_for_a_host_is_told_and_is_no_fault(played: History) -> None:
     ledger = played.ledger
     ledger.append([Corrected(played.episodes[0], played.whole())])
     assert judged(played).unsettled == [
-        f"The correction or withdrawal at {ledger.last} waits for a tick."
+        f"The correction or withdrawal at seq {ledger.last} waits for the next batch."
     ]
     Host(ledger).step()
     assert judged(played).unsettled == []
     ledger.withdraw(episode=played.episodes[1])
     assert judged(played).unsettled == [
-        f"The correction or withdrawal at {ledger.last} waits for a tick."
+        f"The correction or withdrawal at seq {ledger.last} waits for the next batch."
     ]
     assert judged(played).sound
 
@@ -200,7 +206,9 @@ def test_a_tick_whose_policy_is_not_published_yet_is_told(memory: Ledger) -> Non
     history.answer(*history.open(9))
     history.tick()
     verdict = judged(history)
-    assert verdict.unsettled == [f"The policy after tick {memory.last} has not been published yet."]
+    assert verdict.unsettled == [
+        f"The policy after the batch that ends at seq {memory.last} has not been published yet."
+    ]
     assert verdict.sound
 
 
@@ -218,4 +226,6 @@ def test_what_is_withdrawn_while_it_looks_is_no_fault(
     monkeypatch.setattr(Fold, "apply", apply)
     verdict = judged(played)
     assert verdict.faults == []
-    assert verdict.unsettled == [f"The correction or withdrawal at {ledger.last} waits for a tick."]
+    assert verdict.unsettled == [
+        f"The correction or withdrawal at seq {ledger.last} waits for the next batch."
+    ]

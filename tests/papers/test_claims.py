@@ -157,8 +157,8 @@ def test_a_concave_dependence_is_reported_though_its_line_is_nearly_straight():
     found = CLAIM["linear-in-delay"](Evidence(*bent.make()))
     assert found.outcome == "holds"
     numbers = dict(found.numbers)
-    assert numbers["settings bent down beyond the interval (concave)"] == 32
-    assert numbers["settings bent up beyond the interval (convex)"] == 0
+    assert numbers["settings with a significantly negative quadratic term"] == 32
+    assert numbers["settings with a significantly positive quadratic term"] == 0
     bend = dict(found.details[0].numbers)["quadratic term"]
     assert bend.estimate == pytest.approx(-0.001, rel=0.02)
 

@@ -123,8 +123,9 @@ def matches_quantiles(law: Law) -> None:
         at_most, below = float((delays <= quantile).mean()), float((delays < quantile).mean())
         require(
             at_most >= p - SHARE_TOLERANCE and below <= p + SHARE_TOLERANCE,
-            f"Law {law.name!r} has the quantile {quantile} at {p}, but of {DRAWS} delays a share "
-            f"of {below:.3f} is below it and {at_most:.3f} at or below it.",
+            f"The quantile of law {law.name!r} at {p} is {quantile}, but of {DRAWS} drawn delays a "
+            f"share of {below:.3f} is below {quantile} and {at_most:.3f} at or below; {p} must lie "
+            "between these shares.",
         )
 
 
@@ -137,7 +138,8 @@ def matches_mean(law: Law) -> None:
     if law.mean == math.inf:
         require(
             law.quantile(1.0) == math.inf,
-            f"Law {law.name!r} has an infinite mean, but its longest delay is {law.quantile(1.0)}.",
+            f"Law {law.name!r} has an infinite mean, but its longest delay is "
+            f"{law.quantile(1.0)}; its mean must be finite.",
         )
         return
     lost = float(np.isinf(delays).mean())
@@ -173,7 +175,7 @@ def is_reproducible(law: Law) -> None:
     require(
         together.size - most_frequent < 20
         or not np.array_equal(together, law.draw(seed=8, episodes=200)),
-        f"Law {law.name!r} gives the same delays for two seeds.",
+        f"Law {law.name!r} gives the same delays for two seeds; delays must depend on the seed.",
     )
 
 

@@ -148,10 +148,7 @@ def ignores_empty_arrival(updater: Updater) -> None:
 
 
 def plans_eventually(updater: Updater) -> None:
-    """Check that a plan is due under `updater` once feedback has multiplied every count by 1,000.
-
-    The feedback consists of a million episodes or steps since the last plan.
-    """
+    """Check that `updater` plans after a million arrivals that multiplied every count by 1,000."""
     rows = np.arange(math.prod(SHAPE.table))
     counts = np.full(rows.size, 1000)
     for mean_delay in (0.0, 100.0):
@@ -190,7 +187,11 @@ def has_own_explorer(updater: Updater) -> None:
     who = f"{part_name(updater)}.explorer"
     used, fresh = updater.explorer(SHAPE), updater.explorer(SHAPE)
     if used is None or fresh is None:
-        require(used is fresh, f"{who} returns an explorer for some learners only.")
+        require(
+            used is fresh,
+            f"{who} returns an explorer in one call and None in another; it must return an "
+            "explorer in every call, or None in every call.",
+        )
         return
     before = explorer_marks(updater, fresh)
     for _ in range(EPISODES):
@@ -199,7 +200,8 @@ def has_own_explorer(updater: Updater) -> None:
         explorer_marks(updater, used)
         require(
             np.array_equal(before, explorer_marks(updater, fresh)),
-            f"{who} gives two learners a shared state; it must return a new explorer.",
+            f"{who} returns explorers that share state; it must return a new explorer in each "
+            "call.",
         )
 
 

@@ -109,7 +109,8 @@ def require_valid_indices(world: MDP) -> None:
         world.ptr[0] == 0
         and (np.diff(world.ptr) > 0).all()
         and world.ptr[-1] == world.succ.size == world.prob.size == world.cum.size,
-        "ptr must increase from 0 to the number of successors; every row must have a successor.",
+        f"ptr must increase strictly from 0 to {world.succ.size}, the number of successors, so "
+        "that every row has a successor; succ, prob and cum must have the same length.",
     )
     require(
         ((world.succ >= 0) & (world.succ < S)).all(),
@@ -143,7 +144,8 @@ def require_distribution(label: str, probabilities: Floats, cum: Floats) -> None
     )
     require(
         cum[-1] == 1.0 and np.allclose(cum, np.cumsum(probabilities), rtol=0, atol=1e-8),
-        f"{label} have the cumulative sums {np.cumsum(probabilities)}, but the world has {cum}.",
+        f"The cumulative sums of {label[0].lower()}{label[1:]} must be "
+        f"{np.cumsum(probabilities)}, got {cum}.",
     )
 
 

@@ -43,7 +43,8 @@ def bounds(
         typer.Option(help="Maximum delay tau_max, in episodes; by default the expected delay."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the bounds to this PDF or PNG file.", dir_okay=False)
+        Path | None,
+        typer.Option(help="Write a plot of the bounds to this PDF or PNG file.", dir_okay=False),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -51,7 +52,8 @@ def bounds(
 
     Orders omit constants and logarithms, and can be compared with each other. Bounds are those of
     the paper's theorems, with their constants. Each order and each bound is the sum of a leading
-    term, which does not depend on the delay, and a delay term.
+    term, which does not depend on the delay, and a delay term. The column "delay fades at K" is the
+    number of episodes from which the delay term is smaller than the leading term.
 
     Example: belated bounds --states 30 --actions 2 --horizon 30 --episodes 100000 --mean-delay 300
     """

@@ -144,7 +144,7 @@ def parse_options(base: str, preset: str | None, texts: Sequence[str]) -> BaseOp
     with usage_errors("--option"):
         options = parse_base_options(texts, [base])[base]
         if "scale" in options:
-            raise ValueError("option scale is what this command searches for; leave it out.")
+            raise ValueError("option scale must not be given: this command searches for it.")
     return options if preset is None else {"preset": preset, **options}
 
 

@@ -43,7 +43,10 @@ def demo(
         float, typer.Option(min=0.01, help="Maximum number of patients per second.")
     ] = 10.0,
     mean_delay: Annotated[
-        float, typer.Option(min=0.0, help="Mean delay of an outcome, in patients.")
+        float,
+        typer.Option(
+            min=0.0, help="Mean delay of an outcome: number of patients that arrive meanwhile."
+        ),
     ] = 60.0,
     never: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="Share of outcomes that never arrive.")
@@ -51,7 +54,9 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 7,
     episodes: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of patients after which it stops; by default none."),
+        typer.Option(
+            min=1, help="Stop after this number of patients; by default run until Ctrl-C."
+        ),
     ] = None,
     port: Annotated[
         int | None,

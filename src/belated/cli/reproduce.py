@@ -35,7 +35,10 @@ def reproduce(
     paper: Annotated[PaperName, typer.Argument(help="Paper to reproduce.")] = PaperName.howson2021,
     preset: Annotated[
         PresetName,
-        typer.Option(help="quick: few seeds, short runs, minutes; paper: all, about an hour."),
+        typer.Option(
+            help="quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, "
+            "takes about an hour."
+        ),
     ] = PresetName.quick,
     variant: Annotated[
         VariantName,
@@ -50,7 +53,7 @@ def reproduce(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(help="Number of runs of each setting; by default the preset's.", min=1),
+        typer.Option(help="Number of runs of each setting; by default that of the preset.", min=1),
     ] = None,
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,

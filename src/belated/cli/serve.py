@@ -33,7 +33,9 @@ def serve(
     store: StoreOption = DEFAULT_STORE,
     host: Annotated[
         str,
-        typer.Option(help="Address to listen on; other than this machine's, it requires a token."),
+        typer.Option(
+            help="Address to listen on. If other machines can reach it, a token must exist."
+        ),
     ] = DEFAULT_HOST,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")

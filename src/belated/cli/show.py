@@ -37,7 +37,9 @@ def show(
     ],
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw a small world to this file, as PDF and PNG.", dir_okay=False),
+        typer.Option(
+            help="Write a drawing of a small world to this file, as PDF and PNG.", dir_okay=False
+        ),
     ] = None,
 ) -> None:
     """Describe one world and its optimal policy.

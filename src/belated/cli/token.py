@@ -22,7 +22,7 @@ def create(
         ),
     ],
     problem: Annotated[
-        str | None, typer.Option(help="Restrict the token to this problem; by default all.")
+        str | None, typer.Option(help="Problem to which the token gives access; by default all.")
     ] = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
@@ -38,7 +38,10 @@ def create(
         with usage_errors("--problem"):
             found = None if problem is None else ledger.problem(problem)
             if problem is not None and found is None:
-                raise ValueError(f"There is no problem {problem!r}.")
+                raise ValueError(
+                    f"There is no problem {problem!r} in {hide_password(store)}; define it first, "
+                    "or check --store."
+                )
         created = create_token()
         ledger.tokens.add(
             created.id, created.hash, scopes=scopes, problem=None if found is None else found.id
@@ -74,7 +77,10 @@ def revoke(
     """Revoke a token; a running service rejects it within a second."""
     with open_ledger(store) as ledger, database_errors(), usage_errors("TOKEN"):
         if not ledger.tokens.revoke(token):
-            raise ValueError(f"There is no token {token[:12]!r}, or it is already revoked.")
+            raise ValueError(
+                f"There is no token {token[:12]!r}, or it is already revoked; "
+                "see `belated token list`."
+            )
     typer.echo(f"Token {token} is revoked.")
 
 

@@ -293,7 +293,10 @@ class Client:
             is lost, the retry returns "nothing kept".
         """
         if (episode is None) == (subject is None) or (episode is not None and problem is not None):
-            raise TypeError("withdraw takes an episode, or a subject and optionally a problem.")
+            raise TypeError(
+                "withdraw takes either an episode, or a subject and optionally a problem; "
+                f"got episode={episode!r}, subject={subject!r}, problem={problem!r}."
+            )
         within = () if problem is None else ("problems", problem)
         target = ("subjects", str(subject)) if episode is None else ("episodes", _id(episode))
         return str(self._transport.json("DELETE", *within, *target)["result"])

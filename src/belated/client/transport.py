@@ -202,6 +202,4 @@ def parse_json(raw: bytes) -> Any:
     try:
         return json.loads(raw)
     except ValueError:
-        raise ServiceError(
-            "The response is not JSON; is the address of the service right?"
-        ) from None
+        raise ServiceError("The response is not JSON; check the address of the service.") from None

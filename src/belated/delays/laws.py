@@ -264,7 +264,7 @@ def from_scipy(frozen: Any, *, name: str | None = None) -> Law:
     lowest, _ = frozen.support()
     if np.ndim(lowest) or math.isnan(lowest):
         raise ValueError(
-            "frozen must have single numbers that scipy allows as parameters, "
+            "frozen must have scalar parameters that are valid for its distribution, "
             f"got {_format_frozen(frozen)}."
         )
     if lowest < 0:

@@ -31,7 +31,7 @@ class Patient:
 
 
 class ClinicSimulation:
-    """Simulation of patients of a clinic that is a client of the service.
+    """Simulated patients who are treated by the policies of the service, as one client of it.
 
     Parameters
     ----------

@@ -79,11 +79,12 @@ class DemoStatistics:
         tenth = max(1, self.opened // 10)
         first, last = mean(self.returns[:tenth]), mean(self.returns[-tenth:])
         return (
-            f"{self.opened:,} patients: {self.back:,} back, {missing}; "
-            f"the service has {pending:,} pending. "
-            f"{self.twice:,} sent twice, {self.repeats:,} answered 'already recorded'.\n"
-            f"Mean return: {first:.2f} of the first {tenth:,}, {last:.2f} of the last {tenth:,}; "
-            f"an optimal policy has {self.best:.2f}."
+            f"{self.opened:,} patients. Outcomes: {self.back:,} sent, {missing}; "
+            f"the service reports {pending:,} pending. "
+            f"{self.twice:,} were sent twice; {self.repeats:,} times the service responded "
+            "'already recorded'.\n"
+            f"Mean return: {first:.2f} for the first {tenth:,} patients, {last:.2f} for the last "
+            f"{tenth:,}; optimal: {self.best:.2f}."
         )
 
 

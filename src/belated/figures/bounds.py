@@ -96,7 +96,7 @@ def build_figure(parameters: BoundParameters, *, command: str) -> Figure:
     for axes in (left, right):
         axes.axhline(max_regret, color=GREY, linewidth=1, linestyle="dotted")
     right.annotate(
-        "K H: no run can lose more",
+        "K H, the maximum regret",
         (1, max_regret),
         xycoords=("axes fraction", "data"),
         xytext=(-2, 3),
@@ -146,5 +146,5 @@ def draw_against_alpha(axes: Axes, parameters: BoundParameters) -> None:
         y, marker = parameters.lazy_bound(base, mean, best), "o" if x == best else ">"
         axes.plot(x, y, marker, color=line["color"], markersize=6, clip_on=False)
     axes.set_xscale("log")
-    axes.set_title(f"Against alpha at E[tau] = {mean:g}; marks: least", loc="left")
+    axes.set_title(f"Against alpha at E[tau] = {mean:g}; marks: minima", loc="left")
     axes.set_xlabel("alpha of lazy updating")

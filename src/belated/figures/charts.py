@@ -89,7 +89,7 @@ def regret_chart(
     if limit is not None:
         top = max(float(band.high.max()) for lines in panels.values() for band in lines.values())
         show_all = alt.param(
-            name="show_all", value=False, bind=alt.binding_checkbox(name="Show all of every line ")
+            name="show_all", value=False, bind=alt.binding_checkbox(name="Show lines in full ")
         )
         domain_max = alt.ExprRef(
             f"show_all ? {round_significant(top)} : {round_significant(limit)}"

@@ -102,7 +102,7 @@ def draw_graph(
             if p < 1:
                 arrows.write_label(axes, middle, f"{p:.2g}", colour)
     handles = [legend_line(name, action_colour(a)) for a, name in enumerate(names)]
-    note = "On arrows: how likely; with +: what a step from there pays"
+    note = "On arrows: transition probabilities; with +: mean reward of a step"
     arrows.add_legend(axes, [*handles, start_handle("o")], note=note)
 
 
@@ -167,9 +167,9 @@ def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
             draw_step_arrows(axes, world, h, s, best[h, s])
     for h in range(H):
         axes.text(-0.6, -h, f"step {h + 1}", ha="right", va="center", fontsize=7, color="0.3")
-    handles = [legend_line(f"{name}, where best", action_colour(a)) for a, name in enumerate(names)]
-    handles.append(legend_line("not best", GREY))
-    arrows.add_legend(axes, handles, note="In states: V* from there on")
+    handles = [legend_line(f"{name}, if optimal", action_colour(a)) for a, name in enumerate(names)]
+    handles.append(legend_line("not optimal", GREY))
+    arrows.add_legend(axes, handles, note="In states: optimal value V*")
     axes.set(xlim=(-1.2, S - 0.2), ylim=(-H - 0.2, 0.4))
 
 
@@ -252,17 +252,17 @@ def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> 
         elif not best[s].all():
             draw_best_moves(axes, world, s, best[s], names, columns=columns)
     handles = [
-        legend_line("best first move", action_colour(0)),
-        legend_line("where else it may lead", GREY),
+        legend_line("optimal first action", action_colour(0)),
+        legend_line("its other successors", GREY),
         start_handle("s"),
     ]
     for marker, colour, label, needed in (
-        ("x", "0.25", "nothing leads out", not has_exit[has_entry].all()),
-        ("s", UNREACHABLE_COLOUR, "nothing leads in", not has_entry.all()),
+        ("x", "0.25", "absorbing state", not has_exit[has_entry].all()),
+        ("s", UNREACHABLE_COLOUR, "unreachable cell", not has_entry.all()),
     ):
         if needed:
             handles.append(Line2D([], [], marker=marker, color=colour, lw=0, label=label))
-    note = "In cells: V* at the first step; with +: what a step from there pays"
+    note = "In cells: V* at the first step; with +: mean reward of a step"
     arrows.add_legend(axes, handles, note=note)
     axes.set(xlim=(-0.6, columns - 0.4), ylim=(-(S // columns) + 0.4, 0.6))
 

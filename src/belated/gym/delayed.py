@@ -25,15 +25,17 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     `info["feedback"]` of the reset that starts the first episode k with i + tau < k. The list is
     empty in the `info` of a step.
 
-    The record of an episode that terminates before step H is padded to H steps. Padded steps stay
-    in the last state and have reward 0 in original units. The action of the padded steps changes
-    from one termination in a state to the next, so that every action is observed in this state;
-    an optimistic learner would overestimate an action without observations. Padding would record
-    wrong transitions if an episode can also visit the state without terminating. In this case
-    ValueError is raised; use `end_state=True`.
+    Every record has H steps. If an episode terminates earlier, steps that stay in its last state
+    are added to the record, with reward 0 in the units of the environment. These steps have the
+    same action; the next time that an episode terminates in this state, they have the next action.
+    A learner thus observes all actions of the state, and does not overestimate one for lack of
+    observations.
 
-    The feedback of an episode that is reset before its end never arrives. An episode that is reset
-    before its first step is not counted, and its number is used again.
+    If another episode continues from the state in which one terminated, the added steps would be
+    wrong transitions, and ValueError is raised. Use `end_state=True` for such environments.
+
+    If `reset` is called before an episode has ended, its feedback never arrives. If `reset` is
+    called before the first step, the episode is not counted, and its number is used again.
 
     Parameters
     ----------
@@ -197,8 +199,9 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         """
         for state in np.flatnonzero(self._passed & (self._early_ends > 0))[:1]:
             raise ValueError(
-                f"State {state} must not both end an episode early and be passed through; "
-                "give DelayedFeedback end_state=True, which adds a state for the end."
+                f"State {state} ended one episode before step H and did not end another, so the "
+                "records of the two contradict each other; pass end_state=True to "
+                "DelayedFeedback, which adds a terminal state to the records."
             )
         record = Episode(self._episode, self._states, self._actions, self._rewards)
         self._queue.push(record, delay)
@@ -209,8 +212,8 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         if not 0 <= unit <= 1:
             raise ValueError(
                 f"reward_map must map rewards into [0, 1], got {unit:g} for the reward {reward:g}; "
-                "give DelayedFeedback reward_map=Affine.onto(low, high) with low and high around "
-                "every reward, and around 0 if an episode may end early."
+                "pass reward_map=Affine.onto(low, high) to DelayedFeedback, where low .. high "
+                "contains every reward, and 0 if an episode may end early."
             )
         return unit
 
@@ -239,7 +242,9 @@ def _check_horizon(env: gymnasium.Env[Any, Any], horizon: int | None) -> int:
         limit = None if env.spec is None else env.spec.max_episode_steps
     if horizon is None:
         if limit is None:
-            raise ValueError(f"{env} has no limit of steps; give DelayedFeedback horizon=.")
+            raise ValueError(
+                f"{env} has no maximum number of steps; pass horizon= to DelayedFeedback."
+            )
         return limit
     horizon = check_integer("horizon", horizon, 1)
     if limit is not None and horizon > limit:

@@ -94,7 +94,9 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         """
         world = self.world
         if not world.homogeneous or world.rewards.shape[0] > 1:
-            raise AttributeError("P exists only for worlds that are the same at every step.")
+            raise AttributeError(
+                "P exists only for worlds whose transitions and rewards are the same at every step."
+            )
         return {
             s: {a: self._outcomes(s, a) for a in range(world.shape.actions)}
             for s in range(world.shape.states)

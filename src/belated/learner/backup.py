@@ -187,7 +187,7 @@ def loop_over(function: Function, names: dict[str, Any]) -> FunctionType:
 
 def back_up_row(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Raise TypeError: this function is a placeholder that `loop_over` replaces by a backup."""
-    raise TypeError("back_up_rows needs a backup, see loop_over.")
+    raise TypeError("back_up_rows must not be called directly; use the function from loop_over.")
 
 
 def back_up_rows(call: BackupCall) -> int:

@@ -270,12 +270,13 @@ def choose_actions(config: Config, table: PlanTable, plan: int, h: int, changed:
 
 @kernel
 def survey_values(table: PlanTable, h: int, reads: int, extremes_moved: bool) -> bool:
-    """Update the order or the extremes of V~_h; return whether all rows of step h - 1 are affected.
+    """Update the order or the extremes of V~_h after some of its values have changed.
 
     Parameters
     ----------
     table : PlanTable
-        Values of the plan; their order, maximum and minimum are changed in place.
+        Values of the plan. The order or the extremes of step `h` are changed in place, as far as
+        the backup reads them.
     h : int
         Step whose values changed.
     reads : int

@@ -279,10 +279,11 @@ class Learner:
         for id, values in rewards.items():
             pending = self._pending.get(check_id("id", id))
             if pending is None or pending.path is None:
-                state = "has arrived already" if id in self._seen else "is not known"
                 raise ValueError(
-                    f"The path of episode {id} {state}; call observe_path first, and observe each "
-                    "reward once."
+                    f"All rewards of episode {id} have been observed already; observe each reward "
+                    "once."
+                    if id in self._seen
+                    else f"The path of episode {id} is not known; call observe_path first."
                 )
             feedback.append(rewards_of(pending.path, check_late_rewards(id, values, self.shape)))
         return self.absorb([item for item in feedback if item.steps.size])

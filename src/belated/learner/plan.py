@@ -119,6 +119,7 @@ def _check_counts(
 
 def _integers(name: str, values: ArrayLike) -> Ints:
     array = np.asarray(values)
-    if not np.all(np.isfinite(array) & (array >= 0) & (array == np.floor(array))):
-        raise ValueError(f"{name} must hold whole numbers of at least 0.")
+    valid = np.isfinite(array) & (array >= 0) & (array == np.floor(array))
+    for wrong in array[~valid][:1]:
+        raise ValueError(f"{name} must be whole numbers of at least 0, got {wrong}.")
     return array.astype(np.int64)

@@ -85,7 +85,8 @@ class LearningProblem(LearnerOptions):
             raise ValueError(f"rewards must be an array, 'unknown' or None, got {self.rewards!r}.")
         if self.late_rewards and not unknown:
             raise ValueError(
-                "late='rewards' needs unknown rewards, or nothing would be late; use rewards=None."
+                "late='rewards' needs unknown rewards, since known rewards are never delayed; use "
+                "rewards=None."
             )
         if self.algorithm.stepwise and self.stages == "pooled":
             raise ValueError(

@@ -152,7 +152,7 @@ def _compare_name(connection: sa.Connection, problem: Problem) -> Iterator[str]:
 
 def _wrong_name(id: int, name: str | None, defined: str) -> str:
     if name is None:
-        return f"Problem {defined!r} was defined at {id}, but is not in the table of problems."
+        return f"Event {id} defines problem {defined!r}, which is not in the table of problems."
     return f"Problem {id} is {name!r} in the table of problems; it was defined as {defined!r}."
 
 
@@ -180,8 +180,8 @@ def _compare_episodes(
             continue
         if expected is not None:
             yield (
-                f"Episode {expected.id} was opened at {expected.seq}, "
-                "but is not in the table of episodes."
+                f"Event {expected.seq} opens episode {expected.id}, "
+                "which is not in the table of episodes."
             )
         if found is not None:
             yield (
@@ -221,7 +221,10 @@ def _compare_episode(expected: EpisodeRecord, found: EpisodeRecord) -> Iterator[
     for name in ("version", "seq", "withdrawn"):
         ours, theirs = getattr(expected, name), getattr(found, name)
         if ours != theirs:
-            yield f"Episode {expected.id} has {name} {theirs}; by the events it is {ours}."
+            yield (
+                f"Episode {expected.id} has {name} {theirs} in the table of episodes, "
+                f"but {ours} according to the events."
+            )
     if expected.withdrawn is not None and found.subject is not None:
         yield f"Episode {expected.id} has been withdrawn, but its subject is still stored."
 
@@ -248,7 +251,7 @@ def _compare_claims(
         if event.redacted and event.episode not in withdrawn:
             yield f"Event {event.seq} is redacted, but its episode was not withdrawn."
         elif event.episode in withdrawn and not event.redacted:
-            yield f"Event {event.seq} is of a withdrawn episode, but is not redacted."
+            yield f"Event {event.seq} belongs to a withdrawn episode, but is not redacted."
         expected = _expected_claims(event, exclusions, problem.spec)
         if expected is not None and expected != found:
             yield from _compare_parts(expected, found, event.seq)
@@ -282,9 +285,13 @@ def _compare_replaced(
     rows = connection.execute(_rows_of_problem(schema.replaced, problem))
     found = {(row.id, row.seq) for row in rows}
     for episode, seq in sorted(expected - found, key=str):
-        yield f"Event {seq} of episode {episode} was corrected, but is not in the table replaced."
+        yield (
+            f"Event {seq} of episode {episode} was corrected, but is not in the table `replaced`."
+        )
     for episode, seq in sorted(found - expected, key=str):
-        yield f"Event {seq} of episode {episode} is in the table replaced, but was not corrected."
+        yield (
+            f"Event {seq} of episode {episode} is in the table `replaced`, but was not corrected."
+        )
 
 
 def _expected_claims(event: Event, exclusions: Exclusions, spec: ProblemSpec) -> PartDigests | None:
@@ -306,11 +313,11 @@ def _compare_parts(expected: PartDigests, found: PartDigests, seq: int) -> Itera
     for episode, part in sorted(expected.keys() | found.keys(), key=str):
         name = f"Part {part!r} of episode {episode}"
         if (episode, part) not in found:
-            yield f"{name} arrived at {seq}, but is not in the table of claims."
+            yield f"{name} arrived with event {seq}, but is not in the claims table."
         elif (episode, part) not in expected:
-            yield f"{name} is in the table of claims at {seq}, but did not arrive there."
+            yield f"{name} is in the claims table with event {seq}, which does not contain it."
         elif expected[episode, part] != found[episode, part]:
-            yield f"{name} arrived at {seq} with different content than in the table of claims."
+            yield f"{name} has different content in event {seq} and in the claims table."
 
 
 def _find_orphans(connection: sa.Connection) -> Iterator[str]:
@@ -331,8 +338,8 @@ def _find_orphans(connection: sa.Connection) -> Iterator[str]:
         opened = sa.select(events.seq).where(events.seq == table.c.episode, events.kind == "opened")
         for row in _stream(connection, sa.select(table).where(~opened.exists())):
             yield (
-                f"Event {row.seq} in the table {table.name} belongs to an episode opened at "
-                f"{row.episode}, but none was opened there."
+                f"Event {row.seq} in the table {table.name} refers to the episode opened by event "
+                f"{row.episode}, but that event opens no episode."
             )
 
 

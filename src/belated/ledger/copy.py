@@ -22,14 +22,19 @@ def copy(source: Ledger, target: Ledger) -> dict[str, int]:
     with source.store.consistent_reading() as old, target.store.writing() as new:
         for table in schema.metadata.sorted_tables:
             if new.execute(sa.select(table).limit(1)).first() is not None:
-                raise ValueError(f"target must be an empty ledger, but it has {table.name}.")
+                raise ValueError(
+                    f"target must be an empty ledger, but its table {table.name} has rows."
+                )
         rows = {table.name: _copy_table(table, old, new) for table in schema.metadata.sorted_tables}
         for table in schema.metadata.sorted_tables:
             found = new.scalar(sa.select(sa.func.count()).select_from(table))
             if found != rows[table.name]:
-                raise RuntimeError(f"{table.name} has {rows[table.name]} rows, its copy {found}.")
+                raise RuntimeError(
+                    f"The copy of table {table.name} must have {rows[table.name]} rows, "
+                    f"got {found}."
+                )
         if _digest(old) != _digest(new):
-            raise RuntimeError("Digest mismatch between the ledger and its copy.")
+            raise RuntimeError("Digest mismatch: the events of the ledger and its copy differ.")
     return rows
 
 

@@ -145,7 +145,11 @@ class Withdrawn(_Checked):
     def __post_init__(self) -> None:
         given = tuple(x is not None for x in (self.episode, self.problem, self.subject))
         if given not in ((True, False, False), (False, True, True)):
-            raise ValueError("Withdrawn takes an episode, or a problem and a subject.")
+            raise ValueError(
+                "Withdrawn takes either an episode, or a problem and a subject; "
+                f"got episode={self.episode!r}, problem={self.problem!r} and "
+                f"{'a' if self.subject is not None else 'no'} subject."
+            )
         super().__post_init__()
 
 

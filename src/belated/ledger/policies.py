@@ -76,8 +76,8 @@ def check_policy(policy: Policy, spec: ProblemSpec) -> None:
     H, S, A = spec.shape.table
     if policy.actions.shape != (H, S):
         raise ValueError(f"policy.actions must have shape {(H, S)}, got {policy.actions.shape}.")
-    if not ((policy.actions >= 0) & (policy.actions < A)).all():
-        raise ValueError(f"policy.actions must lie in 0 .. {A - 1}.")
+    for action in policy.actions[(policy.actions < 0) | (policy.actions >= A)][:1]:
+        raise ValueError(f"policy.actions must lie in 0 .. {A - 1}, got {action}.")
     if policy.explore is not None and policy.explore.shape != (H, S, A):
         raise ValueError(f"policy.explore must have shape {(H, S, A)}, got {policy.explore.shape}.")
 
@@ -132,5 +132,7 @@ class Policies:
             return None
         encoded = EncodedPolicy(*row)
         if _digest(*encoded[:3]) != encoded.sha:
-            raise ValueError(f"Version {version} of problem {known.name!r} has a digest mismatch.")
+            raise ValueError(
+                f"Version {version} of problem {known.name!r} has been changed: digest mismatch."
+            )
         return decode_policy(encoded, known.spec)

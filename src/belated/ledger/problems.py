@@ -220,13 +220,15 @@ def _check_rewards(given: ArrayLike, shape: Shape) -> Floats:
     try:
         table = np.array(given, np.float64)
     except (TypeError, ValueError):
-        raise TypeError("rewards must be a table of numbers.") from None
+        raise TypeError(
+            f"rewards must be a rectangular table of numbers, got {reprlib.repr(given)}."
+        ) from None
     if table.shape not in ((S, A), (H, S, A)):
         raise ValueError(
             f"rewards must have shape {(S, A)}, or {(H, S, A)} by step, got {table.shape}."
         )
-    if not ((table >= 0) & (table <= 1)).all():
-        raise ValueError("rewards must lie in [0, 1].")
+    for wrong in table[~((table >= 0) & (table <= 1))][:1]:
+        raise ValueError(f"rewards must lie in [0, 1], got {wrong}.")
     table += 0.0  # turns -0.0 into 0.0, so that equal numbers have equal text
     table.setflags(write=False)
     return table

@@ -170,20 +170,22 @@ class Store:
                 yield connection
 
     def scrub(self, *, wait: bool) -> bool:
-        """Remove redacted data from the write-ahead log of SQLite. Does nothing on PostgreSQL.
+        """Truncate the write-ahead log of SQLite, so that it contains no redacted data.
+
+        On PostgreSQL, do nothing and return True.
 
         Parameters
         ----------
         wait : bool
-            If True, wait for readers for at most `SCRUB_TIMEOUT_MS`; use this after a redaction. If
-            False, do not wait, and do nothing if the log is known to be free of redacted data. This
-            is known if the last attempt since the database was opened succeeded.
+            True: truncate the log, waiting at most `SCRUB_TIMEOUT_MS` for readers; use this after a
+            redaction. False: try without waiting, and only if the last attempt failed or there has
+            been no attempt since the database was opened.
 
         Returns
         -------
         bool
-            Whether the log is free of redacted data; False if a reader still uses the old data, or
-            if the log cannot be truncated because of an error.
+            True if the log contains no redacted data. False if it could not be truncated, because a
+            connection is reading or an error occurred.
         """
         if self.on_postgres or not (wait or self._needs_scrub):
             return True

@@ -169,8 +169,8 @@ def _make_environment(env_or_id: Any, options: dict[str, Any]) -> Any:
         return gymnasium.make(env_or_id, **options)
     if options:
         raise TypeError(
-            "options of from_gymnasium must come with an id, "
-            f"got {', '.join(options)} and an environment."
+            "from_gymnasium takes options of the environment only together with an id, "
+            f"got an environment and {', '.join(options)}; pass the options to gymnasium.make."
         )
     if not callable(getattr(env_or_id, "reset", None)):
         raise TypeError(f"env_or_id must be an environment or its id, got {env_or_id!r}.")
@@ -210,7 +210,8 @@ def _read_outcomes(env: Any) -> Outcomes:
         kind = "a mapping" if isinstance(table, Mapping) else type(table).__name__
         raise ValueError(
             f"P[state][action] of {_name(env)} must list (probability, next state, reward, "
-            f"terminated) for states and actions numbered from 0, got {kind} of a different form."
+            f"terminated) for states and actions numbered from 0, got a P ({kind}) in a different "
+            "format."
         ) from None
     s, a, p, y, reward, terminated = columns.T
     for at in np.flatnonzero(~((y >= 0) & (y < states) & (y == np.floor(y))))[:1]:
@@ -236,6 +237,6 @@ def _read_start(env: Any) -> int | Floats:
     if len(seen) > 1:
         raise ValueError(
             f"{_name(env)} starts in several states with unknown probabilities; "
-            "give from_gymnasium start=, a distribution over its states."
+            "pass start=, a distribution over its states, to from_gymnasium."
         )
     return seen.pop()

@@ -119,8 +119,8 @@ class MDP:
             stages.add(check_integer("horizon", horizon, 1))
         if len(stages) != 1:
             raise ValueError(
-                f"transitions {p.shape}, rewards {r.shape} and horizon={horizon} must give "
-                f"exactly one number of steps, got {sorted(stages) or 'none'}."
+                f"transitions {p.shape}, rewards {r.shape} and horizon={horizon} must agree on "
+                f"one number of steps, got {sorted(stages) or 'none'}."
             )
         shape = Shape(p.shape[-1], p.shape[-2], stages.pop())
         flat = np.flatnonzero(p)
@@ -386,7 +386,10 @@ def _entry_columns(
     if isinstance(entries, tuple) and entries and all(isinstance(x, np.ndarray) for x in entries):
         columns = [np.asarray(x) for x in entries]
         if any(x.dtype.kind not in "iuf" for x in columns):
-            raise TypeError("entries must be arrays of integers, the last one of numbers.")
+            raise TypeError(
+                "entries must be arrays of integers and, last, an array of probabilities, "
+                f"got types {', '.join(str(x.dtype) for x in columns)}."
+            )
         shapes = {x.shape for x in columns}
         if len(shapes) != 1 or columns[0].ndim != 1 or len(columns) not in (4, 5):
             raise ValueError(

@@ -151,7 +151,7 @@ WORLD_FAMILIES: Final = (
     WorldFamily(
         pattern="chain-S",
         example="chain-30",
-        description="S states in a row, S steps; only the last state pays.",
+        description="S states in a row, S steps; only the last state gives a reward.",
         source="Osband and Van Roy 2017; Howson et al. 2023",
         build=chain,
         action_names=LEFT_RIGHT,
@@ -160,7 +160,7 @@ WORLD_FAMILIES: Final = (
     WorldFamily(
         pattern="chain-S-right",
         example="chain-30-right",
-        description="The chain, in which the last state pays only for right.",
+        description="The chain, in which only action right in the last state gives a reward.",
         source="Osband and Van Roy 2017; Howson et al. 2023",
         build=lambda S: chain(S, reward_on="state_right"),
         action_names=LEFT_RIGHT,

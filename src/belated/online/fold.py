@@ -105,7 +105,10 @@ class Fold:
         After any exception, the fold must be discarded.
         """
         if event.seq <= self.seq:
-            raise ValueError(f"Event {event.seq} comes after {self.seq}; seqs must grow.")
+            raise ValueError(
+                f"Events must be applied in increasing order of seq, got {event.seq} after "
+                f"{self.seq}."
+            )
         match event.kind:
             case "feedback" | "corrected":
                 self._queue(event)
@@ -250,7 +253,7 @@ class Fold:
         if state.get("format") != FORMAT:
             raise ValueError(f"state must have format {FORMAT}, got {state.get('format')!r}.")
         if state["spec"] != spec.text:
-            raise ValueError("state is of another problem.")
+            raise ValueError("state must be a snapshot of the same problem; its spec differs.")
         self = cls.__new__(cls)
         self.spec = spec
         self.learner = Learner.restore(

@@ -114,7 +114,10 @@ def read_excluding_events(
 
 
 def _first_opening_seq(ledger: Ledger, event: Event) -> int:
-    """Return the opening seq of the first episode that `event` corrects or withdraws, or 0."""
+    """Return the seq at which the first episode that `event` corrects or withdraws was opened.
+
+    Return 0 if the ledger does not contain this episode.
+    """
     # a withdrawal lists its episodes in order of number
     id = event.body["episodes"][0] if event.kind == "withdrawn" else event.episode
     episode = ledger.episode(str(id))

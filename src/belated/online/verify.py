@@ -103,7 +103,9 @@ def _check_versions(
         if version not in stored:
             verdict.faults.append(f"Version {version} was published, but it is not stored.")
         elif stored[version].sha != sha or _policy_digest(ledger, problem, version) != sha:
-            verdict.faults.append(f"Version {version} is not stored as it was published.")
+            verdict.faults.append(
+                f"Version {version} has been changed since it was published: digest mismatch."
+            )
     return published
 
 
@@ -137,7 +139,7 @@ def _check_snapshots(ledger: Ledger, problem: Problem, verdict: Verdict) -> dict
             if isinstance(state, dict) and state.get("format") == FORMAT:
                 digests[seq] = digest_state(state)
         except ValueError:
-            verdict.faults.append(f"The snapshot at {seq} has been changed: digest mismatch.")
+            verdict.faults.append(f"The snapshot at seq {seq} has been changed: digest mismatch.")
     return digests
 
 
@@ -177,17 +179,25 @@ def _compare(
             if event.seq > since:
                 _compare_policy(versions.get(event.seq), policy, verdict)
         if event.seq in snapshots and digest_state(fold.snapshot()) != snapshots[event.seq]:
-            verdict.faults.append(f"The snapshot at {event.seq} does not follow from the events.")
+            verdict.faults.append(
+                f"The snapshot at seq {event.seq} differs from the state computed from the events."
+            )
     newest = max(versions.values(), key=lambda version: int(version["version"]), default=None)
     tick = fold.tick or 0
     if since > tick:
-        verdict.unsettled.append(f"The correction or withdrawal at {since} waits for a tick.")
+        verdict.unsettled.append(
+            f"The correction or withdrawal at seq {since} waits for the next batch."
+        )
     elif newest is None:
         verdict.unsettled.append("No version has been published yet.")
     elif newest["sha"] != policy and (newest["tick"] or 0) < tick:
-        verdict.unsettled.append(f"The policy after tick {tick} has not been published yet.")
+        verdict.unsettled.append(
+            f"The policy after the batch that ends at seq {tick} has not been published yet."
+        )
 
 
 def _compare_policy(version: dict[str, Any] | None, policy: str, verdict: Verdict) -> None:
     if version is not None and version["sha"] != policy:
-        verdict.faults.append(f"Version {version['version']} does not follow from the events.")
+        verdict.faults.append(
+            f"Version {version['version']} differs from the policy computed from the events."
+        )

@@ -196,7 +196,9 @@ async def check_problem(request: Request, state: AppState, token: Token) -> None
             raise ApiError(404, "Episode not found.")
         if episode.problem == token.problem:
             return
-    raise ApiError(403, "This token is restricted to one problem; this request is outside of it.")
+    raise ApiError(
+        403, "This token is restricted to one problem; this request does not belong to it."
+    )
 
 
 def check_local(request: Request) -> None:

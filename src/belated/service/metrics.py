@@ -44,10 +44,12 @@ class Metrics:
         )
         self._queue = create(Gauge, "queue_events", "Events that wait to be recorded.")
         self._missing = create(Gauge, "missing_episodes", "Episodes in flight.", "problem")
-        self._psi = create(Gauge, "psi_episodes", "Bound on `missing` (Lemma 1).", "problem")
-        self._delay = create(Gauge, "mean_delay_episodes", "Observed mean delay.", "problem")
+        self._psi = create(Gauge, "psi_episodes", "Bound on episodes in flight.", "problem")
+        self._delay = create(
+            Gauge, "mean_delay_episodes", "Observed mean delay, in episodes.", "problem"
+        )
         self._failed = create(Gauge, "failed", "1 if the problem cannot be folded.", "problem")
-        self._plans = create(Gauge, "plans", "1 if this process plans.")
+        self._plans = create(Gauge, "plans", "1 if this process holds the planner lock.")
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count and log a request that was answered.

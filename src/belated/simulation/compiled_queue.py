@@ -99,16 +99,16 @@ def swap(queue: CompiledQueue, i: int, j: int) -> None:
 def push(queue: CompiledQueue, number: int, arrival: int) -> None:
     """Add an entry to the queue.
 
-    The feedback of the entry must have been stored in the slot `free_slot(queue)`.
+    Store the feedback of the entry in the slot `free_slot(queue)` before the call.
 
     Parameters
     ----------
     queue : CompiledQueue
         Queue with free capacity, changed in place.
     number : int
-        Number of the feedback.
+        Number of the feedback; entries with the same arrival are ordered by it.
     arrival : int
-        Last episode before the arrival, i + tau_i.
+        Time of arrival, i + tau_i: the feedback is usable from episode i + tau_i + 1 on.
     """
     at = queue.size[0]
     queue.size[0] += 1

@@ -10,7 +10,7 @@ from typing import Final, Unpack
 
 from belated.arguments import check_integer
 from belated.mdp.model import MDP
-from belated.options import accepts
+from belated.options import accepts, check_keywords
 from belated.progress import Progress
 from belated.randomness import check_seed
 from belated.simulation.run import Run
@@ -62,6 +62,7 @@ def simulate_many(
     >>> [run.seed for run in simulate_many(chain(3), **learner, episodes=50, seeds=range(3))]
     [0, 1, 2]
     """
+    check_keywords(simulate_many, {"seeds", *setting})
     checked = Setting(world=world, **setting)
     if not isinstance(seeds, Iterable):
         raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")

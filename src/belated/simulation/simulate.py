@@ -3,7 +3,7 @@
 from typing import Unpack
 
 from belated.mdp.model import MDP
-from belated.options import accepts
+from belated.options import accepts, check_keywords
 from belated.simulation.run import Run
 from belated.simulation.setting import Setting, SettingKeywords
 
@@ -68,4 +68,5 @@ def simulate(world: MDP, *, seed: int = 0, **setting: Unpack[SettingKeywords]) -
     >>> run.updates, run.max_missing
     (49, 0)
     """
+    check_keywords(simulate, setting)
     return Setting(world=world, **setting).run(seed)

@@ -1,5 +1,6 @@
 """Access to the stored results of a sweep."""
 
+import reprlib
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,9 +37,14 @@ class Results:
         for message in messages[:MAX_WARNINGS]:
             warnings.warn(message, stacklevel=2)
         if (more := len(messages) - MAX_WARNINGS) > 0:
-            warnings.warn(f"{more} more files are damaged or foreign.", stacklevel=2)
+            warnings.warn(
+                f"{more} more files are damaged, or are not results of this sweep.", stacklevel=2
+            )
         if not self.provenance:
-            raise ValueError(f"folder {str(folder)!r} holds no finished cell.")
+            raise ValueError(
+                f"folder {str(folder)!r} holds no results; give the folder that `belated sweep` or "
+                "`belated reproduce` wrote."
+            )
         self._connection = duckdb.connect()
         for table in TABLES:
             files = [str(self.store.path(table, id)) for id in self.provenance]
@@ -58,7 +64,9 @@ class Results:
         if self._by_setting is None:
             self._by_setting = self._split_curves()
         if setting not in self._by_setting:
-            raise ValueError(f"setting {setting!r} is not among the results.")
+            raise ValueError(
+                f"setting must be one of {reprlib.repr(sorted(self._by_setting))}, got {setting!r}."
+            )
         return self._by_setting[setting]
 
     def _split_curves(self) -> dict[str, Columns]:

@@ -144,7 +144,8 @@ class Store:
             for id in file_ids(self.folder / table, "parquet"):
                 if id not in known:
                     messages.append(
-                        f"{self.path(table, id)} has no provenance; it is foreign or unfinished."
+                        f"{self.path(table, id)} has no provenance file; it is incomplete, or not "
+                        "a result of this sweep."
                     )
         return finished, messages
 

@@ -150,7 +150,7 @@ class Study(OptionLists):  # type: ignore[misc]
     @classmethod
     def _check_seeds(cls, value: int | list[int]) -> int | list[int]:
         if value == [] or (isinstance(value, int) and value < 1):
-            raise ValueError("at least one seed is needed.")
+            raise ValueError("must be a number of at least 1, or a list of at least one seed.")
         return value
 
     def cells(self) -> list[Cell]:
@@ -192,7 +192,7 @@ class Study(OptionLists):  # type: ignore[misc]
         if isinstance(self.episodes, int):
             return self.episodes
         if world not in self.episodes:
-            raise ValueError(f"episodes has no entry for {world!r}.")
+            raise ValueError(f"episodes must have an entry for every world; {world!r} is missing.")
         return self.episodes[world]
 
 

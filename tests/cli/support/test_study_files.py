@@ -57,7 +57,7 @@ def test_a_base_without_a_scale_gets_one_after_its_last_key():
 def test_a_label_does_not_tell_bases_apart_and_options_do():
     text = STUDY.replace('name = "ucrl2"', 'name = "ucrl2"\nlabel = "old"')
     assert tomllib.loads(set_scale(text, "ucrl2", {}, 2.0))["bases"][0]["scale"] == 2.0
-    with pytest.raises(ValueError, match="has no base like this one"):
+    with pytest.raises(ValueError, match="exactly one section like the following, got 0"):
         set_scale(text, "ucrl2", {"delta": 0.1}, 2.0)
 
 
@@ -105,13 +105,13 @@ def test_unusual_files_are_edited_too(text, edited):
     ("text", "message"),
     [
         ("name = ", r"^the study file is not TOML: "),
-        ("name = 'x'", r"^the study file has no base like this one; .*\n\[\[bases\]\]\nname = "),
+        ("name = 'x'", r"^the study file must have exactly one .*, got 0:\n\[\[bases\]\]\nname = "),
         ('bases = ["ucrl2"]', r"^the study file must list its bases as \[\[bases\]\] sections\.$"),
         ('bases = [{name = "ucrl2"}]', r"^the study file must list its bases as "),
-        ('[[bases]]\nname = "ucrl2"\n' * 2, r"^the study file has 2 bases like this one; "),
+        ('[[bases]]\nname = "ucrl2"\n' * 2, r"^the study file must have exactly one .*, got 2:"),
         (
             '[[bases]]\nname = "ubev"\n[other]\nx = 1\n[[bases]]\nname = "ucrl2"\n',
-            r"^the study file cannot be edited; ",
+            r"^the study file cannot be edited, because ",
         ),
     ],
 )

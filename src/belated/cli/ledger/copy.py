@@ -51,7 +51,10 @@ def copy_to(source: ExistingLedger, url: str) -> LedgerCopy:
         result = copy_and_check(source, target)
         # Without this, the last rows would stay in a journal, which is not moved with the file.
         if not target.store.scrub(wait=True):
-            raise RuntimeError(f"{file} could not be completed.")
+            raise RuntimeError(
+                f"{file} was not created: the last rows could not be moved from the write-ahead "
+                "log into the file. Try again."
+            )
         return result
 
 

@@ -62,14 +62,17 @@ def open_existing_ledger(url: str) -> ExistingLedger:
     file = address.database
     if address.get_backend_name() == "sqlite" and not is_uri(address):
         if file in (None, "", ":memory:"):
-            raise ValueError(f"{address} is a new database in memory, which has no ledger.")
+            raise ValueError(
+                f"{address} is an empty database in memory; give the address of an existing "
+                "ledger, such as sqlite:///belated.db."
+            )
         if not Path(str(file)).is_file():
-            raise ValueError(f"There is no file {file}.")
+            raise ValueError(f"There is no file {file}; check the address of the ledger.")
     store = Store.open(url)
     try:
         with store.reading() as connection:
             if migrations.current(connection) is None:
-                raise ValueError(f"{address} has no ledger.")
+                raise ValueError(f"{address} has no ledger; check the address.")
     finally:
         store.close()
     return ExistingLedger.open(url)

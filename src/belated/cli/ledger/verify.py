@@ -68,4 +68,4 @@ def verify_problem(ledger: ExistingLedger, id: int, name: str) -> Verdict:
     except SQLAlchemyError:
         raise
     except Exception as error:
-        return Verdict(name, faults=[f"Cannot be read: {type(error).__name__}: {error}"])
+        return Verdict(name, faults=[f"Events cannot be read: {type(error).__name__}: {error}"])

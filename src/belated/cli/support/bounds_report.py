@@ -129,7 +129,8 @@ def format_conclusions(query: BoundsQuery, rows: "Sequence[Guarantee]") -> list[
         f"with probability {confidence:g}% (psi).",
         _compare_terms(rows),
         _smallest_totals(rows),
-        f"No learner beats the order {least:.2g} (H sqrt(SAT)) on every problem of this size.",
+        f"Lower bound: on some problem of this size, the regret of every learner is at least of "
+        f"the order {least:.2g} (H sqrt(SAT)).",
         _best_alphas(query),
         _vacuous_totals(query, rows),
     ]
@@ -142,22 +143,22 @@ def format_conclusions(query: BoundsQuery, rows: "Sequence[Guarantee]") -> list[
 
 
 def _compare_terms(rows: "Sequence[Guarantee]") -> str:
-    """Return a sentence that names the rows in which delay costs more than learning.
-
-    In these rows, the delay term of the order is at least as large as the leading term.
-    """
+    """Return a sentence that names the orders whose delay term is at least the leading term."""
     late = [row for row in rows if row.order.delay >= row.order.leading]
     if not late:
-        return "Learning costs more than delay, by every order."
+        return "In every order, the leading term is larger than the delay term."
     if len(late) == len(rows):
-        return "Delay costs more than learning, by every order."
+        return "In every order, the delay term is at least as large as the leading term."
     listed = []
     for updating in dict.fromkeys(row.updating for row in late):
         same = [row for row in late if row.updating == updating]
         every = len(same) == sum(row.updating == updating for row in rows)
         bases = "every base" if every else ", ".join(str(row.base) for row in same)
         listed.append(f"{format_updater(same[0])} with {bases}")
-    return f"Delay costs more than learning, by the order of {'; '.join(listed)}."
+    return (
+        "The delay term is at least as large as the leading term in the order of "
+        f"{'; '.join(listed)}."
+    )
 
 
 def _smallest_totals(rows: "Sequence[Guarantee]") -> str:
@@ -185,12 +186,12 @@ def _vacuous_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
     vacuous = sum(bound.vacuous for bound in bounds)
     limit = f"K H = {bounds[0].max_regret:,}, the maximum reward of {query.episodes:,} episodes"
     if vacuous == len(bounds) and all(row.order.vacuous for row in rows):
-        return f"Every total is vacuous: it is above {limit}. Only their proportions are useful."
+        return f"Every total is vacuous: it is above {limit}. Only ratios of totals are useful."
     if vacuous == len(bounds):
         return f"Every bound is vacuous (*): it is above {limit}. Orders are not bounds."
     if vacuous:
         return (
-            f"Vacuous (*) are {vacuous} of {len(bounds)} bounds: they are above {limit}. Orders "
+            f"{vacuous} of {len(bounds)} bounds are vacuous (*): they are above {limit}. Orders "
             "are not bounds."
         )
     return f"No bound is vacuous: each is below {limit}. Orders are not bounds."

@@ -41,7 +41,8 @@ def set_scale(text: str, name: str, options: Options, scale: float) -> str:
     before = tomlkit.dumps(document).splitlines(keepends=True)
     if list(map(_without_spaces, lines)) != list(map(_without_spaces, before)):
         raise ValueError(
-            "the study file cannot be edited; put its [[bases]] sections next to each other."
+            "the study file cannot be edited, because its [[bases]] sections are not next to each "
+            "other; move them together."
         )
     if "scale" in base:
         base["scale"] = scale
@@ -138,9 +139,8 @@ def _find_base(document: tomlkit.TOMLDocument, name: str, options: Options) -> T
         if {key: own[key] for key in own if key not in ("scale", "label")} == wanted:
             found.append(base)
     if len(found) != 1:
-        count = f"{len(found)} bases" if found else "no base"
         raise ValueError(
-            f"the study file has {count} like this one; it needs exactly one section with:\n"
+            f"the study file must have exactly one section like the following, got {len(found)}:\n"
             f"{format_base_section(name, options)}"
         )
     return found[0]

@@ -68,7 +68,7 @@ class BaseAlgorithm:
 
     @property
     def is_monotone(self) -> bool:
-        """Whether no Q_h(s, a) may become larger from one plan to the next."""
+        """Whether each plan limits every Q_h(s, a) to its value in the previous plan."""
         return False
 
     @property

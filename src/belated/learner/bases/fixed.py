@@ -34,7 +34,10 @@ class Fixed(BaseAlgorithm):
     def __post_init__(self) -> None:
         array = np.asarray(self.actions)
         if array.ndim != 2 or array.dtype.kind not in "iu":
-            raise ValueError("actions must be integers (H, S): one for each step and state.")
+            raise ValueError(
+                "actions must be integers of shape (H, S), one for each step and state, got an "
+                f"array of shape {array.shape} and type {array.dtype}."
+            )
         # as plain tuples a base can be compared, hashed and saved
         object.__setattr__(self, "actions", tuple(tuple(row) for row in array.tolist()))
 
@@ -62,4 +65,7 @@ class Optimal(BaseAlgorithm):
         return Fixed(actions=actions)
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
-        raise ValueError("The optimal policy is known in a simulation only; see bl.simulate.")
+        raise ValueError(
+            "Optimal needs the world, which only a simulation knows; use it in bl.simulate, not "
+            "in a Learner."
+        )

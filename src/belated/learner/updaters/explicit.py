@@ -95,7 +95,8 @@ class ExplicitExploration(Updater):
             return self.threshold
         if self.tau_max is None:
             raise ValueError(
-                "tau_max is missing; explicit exploration needs the largest delay, or a threshold."
+                "tau_max is missing; pass the largest delay as tau_max to ExplicitExploration, or "
+                "pass a threshold."
             )
         size = shape.states * shape.horizon * (shape.actions if self.log == "SHA" else 1)
         log = 1.0 if self.log == "none" else math.log(size / self.delta)
@@ -118,7 +119,7 @@ class ExplicitExploration(Updater):
             return self
         if delay == math.inf:
             raise ValueError(
-                "An episode never comes back, so there is no largest delay; "
-                "give ExplicitExploration a tau_max or a threshold."
+                "The largest delay is infinite, so tau_max cannot be derived from it; pass tau_max "
+                "or threshold to ExplicitExploration."
             )
         return replace(self, tau_max=delay)

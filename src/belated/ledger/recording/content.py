@@ -193,7 +193,9 @@ def _parse_path(content: Mapping[str, Any], prefix: str, spec: ProblemSpec) -> d
 
 def _parse_steps(steps: object, spec: ProblemSpec) -> Parts:
     if not isinstance(steps, list | tuple) or not steps:
-        raise ContentError("steps", "steps must be a list of at least one step.")
+        raise ContentError(
+            "steps", f"steps must be a list of at least one step, got {_shorten(steps)}."
+        )
     columns = {
         "state": spec.state_numbers,
         "action": spec.action_numbers,
@@ -217,7 +219,11 @@ def _parse_steps(steps: object, spec: ProblemSpec) -> Parts:
             reward = _parse_reward(f"{where}.reward", None, reward)
         parsed["reward"] = reward
         if parts.setdefault(f"step:{parsed['step']}", parsed) != parsed:
-            raise ContentError(where, f"{where} contradicts an earlier one of the same step.")
+            raise ContentError(
+                where,
+                f"{where} is step {parsed['step']} again with different content; send each step "
+                "once.",
+            )
     return dict(sorted(parts.items(), key=lambda item: item[1]["step"]))
 
 
@@ -243,7 +249,11 @@ def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Pa
 
 def _parse_rewards(rewards: object, horizon: int) -> Parts:
     if not isinstance(rewards, Mapping) or not rewards:
-        raise ContentError("rewards", "rewards must be an object of at least one reward by step.")
+        raise ContentError(
+            "rewards",
+            'rewards must be an object with at least one reward by step, such as {"0": 0.5}, '
+            f"got {_shorten(rewards)}.",
+        )
     by_step: dict[int, float] = {}
     for key, value in rewards.items():
         # the length is limited, since Python refuses to convert texts of thousands of digits
@@ -269,8 +279,8 @@ def _parse_list(field: str, values: Any, count: int) -> Any:
     to_list: Callable[[], Any] | None = getattr(values, "tolist", None)
     values = to_list() if to_list is not None else values
     if not isinstance(values, list | tuple) or len(values) != count:
-        got = len(values) if isinstance(values, list | tuple) else _shorten(values)
-        raise ContentError(field, f"{field} must be a list of {count}, got {got}.")
+        got = f"{len(values)} items" if isinstance(values, list | tuple) else _shorten(values)
+        raise ContentError(field, f"{field} must be a list of {count} items, got {got}.")
     return values
 
 

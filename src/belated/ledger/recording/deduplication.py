@@ -99,7 +99,9 @@ def find_new_parts(
             seq = min(claim.seq for claim in known.values())
             names: dict[Form, str] = {"steps": "steps", "path": "path and rewards"}
             return Conflict(
-                f"The episode has arrived by {names[known_form]}, not by {names[form]}.", seq
+                f"Feedback of this episode has already arrived as {names[known_form]}; send the "
+                f"rest as {names[known_form]} too, not as {names[form]}.",
+                seq,
             )
     new, seq = {}, 0
     for part, sha in digest_parts(parts).items():
@@ -116,23 +118,21 @@ def find_new_parts(
 
 
 def find_superseded(parts: Parts, earlier: Iterable[tuple[int, Parts]]) -> int | None:
-    """Return the seq of the replaced feedback that new feedback repeats, or None.
-
-    Feedback is replaced if a correction of its episode was recorded later.
+    """Find out whether feedback repeats earlier feedback that a correction has replaced.
 
     Parameters
     ----------
     parts : Parts
-        Parts of the new feedback.
+        Parts of the feedback.
     earlier : iterable of (int, Parts)
-        Seq and parts of each replaced feedback event of the episode.
+        Seq and parts of each feedback event of the episode that a correction has replaced.
 
     Returns
     -------
     int or None
-        Largest seq of the events in `earlier` that contain a part of the new feedback. None unless
-        every part of the new feedback is contained in at least one of these events. A whole episode
-        is also compared by steps, and by path and rewards.
+        None if a part of the feedback is not in any of the events in `earlier`. Otherwise the
+        largest seq of the events that contain its parts. A whole episode is compared as a whole, by
+        its steps, and by its path and rewards.
     """
     old = {
         claim: seq

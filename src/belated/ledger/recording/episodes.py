@@ -185,7 +185,7 @@ def record_correction(
         ):
             return Conflict(
                 f"This correction was recorded at seq {earlier.seq} and has been corrected since; "
-                "to make it again, give it an event_time of its own.",
+                "to record it again, send it with a different event_time.",
                 earlier.seq,
             )
     if known:

@@ -37,7 +37,7 @@ def record_withdrawal(transaction: Transaction, event: Withdrawn) -> Outcome:
         )
         ids = list(transaction.execute(query.order_by(columns.number)).scalars())
         if not ids:
-            return NotFound(f"The subject has no episodes in problem {problem}.")
+            return NotFound(f"The subject has no episodes in the problem with id {problem}.")
     # the event names the episodes for the fold, but not the subject
     seq = transaction.add_event(
         "withdrawn", canonical({"episodes": ids}), problem=problem, event_time=event.event_time

@@ -148,22 +148,23 @@ class Evidence:
     def differences(
         self, condition: Condition, others: Sequence[str], updater: str
     ) -> dict[str, Interval]:
-        """Return confidence intervals of the paired differences of final regret between updaters.
+        """Compare the final regret of several updaters with that of one updater, seed by seed.
 
         Parameters
         ----------
         condition : Condition
             Condition in which the updaters are compared.
         others : sequence of str
-            Updaters from whose regret the regret of `updater` is subtracted.
+            Updaters to compare.
         updater : str
-            Updater whose regret is subtracted.
+            Updater with which they are compared.
 
         Returns
         -------
         dict
-            Interval of the mean difference, by name of the updater in `others`. The dictionary is
-            empty if an updater has no runs, or if there are too few common seeds.
+            For each updater in `others`, the confidence interval of the mean of its regret minus
+            the regret of `updater` with the same seed. The dictionary is empty if an updater has no
+            runs, or if there are too few common seeds.
         """
         table = self.table([(condition, name) for name in (updater, *others)])
         if table is None:

@@ -54,19 +54,19 @@ function confirmation(action, serving, version) {
   const texts = {
     freeze: {
       path: '/freeze', title: `Freeze at version ${now}?`, yes: 'Freeze',
-      words: `Version ${now} is served until it is unfrozen. `
+      words: `Version ${now} is served until you unfreeze the problem. `
         + 'New versions are published, but not served.',
     },
     unfreeze: {
       path: '/unfreeze', title: 'Unfreeze?', yes: 'Unfreeze',
       words: serving.shadow
-        ? 'Shadow mode is on: the version from the time when it was turned on is served again.'
+        ? 'Shadow mode is on: the version that was served when it was turned on is served again.'
         : `The newest version, at present ${newest}, is served again.`,
     },
     roll_back: {
-      path: '/rollback', body: {version}, yes: version < serving.version ? 'Roll back' : 'Serve it',
+      path: '/rollback', body: {version}, yes: version < serving.version ? 'Roll back' : 'Serve',
       title: `${version < serving.version ? 'Roll back to' : 'Serve'} version ${formatCount(version)}?`,
-      words: `Version ${formatCount(version)} is served instead of ${now} until it is unfrozen. `
+      words: `Version ${formatCount(version)} is served instead of ${now} until you unfreeze the problem. `
         + 'Open episodes keep their version.',
     },
     shadow_on: {
@@ -76,7 +76,7 @@ function confirmation(action, serving, version) {
     shadow_off: {
       path: '/shadow', title: 'Turn shadow mode off?', yes: 'Turn off', body: {on: false},
       words: serving.frozen
-        ? `The problem is frozen: version ${now} is served until it is unfrozen.`
+        ? `The problem is frozen: version ${now} is served until you unfreeze it.`
         : `The newest version, at present ${newest}, is served again.`,
     },
   }[action];

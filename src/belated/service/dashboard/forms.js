@@ -25,7 +25,7 @@ class AccessForms {
       this.changing = true;
       this.malformed = false;
       this.show('token-form');
-      setText(byId('token-why'), 'Replaces the current token.');
+      setText(byId('token-why'), 'The new token replaces the current one.');
       byId('token').focus();
     });
     byId('token-keep').addEventListener('click', () => {

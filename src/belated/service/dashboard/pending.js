@@ -25,7 +25,7 @@ function pendingText({begun, missing, psi}) {
     return `${formatCount(missing)} missing; up to ${formatCount(limit)} are expected with this mean delay.`;
   }
   return `${formatCount(missing)} missing; only up to ${formatCount(limit)} are expected with this mean delay. `
-    + 'Check whether feedback is blocked somewhere.';
+    + 'Check whether feedback still reaches the service.';
 }
 
 function showBullet(missing, psi) {

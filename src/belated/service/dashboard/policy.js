@@ -208,7 +208,7 @@ class PolicyMap {
 
   showReadout(target) {
     const cell = target?.closest?.('.map-cell');
-    let text = this.shownStates.length ? 'Select a cell to read it.' : 'No state matches.';
+    let text = this.shownStates.length ? 'Select a cell to show its action.' : 'No state matches.';
     if (cell) text = this.describe(+cell.dataset.state, +cell.dataset.step);
     else if (this.active) text = this.describe(this.shownStates[this.active.row], this.active.step);
     setText(byId('readout'), text);

@@ -46,8 +46,8 @@ class DecisionRequest(RequestModel):
     step: Index = Field(description="Step, from 0.")
     episode: str | None = Field(
         default=None,
-        description="Id of an open episode. Its own version is used, and the same request gets the "
-        "same action.",
+        description="Id of an open episode. The action follows the version that the episode "
+        "received, and repeating the request returns the same action.",
     )
     model_config = with_example({"state": "ill", "step": 0, "episode": EXAMPLE_ID})
 

@@ -35,18 +35,17 @@ class LedgerEvent(Model):
 class RejectedRequest(Model):
     """Rejected request in the quarantine. Identical requests are stored once and counted."""
 
-    id: int = Field(description="Increases in the order of arrival.")
+    id: int = Field(description="Id of the entry; later entries have larger ids.")
     at: int = Field(description="Time of the last rejection, in microseconds since 1970.")
-    problem: str | None = Field(description="Null if unknown.")
-    episode: str | None = Field(description="Null if unknown.")
+    problem: str | None = Field(description="Name of the problem; null if unknown.")
+    episode: str | None = Field(description="Id of the episode; null if unknown.")
     outcome: Literal["conflict", "unknown", "gone", "refused"]
     reason: str
     body: Any = Field(
-        description="Body of the request. A string if it was not JSON, or too long to be kept "
-        "whole; the number of bytes declared or read if it was too large; null if it may not be "
-        "kept."
+        description="Body of the request: a string if it was not JSON or was truncated, its number "
+        "of bytes if it was too large, null if it must not be kept."
     )
-    times: int = Field(description="Number of times it was rejected.")
+    times: int = Field(description="Number of times that the request was rejected.")
     model_config = with_example(
         {
             "id": 1767225600000000,

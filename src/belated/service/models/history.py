@@ -23,7 +23,7 @@ class TimeBin(Model):
 class TimeBins(Model):
     """Consecutive intervals of time of equal width, at most 256."""
 
-    width: float = Field(description="Width in seconds. It doubles as time goes on.")
+    width: float = Field(description="Width in seconds. It doubles when 256 bins are full.")
     bins: list[TimeBin]
 
 
@@ -37,14 +37,14 @@ class VersionBin(Model):
     last: int
     opened: int
     returned: int = Field(description="Episodes whose feedback is complete.")
-    mean_return: float | None = Field(description="Mean return of these; null if there are none.")
-    error: float | None = Field(description="Standard error of the mean; null for fewer than 2.")
+    mean_return: float | None = Field(description="Mean return of these episodes; null if none.")
+    error: float | None = Field(description="Standard error of the mean; null for < 2.")
 
 
 class VersionBins(Model):
     """Consecutive ranges of versions of equal width, at most 256."""
 
-    width: int = Field(description="Versions in each. It doubles as versions are published.")
+    width: int = Field(description="Versions in each bin. Doubles when 256 bins are full.")
     bins: list[VersionBin]
 
 

@@ -42,7 +42,9 @@ class VersionInfo(Model):
 
     version: int
     seq: int
-    tick: int | None = Field(description="Sequence number of the batch after which it was planned.")
+    tick: int | None = Field(
+        description="Sequence number of the `tick` after which it was planned."
+    )
     sha: str
 
 
@@ -86,7 +88,7 @@ class ServingState(Model):
 
     version: int
     newest: int
-    frozen: bool = Field(description="Whether the version was frozen or rolled back.")
+    frozen: bool = Field(description="Whether the served version is frozen or rolled back.")
     shadow: bool = Field(description="Whether shadow mode is on.")
     model_config = with_example({"version": 3, "newest": 5, "frozen": True, "shadow": False})
 

@@ -43,7 +43,7 @@ class NewProblem(RequestModel):
     """Definition of a new problem. A definition cannot be changed later."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = Field(
-        description="Name in the addresses of the problem."
+        description="Name of the problem, part of its URLs."
     )
     states: list[Text] = Field(min_length=1, description="Names of the states.")
     actions: list[Text] = Field(min_length=1, description="Names of the actions.")
@@ -53,8 +53,12 @@ class NewProblem(RequestModel):
         description="Known mean rewards by state and action, or by step, state and action; "
         "null if they are unknown and part of the feedback.",
     )
-    base: Part = Field(description="Algorithm that plans; delta is one of its options.")
-    updater: Part = Field(default=Part(name="active"), description="Rule that decides when.")
+    base: Part = Field(
+        description="Base algorithm, which computes the policy; delta is one of its options."
+    )
+    updater: Part = Field(
+        default=Part(name="active"), description="Rule that decides when to plan."
+    )
     episodes: int = Field(ge=1, le=MAX_INT32, description="Expected number of episodes.")
     stages: Text = "each"
     late: Literal["everything", "rewards"] = Field(

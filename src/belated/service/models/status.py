@@ -21,8 +21,8 @@ class Ages(Model):
 class InFlight(Model):
     """Fraction of the visits that belong to episodes in flight, by (stage, state, action)."""
 
-    most: float = Field(description="Maximum over all pairs.")
-    mean: float = Field(description="Mean over all pairs.")
+    most: float = Field(description="Maximum over all (stage, state, action).")
+    mean: float = Field(description="Mean over all (stage, state, action).")
     exact: bool = Field(description="False if the numbers are upper bounds.")
 
 
@@ -45,9 +45,11 @@ class Status(Model):
     psi: float | None = Field(description="Upper bound on `missing` with high probability.")
     ages: Ages | None
     in_flight: InFlight | None
-    updates: int | None = Field(description="Number of plans after the first one.")
-    epochs: int | None = Field(description="Number of plans.")
-    alpha: float | None = Field(description="Parameter of the current epoch; null if not lazy.")
+    updates: int | None = Field(description="Number of plans, without the first one.")
+    epochs: int | None = Field(description="Number of plans, with the first one.")
+    alpha: float | None = Field(
+        description="Parameter of lazy updating in the current epoch; null for other updaters."
+    )
     model_config = with_example(
         {
             "problem": "clinic",
@@ -81,8 +83,8 @@ class Readiness(Model):
 
     ready: bool
     store: bool = Field(description="Whether the store can be reached.")
-    caught_up: bool = Field(description="Whether all events in the store have been folded once.")
-    plans: bool = Field(description="Whether this process plans.")
+    caught_up: bool = Field(description="Whether all events are folded, or another process plans.")
+    plans: bool = Field(description="Whether this process holds the planner lock.")
     failed: int = Field(description="Number of problems that cannot be folded.")
     model_config = with_example(
         {"ready": True, "store": True, "caught_up": True, "plans": True, "failed": 0}

@@ -26,7 +26,10 @@ router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute,
     status_code=201,
     response_model=Episode,
     responses={
-        200: {"model": Episode, "description": "Already opened; the same response as then."},
+        200: {
+            "model": Episode,
+            "description": "Already opened; the response is the same as the first time.",
+        },
         **error_responses(404, 409, 410, 413),
     },
 )

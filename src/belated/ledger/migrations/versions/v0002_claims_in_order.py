@@ -16,7 +16,11 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Rebuild the claims table with the new key, and create and fill the table `replaced`."""
+    """Change the key of the claims table to the opening seq, and add the table `replaced`.
+
+    Rows of the old claims table are copied. The table `replaced` lists all feedback events that
+    were recorded before a correction of their episode.
+    """
     op.create_table(
         "claims_in_order",
         sa.Column("episode", NUMBER, primary_key=True, autoincrement=False),

@@ -47,8 +47,14 @@ def _summarize_lines(details: Sequence[Detail]) -> Numbers:
     bends = [found["quadratic term"] for found in numbers]
     return (
         ("least R²", min(found["R²"] for found in numbers)),
-        ("settings bent down beyond the interval (concave)", sum(b.is_negative for b in bends)),
-        ("settings bent up beyond the interval (convex)", sum(b.is_positive for b in bends)),
+        (
+            "settings with a significantly negative quadratic term",
+            sum(b.is_negative for b in bends),
+        ),
+        (
+            "settings with a significantly positive quadratic term",
+            sum(b.is_positive for b in bends),
+        ),
     )
 
 
@@ -166,12 +172,13 @@ def _count_least_spreads(details: Sequence[Detail]) -> Numbers:
     summary=_count_least_spreads,
 )
 def _lazy_1_is_most_robust(evidence: Evidence) -> Iterator[Detail]:
-    """On one chain, lazy updating with α = 1 has a smaller relative spread across the four laws
-    than active updating and lazy updating with every other α. The spread is the largest minus the
-    smallest mean final regret, averaged over E[τ] > 0; the relative spread is divided by the
-    learner's regret without delay. The lead of α = 1, which is the smallest relative spread of the
-    other learners minus its own, and the absolute spreads are also reported. (Only estimates are
-    compared, not confidence intervals, because resampling inflates spreads.)"""
+    """The relative spread of lazy updating with α = 1 is smaller than that of active updating and
+    of lazy updating with every other α, on the same chain. The absolute spread of a learner is the
+    largest minus the smallest of its mean final regrets under the four laws with the same E[τ],
+    averaged over all E[τ] > 0. The relative spread is the absolute spread divided by the learner's
+    regret without delay. Estimates are compared, not confidence intervals, because resampling
+    inflates spreads. Also reported: both spreads of each learner, and the lead of α = 1, the
+    smallest relative spread of the other learners minus that of α = 1."""
     lazy_1 = PROPOSED_UPDATERS.index("lazy:1")
     for states in evidence.chains():
         means = evidence.means(states, LAWS, PROPOSED_UPDATERS)
