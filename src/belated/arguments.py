@@ -12,7 +12,7 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
     `name` is the name of the argument in the error message.
     """
     try:
-        number = index(None if isinstance(value, bool) else value)
+        number = index("" if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {value!r}.") from None
     if number < minimum:

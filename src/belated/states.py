@@ -37,9 +37,9 @@ class Coarsening(NamedTuple):
 
     states: "States"
     """The coarse states."""
-    index: NDArray[np.int64]
-    """(S) index of the coarse state of each fine state: `index[s]` for a state s, and
-    `index[list_of_states]` for the states of an episode."""
+    coarse_index: NDArray[np.int64]
+    """(S) index of the coarse state of each fine state: `coarse_index[s]` for a state s, and
+    `coarse_index[states]` for the states of an episode."""
 
 
 class States:

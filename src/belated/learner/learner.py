@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_id
 from belated.episode import Episode, Floats, Policy, Shape, Step
+from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.feedback import (
     Feedback,
@@ -36,6 +37,7 @@ from belated.learner.snapshot import (
     snapshot_state,
 )
 from belated.learner.status import Status, status_of
+from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import EpochStart, Updater
 from belated.options import LearnerKeywords, LearnerOptions, accepts
 
@@ -49,10 +51,11 @@ class Learner:
     ----------
     shape : Shape
         Numbers of states, actions and steps.
-    base : Base, BaseAlgorithm or Planner
-        Base algorithm: built in, your own, or any object with a `plan` method.
-    updater : Updater
-        Rule that decides when to plan.
+    base : Base, BaseAlgorithm, Planner or str
+        Base algorithm: built in, your own, or any object with a `plan` method; or its name, such as
+        "ucrl2:scale=0.1" (see `belated.names`).
+    updater : Updater or str
+        Rule that decides when to plan, or its name, such as "lazy:10".
     rewards : array_like, "unknown" or None
         Known mean rewards, of shape (H, S, A) or (S, A), in [0, 1]; "unknown" or None if rewards
         are unknown and observed with the feedback.
@@ -80,8 +83,8 @@ class Learner:
         self,
         shape: Shape,
         *,
-        base: BaseAlgorithm | Planner,
-        updater: Updater,
+        base: BaseAlgorithm | Planner | str,
+        updater: Updater | str,
         rewards: ArrayLike | None,
         episodes: int,
         seed: int = 0,
@@ -89,8 +92,8 @@ class Learner:
     ) -> None:
         problem = LearningProblem(
             shape=shape,
-            base=base,
-            updater=updater,
+            base=BASE_NAMES.parse(base),
+            updater=UPDATER_NAMES.parse(updater),
             rewards=rewards,
             episodes=episodes,
             seed=seed,
