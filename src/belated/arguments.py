@@ -2,7 +2,10 @@
 
 from numbers import Real
 from operator import index
-from typing import Any
+from typing import Any, Final
+
+SCALE_REWARDS: Final = "map rewards to [0, 1] with bl.scaled_rewards(low, high)"
+"""Advice in the error messages for rewards outside [0, 1]."""
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:

@@ -6,7 +6,7 @@ to the world, to exact values or to delays; its only input is the feedback.
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar, Unpack
+from typing import Any, SupportsIndex, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +29,7 @@ from belated.learner.feedback import (
 )
 from belated.learner.instance import Instance
 from belated.learner.plan import Planner
-from belated.learner.problem import LearningProblem
+from belated.learner.problem import LearningProblem, choose_shape
 from belated.learner.snapshot import (
     restore_problem,
     restore_state,
@@ -49,8 +49,10 @@ class Learner:
 
     Parameters
     ----------
-    shape : Shape
+    shape : Shape, optional
         Numbers of states, actions and steps.
+    states, actions, horizon : optional
+        The same numbers in place of `shape`; `states` may be the result of `bl.states`.
     base : Base, BaseAlgorithm, Planner or str
         Base algorithm: built in, your own, or any object with a `plan` method; or its name, such as
         "ucrl2:scale=0.1" (see `belated.names`).
@@ -81,8 +83,11 @@ class Learner:
     @accepts(LearnerOptions)
     def __init__(
         self,
-        shape: Shape,
+        shape: Shape | None = None,
         *,
+        states: SupportsIndex | None = None,
+        actions: int | None = None,
+        horizon: int | None = None,
         base: BaseAlgorithm | Planner | str,
         updater: Updater | str,
         rewards: ArrayLike | None,
@@ -91,7 +96,7 @@ class Learner:
         **options: Unpack[LearnerKeywords],
     ) -> None:
         problem = LearningProblem(
-            shape=shape,
+            shape=choose_shape(shape, states, actions, horizon),
             base=BASE_NAMES.parse(base),
             updater=UPDATER_NAMES.parse(updater),
             rewards=rewards,
@@ -124,6 +129,14 @@ class Learner:
         self._seen = IdSet()
         self._pending: dict[int, PendingEpisode] = {}  # episodes in flight, by id
         self._free = [0]  # heap of the instances without outstanding feedback
+
+    def __repr__(self) -> str:
+        problem = self._problem
+        return (
+            f"Learner({problem.shape}, base={problem.base!r}, updater={problem.updater!r}, "
+            f"started={self._begun}, observed={self.observed}, in_flight={self.missing}, "
+            f"updates={self.updates})"
+        )
 
     @property
     def shape(self) -> Shape:
