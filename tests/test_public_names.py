@@ -10,6 +10,9 @@ import pytest
 
 import belated as bl
 from belated import client
+from belated.delays.laws import LAWS
+from belated.learner.bases import BUILT_IN
+from belated.learner.updaters import UPDATERS
 
 STUB = Path(bl.__file__).with_name("__init__.pyi")
 LISTED = re.findall(r"^from \.[\w.]* import (\w+) as (\w+)$", STUB.read_text(), re.MULTILINE)
@@ -94,3 +97,24 @@ def test_results_and_fields_have_public_classes(name: str) -> None:
     for member, hint in results_of(PUBLIC[name]).items():
         hidden = classes_in(hint) - public
         assert not hidden, f"{name}, {member}: add {hidden} to src/belated/__init__.pyi"
+
+
+@pytest.mark.parametrize("part", [*BUILT_IN, *UPDATERS.values()], ids=lambda part: part.__name__)
+def test_built_in_bases_and_updaters_are_public(part: type) -> None:
+    line = (
+        f"from {part.__module__.removeprefix('belated')} import {part.__name__} as {part.__name__}"
+    )
+    assert getattr(bl, part.__name__, None) is part, f"add to src/belated/__init__.pyi: {line}"
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_built_in_laws_are_public(name: str) -> None:
+    found = getattr(bl.delays, name, None)
+    assert found is LAWS[name], f"add {name} to src/belated/delays/__init__.py"
+
+
+@pytest.mark.parametrize(
+    "names", [[base.name for base in BUILT_IN], list(UPDATERS)], ids=["bases", "updaters"]
+)
+def test_no_two_parts_have_one_name(names: list[str]) -> None:
+    assert len(set(names)) == len(names)

@@ -295,15 +295,16 @@ def never(probability: float, otherwise: Law) -> Law:
     )
 
 
-_BY_MEAN: Final[dict[str, Callable[[float], Law]]] = {
+LAWS: Final[dict[str, Callable[..., Law]]] = {
     "constant": constant,
     "uniform": uniform,
     "poisson": poisson,
     "geometric": geometric,
 }
+"""Functions that return the laws with a name, by name. A new law is registered here."""
 
 LAW_NAMES: Final[Names[Law]] = Names(
-    "delay", (Law,), "a Law", _BY_MEAN, forms=["never:PROBABILITY:DELAY"]
+    "delay", (Law,), "a Law", LAWS, forms=["never:PROBABILITY:DELAY"]
 )
 """Parser of texts that name a delay law, except those that begin with "never:"."""
 

@@ -15,12 +15,14 @@ from belated.learner.bases.ucrl2 import UCRL2
 from belated.learner.bases.ucrl2b import UCRL2B
 from belated.names import Names
 
-OPTIMISTIC: dict[str, type[Base]] = {
-    base.name: base for base in (UBEV, UCBVI_CH, UCBVI_BF, UCRL2, UCRL2B, KL_UCRL, Chi2_UCRL)
-}
-"""Classes of the optimistic model-based bases of the paper, by name of the base."""
-
-OTHERS: tuple[type[BaseAlgorithm], ...] = (
+BUILT_IN: tuple[type[BaseAlgorithm], ...] = (
+    UBEV,
+    UCBVI_CH,
+    UCBVI_BF,
+    UCRL2,
+    UCRL2B,
+    KL_UCRL,
+    Chi2_UCRL,
     PSRL,
     QLearning,
     EpsilonGreedy,
@@ -28,8 +30,16 @@ OTHERS: tuple[type[BaseAlgorithm], ...] = (
     Fixed,
     Optimal,
 )
-BASES: dict[str, type[BaseAlgorithm]] = {**OPTIMISTIC, **{base.name: base for base in OTHERS}}
+"""Classes of all built-in bases. A new base is registered here; names, choices of the command line
+and of the service, and the tests of every base are derived from this tuple."""
+
+BASES: dict[str, type[BaseAlgorithm]] = {base.name: base for base in BUILT_IN}
 """Classes of all built-in bases, by name of the base."""
+
+OPTIMISTIC: dict[str, type[Base]] = {
+    base.name: base for base in BUILT_IN if issubclass(base, Base) and not base.stepwise
+}
+"""Classes of the optimistic bases that plan from counts, by name of the base."""
 
 BASE_NAMES: Names[BaseAlgorithm | Planner] = Names(
     "base", (BaseAlgorithm, Planner), "a Base or an object with a plan method", BASES
@@ -39,6 +49,7 @@ BASE_NAMES: Names[BaseAlgorithm | Planner] = Names(
 __all__ = [
     "BASES",
     "BASE_NAMES",
+    "BUILT_IN",
     "KL_UCRL",
     "OPTIMISTIC",
     "PSRL",
