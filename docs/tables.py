@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import belated as bl
-from belated.learner.bases import OPTIMISTIC
 from belated.sweep.results import Results
 from belated.sweep.store import Store
 from belated.sweep.study import Study, read_study
 from belated.sweep.sweep import sweep
+from belated.theory.bonus import BASES
 from belated.theory.table import find_row
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +52,7 @@ def guarantee(base: str, updater: str) -> str:
         return "none: explores all the same" if updater == "explicit" else "regret 0"
     if base == "q-learning" and updater == "multi":
         return "M f(K/M), f = H^2 sqrt(SAT)"
-    if base not in OPTIMISTIC:
+    if base not in BASES:
         return "none known"
     order = find_row(base)
     return {

@@ -10,35 +10,60 @@ import pytest
 
 import belated as bl
 from belated import client
+from belated.delays.laws import LAWS
+from belated.learner.bases import BUILT_IN
+from belated.learner.updaters import UPDATERS
 
 STUB = Path(bl.__file__).with_name("__init__.pyi")
 LISTED = re.findall(r"^from \.[\w.]* import (\w+) as (\w+)$", STUB.read_text(), re.MULTILINE)
 RETURNED = ("Calibration", "Law", "MDP", "Plan", "Policy", "Results", "Run", "Status")
-CALLABLE = [name for name in bl.__all__ if callable(getattr(bl, name))]
 
 
-def returned_classes(function: Any) -> set[type]:
-    """Return the classes of this package in the return annotation of `function`."""
-    try:
-        hints = typing.get_type_hints(function)
-    except NameError:  # a name that is imported for type checkers only
-        return set()
-    found, waiting = set(), [hints.get("return")]
+PACKAGES = (bl.checks, bl.delays, bl.gym, bl.theory, client)
+PUBLIC = {
+    f"{package.__name__}.{name}": getattr(package, name)
+    for package in (bl, *PACKAGES)
+    for name in package.__all__
+    if callable(getattr(package, name))
+}
+
+
+def classes_in(hint: Any) -> set[type]:
+    """Return the classes of this package in a type annotation."""
+    found, waiting = set(), [hint]
     while waiting:
         hint = waiting.pop()
-        waiting.extend(typing.get_args(hint))
+        waiting.extend(hint if isinstance(hint, list) else typing.get_args(hint))
         if isinstance(hint, type) and hint.__module__.startswith("belated."):
             found.add(hint)
     return found
 
 
-def public_methods(item: Any) -> list[Any]:
-    """Return `item` if it is a function, and the public methods and properties of a class."""
+def result_of(function: Any) -> Any:
+    """Return the return annotation of `function`, evaluated."""
+    annotation = getattr(function, "__annotations__", {}).get("return")
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(annotation, getattr(function, "__globals__", {}))
+        except NameError:  # a name that is imported for type checkers only
+            annotation = None
+    return annotation
+
+
+def results_of(item: Any) -> dict[str, Any]:
+    """Return the annotation of the result of a function, or of each member of a class."""
     if not isinstance(item, type):
-        return [item]
-    members = [getattr(item, name) for name in vars(item) if not name.startswith("_")]
-    functions = [member.fget if isinstance(member, property) else member for member in members]
-    return [function for function in functions if callable(function)]
+        return {item.__name__: result_of(item)}
+    try:
+        found = typing.get_type_hints(item)
+    except NameError:  # a base class of another package
+        found = {}
+    for name in dir(item):
+        member = getattr(item, name)
+        member = member.fget if isinstance(member, property) else member
+        if callable(member) and not isinstance(member, type):
+            found[name] = result_of(member)
+    return {name: hint for name, hint in found.items() if not name.startswith("_")}
 
 
 @pytest.mark.parametrize("name", bl.__all__)
@@ -66,10 +91,30 @@ def test_the_results_of_public_functions_have_public_names(name: str) -> None:
     assert isinstance(getattr(bl, name), type)
 
 
-@pytest.mark.parametrize("name", CALLABLE)
-def test_a_public_function_returns_public_classes(name: str) -> None:
-    public = {getattr(bl, other) for other in CALLABLE}
-    for package in (bl.checks, bl.delays, bl.gym, bl.theory, client):
-        public |= {getattr(package, other) for other in package.__all__}
-    for function in public_methods(getattr(bl, name)):
-        assert returned_classes(function) <= public, function
+@pytest.mark.parametrize("name", PUBLIC)
+def test_results_and_fields_have_public_classes(name: str) -> None:
+    public = {item for item in PUBLIC.values() if isinstance(item, type)}
+    for member, hint in results_of(PUBLIC[name]).items():
+        hidden = classes_in(hint) - public
+        assert not hidden, f"{name}, {member}: add {hidden} to src/belated/__init__.pyi"
+
+
+@pytest.mark.parametrize("part", [*BUILT_IN, *UPDATERS.values()], ids=lambda part: part.__name__)
+def test_built_in_bases_and_updaters_are_public(part: type) -> None:
+    line = (
+        f"from {part.__module__.removeprefix('belated')} import {part.__name__} as {part.__name__}"
+    )
+    assert getattr(bl, part.__name__, None) is part, f"add to src/belated/__init__.pyi: {line}"
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_built_in_laws_are_public(name: str) -> None:
+    found = getattr(bl.delays, name, None)
+    assert found is LAWS[name], f"add {name} to src/belated/delays/__init__.py"
+
+
+@pytest.mark.parametrize(
+    "names", [[base.name for base in BUILT_IN], list(UPDATERS)], ids=["bases", "updaters"]
+)
+def test_no_two_parts_have_one_name(names: list[str]) -> None:
+    assert len(set(names)) == len(names)

@@ -2,14 +2,14 @@
 
 import importlib.util
 import re
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from belated.learner.bases import BASES
-from belated.learner.updaters import UPDATERS
+from belated.learner.bases import BASES, Base
 from belated.sweep.study import read_study
 
 ROOT = Path(__file__).parents[1]
@@ -49,16 +49,27 @@ def test_another_study_would_have_another_digest() -> None:
     assert tables.digest(study) != tables.digest(longer)
 
 
-def test_every_base_stands_there_with_every_updater_and_what_is_known_of_it() -> None:
+def test_every_base_of_the_study_stands_there_with_every_updater_and_what_is_known_of_it() -> None:
     _, lines = standing("algorithms")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-    named = set(BASES) - {"fixed"}  # which is whatever it is given
-    assert {row[0].strip("`") for row in rows} == named
-    assert len(rows) == len(named) * len(UPDATERS)
+    study = read_study(ROOT / "studies" / "algorithms.toml")
+    named = {entry.name for entry in study.bases}
+    assert {row[0].strip("`") for row in rows} == named <= set(BASES)
+    assert len(rows) == len(named) * len(study.updaters)
     updaters = {name: updater for updater, name in tables.UPDATERS.items()}
     for row in rows:
         base = row[0].strip("`")
         assert row[2:6] == [*tables.ABOUT[base], tables.guarantee(base, updaters[row[1]])]
+
+
+@pytest.mark.parametrize("name", [name for name in BASES if name != "fixed"])
+def test_every_base_is_in_the_table_of_names(name: str) -> None:
+    common = {field.name for field in fields(Base)}
+    own = [field.name for field in fields(BASES[name]) if field.name not in common]
+    options = ", ".join(f"`{option}`" for option in own)
+    text = (ROOT / "docs" / "algorithms.md").read_text()
+    line = f"| `{name}` | `bl.{BASES[name].__name__}` | {options} |".replace("|  |", "| |")
+    assert line in text.splitlines(), f"add to docs/algorithms.md: {line}"
 
 
 def test_the_numbers_of_the_smallest_chain_come_out_again() -> None:

@@ -65,14 +65,20 @@ from .mdp.icu_sepsis import icu_sepsis as icu_sepsis
 from .mdp.icu_sepsis import icu_sepsis_clinicians as icu_sepsis_clinicians
 from .mdp.model import MDP as MDP
 from .mdp.rewards import Affine as Affine
+from .mdp.rewards import ScaledRewards as ScaledRewards
+from .mdp.rewards import scaled_rewards as scaled_rewards
 from .mdp.riverswim import riverswim as riverswim
 from .mdp.worlds import world as world
 from .simulation.calibrate import Calibration as Calibration
+from .simulation.calibrate import Trial as Trial
 from .simulation.calibrate import calibrate as calibrate
 from .simulation.many import Interrupted as Interrupted
 from .simulation.many import simulate_many as simulate_many
 from .simulation.run import Run as Run
 from .simulation.simulate import simulate as simulate
+from .states import Coarsening as Coarsening
+from .states import States as States
+from .states import states as states
 from .sweep.results import Results as Results
 from .sweep.results import results as results
 

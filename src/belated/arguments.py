@@ -1,20 +1,28 @@
 """Checks of arguments. Error messages state the argument, the requirement and the value."""
 
-from numbers import Integral, Real
+from numbers import Real
+from operator import index
+from typing import Any, Final
+
+SCALE_REWARDS: Final = "map rewards to [0, 1] with bl.scaled_rewards(low, high)"
+"""Advice in the error messages for rewards outside [0, 1]."""
 
 
-def check_integer(name: str, value: object, minimum: int) -> int:
+def check_integer(name: str, value: Any, minimum: int) -> int:
     """Return `value` as an int; it must be an integer of at least `minimum`.
 
     Raises TypeError if `value` is not an integer, and ValueError if it is less than `minimum`.
     `name` is the name of the argument in the error message.
     """
-    # The first comparison saves most calls an isinstance of an abstract class, which is slow.
-    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    number = int(value)
+    if type(value) is int:  # which saves most calls the rest
+        number = value
+    else:
+        try:
+            number = index("" if isinstance(value, bool) else value)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(f"{name} must be an integer, got {value!r}.") from None
     if number < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value}.")
+        raise ValueError(f"{name} must be at least {minimum}, got {number}.")
     return number
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.arguments import check_id, check_integer
+from belated.arguments import SCALE_REWARDS, check_id, check_integer
 from belated.shape import Shape as Shape
 
 Ints = NDArray[np.int64]
@@ -140,7 +140,7 @@ class Episode:
             step = int(outside[0])
             raise ValueError(
                 f"rewards[{step}] of episode {self.id} must lie in [0, 1], "
-                f"got {self.rewards[step]}."
+                f"got {self.rewards[step]}; {SCALE_REWARDS}."
             )
 
 
@@ -198,7 +198,7 @@ class Step:
         if not isinstance(self.reward, int | float | np.integer | np.floating):
             raise TypeError(f"{name} must be a number, got {self.reward!r}.")
         if not 0 <= self.reward <= 1:
-            raise ValueError(f"{name} must lie in [0, 1], got {self.reward}.")
+            raise ValueError(f"{name} must lie in [0, 1], got {self.reward}; {SCALE_REWARDS}.")
         object.__setattr__(self, "reward", float(self.reward))
 
     def check(self, shape: Shape) -> None:

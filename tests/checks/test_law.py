@@ -12,6 +12,7 @@ import belated as bl
 from belated.checks import check_law, law_checks
 from belated.checks.law import CHECKS
 from belated.delays import Law, parse
+from belated.delays.laws import LAWS
 
 BUILT_IN = [
     *map(parse, ("constant:0", "constant:30", "uniform:2.5", "poisson:50", "poisson:0")),
@@ -22,6 +23,8 @@ BUILT_IN = [
     bl.delays.from_scipy(stats.nbinom(5, 0.1)),
     bl.delays.from_scipy(stats.randint(2, 9)),
 ]
+TRIED = {law.name.partition(":")[0] for law in BUILT_IN}
+BUILT_IN += [parse(f"{name}:30") for name in LAWS if name not in TRIED]
 
 
 @pytest.mark.parametrize("law", BUILT_IN, ids=lambda law: law.name)

@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 
 import belated as bl
 from belated.cli.main import app
-from belated.cli.support.options import format_value, parse_base_options, parse_value
+from belated.cli.support.options import format_value, parse_base_options
+from belated.names import parse_value
 from belated.simulation import many
 from belated.simulation.many import Interrupted
 
@@ -159,9 +160,9 @@ def test_json_alone_is_on_stdout_when_files_are_written_too(tmp_path):
         (["--base", "fly"], "'--base': base must be one of "),
         (["--base", "nowhere:Base"], "'--base': base 'nowhere:Base' cannot be imported"),
         (["--base", "ucrl2", "--world", "x"], "'--world': world must be one of "),
-        (["--base", "ucrl2", "--updater", "lazy"], "'--updater': updater must be "),
+        (["--base", "ucrl2", "--updater", "lazy"], "'--updater': updater 'lazy' needs alpha, "),
         (["--base", "ucrl2", "--updater", "lazy:0"], "'--updater': alpha must be at least 1 "),
-        (["--base", "ucrl2", "--delay", "x"], "'--delay': delay must be constant:MEAN, "),
+        (["--base", "ucrl2", "--delay", "x"], "'--delay': delay must be one of constant:MEAN, "),
         (["--base", "ucrl2", "--stages", "x"], "'--stages': stages must be one of "),
         (
             ["--base", "ucrl2", "--option", "scale=-1"],

@@ -9,9 +9,9 @@ import pytest
 
 import belated as bl
 from belated.learner.bases import UniformRandom
+from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import EpochStart
 from belated.mdp.play import play
-from belated.sweep.names import parse_updater
 from belated.theory import best_alpha
 from random_problems import random_episodes, random_world
 
@@ -213,8 +213,8 @@ def test_longer_delays_lead_to_fewer_updates() -> None:
 
 
 def test_it_has_a_name() -> None:
-    assert parse_updater("lazy:auto") == bl.Lazy("auto")
-    assert parse_updater("lazy:inf") == bl.Lazy(math.inf)
+    assert UPDATER_NAMES.parse("lazy:auto") == bl.Lazy("auto")
+    assert UPDATER_NAMES.parse("lazy:inf") == bl.Lazy(math.inf)
     restored = bl.Learner.restore(make().snapshot())
     assert restored.snapshot()["updater"] == {"name": "lazy", "options": {"alpha": "auto"}}
 
@@ -222,13 +222,13 @@ def test_it_has_a_name() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("lazy:Auto", r"^updater .* number or 'auto' .*'lazy:Auto'"),
-        ("lazy", r"^updater .* 'active', 'lazy:ALPHA', 'explicit' or 'multi'"),
+        ("lazy:Auto", r"^updater 'lazy' .* number or 'auto', got 'Auto'\.$"),
+        ("lazy", r"^updater 'lazy' needs alpha, as in 'lazy:ALPHA'\.$"),
         ("lazy:nan", r"^alpha must be at least 1 .* or 'auto', got nan\.$"),
     ],
 )
 def test_another_name_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        parse_updater(text)
-    with pytest.raises(TypeError, match=r"^alpha must be a number, got 'often'\.$"):
+        UPDATER_NAMES.parse(text)
+    with pytest.raises(TypeError, match=r"^alpha must be a number or 'auto', got 'often'\.$"):
         bl.Lazy("often")  # type: ignore[arg-type]

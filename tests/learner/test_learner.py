@@ -156,11 +156,11 @@ BAD_EPISODES: list[tuple[Callable[[], Any], str]] = [
     (lambda: episode(9, actions=[0] * 4), r"^Episode 9 must have 3 actions .*, got 4\.$"),
     (
         lambda: episode(9, rewards=[0, math.nan, 1]),
-        r"^rewards\[1\] of episode 9 must lie in \[0, 1\], got nan\.$",
+        r"^rewards\[1\] of episode 9 must lie in \[0, 1\], got nan; map rewards ",
     ),
     (
         lambda: episode(9, rewards=[0, 0, 1.5]),
-        r"^rewards\[2\] of episode 9 must lie in \[0, 1\], got 1\.5\.$",
+        r"^rewards\[2\] of episode 9 must lie in \[0, 1\], got 1\.5; .* bl\.scaled_rewards",
     ),
     (
         lambda: episode(9, rewards=[0, 1]),
@@ -226,13 +226,13 @@ def test_an_episode_begins_once(updater: Updater) -> None:
         ({"episodes": 10.0}, r"^episodes must be an integer, got 10\.0\.$"),
         (
             {"rewards": REWARDS * np.nan},
-            r"^rewards must lie in .*, got nan at \[0, 0, 0\]\.$",
+            r"^rewards must lie in .*, got nan at \[0, 0, 0\]; map rewards ",
         ),
-        ({"rewards": REWARDS - 1}, r"^rewards must lie in .*, got -0\.\d+ at \[0, 0, 0\]\.$"),
+        ({"rewards": REWARDS - 1}, r"^rewards must lie in .*, got -0\.\d+ at \[0, 0, 0\]; map "),
         ({"rewards": REWARDS[0].T}, r"^rewards must have shape .*, got \(2, 3\)\.$"),
         ({"updater": bl.Lazy}, r"^updater must be an Updater such as .*, got <class .*>\.$"),
-        ({"updater": "lazy"}, r"^updater must be an Updater such as .*, got 'lazy'\.$"),
-        ({"base": "ucrl2"}, r"^base must be a Base or an object .*, got 'ucrl2'\.$"),
+        ({"updater": "lazy"}, r"^updater 'lazy' needs alpha, as in 'lazy:ALPHA'\.$"),
+        ({"base": "ucrl"}, r"^base must be one of .*, got 'ucrl'\. Did you mean 'ucrl2' or"),
         ({"base": bl.UCRL2}, r"^base must be a Base or an object .*, got <class .*>\.$"),
         ({"stages": "all"}, r"^stages must be one of 'each', 'pooled', got 'all'\.$"),
         ({"planning": "none"}, r"^planning must be one of .*, got 'none'\.$"),
@@ -644,3 +644,31 @@ def test_an_infinite_delay_loses_its_own_episode_and_nothing_else(engine: Any, n
     assert learner.updates == run.updates
     assert learner.missing == len(lost) + sum(map(len, away.values()))
     assert len(np.unique(run.policies, axis=0)) > 1
+
+
+def test_a_learner_prints_its_problem_and_its_episodes() -> None:
+    learner = bl.Learner(
+        bl.Shape(2, 2, 1),
+        base=bl.UCRL2(),
+        updater=bl.Lazy(10),
+        rewards=[[0, 0], [0, 1]],
+        episodes=9,
+    )
+    for k in range(3):
+        learner.start(k)
+    learner.observe([bl.Episode(1, [0, 1], [0])])
+    assert repr(learner) == (
+        f"Learner(Shape(states=2, actions=2, horizon=1), base={bl.UCRL2()!r}, "
+        "updater=Lazy(alpha=10.0), started=3, observed=1, in_flight=2, updates=1)"
+    )
+
+
+def test_a_learner_takes_numbers_or_named_states_in_place_of_a_shape() -> None:
+    rest = {"base": "ucrl2", "updater": "active", "rewards": None, "episodes": 9}
+    states = bl.states(stage=["new", "returning"], severity=["mild", "severe"])
+    learner = bl.Learner(states=states, actions=2, horizon=3, **rest)
+    assert learner.shape == bl.Shape(4, 2, 3)
+    with pytest.raises(TypeError, match=r"not both"):
+        bl.Learner(bl.Shape(4, 2, 3), states=4, **rest)
+    with pytest.raises(TypeError, match=r"missing: \['horizon'\]"):
+        bl.Learner(states=4, actions=2, **rest)

@@ -186,9 +186,12 @@ def test_a_bad_step_leaves_the_learner_as_it_was(step: Any, message: str) -> Non
     [
         (
             {"reward": 1.5},
-            r"^The reward of step 0 of episode 9 must lie in \[0, 1\], got 1\.5\.$",
+            r"^The reward of step 0 of episode 9 must lie in \[0, 1\], got 1\.5; map rewards ",
         ),
-        ({"reward": NAN}, r"^The reward of step 0 of episode 9 must lie in \[0, 1\], got nan\.$"),
+        (
+            {"reward": NAN},
+            r"^The reward of step 0 of episode 9 must lie in \[0, 1\], got nan; map ",
+        ),
         ({"reward": "1"}, r"^The reward of step 0 of episode 9 must be a number, got '1'\.$"),
         ({"step": -1}, r"^step must be at least 0, got -1\.$"),
         ({"state": 0.5}, r"^state must be an integer, got 0\.5\.$"),
@@ -309,7 +312,9 @@ def test_rewards_need_a_path_and_come_once() -> None:
     refused({2: [0.5, 0.5]}, r"^rewards of episode 2 must have shape \(3,\), .*, got \(2,\)\.$")
     refused({2: 0.5}, r"^rewards of episode 2 must have shape \(3,\), .*, got \(\)\.$")
     refused({2: None}, r"^rewards of episode 2 must have shape \(3,\), .*, got \(\)\.$")
-    refused({2: [NAN, 2.0, NAN]}, r"^rewards\[1\] of episode 2 must lie in \[0, 1\], got 2\.0\.$")
+    refused(
+        {2: [NAN, 2.0, NAN]}, r"^rewards\[1\] of episode 2 must lie in \[0, 1\], got 2\.0; map "
+    )
     refused({2: [NAN, math.inf, NAN]}, r"^rewards\[1\] of episode 2 must lie in \[0, 1\], got ")
     refused({2: ["a", "b", "c"]}, r"^rewards of episode 2 must be a flat sequence of numbers, got")
     refused({-1: good}, r"^id must be at least 0, got -1\.$")

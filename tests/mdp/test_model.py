@@ -229,7 +229,7 @@ def staged(h, entry):
         ),
         (
             {"rewards": [[0.0], [1.5]]},
-            r"^The reward of state 1, action 0 must lie in \[0, 1\], got 1\.5\.$",
+            r"^The reward of state 1, action 0 must lie in \[0, 1\], got 1\.5; map rewards ",
         ),
         (
             {"rewards": [[[0.0], [1.0]], [[0.0], [np.nan]], [[0.0], [1.0]]]},

@@ -58,5 +58,5 @@ def test_nothing_that_was_recorded_is_left_out() -> None:
     }
 
 
-def test_every_base_is_among_the_variants() -> None:
-    assert {base for base, _ in VARIANTS.values()} == set(BASES)
+def test_every_recorded_base_is_still_built_in() -> None:
+    assert {base for base, _ in VARIANTS.values()} <= set(BASES)

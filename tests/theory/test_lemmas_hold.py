@@ -30,6 +30,7 @@ from belated.theory import (
     visit_bound,
     visit_sums,
 )
+from belated.theory.bonus import BASES
 from random_problems import puzzling_world, random_shape, random_world
 
 LAWS = [constant(20), uniform(20), poisson(20), geometric(20)]
@@ -73,7 +74,7 @@ def lazy_runs() -> list[tuple[bl.Shape, float, Run]]:
         rng = np.random.default_rng(seed)
         world = random_world(rng)
         alpha = ALPHAS[seed % len(ALPHAS)]
-        base = list(OPTIMISTIC.values())[seed % len(OPTIMISTIC)](scale=0.1)
+        base = OPTIMISTIC[BASES[seed % len(BASES)]](scale=0.1)
         law = LAWS[seed % len(LAWS)] if seed % 5 else constant(0)
         K = int(rng.integers(1, 400))
         run = bl.simulate(
@@ -116,7 +117,7 @@ def played(seed: int) -> tuple[bl.Shape, int, float, int, VisitSums]:
     rng = np.random.default_rng(seed)
     world = random_world(rng, random_shape(rng, most=3))
     law = LAWS[seed % len(LAWS)]
-    base = list(OPTIMISTIC.values())[seed % len(OPTIMISTIC)](scale=0.2)
+    base = OPTIMISTIC[BASES[seed % len(BASES)]](scale=0.2)
     updater = bl.Lazy(2) if seed % 3 == 0 else bl.Active()
     K = int(rng.integers(20, 250))
     run = bl.simulate(
@@ -226,11 +227,13 @@ def test_the_fastest_growth_is_close_to_the_bound_and_violates_a_smaller_one(alp
 def regrets(updater: bl.Updater, theorem: str) -> list[tuple[float, float]]:
     """Return (regret, bound) of runs of every base in worlds that require exploration."""
     pairs = []
-    for seed, (name, kind) in enumerate(sorted(OPTIMISTIC.items()) * 2):
+    for seed, name in enumerate(sorted(BASES) * 2):
         rng = np.random.default_rng(seed)
         world = puzzling_world(rng)
         law = LAWS[seed % len(LAWS)]
-        run = bl.simulate(world, base=kind(), updater=updater, delay=law, episodes=300, seed=seed)
+        run = bl.simulate(
+            world, base=OPTIMISTIC[name](), updater=updater, delay=law, episodes=300, seed=seed
+        )
         late = {"episodes": 300, "mean_delay": law.mean}
         if theorem == "theorem_1":
             bound = theorem_1(name, world.shape, **late)

@@ -32,7 +32,9 @@ def calibrate(
     world: Annotated[
         str, typer.Option(help="Name of the world, such as chain-30; see `belated worlds`.")
     ],
-    base: Annotated[str, typer.Option(help="Base: a name such as ucrl2, or module:Class.")],
+    base: Annotated[
+        str, typer.Option(help="Base: a name such as ucrl2, or module:name for your own.")
+    ],
     preset: Annotated[
         str | None, typer.Option(help="Preset of the base; short for --option preset=PRESET.")
     ] = None,
@@ -65,10 +67,11 @@ def calibrate(
 
     Example: belated calibrate --world chain-10 --base ucbvi-bf --preset two_term
     """
+    name, options = parse_options(base, preset, option or [])
     setting = CalibrationSetting(
         world=world,
-        base=base,
-        options=parse_options(base, preset, option or []),
+        base=name,
+        options=options,
         updater=updater,
         delay=delay,
         stages=stages,
@@ -106,13 +109,15 @@ class CalibrationSetting:
         Exit with a usage error if an option is invalid.
         """
         from belated.delays import parse as parse_delay
-        from belated.sweep.names import parse_base, parse_updater, parse_world
+        from belated.learner.bases import BASE_NAMES
+        from belated.learner.updaters import UPDATER_NAMES
+        from belated.mdp.worlds import world as parse_world
 
         check_choices(stages=self.stages)
         return {
             "world": parse_option("--world", parse_world, self.world),
-            "base": parse_option("--base", parse_base, self.base, self.options),
-            "updater": parse_option("--updater", parse_updater, self.updater),
+            "base": parse_option("--base", BASE_NAMES.parse, self.base, self.options),
+            "updater": parse_option("--updater", UPDATER_NAMES.parse, self.updater),
             "delay": parse_option("--delay", parse_delay, self.delay),
             "stages": self.stages,
             "episodes": self.episodes,
@@ -124,13 +129,13 @@ class CalibrationSetting:
         return replace(self, options={**self.options, "scale": scale})
 
 
-def parse_options(base: str, preset: str | None, texts: Sequence[str]) -> BaseOptions:
-    """Return the options of the base to calibrate. Exit with a usage error if one is invalid.
+def parse_options(base: str, preset: str | None, texts: Sequence[str]) -> tuple[str, BaseOptions]:
+    """Return the base to calibrate and its options. Exit with a usage error if one is invalid.
 
     Parameters
     ----------
     base : str
-        Name of the base.
+        Name of the base, with or without options.
     preset : str or None
         Value of --preset; None if it was not given.
     texts : sequence of str
@@ -138,14 +143,17 @@ def parse_options(base: str, preset: str | None, texts: Sequence[str]) -> BaseOp
 
     Returns
     -------
-    dict
-        Values of the options by name.
+    tuple
+        Name of the base without options, and values of the options by name.
     """
+    from belated.learner.bases import BASE_NAMES
+
+    named = parse_option("--base", BASE_NAMES.find, base)
     with usage_errors("--option"):
-        options = parse_base_options(texts, [base])[base]
+        options = {**parse_base_options(texts, [base])[base], **named.options}
         if "scale" in options:
             raise ValueError("option scale must not be given: this command searches for it.")
-    return options if preset is None else {"preset": preset, **options}
+    return named.name, options if preset is None else {"preset": preset, **options}
 
 
 def search(

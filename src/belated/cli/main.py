@@ -59,5 +59,5 @@ def options(
 
 def main() -> None:
     """Run the command line with the arguments of the process."""
-    sys.path.append(os.getcwd())  # so that --base module:Class finds modules in this folder
+    sys.path.append(os.getcwd())  # so that "module:name" finds modules in this folder
     app(prog_name="belated")

@@ -33,7 +33,9 @@ def run(
     ],
     base: Annotated[
         list[str],
-        typer.Option(help="Base: a name such as ucrl2, or module:Class. May be repeated."),
+        typer.Option(
+            help="Base: ucrl2, ucrl2:scale=0.1, or module:name for your own. May be repeated."
+        ),
     ],
     updater: Annotated[
         list[str] | None,

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 from belated.arguments import check_integer
 from belated.compiled import kernel
 from belated.episode import Floats, Ints
+from belated.names import Names, parse_value
 from belated.randomness import DELAY, check_seed
 from belated.randomness import uniform as uniform_at
 
@@ -294,38 +295,40 @@ def never(probability: float, otherwise: Law) -> Law:
     )
 
 
-_BY_MEAN: Final[dict[str, Callable[[float], Law]]] = {
+LAWS: Final[dict[str, Callable[..., Law]]] = {
     "constant": constant,
     "uniform": uniform,
     "poisson": poisson,
     "geometric": geometric,
 }
+"""Functions that return the laws with a name, by name. A new law is registered here."""
+
+LAW_NAMES: Final[Names[Law]] = Names(
+    "delay", (Law,), "a Law", LAWS, forms=["never:PROBABILITY:DELAY"]
+)
+"""Parser of texts that name a delay law, except those that begin with "never:"."""
 
 
-def parse(text: str) -> Law:
+def parse(text: str | Law) -> Law:
     """Return the law with the name `text`; raise ValueError if there is no such law.
 
-    `text` has the form constant:MEAN, uniform:MEAN, poisson:MEAN, geometric:MEAN or
-    never:PROBABILITY:LAW, where LAW is again one of these forms.
+    `text` has the form constant:MEAN, uniform:MEAN, poisson:MEAN, geometric:MEAN,
+    never:PROBABILITY:LAW, where LAW is again one of these forms, or "module:name" for your own law
+    (see `belated.names`). A law is returned unchanged.
 
     >>> parse("uniform:2.5") == uniform(2.5)
     True
     """
-    kind, _, rest = text.partition(":")
-    if kind == "never":
-        first, _, other = rest.partition(":")
-        probability = _parse_float(first)
-        if probability is not None and other:
-            return never(probability, otherwise=parse(other))
-    elif kind in _BY_MEAN:
-        mean = _parse_float(rest)
-        if mean is not None:
-            return _BY_MEAN[kind](mean)
-    known = ", ".join(f"{word}:MEAN" for word in _BY_MEAN)
-    raise ValueError(
-        f"delay must be {known} or never:PROBABILITY:DELAY, "
-        f"such as geometric:100 or never:0.1:poisson:30, got {text!r}."
-    )
+    if not isinstance(text, str) or not text.startswith("never:"):
+        return LAW_NAMES.parse(text)
+    _, first, other = (*text.split(":", 2), "")[:3]
+    probability = parse_value(first)
+    if not isinstance(probability, int | float) or not other:
+        raise ValueError(
+            "delay must have the form never:PROBABILITY:DELAY, such as never:0.1:poisson:30, "
+            f"got {text!r}."
+        )
+    return never(float(probability), otherwise=parse(other))
 
 
 def longest_delay(delays: Sequence[int] | Ints) -> float:
@@ -356,14 +359,6 @@ def _check_mean(kind: str, mean: float) -> float:
 def _format_number(x: float) -> str:
     """Return `x` as text, without a decimal point if `x` is a whole number."""
     return str(int(x)) if x == math.floor(x) else repr(float(x))
-
-
-def _parse_float(text: str) -> float | None:
-    """Return `text` as a float, or None if it is not a number."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _format_frozen(frozen: Any) -> str:

@@ -9,6 +9,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from belated.arguments import check_integer
 from belated.delays.laws import NEVER, Law
+from belated.delays.laws import parse as parse_delay
 from belated.delays.queue import Queue
 from belated.episode import Episode, Shape
 from belated.gym.environment import WorldEnv
@@ -41,8 +42,8 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     ----------
     env : gymnasium.Env
         Environment with discrete observations and actions.
-    delay : Law
-        Law of the delays, in episodes.
+    delay : Law or str
+        Law of the delays, in episodes, or its name, such as "geometric:100".
     seed : int
         Seed of the delays. The seed passed to `reset` applies only to the environment.
     horizon : int, optional
@@ -71,7 +72,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     def __init__(
         self,
         env: gymnasium.Env[Any, Any],
-        delay: Law,
+        delay: Law | str,
         *,
         seed: int = 0,
         horizon: int | None = None,
@@ -80,6 +81,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     ) -> None:
         if not isinstance(env, gymnasium.Env):
             raise TypeError(f"env must be a Gymnasium environment, got {env!r}.")
+        delay = parse_delay(delay)
         if not isinstance(delay, Law):
             raise TypeError(f"delay must be a law of belated.delays, got {delay!r}.")
         if not isinstance(reward_map, Affine):

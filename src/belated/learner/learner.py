@@ -7,7 +7,7 @@ to the world, to exact values or to delays; its only input is the feedback.
 import heapq
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar, Unpack
+from typing import Any, SupportsIndex, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from belated.arguments import check_id
 from belated.episode import Episode, Floats, Policy, Shape, Step
 from belated.id_set import IdSet
+from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.feedback import (
     Feedback,
@@ -31,7 +32,7 @@ from belated.learner.feedback import (
 )
 from belated.learner.instance import Instance
 from belated.learner.plan import Planner
-from belated.learner.problem import LearningProblem
+from belated.learner.problem import LearningProblem, choose_shape
 from belated.learner.snapshot import (
     restore_problem,
     restore_state,
@@ -39,6 +40,7 @@ from belated.learner.snapshot import (
     snapshot_state,
 )
 from belated.learner.status import Status, status_of
+from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import EpochStart, Updater
 from belated.options import LearnerKeywords, LearnerOptions, accepts
 from belated.shape import Allowed
@@ -51,12 +53,15 @@ class Learner:
 
     Parameters
     ----------
-    shape : Shape
+    shape : Shape, optional
         Numbers of states, actions and steps. It may also hold terminal states and allowed actions.
-    base : Base, BaseAlgorithm or Planner
-        Base algorithm: built in, your own, or any object with a `plan` method.
-    updater : Updater
-        Rule that decides when to plan.
+    states, actions, horizon : optional
+        The same numbers in place of `shape`; `states` may be the result of `bl.states`.
+    base : Base, BaseAlgorithm, Planner or str
+        Base algorithm: built in, your own, or any object with a `plan` method; or its name, such as
+        "ucrl2:scale=0.1" (see `belated.names`).
+    updater : Updater or str
+        Rule that decides when to plan, or its name, such as "lazy:10".
     rewards : array_like, "unknown" or None
         Known mean rewards, of shape (H, S, A) or (S, A), in [0, 1]; "unknown" or None if rewards
         are unknown and observed with the feedback.
@@ -86,10 +91,13 @@ class Learner:
     @accepts(LearnerOptions)
     def __init__(
         self,
-        shape: Shape,
+        shape: Shape | None = None,
         *,
-        base: BaseAlgorithm | Planner,
-        updater: Updater,
+        states: SupportsIndex | None = None,
+        actions: int | None = None,
+        horizon: int | None = None,
+        base: BaseAlgorithm | Planner | str,
+        updater: Updater | str,
         rewards: ArrayLike | None,
         episodes: int,
         seed: int = 0,
@@ -97,12 +105,13 @@ class Learner:
         allowed: Allowed = None,
         **options: Unpack[LearnerKeywords],
     ) -> None:
+        shape = choose_shape(shape, states, actions, horizon)
         if isinstance(shape, Shape):
             shape = shape.restrict(terminal=terminal, allowed=allowed)
         problem = LearningProblem(
             shape=shape,
-            base=base,
-            updater=updater,
+            base=BASE_NAMES.parse(base),
+            updater=UPDATER_NAMES.parse(updater),
             rewards=rewards,
             episodes=episodes,
             seed=seed,
@@ -134,6 +143,14 @@ class Learner:
         self._pending: dict[int, PendingEpisode] = {}  # episodes in flight, by id
         self._free = [0]  # heap of the instances without outstanding feedback
         self._watch = None if problem.shape.terminal else RepetitionWatch(problem.shape)
+
+    def __repr__(self) -> str:
+        problem = self._problem
+        return (
+            f"Learner({problem.shape}, base={problem.base!r}, updater={problem.updater!r}, "
+            f"started={self._begun}, observed={self.observed}, in_flight={self.missing}, "
+            f"updates={self.updates})"
+        )
 
     @property
     def shape(self) -> Shape:

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_integer
 from belated.episode import Ints, Shape
+from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.bases.planner import Plan, Planner
 from belated.learner.counts import from_dense
@@ -20,7 +21,7 @@ __all__ = ["Plan", "Planner", "plan"]
 
 
 def plan(
-    base: BaseAlgorithm | Planner,
+    base: BaseAlgorithm | Planner | str,
     visits: ArrayLike,
     transitions: ArrayLike,
     rewards: ArrayLike,
@@ -35,8 +36,9 @@ def plan(
 
     Parameters
     ----------
-    base : Base or Planner
-        Base algorithm, or an object with a `plan` method.
+    base : Base, Planner or str
+        Base algorithm, an object with a `plan` method, or the name of a base, such as
+        "ucrl2:scale=0.1".
     visits : array_like
         N', of shape (H, S, A), or (S, A) for pooled counts.
     transitions : array_like
@@ -73,6 +75,7 @@ def plan(
     >>> no_data.v.tolist()
     [[2.0, 2.0, 2.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     """
+    base = BASE_NAMES.parse(base)
     if isinstance(base, BaseAlgorithm) and base.stepwise:
         raise ValueError(f"base must plan from counts, but {base.name} learns from single steps.")
     n, m, size = _check_counts(visits, transitions, horizon)

@@ -3,12 +3,12 @@
 import inspect
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_integer
+from belated.arguments import SCALE_REWARDS, check_integer
 from belated.episode import Floats, Shape
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import BackupRule, BaseAlgorithm
@@ -164,6 +164,42 @@ def check_planner(planner: Planner) -> None:
         )
 
 
+def choose_shape(
+    shape: Shape | None,
+    states: SupportsIndex | None,
+    actions: int | None,
+    horizon: int | None,
+) -> Shape:
+    """Return the size of a problem that is given as a `Shape` or by three numbers.
+
+    Parameters
+    ----------
+    shape : Shape or None
+        Size of the problem; None if the numbers are given.
+    states, actions, horizon
+        Numbers of states, actions and steps; None if `shape` is given.
+
+    Returns
+    -------
+    Shape
+        Size of the problem.
+
+    Raises
+    ------
+    TypeError
+        If both or neither are given, or a number is missing.
+    """
+    numbers = {"states": states, "actions": actions, "horizon": horizon}
+    missing = [name for name, number in numbers.items() if number is None]
+    if shape is not None:
+        if len(missing) < len(numbers):
+            raise TypeError("Give shape, or states, actions and horizon, not both.")
+        return shape
+    if missing:
+        raise TypeError(f"Give shape, or states, actions and horizon; missing: {missing}.")
+    return Shape(**numbers)  # type: ignore[arg-type]
+
+
 def check_rewards(rewards: ArrayLike, shape: Shape) -> Floats:
     """Check known mean `rewards` and return them as an array of shape (H, S, A).
 
@@ -182,7 +218,9 @@ def check_rewards(rewards: ArrayLike, shape: Shape) -> Floats:
     outside = np.argwhere(~((values >= 0) & (values <= 1)))
     if outside.size:
         at = tuple(int(i) for i in outside[0])
-        raise ValueError(f"rewards must lie in [0, 1], got {values[at]} at {list(at)}.")
+        raise ValueError(
+            f"rewards must lie in [0, 1], got {values[at]} at {list(at)}; {SCALE_REWARDS}."
+        )
     for at in np.argwhere(values * shape.is_terminal[:, None])[:1].tolist():
         raise ValueError(
             f"rewards must be 0 in terminal states, got {values[tuple(at)]} at {at}; give the "

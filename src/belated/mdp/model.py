@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.arguments import check_integer
+from belated.arguments import SCALE_REWARDS, check_integer
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape
 from belated.mdp.rewards import Affine
@@ -486,7 +486,7 @@ def _check_rewards(shape: Shape, rewards: Floats) -> Floats:
     for row in np.flatnonzero(~((rewards >= 0) & (rewards <= 1)))[:1]:
         raise ValueError(
             f"The reward of {_format_row(shape, rewards.ndim == 2, row)} must lie in [0, 1], "
-            f"got {rewards.flat[row]}."
+            f"got {rewards.flat[row]}; {SCALE_REWARDS}."
         )
     table = rewards.reshape(-1, *shape.table[1:])
     for _, s, a in np.argwhere(table * shape.is_terminal[:, None])[:1]:

@@ -1,10 +1,14 @@
-"""Affine map between rewards in [0, 1] and rewards in the original units of a world."""
+"""Affine maps between rewards in [0, 1] and rewards in original units."""
 
 import math
 from dataclasses import dataclass
 from typing import overload
 
-from belated.episode import Floats
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated.arguments import check_number
+from belated.episode import Episode, Floats
 
 
 @dataclass(frozen=True)
@@ -75,3 +79,95 @@ class Affine:
     def difference(self, gap: float | Floats) -> float | Floats:
         """Convert `gap`, a difference of two values such as regret, to original units."""
         return self.scale * gap
+
+
+@dataclass(frozen=True)
+class ScaledRewards:
+    """Map of rewards in [`low`, `high`] to [0, 1], and of values back to original units.
+
+    >>> scale = ScaledRewards(-1, 5)
+    >>> scale([-1, 2, 5])
+    array([0. , 0.5, 1. ])
+    >>> scale.restore(1.5, steps=3)
+    6.0
+    """
+
+    low: float
+    """Original reward that is mapped to 0."""
+    high: float
+    """Original reward that is mapped to 1; above `low`."""
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            check_number(name, getattr(self, name))
+            object.__setattr__(self, name, float(getattr(self, name)))
+        if not -math.inf < self.low < self.high < math.inf:
+            raise ValueError(
+                f"low and high must be finite, low below high, got {self.low:g}, {self.high:g}."
+            )
+
+    @property
+    def reward_map(self) -> Affine:
+        """The map in the form that worlds and `DelayedFeedback` take."""
+        return Affine(self.high - self.low, self.low)
+
+    @overload
+    def __call__(self, rewards: Episode) -> Episode: ...
+    @overload
+    def __call__(self, rewards: float) -> float: ...
+    @overload
+    def __call__(self, rewards: ArrayLike) -> Floats: ...
+    def __call__(self, rewards: Episode | ArrayLike) -> "Episode | float | Floats":
+        """Return `rewards` mapped to [0, 1]; NaN, for a reward that has not arrived, is kept.
+
+        `rewards` is a number, an array of any shape, or an episode, whose rewards are mapped.
+        Raises ValueError if a reward lies outside [`low`, `high`].
+        """
+        if isinstance(rewards, Episode):
+            scaled = None if rewards.rewards is None else self(rewards.rewards)
+            return Episode(rewards.id, rewards.states, rewards.actions, scaled)
+        values = np.asarray(rewards, dtype=np.float64)
+        outside = np.argwhere((values < self.low) | (values > self.high))
+        if outside.shape[0]:
+            at = tuple(int(i) for i in outside[0])
+            where = f" at {list(at)}" if at else ""
+            raise ValueError(
+                f"rewards must lie in [{self.low:g}, {self.high:g}], got {values[at]}{where}; "
+                "give scaled_rewards the lowest and the highest possible reward."
+            )
+        unit = self.reward_map.unit(values)
+        return unit if values.ndim else float(unit)
+
+    @overload
+    def restore(self, value: float, *, steps: int) -> float: ...
+    @overload
+    def restore(self, value: Floats, *, steps: int) -> Floats: ...
+    def restore(self, value: float | Floats, *, steps: int) -> float | Floats:
+        """Return a value or regret in original units.
+
+        Parameters
+        ----------
+        value : float or ndarray
+            Sum of rewards in [0, 1], an expectation of such sums, or a difference of them.
+        steps : int
+            Number of rewards in a sum: H for a value of the first step, 1 for a single reward, and
+            0 for a difference of values, such as regret.
+
+        Returns
+        -------
+        float or ndarray
+            Same quantity for original rewards.
+        """
+        return self.reward_map.original(value, steps)
+
+
+def scaled_rewards(low: float, high: float) -> ScaledRewards:
+    """Return the map of rewards in [`low`, `high`] to [0, 1], which learners and worlds need.
+
+    >>> scale = scaled_rewards(-1, 5)
+    >>> Episode(7, states=[0, 1, 1], actions=[1, 0], rewards=scale([2, 5])).rewards
+    array([0.5, 1. ])
+    >>> scale.restore(0.75, steps=0)  # a regret of 0.75
+    4.5
+    """
+    return ScaledRewards(low, high)

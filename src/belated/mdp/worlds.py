@@ -26,6 +26,7 @@ from belated.mdp.gymnasium import from_gymnasium
 from belated.mdp.icu_sepsis import icu_sepsis
 from belated.mdp.model import MDP
 from belated.mdp.riverswim import riverswim
+from belated.names import Named, Names
 
 Layout = Literal["row", "steps", "ring"] | tuple[int, int]
 """Arrangement of the states in a figure: in one row ("row"), in one row per step ("steps"), in a
@@ -104,8 +105,11 @@ class NamedWorld:
         return self.family.build(*self.numbers)
 
 
-def world(name: str) -> MDP:
+def world(name: str | MDP) -> MDP:
     """Return the world with this `name`; the command `belated worlds` lists all names.
+
+    "module:name" imports your own world, or a class or function that returns it, with options in
+    "module:name:option=value" (see `belated.names`). An MDP is returned unchanged.
 
     Raises
     ------
@@ -118,7 +122,7 @@ def world(name: str) -> MDP:
     >>> world("chain-30")
     MDP(states=30, actions=2, horizon=30, homogeneous, 90 successors)
     """
-    return parse_name(name).build()
+    return name if isinstance(name, MDP) else parse_name(name).build()
 
 
 def parse_name(name: str) -> NamedWorld:
@@ -126,13 +130,23 @@ def parse_name(name: str) -> NamedWorld:
 
     A name that matches no known pattern raises ValueError.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"world must be an MDP or the name of one, got {name!r}.")
     for family in WORLD_FAMILIES:
         numbers = family.parse_numbers(name)
         if numbers is not None:
             return NamedWorld(name, family, numbers)
-    raise ValueError(
-        f"world must be one of {', '.join(family.pattern for family in WORLD_FAMILIES)}, "
-        f"such as {WORLD_FAMILIES[0].example!r}, got {name!r}."
+    return NamedWorld(name, _imported_family(WORLD_NAMES.find(name)), ())
+
+
+def _imported_family(named: Named) -> WorldFamily:
+    """Return the family whose only world is the imported world `named`."""
+    return WorldFamily(
+        pattern=named.name,
+        example=named.name,
+        description=f"Imported from {named.name.partition(':')[0]}.",
+        source=named.name,
+        build=lambda: WORLD_NAMES.build(named),
     )
 
 
@@ -258,3 +272,8 @@ WORLD_FAMILIES: Final = (
     ),
 )
 """Families of all worlds that have names. The first family whose pattern matches a name is used."""
+
+WORLD_NAMES: Final[Names[MDP]] = Names(
+    "world", (MDP,), "an MDP", {}, forms=[family.pattern for family in WORLD_FAMILIES]
+)
+"""Parser of texts that name a world to import."""

@@ -14,10 +14,12 @@ from typing import Final, Literal, Unpack
 from numpy.typing import ArrayLike
 
 from belated.delays.laws import Law
+from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import Base
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
+from belated.mdp.worlds import world as parse_world
 from belated.options import SimulationKeywords, SimulationOptions, accepts
 from belated.simulation.many import simulate_many
 
@@ -66,14 +68,14 @@ class Calibration(Trial):
 
 @accepts(SimulationOptions)
 def calibrate(
-    world: MDP,
+    world: MDP | str,
     *,
-    base: Base,
+    base: Base | str,
     episodes: int,
     seeds: Iterable[int] = DEFAULT_SEEDS,
     level: float = 0.95,
-    updater: Updater = DEFAULT_UPDATER,
-    delay: Law | None = None,
+    updater: Updater | str = DEFAULT_UPDATER,
+    delay: Law | str | None = None,
     rewards: ArrayLike | Literal["known", "unknown"] | None = "known",
     lowest: float = 1e-4,
     tolerance: float = 1.2,
@@ -93,10 +95,10 @@ def calibrate(
 
     Parameters
     ----------
-    world : MDP
-        World to simulate.
-    base : Base
-        Base to calibrate; its options other than the scale are kept.
+    world : MDP or str
+        World to simulate, or its name.
+    base : Base or str
+        Base to calibrate, or its name; its options other than the scale are kept.
     episodes : int
         Number of episodes of a run.
     seeds : iterable of int
@@ -133,7 +135,8 @@ def calibrate(
     >>> found.held >= 19, found.at_floor
     (True, False)
     """
-    if not isinstance(base, Base):
+    world, found = parse_world(world), BASE_NAMES.parse(base)
+    if not isinstance(found, Base):
         raise TypeError(f"base must be a Base, which has a scale, got {base!r}.")
     if not 0 < level <= 1:
         raise ValueError(f"level must be above 0 and at most 1, got {level}.")
@@ -151,7 +154,7 @@ def calibrate(
     def is_sufficient(scale: float) -> bool:
         runs = simulate_many(
             world,
-            base=replace(base, scale=scale),
+            base=replace(found, scale=scale),
             updater=updater,
             delay=delay,
             episodes=episodes,

@@ -10,6 +10,7 @@ from typing import Final, Unpack
 
 from belated.arguments import check_integer
 from belated.mdp.model import MDP
+from belated.mdp.worlds import world as parse_world
 from belated.options import accepts, check_keywords
 from belated.progress import Progress
 from belated.randomness import check_seed
@@ -22,7 +23,7 @@ POLL_INTERVAL_S: Final = 0.1
 
 @accepts(Setting, omit=("world",))
 def simulate_many(
-    world: MDP,
+    world: MDP | str,
     *,
     seeds: Iterable[int],
     threads: int | None = None,
@@ -63,7 +64,7 @@ def simulate_many(
     [0, 1, 2]
     """
     check_keywords(simulate_many, {"seeds", *setting})
-    checked = Setting(world=world, **setting)
+    checked = Setting(world=parse_world(world), **setting)
     if not isinstance(seeds, Iterable):
         raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")
     seeds = [check_seed(seed) for seed in seeds]
@@ -114,7 +115,7 @@ def run_seeds(
         On Ctrl-C. The exception holds the finished runs.
     """
     pool = RunPool(setting, seeds)
-    title = f"Simulating {setting.updater.name}"
+    title = f"Simulating {setting.problem(0).updater.name}"
     try:
         try:
             pool.compile()

@@ -10,11 +10,14 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_choice, check_integer
 from belated.delays.laws import Law, constant, longest_delay
+from belated.delays.laws import parse as parse_delay
 from belated.episode import Ints
 from belated.exact.values import optimal_actions
+from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.bases.planner import Planner
 from belated.learner.problem import LearningProblem
+from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
 from belated.options import LearnerOptions, SimulationKeywords, SimulationOptions, option_values
@@ -33,10 +36,10 @@ DELAYS_PER_BLOCK: Final = 2**18
 class SettingKeywords(SimulationKeywords, total=False):
     """Types of the keyword arguments of `Setting` other than `world`."""
 
-    base: Required[BaseAlgorithm | Planner]
-    updater: Required[Updater]
+    base: Required[BaseAlgorithm | Planner | str]
+    updater: Required[Updater | str]
     episodes: Required[int]
-    delay: Law | None
+    delay: Law | str | None
     rewards: ArrayLike | Literal["known", "unknown"] | None
     every: int | None
     engine: Engine
@@ -55,12 +58,12 @@ class Setting(SimulationOptions):
     ----------
     world : MDP
         World to simulate.
-    base : BaseAlgorithm or Planner
-        Base algorithm.
-    updater : Updater
-        Rule that decides when to plan.
-    delay : Law, optional
-        Delay law; by default there is no delay.
+    base : BaseAlgorithm, Planner or str
+        Base algorithm, or its name; names are replaced by the objects they name.
+    updater : Updater or str
+        Rule that decides when to plan, or its name.
+    delay : Law or str, optional
+        Delay law, or its name; by default there is no delay.
     episodes : int
         Number of episodes, at least 1.
     rewards : "known", "unknown", None or array_like
@@ -77,9 +80,9 @@ class Setting(SimulationOptions):
     """
 
     world: MDP
-    base: BaseAlgorithm | Planner
-    updater: Updater
-    delay: Law | None = None
+    base: BaseAlgorithm | Planner | str
+    updater: Updater | str
+    delay: Law | str | None = None
     episodes: int
     rewards: Any = "known"
     every: int | None = None
@@ -89,6 +92,10 @@ class Setting(SimulationOptions):
     def __post_init__(self) -> None:
         if not isinstance(self.world, MDP):
             raise TypeError(f"world must be an MDP, got {self.world!r}.")
+        object.__setattr__(self, "base", BASE_NAMES.parse(self.base))
+        object.__setattr__(self, "updater", UPDATER_NAMES.parse(self.updater))
+        if self.delay is not None:
+            object.__setattr__(self, "delay", parse_delay(self.delay))
         if not isinstance(self.delay, Law | None):
             raise TypeError(f"delay must be a law of belated.delays, got {self.delay!r}.")
         if isinstance(self.rewards, str):
@@ -117,7 +124,8 @@ class Setting(SimulationOptions):
         LearningProblem
             Checked problem.
         """
-        base, updater, rewards = self.base, self.updater, self.rewards
+        base, updater = BASE_NAMES.parse(self.base), UPDATER_NAMES.parse(self.updater)
+        rewards = self.rewards
         if isinstance(base, BaseAlgorithm) and base.needs_optimal_policy:
             base = base.with_optimal_policy(optimal_actions(self.world).argmax(axis=2))
         if isinstance(updater, Updater) and longest_delay is not None:
@@ -155,7 +163,7 @@ class Setting(SimulationOptions):
         seed = check_seed(seed)
         every = max(1, self.episodes // 1000) if self.every is None else self.every
         pieces = self.world.shape.horizon if self.delay_per == "step" else 1
-        law = self.delay or constant(0)
+        law = constant(0) if self.delay is None else parse_delay(self.delay)
         delays = draw_delays(law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
         problem = self.problem(seed, longest_delay(delays))
         if self._is_compiled(problem, pieces):

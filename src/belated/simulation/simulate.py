@@ -3,13 +3,14 @@
 from typing import Unpack
 
 from belated.mdp.model import MDP
+from belated.mdp.worlds import world as parse_world
 from belated.options import accepts, check_keywords
 from belated.simulation.run import Run
 from belated.simulation.setting import Setting, SettingKeywords
 
 
 @accepts(Setting, omit=("world",))
-def simulate(world: MDP, *, seed: int = 0, **setting: Unpack[SettingKeywords]) -> Run:
+def simulate(world: MDP | str, *, seed: int = 0, **setting: Unpack[SettingKeywords]) -> Run:
     """Simulate one run and return its exact regret.
 
     Each random number is a function of the seed, the episode and the step. Learners that are
@@ -18,14 +19,16 @@ def simulate(world: MDP, *, seed: int = 0, **setting: Unpack[SettingKeywords]) -
 
     Parameters
     ----------
-    world : MDP
-        World to simulate.
-    base : Base, BaseAlgorithm or Planner
-        Base algorithm. An object that only has a `plan` method is run by the reference loop.
-    updater : Updater
-        Rule that decides when to plan.
-    delay : Law, optional
-        Delay law; by default there is no delay.
+    world : MDP or str
+        World to simulate, or its name, such as "chain-5". Names are as in studies and on the
+        command line; see `belated.names`.
+    base : Base, BaseAlgorithm, Planner or str
+        Base algorithm, or its name, such as "ucrl2:scale=0.1". An object that only has a `plan`
+        method is run by the reference loop.
+    updater : Updater or str
+        Rule that decides when to plan, or its name, such as "lazy:10".
+    delay : Law or str, optional
+        Delay law, or its name, such as "geometric:100"; by default there is no delay.
     episodes : int
         Number of episodes, at least 1.
     seed : int
@@ -61,12 +64,9 @@ def simulate(world: MDP, *, seed: int = 0, **setting: Unpack[SettingKeywords]) -
 
     Examples
     --------
-    >>> from belated.learner.bases import UCRL2
-    >>> from belated.learner.updaters import Active
-    >>> from belated.mdp.chain import chain
-    >>> run = simulate(chain(3), base=UCRL2(scale=0.1), updater=Active(), episodes=50, seed=7)
+    >>> run = simulate("chain-3", base="ucrl2:scale=0.1", updater="active", episodes=50, seed=7)
     >>> run.updates, run.max_missing
     (49, 0)
     """
     check_keywords(simulate, setting)
-    return Setting(world=world, **setting).run(seed)
+    return Setting(world=parse_world(world), **setting).run(seed)

@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from belated.delays import parse as parse_delay
+from belated.learner.bases import BASE_NAMES
+from belated.learner.updaters import UPDATER_NAMES
+from belated.mdp.worlds import world as parse_world
 from belated.options import SimulationOptions, option_values
 from belated.simulation.setting import Setting
-from belated.sweep.names import parse_base, parse_updater, parse_world
 
 RESULTS_VERSION = 1
 """Version number in the digest of every cell.
@@ -58,7 +60,7 @@ class Cell(SimulationOptions):
     def setting(self) -> str:
         """Id of the setting, without the seeds, such as "chain-30/ucrl2/geometric-100/lazy-10"."""
         parts = (self.world, self.base_label, self.delay + self.delay_suffix, self.updater)
-        return "/".join(part.replace(":", "-") for part in parts)
+        return "/".join(part.replace(":", "-").replace("/", "-") for part in parts)
 
     @property
     def base_label(self) -> str:
@@ -102,8 +104,8 @@ class Cell(SimulationOptions):
         """Return the setting to simulate. Raise ValueError if the cell is invalid."""
         return Setting(
             world=parse_world(self.world),
-            base=parse_base(self.base, dict(self.base_options)),
-            updater=parse_updater(self.updater, dict(self.updater_options)),
+            base=BASE_NAMES.parse(self.base, dict(self.base_options)),
+            updater=UPDATER_NAMES.parse(self.updater, dict(self.updater_options)),
             delay=parse_delay(self.delay),
             episodes=self.episodes,
             every=self.every,
@@ -115,13 +117,19 @@ class Cell(SimulationOptions):
 def normalize_delay(text: str) -> str:
     """Return the canonical name of the delay law named `text`.
 
-    All laws with mean zero have the canonical name "constant:0".
+    All laws with mean zero have the canonical name "constant:0". The name of a law that is imported
+    is `text`.
 
     >>> normalize_delay("geometric:0"), normalize_delay("geometric:100.0")
     ('constant:0', 'geometric:100')
     """
     law = parse_delay(text)
-    return "constant:0" if law.mean == 0 else law.name
+    if law.mean == 0:
+        return "constant:0"
+    try:
+        return law.name if parse_delay(law.name) == law else text
+    except ValueError:
+        return text
 
 
 def seed_blocks(seeds: Iterable[int], size: int = SEEDS_PER_CELL) -> Iterator[tuple[int, ...]]:

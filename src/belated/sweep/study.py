@@ -11,7 +11,7 @@
     delay_per = "step"                    # each step has its own delay; or "episode"
 
     [[bases]]
-    name = "ucbvi-bf"                     # or "module:Class" for a class to import
+    name = "ucbvi-bf"                     # or "module:name" for your own
     preset = "two_term"                   # all other keys are options of the base
     scale = 0.03
 
@@ -36,9 +36,11 @@ from pydantic import (
     field_validator,
 )
 
+from belated.learner.bases import BASE_NAMES
+from belated.learner.updaters import UPDATER_NAMES
+from belated.mdp.worlds import world as parse_world
 from belated.options import SimulationOptions
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
-from belated.sweep.names import parse_base, parse_updater, parse_world
 
 
 class BaseEntry(BaseModel):
@@ -90,10 +92,10 @@ class Study(OptionLists):  # type: ignore[misc]
     @field_validator("bases", mode="before")
     @classmethod
     def _expand_names(cls, value: Any) -> Any:
-        """Convert each base given as a bare name to a section without options."""
+        """Convert each base given as text to a section with its name and options."""
         if not isinstance(value, list):
             return value
-        return [{"name": entry} if isinstance(entry, str) else entry for entry in value]
+        return [_expand_base(entry) for entry in value]
 
     @field_validator(*OPTION_NAMES, mode="before")
     @classmethod
@@ -119,7 +121,7 @@ class Study(OptionLists):  # type: ignore[misc]
     @classmethod
     def _check_bases(cls, value: list[BaseEntry]) -> list[BaseEntry]:
         for entry in value:
-            parse_base(entry.name, dict(entry.options))
+            BASE_NAMES.parse(entry.name, dict(entry.options))
         labels = [entry.id_label for entry in value]
         for label in labels:
             if labels.count(label) > 1:
@@ -130,7 +132,7 @@ class Study(OptionLists):  # type: ignore[misc]
     @classmethod
     def _check_updaters(cls, value: list[str]) -> list[str]:
         for text in value:
-            parse_updater(text)
+            UPDATER_NAMES.parse(text)
         return value
 
     @field_validator("delays")
@@ -194,6 +196,18 @@ class Study(OptionLists):  # type: ignore[misc]
         if world not in self.episodes:
             raise ValueError(f"episodes must have an entry for every world; {world!r} is missing.")
         return self.episodes[world]
+
+
+def _expand_base(entry: Any) -> Any:
+    """Return the section of a base given as text, or whose name has options; else `entry`."""
+    section = {"name": entry} if isinstance(entry, str) else entry
+    if not (isinstance(section, dict) and isinstance(section.get("name"), str)):
+        return section
+    named = BASE_NAMES.find(section["name"])
+    for option in named.options:
+        if option in section:
+            raise ValueError(f"option {option!r} of base {named.name!r} is given twice.")
+    return {**section, **named.options, "name": named.name}
 
 
 def read_study(path: Path | str) -> Study:

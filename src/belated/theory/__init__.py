@@ -15,7 +15,7 @@ from belated.theory.epochs import epoch_bound, lazy_bound, lazy_sum, sharp_epoch
 from belated.theory.missing import instances, missing, psi
 from belated.theory.orders import Order
 from belated.theory.regret import Regret, delayed_rewards, theorem_1, theorem_2
-from belated.theory.table import TABLE_1, table_1
+from belated.theory.table import TABLE_1, RowNumbers, table_1
 from belated.theory.visits import VisitSums, visit_bound, visit_sums
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ __all__ = [
     "Optimism",
     "Order",
     "Regret",
+    "RowNumbers",
     "VisitSums",
     "alpha_for",
     "best_alpha",

@@ -9,6 +9,7 @@ import typer
 
 from belated.arguments import check_choice
 from belated.cli.support.errors import usage_errors
+from belated.names import parse_value
 from belated.options import SimulationOptions, extend_signature, option_choices
 
 T = TypeVar("T")
@@ -89,20 +90,6 @@ def check_choices(**values: str) -> None:
         parse_option(f"--{name.replace('_', '-')}", check_choice, name, value, CHOICES[name])
 
 
-def parse_value(text: str) -> Any:
-    """Return the number or boolean that `text` represents, or `text` if it represents neither.
-
-    >>> parse_value("3"), parse_value("1e-3"), parse_value("true"), parse_value("two_term")
-    (3, 0.001, True, 'two_term')
-    """
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False}.get(text, text)
-
-
 def format_value(value: object) -> str:
     """Return `value` as text from which `parse_value` restores the same value.
 
@@ -115,8 +102,8 @@ def format_value(value: object) -> str:
 def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, BaseOptions]:
     """Return the options of each of `bases`, parsed from `texts`.
 
-    "key=value" sets an option of every base, and "base.key=value" an option of one base. Raise
-    ValueError if a text has neither form, or names a base that is not in `bases`.
+    "key=value" sets an option of every base, and "base.key=value" an option of the bases with this
+    name. Raise ValueError if a text has neither form, or names a base that is not in `bases`.
 
     >>> parse_base_options(["scale=0.1", "ucbvi-bf.preset=two_term"], ["ucrl2", "ucbvi-bf"])
     {'ucrl2': {'scale': 0.1}, 'ucbvi-bf': {'scale': 0.1, 'preset': 'two_term'}}
@@ -127,12 +114,13 @@ def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, 
         base, _, key = address.strip().rpartition(".")
         if not (equals and key and value.strip()):
             raise ValueError(f"option must be 'key=value', such as 'scale=0.1', got {text!r}.")
-        if base and base not in options:
+        addressed = [name for name in options if f"{name}:".startswith(f"{base}:") or not base]
+        if not addressed:
             raise ValueError(
                 f"option {text!r} is for the base {base!r}, which is not run; "
                 f"bases are {', '.join(options)}."
             )
-        for name in [base] if base else options:
+        for name in addressed:
             options[name][key] = parse_value(value.strip())
     return options
 

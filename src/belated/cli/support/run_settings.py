@@ -61,7 +61,8 @@ def build_settings(
     world : str
         Name of the world.
     base_options : mapping
-        Options of each base, by name of the base.
+        Options of each base given on the command line separately, by text of the base. An option
+        in the text takes precedence.
     option_texts : sequence of str
         The same options as text from the command line, used in `RunSettings.command`.
     updaters, delays : sequence of str
@@ -76,15 +77,20 @@ def build_settings(
     RunSettings
         The settings.
     """
+    from belated.learner.bases import BASE_NAMES
+    from belated.learner.updaters import UPDATER_NAMES
+    from belated.mdp.worlds import world as parse_world
     from belated.sweep.cell import Cell, normalize_delay
-    from belated.sweep.names import parse_base, parse_updater, parse_world
 
     parse_option("--world", parse_world, world)
+    bases: dict[str, tuple[str, BaseOptions]] = {}  # name and options of each base
     for base, options in base_options.items():
-        parse_option("--base", parse_base, base, options)
+        named = parse_option("--base", BASE_NAMES.find, base)
+        bases[base] = named.name, {**options, **named.options}
+        parse_option("--base", BASE_NAMES.parse, *bases[base])
     updaters = list(dict.fromkeys(updaters))
     for updater in updaters:
-        parse_option("--updater", parse_updater, updater)
+        parse_option("--updater", UPDATER_NAMES.parse, updater)
     laws = list(dict.fromkeys(parse_option("--delay", normalize_delay, delay) for delay in delays))
     check_choices(**choices)
     late_rewards, unknown = choices["late"] == "rewards", choices["rewards"] == "unknown"
@@ -96,19 +102,20 @@ def build_settings(
     varied = [axis for axis, values in axes.items() if len(values) > 1] or ["Updater"]
     cells = {}
     for base, law, updater in product(base_options, laws, updaters):
+        name, options = bases[base]
         place = {"Base": base, "Updater": updater, "Delay": law}
         cells[", ".join(place[axis] for axis in varied)] = Cell(
             world=world,
-            base=base,
+            base=name,
             delay=law,
             updater=updater,
             episodes=episodes,
             seeds=tuple(range(seeds)),
-            base_options=tuple(sorted(base_options[base].items())),
+            base_options=tuple(sorted(options.items())),
             **choices,  # type: ignore[arg-type]
         )
 
-    axes["Base"] = [format_base(*pair) for pair in base_options.items()]
+    axes["Base"] = [format_base(*pair) for pair in bases.values()]
     common = [world, *(values[0] for axis, values in axes.items() if axis not in varied)]
     notes = {
         "pooled counts": choices["stages"] == "pooled",

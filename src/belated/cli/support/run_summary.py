@@ -76,25 +76,24 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
     from belated.delays import parse as parse_delay
     from belated.exact.values import optimal_value
     from belated.figures.bands import band
-    from belated.sweep.names import parse_base, parse_world
     from belated.theory import psi
 
-    options = dict(cell.base_options)
+    setting = cell.build()
     final = band(runs)
-    delta = parse_base(cell.base, options).failure_probability
+    delta = setting.problem(0).algorithm.failure_probability
     bound = psi(parse_delay(cell.delay).mean, cell.episodes, delta)
     mean = float(final.mean[-1])
     return Summary(
         setting=cell.setting,
         base=cell.base,
-        options=options,
+        options=dict(cell.base_options),
         updater=cell.updater,
         delay=cell.delay,
         runs=len(runs),
         mean_regret=mean,
         low=float(final.low[-1]),
         high=float(final.high[-1]),
-        lost=mean / (optimal_value(parse_world(cell.world)) * cell.episodes),
+        lost=mean / (optimal_value(setting.world) * cell.episodes),
         updates=sum(run.updates for run in runs) / len(runs),
         epochs=sum(run.epochs for run in runs) / len(runs),
         max_missing=max(run.max_missing for run in runs),

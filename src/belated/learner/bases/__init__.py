@@ -5,6 +5,7 @@ from belated.learner.bases.chi2_ucrl import Chi2_UCRL
 from belated.learner.bases.epsilon_greedy import EpsilonGreedy, UniformRandom
 from belated.learner.bases.fixed import Fixed, Optimal
 from belated.learner.bases.kl_ucrl import KL_UCRL
+from belated.learner.bases.planner import Planner
 from belated.learner.bases.psrl import PSRL
 from belated.learner.bases.q_learning import QLearning
 from belated.learner.bases.ubev import UBEV
@@ -12,13 +13,16 @@ from belated.learner.bases.ucbvi_bf import UCBVI_BF
 from belated.learner.bases.ucbvi_ch import UCBVI_CH
 from belated.learner.bases.ucrl2 import UCRL2
 from belated.learner.bases.ucrl2b import UCRL2B
+from belated.names import Names
 
-OPTIMISTIC: dict[str, type[Base]] = {
-    base.name: base for base in (UBEV, UCBVI_CH, UCBVI_BF, UCRL2, UCRL2B, KL_UCRL, Chi2_UCRL)
-}
-"""Classes of the optimistic model-based bases of the paper, by name of the base."""
-
-OTHERS: tuple[type[BaseAlgorithm], ...] = (
+BUILT_IN: tuple[type[BaseAlgorithm], ...] = (
+    UBEV,
+    UCBVI_CH,
+    UCBVI_BF,
+    UCRL2,
+    UCRL2B,
+    KL_UCRL,
+    Chi2_UCRL,
     PSRL,
     QLearning,
     EpsilonGreedy,
@@ -26,11 +30,26 @@ OTHERS: tuple[type[BaseAlgorithm], ...] = (
     Fixed,
     Optimal,
 )
-BASES: dict[str, type[BaseAlgorithm]] = {**OPTIMISTIC, **{base.name: base for base in OTHERS}}
+"""Classes of all built-in bases. A new base is registered here; names, choices of the command line
+and of the service, and the tests of every base are derived from this tuple."""
+
+BASES: dict[str, type[BaseAlgorithm]] = {base.name: base for base in BUILT_IN}
 """Classes of all built-in bases, by name of the base."""
+
+OPTIMISTIC: dict[str, type[Base]] = {
+    base.name: base for base in BUILT_IN if issubclass(base, Base) and not base.stepwise
+}
+"""Classes of the optimistic bases that plan from counts, by name of the base."""
+
+BASE_NAMES: Names[BaseAlgorithm | Planner] = Names(
+    "base", (BaseAlgorithm, Planner), "a Base or an object with a plan method", BASES
+)
+"""Parser of texts that name a base, such as "ucrl2:scale=0.1" or "my_bases:MyBase"."""
 
 __all__ = [
     "BASES",
+    "BASE_NAMES",
+    "BUILT_IN",
     "KL_UCRL",
     "OPTIMISTIC",
     "PSRL",

@@ -5,13 +5,19 @@ from belated.learner.updaters.explicit import ExplicitExploration
 from belated.learner.updaters.lazy import Lazy
 from belated.learner.updaters.multi import MultiInstance
 from belated.learner.updaters.updater import Arrival, EpochStart, Explorer, Updater
+from belated.names import Names
 
 UPDATERS: dict[str, type[Updater]] = {
     updater.name: updater for updater in (Active, Lazy, ExplicitExploration, MultiInstance)
 }
+"""Classes of all built-in updaters, by name of the updater. A new updater is registered here."""
+
+UPDATER_NAMES: Names[Updater] = Names("updater", (Updater,), "an Updater", UPDATERS)
+"""Parser of texts that name an updater, such as "lazy:10" or "my_updaters:Mine"."""
 
 __all__ = [
     "UPDATERS",
+    "UPDATER_NAMES",
     "Active",
     "Arrival",
     "EpochStart",

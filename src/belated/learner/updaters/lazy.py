@@ -86,6 +86,8 @@ class Lazy(Updater):
     def __post_init__(self) -> None:
         if self.alpha == "auto":
             return
+        if isinstance(self.alpha, str):
+            raise TypeError(f"alpha must be a number or 'auto', got {self.alpha!r}.")
         check_number("alpha", self.alpha)
         if not self.alpha >= 1:
             raise ValueError(

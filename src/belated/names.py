@@ -1,0 +1,287 @@
+"""Texts that name a base, an updater, a delay law or a world.
+
+The command line, study files and Python accept the same texts:
+
+    NAME                      a built-in part: "ucrl2", "active"
+    NAME:OPTIONS              with options: "ucrl2:scale=0.1,ties=random", "lazy:10"
+    MODULE:OBJECT             your own, imported: "my_bases:MyBase"
+    MODULE:OBJECT:OPTIONS     with options: "my_bases:MyBase:scale=0.1"
+
+OPTIONS are values separated by commas, each with the name of its option ("scale=0.1") or, in the
+order of the parameters, without ("10"). A value is a number, true, false or text. OBJECT, which may
+be dotted, is either the part itself, or a class or function that is called with the options and
+returns the part. A built-in name takes precedence over a module of the same name.
+
+This module imports no slow modules, to keep the command line fast.
+"""
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
+
+IMPORTED: Final = re.compile(r"([^\W\d][\w.]*):([^\W\d][\w.]*)(?::(.*))?", re.DOTALL)
+"""Form of the name of an imported part: module, object and options."""
+
+POSITIONAL: Final = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
+
+
+@dataclass(frozen=True)
+class Named:
+    """Parsed text that names a part, which has not been built yet."""
+
+    name: str
+    """Text without its options."""
+    target: Any
+    """The part itself, or a class or function that returns it."""
+    options: dict[str, Any]
+    """Options in the text, by name."""
+
+
+class Names(Generic[T]):
+    """Parser of the texts that name one kind of part.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the part in error messages, such as "base".
+    types : tuple of types
+        Types of which the part must be an instance.
+    expected : str
+        Description of these types in error messages, such as "an Updater".
+    built_in : mapping
+        Class or function that returns each built-in part, by name.
+    forms : iterable of str
+        Forms of further texts, which the caller parses, to be listed in error messages.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        types: tuple[Any, ...],
+        expected: str,
+        built_in: Mapping[str, Callable[..., T]],
+        *,
+        forms: Iterable[str] = (),
+    ) -> None:
+        self.kind = kind
+        self._types = types
+        self._expected = expected
+        self._built_in = built_in
+        self._forms = tuple(forms)
+
+    def parse(self, text: str | T, options: Mapping[str, Any] | None = None) -> T:
+        """Return the part that `text` names; an object that is not text is returned unchanged.
+
+        `options` are further options, by name. Raises ValueError if the name or an option is
+        invalid.
+        """
+        if not isinstance(text, str):
+            return text
+        named = self.find(text)
+        return self.build(named, options)
+
+    def build(self, named: Named, options: Mapping[str, Any] | None = None) -> T:
+        """Return the part for the parsed text `named`, with further `options`; see `parse`."""
+        further = options or {}
+        self._check_options(named.name, named.target, further)
+        for option in further:
+            if option in named.options:
+                raise ValueError(f"option {option!r} of {self.kind} {named.name!r} is given twice.")
+        part = named.target
+        if not self._is_part(part):
+            given = {**named.options, **further}
+            missing = [p.name for p in _parameters(part) if _is_required(p) and p.name not in given]
+            if missing:
+                raise ValueError(
+                    f"{self.kind} {named.name!r} needs {', '.join(missing)}, as in "
+                    f"'{named.name}:{','.join(missing).upper()}'."
+                )
+            try:
+                part = named.target(**given)
+            except TypeError as error:
+                reason = str(error).rstrip(".")
+                raise ValueError(f"{self.kind} {named.name!r} is invalid: {reason}.") from error
+            if not self._is_part(part):
+                raise ValueError(
+                    f"{self.kind} {named.name!r} must give {self._expected}, got {part!r}."
+                )
+        return part
+
+    def find(self, text: str) -> Named:
+        """Return the parsed `text`; its target is imported, but not built.
+
+        Raises ValueError if there is no such name, or if an option is invalid.
+        """
+        head, colon, rest = text.partition(":")
+        imported = IMPORTED.fullmatch(text)
+        if head in self._built_in:
+            name, target = head, self._built_in[head]
+        elif imported is not None:
+            name, target = f"{head}:{imported[2]}", self._import(text, head, imported[2])
+            colon, rest = (":", imported[3]) if imported[3] is not None else ("", "")
+        else:
+            raise ValueError(self.unknown(text))
+        values, options = self._split_options(text, rest) if colon else ([], {})
+        positional = [p.name for p in _parameters(target) if p.kind in POSITIONAL]
+        if self._is_part(target):
+            positional = []
+        if len(values) > len(positional):
+            takes = f"at most {len(positional)}" if positional else "no"
+            raise ValueError(
+                f"{self.kind} {name!r} takes {takes} values without a name, got {text!r}"
+                f"{self._listed(target)}."
+            )
+        given = dict(zip(positional, values, strict=False))
+        for option in options:
+            if option in given:
+                raise ValueError(f"option {option!r} is given twice in {self.kind} {text!r}.")
+        given |= options
+        self._check_options(name, target, given)
+        return Named(name, target, given)
+
+    def unknown(self, text: str) -> str:
+        """Return the error message for a `text` that is no name: all names, and similar ones."""
+        head, colon, rest = text.partition(":")
+        listed = [self._form(name) for name in self._built_in] + list(self._forms)
+        near = [f"{name}{colon}{rest}" for name in similar(head, self._built_in)]
+        near += similar(text, self._forms)
+        return (
+            f"{self.kind} must be one of {', '.join(listed)}, or 'module:name' for your own, "
+            f"got {text!r}.{did_you_mean(near)}"
+        )
+
+    def _form(self, name: str) -> str:
+        """Return a built-in name, followed by its required options in capitals."""
+        needed = [p.name.upper() for p in _parameters(self._built_in[name]) if _is_required(p)]
+        return f"{name}:{','.join(needed)}" if needed else name
+
+    def _is_part(self, target: Any) -> bool:
+        return isinstance(target, self._types) and not isinstance(target, type)
+
+    def _listed(self, target: Any) -> str:
+        names = [p.name for p in _parameters(target) if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        if self._is_part(target):
+            return "; it is an object, and takes no options"
+        return f"; its options are {', '.join(names)}" if names else "; it has no options"
+
+    def _check_options(self, name: str, target: Any, options: Mapping[str, Any]) -> None:
+        """Raise ValueError if an option is unknown to the class or function `target`."""
+        parameters = [] if self._is_part(target) else _parameters(target)
+        if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+            return
+        known = [p.name for p in parameters]
+        for option in options:
+            if option not in known:
+                raise ValueError(
+                    f"{self.kind} {name!r} has no option {option!r}{self._listed(target)}."
+                    f"{did_you_mean(similar(option, known))}"
+                )
+
+    def _split_options(self, text: str, listed: str) -> tuple[list[Any], dict[str, Any]]:
+        """Return the values without a name and the values by name in the options of `text`."""
+        values: list[Any] = []
+        options: dict[str, Any] = {}
+        for item in listed.split(","):
+            name, equals, value = (part.strip() for part in item.partition("="))
+            if not name or (equals and not value):
+                raise ValueError(
+                    f"options of {self.kind} {text!r} must be values or 'name=value', separated by "
+                    f"commas, got {item!r}."
+                )
+            if equals and name in options:
+                raise ValueError(f"option {name!r} is given twice in {self.kind} {text!r}.")
+            if equals:
+                options[name] = parse_value(value)
+            elif options:
+                raise ValueError(
+                    f"values without a name must come first in {self.kind} {text!r}, got {item!r} "
+                    "after one with a name."
+                )
+            else:
+                values.append(parse_value(name))
+        return values, options
+
+    def _import(self, text: str, module: str, path: str) -> Any:
+        """Return the object `path` of `module`; raise ValueError if one of them is missing."""
+        failed = f"{self.kind} {text!r} cannot be imported"
+        try:
+            found: Any = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise ValueError(f"{failed}: module {module!r} needs {error.name!r}.") from error
+            head, _, rest = text.partition(":")
+            near = did_you_mean(f"{name}:{rest}" for name in similar(head, self._built_in))
+            raise ValueError(f"{failed}: there is no module {error.name!r}.{near}") from None
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise ValueError(f"{failed}: module {module!r} fails with {reason}.") from error
+        for part in path.split("."):
+            if not hasattr(found, part):
+                near = did_you_mean(similar(part, [n for n in dir(found) if n[0] != "_"]))
+                where = f"module {module!r}" if inspect.ismodule(found) else repr(found)
+                raise ValueError(f"{failed}: {where} has no {part!r}.{near}")
+            found = getattr(found, part)
+        if not (callable(found) or self._is_part(found)):
+            raise ValueError(
+                f"{self.kind} {text!r} must be {self._expected}, or a class or function that "
+                f"returns one, got {found!r}."
+            )
+        return found
+
+
+def parse_value(text: str) -> Any:
+    """Return the number or boolean that `text` represents, or `text` if it represents neither.
+
+    >>> parse_value("3"), parse_value("1e-3"), parse_value("true"), parse_value("two_term")
+    (3, 0.001, True, 'two_term')
+    """
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text, text)
+
+
+def similar(text: str, names: Iterable[str]) -> list[str]:
+    """Return at most three of `names` that resemble `text`, the most similar first.
+
+    >>> similar("UCRL", ["ubev", "ucrl2", "ucrl2b", "psrl"])
+    ['ucrl2', 'ucrl2b']
+    """
+    by_key = {name.lower().replace("_", "-"): name for name in names}
+    return [by_key[key] for key in get_close_matches(text.lower().replace("_", "-"), by_key)]
+
+
+def did_you_mean(names: Iterable[str]) -> str:
+    """Return the end of an error message that suggests `names`; "" if there are none.
+
+    >>> did_you_mean(["ucrl2", "ucrl2b"]), did_you_mean([])
+    (" Did you mean 'ucrl2' or 'ucrl2b'?", '')
+    """
+    listed = " or ".join(repr(name) for name in names)
+    return f" Did you mean {listed}?" if listed else ""
+
+
+def _parameters(target: Any) -> list[inspect.Parameter]:
+    """Return the parameters of `target`; none if it is not callable or has no signature."""
+    try:
+        return list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    return parameter.default is inspect.Parameter.empty and parameter.kind not in (
+        inspect.Parameter.VAR_POSITIONAL,
+        inspect.Parameter.VAR_KEYWORD,
+    )
