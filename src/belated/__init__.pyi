@@ -55,7 +55,11 @@ from .learner.updaters import ExplicitExploration as ExplicitExploration
 from .learner.updaters import Explorer as Explorer
 from .learner.updaters import Lazy as Lazy
 from .learner.updaters import MultiInstance as MultiInstance
+from .learner.updaters import Trigger as Trigger
+from .learner.updaters import Triggered as Triggered
+from .learner.updaters import TriggerRule as TriggerRule
 from .learner.updaters import Updater as Updater
+from .learner.updaters import trigger as trigger
 from .mdp.chain import chain as chain
 from .mdp.deep_sea import deep_sea as deep_sea
 from .mdp.garnet import garnet as garnet

@@ -16,6 +16,7 @@ from belated.learner.backup import Backup, as_backup
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, configure, with_room_for
 from belated.learner.status import share_in_flight
+from belated.learner.updaters.trigger import Trigger, TriggerRule, no_trigger
 from belated.mdp.model import MDP
 from belated.simulation import engine
 from belated.simulation.compiled_queue import enlarge, is_full
@@ -40,8 +41,13 @@ def why_not_compiled(problem: LearningProblem, pieces: int) -> str | None:
         return f"the base {type(base).__name__} is a Python object"
     if JIT and not as_backup(problem.backup_rule.backup).compiled:
         return f"the backup of {type(base).__name__} is a plain Python function (see bl.backup)"
-    if updater.lazy_alpha() is None or updater.explorer(problem.shape) is not None:
+    rule = problem.trigger_rule
+    if updater.explorer(problem.shape) is not None or (
+        updater.lazy_alpha() is None and (rule is None or updater.multi_instance)
+    ):
         return f"the updater {type(updater).__name__} is a Python object"
+    if JIT and rule is not None and isinstance(rule.trigger, Trigger) and not rule.trigger.compiled:
+        return f"the trigger {rule.trigger} is a plain Python function (see bl.trigger)"
     if updater.multi_instance and (pieces > 1 or problem.late_rewards):
         return "MultiInstance needs the feedback of an episode in one piece"
     return None
@@ -224,7 +230,14 @@ class Player:
         assert isinstance(backup, Backup)
         episodes, pieces = delays.shape
         config = configure(problem, instance)
-        options = engine.RunOptions(last=episodes, plans=self.plans)
+        rule = problem.trigger_rule or TriggerRule(no_trigger).checked()
+        assert isinstance(rule.trigger, Trigger)
+        options = engine.RunOptions(
+            last=episodes,
+            plans=self.plans,
+            triggered=problem.trigger_rule is not None,
+            trigger_constants=rule.constants,
+        )
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
         gaps = np.zeros(episodes)
         alphas = np.zeros(episodes if config.auto_alpha else 0)
@@ -234,6 +247,7 @@ class Player:
             began = time.perf_counter()
             played = engine.advance(
                 backup.batch,
+                rule.trigger.callback,
                 config,
                 options,
                 truth,
@@ -261,4 +275,6 @@ class Player:
         """
         queue = enlarge(run.queue) if is_full(run.queue, pieces) else run.queue
         learner = with_room_for(run.learner, self.problem.shape.horizon)
-        return run._replace(learner=learner, queue=queue)
+        new_rows = np.zeros(queue.actions.size if run.new_rows.size else 0, np.int64)
+        new_rows[: run.new_rows.size] = run.new_rows
+        return run._replace(learner=learner, queue=queue, new_rows=new_rows)
