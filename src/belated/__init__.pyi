@@ -1,3 +1,4 @@
+from . import callbacks as callbacks
 from . import checks as checks
 from . import delays as delays
 from . import gym as gym
@@ -75,6 +76,7 @@ from .simulation.calibrate import Calibration as Calibration
 from .simulation.calibrate import calibrate as calibrate
 from .simulation.many import Interrupted as Interrupted
 from .simulation.many import simulate_many as simulate_many
+from .simulation.reporting import RunSoFar as RunSoFar
 from .simulation.run import Run as Run
 from .simulation.simulate import simulate as simulate
 from .sweep.results import Results as Results

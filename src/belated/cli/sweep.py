@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from belated.files import write_atomically
     from belated.sweep.cell import Cell
     from belated.sweep.results import Results
     from belated.sweep.store import Store
@@ -39,7 +40,7 @@ def sweep(
     """
     from belated.cli.support.tables import print_table
     from belated.sweep.results import Results
-    from belated.sweep.store import Store, write_atomically
+    from belated.sweep.store import Store
     from belated.sweep.study import read_study
 
     try:
