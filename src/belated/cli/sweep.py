@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from belated.files import write_atomically
     from belated.sweep.cell import Cell
     from belated.sweep.results import Results
     from belated.sweep.store import Store
@@ -39,6 +38,7 @@ def sweep(
     Example: belated sweep studies/late-rewards.toml
     """
     from belated.cli.support.tables import print_table
+    from belated.files import write_atomically
     from belated.sweep.results import Results
     from belated.sweep.store import Store
     from belated.sweep.study import read_study

@@ -73,8 +73,11 @@ def simulate_many(
         raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")
     seeds = [check_seed(seed) for seed in seeds]
     threads = check_integer("threads", (os.cpu_count() or 1) if threads is None else threads, 1)
-    options = {"threads": threads, "progress": progress, "on_checkpoint": on_checkpoint}
-    return run_seeds(checked, seeds, **options) if seeds else []
+    if not seeds:
+        return []
+    return run_seeds(
+        checked, seeds, threads=threads, progress=progress, on_checkpoint=on_checkpoint
+    )
 
 
 class Interrupted(KeyboardInterrupt):
