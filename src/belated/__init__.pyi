@@ -1,3 +1,4 @@
+from . import callbacks as callbacks
 from . import checks as checks
 from . import delays as delays
 from . import gym as gym
@@ -55,7 +56,11 @@ from .learner.updaters import ExplicitExploration as ExplicitExploration
 from .learner.updaters import Explorer as Explorer
 from .learner.updaters import Lazy as Lazy
 from .learner.updaters import MultiInstance as MultiInstance
+from .learner.updaters import Trigger as Trigger
+from .learner.updaters import Triggered as Triggered
+from .learner.updaters import TriggerRule as TriggerRule
 from .learner.updaters import Updater as Updater
+from .learner.updaters import trigger as trigger
 from .mdp.chain import chain as chain
 from .mdp.deep_sea import deep_sea as deep_sea
 from .mdp.garnet import garnet as garnet
@@ -74,6 +79,7 @@ from .simulation.calibrate import Trial as Trial
 from .simulation.calibrate import calibrate as calibrate
 from .simulation.many import Interrupted as Interrupted
 from .simulation.many import simulate_many as simulate_many
+from .simulation.reporting import RunSoFar as RunSoFar
 from .simulation.run import Run as Run
 from .simulation.simulate import simulate as simulate
 from .states import Coarsening as Coarsening

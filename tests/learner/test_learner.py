@@ -536,7 +536,9 @@ def test_an_updater_without_a_rule_says_so() -> None:
     class Idle(Updater):
         pass
 
-    with pytest.raises(TypeError, match=r"^Idle needs a method due\(arrival\)\.$"):
+    with pytest.raises(
+        TypeError, match=r"^Idle needs a method due\(arrival\) or trigger_rule\(\)\.$"
+    ):
         make(Idle()).observe([episode(1)])
 
 

@@ -3,7 +3,7 @@
 import math
 import pickle
 from collections.abc import Collection
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,10 @@ DRAWS: Final = 20_000
 """Number of delays drawn for the comparison with the quantiles and the mean."""
 PROBABILITIES: Final = (0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 """Probabilities at which quantiles are compared with drawn delays."""
+QUARTILES: Final = (0.25, 0.5, 0.75)
+"""Probabilities at which the delays of groups of episodes are compared."""
+PERIODS: Final = (2, 3, 4, 5, 6, 7, 10, 12, 24, 30, 52)
+"""Numbers of episodes after which a calendar may repeat, tried by the check of stationary laws."""
 SHARE_TOLERANCE: Final = 0.02
 """Largest accepted difference between a probability and the relative frequency in DRAWS delays. It
 is more than five standard deviations."""
@@ -79,6 +83,13 @@ def draws_whole_numbers(law: Law) -> None:
 
     Drawn delays must be int64 in 0 .. `NEVER`, where `NEVER` stands for an infinite delay.
     """
+    if not law.stationary:
+        draws = law.draw(seed=0, episodes=1000, first=500)
+        require(
+            draws.shape == (1000,) and draws.dtype == np.int64 and (draws >= 0).all(),
+            f"Law {law.name!r} draws {draws.dtype} of shape {draws.shape} with the smallest "
+            f"{draws.min()} for 1000 episodes; delays must be int64 of at least 0.",
+        )
     random = np.random.default_rng(0)
     for u in (random.random(1000), random.random((3, 4)), np.array([0.0, 0.5, 1 - 2**-53])):
         try:
@@ -156,10 +167,32 @@ def matches_mean(law: Law) -> None:
     )
 
 
+def depends_on_calendar_only_if_declared(law: Law) -> None:
+    """Check that delays of all episodes have the same distribution, unless declared otherwise.
+
+    For each of PERIODS, the episodes are divided into groups by their number modulo the period, and
+    the relative frequencies of short delays in the groups are compared.
+    """
+    if not law.stationary:
+        return
+    delays = draw_delays(law)
+    for longest, period in product([law.quantile(p) for p in QUARTILES], PERIODS):
+        short = delays <= longest
+        for phase in range(period):
+            group = short[phase::period]
+            require(
+                abs(group.mean() - short.mean()) <= 5 * 0.5 / math.sqrt(group.size),
+                f"Law {law.name!r} gives one in {period} episodes another distribution: a share of "
+                f"{group.mean():.3f} of their delays is at most {longest}, and {short.mean():.3f} "
+                "of all; a law that depends on the calendar must set stationary=False.",
+            )
+
+
 def is_reproducible(law: Law) -> None:
     """Check that each delay drawn from `law` depends only on the seed and the episode.
 
-    Different seeds must give different delays, unless almost all delays are equal.
+    Different seeds must give different delays, unless almost all delays are equal or the law
+    depends on the calendar.
     """
     together = law.draw(seed=7, episodes=200)
     parts = [law.draw(seed=7, episodes=50, first=first) for first in (1, 51, 101, 151)]
@@ -173,7 +206,8 @@ def is_reproducible(law: Law) -> None:
     )
     most_frequent = np.bincount(np.unique(together, return_inverse=True)[1]).max()
     require(
-        together.size - most_frequent < 20
+        not law.stationary
+        or together.size - most_frequent < 20
         or not np.array_equal(together, law.draw(seed=8, episodes=200)),
         f"Law {law.name!r} gives the same delays for two seeds; delays must depend on the seed.",
     )
@@ -211,6 +245,7 @@ CHECKS: Final = by_name(
     draws_whole_numbers,
     matches_quantiles,
     matches_mean,
+    depends_on_calendar_only_if_declared,
     is_reproducible,
     survives_pickling,
     rejects_invalid_arguments,

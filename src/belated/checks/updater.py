@@ -87,7 +87,8 @@ def sample_arrivals(updater: Updater, count: int = 50) -> list[Arrival]:
         np.add.at(counts, rows, 1)
         since_plan = arrived + int(random.integers(0, 9))
         alpha = alpha_at(updater, 2.0)
-        arrivals.append(Arrival(counts, epoch_counts, rows, arrived, since_plan, alpha))
+        since = (arrived, since_plan, alpha, since_plan + 2)
+        arrivals.append(Arrival(counts, epoch_counts, rows, *since))
     return arrivals
 
 
@@ -152,7 +153,8 @@ def plans_eventually(updater: Updater) -> None:
     rows = np.arange(math.prod(SHAPE.table))
     counts = np.full(rows.size, 1000)
     for mean_delay in (0.0, 100.0):
-        arrival = Arrival(1000 * counts, counts, rows, 1, 10**6, alpha_at(updater, mean_delay))
+        since = (1, 10**6, alpha_at(updater, mean_delay), 10**6)
+        arrival = Arrival(1000 * counts, counts, rows, *since)
         require(
             updater.due(arrival),
             f"{part_name(updater)} does not plan after a million arrivals that multiplied every "

@@ -226,7 +226,7 @@ def write_scale(path: Path, setting: CalibrationSetting, scale: float) -> None:
         The scale found.
     """
     from belated.cli.support.study_files import format_study, set_scale
-    from belated.sweep.store import write_atomically
+    from belated.files import write_atomically
 
     with usage_errors("--write"):
         if path.exists():

@@ -69,8 +69,9 @@ def reproduce(
 
     from belated.cli.figures import write_paper
     from belated.cli.sweep import format_outcome, run_cells
+    from belated.files import write_atomically
     from belated.papers.howson2021.grid import PRESETS, cells
-    from belated.sweep.store import Store, write_atomically
+    from belated.sweep.store import Store
 
     chosen = PRESETS[preset.value]
     command = f"belated reproduce {paper} --preset {preset} --variant {variant}"

@@ -38,8 +38,9 @@ def sweep(
     Example: belated sweep studies/late-rewards.toml
     """
     from belated.cli.support.tables import print_table
+    from belated.files import write_atomically
     from belated.sweep.results import Results
-    from belated.sweep.store import Store, write_atomically
+    from belated.sweep.store import Store
     from belated.sweep.study import read_study
 
     try:

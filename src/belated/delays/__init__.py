@@ -1,5 +1,6 @@
 """Delay laws, and the queue that stores feedback in flight until its arrival."""
 
+from belated.delays.calendar import with_calendar
 from belated.delays.laws import (
     NEVER,
     Law,
@@ -28,4 +29,5 @@ __all__ = [
     "parse",
     "poisson",
     "uniform",
+    "with_calendar",
 ]

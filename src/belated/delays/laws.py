@@ -20,7 +20,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,6 +64,10 @@ class Law:
     """Quantile function. For each p > 0 it returns the smallest j with P(tau <= j) >= p, or inf if
     there is no such j; for p = 0 it returns the smallest possible delay. A law can be pickled only
     if this function can, which excludes a lambda."""
+    stationary: ClassVar[bool] = True
+    """Whether the delays of all episodes have the same distribution. A subclass whose `draw`
+    depends on the number of the episode sets this to False; its mean and its quantiles are then
+    those of all episodes together. See `with_calendar`."""
     _never: float = field(default=0.0, repr=False)
     """Probability that feedback never arrives. With the remaining probability, `quantiles` defines
     the delay."""
@@ -217,7 +221,7 @@ def empirical(samples: ArrayLike, *, name: str | None = None) -> Law:
         )
     values[values >= NEVER] = math.inf
     name = name or f"empirical:{zlib.crc32(values.astype('<f8').tobytes()):08x}"
-    return Law(name, float(values.mean()), partial(_empirical_quantiles, values))
+    return Law(name, float(values.mean()), partial(empirical_quantiles, values))
 
 
 def from_scipy(frozen: Any, *, name: str | None = None) -> Law:
@@ -386,7 +390,8 @@ def _uniform_quantiles(n: int, p: Floats) -> Floats:
     return result
 
 
-def _empirical_quantiles(values: Floats, p: Floats) -> Floats:
+def empirical_quantiles(values: Floats, p: Floats) -> Floats:
+    """Return the quantiles of the sorted samples `values` at the probabilities `p`."""
     return values[_uniform_quantiles(values.size, p).astype(np.int64)]
 
 

@@ -134,8 +134,9 @@ class Backup:
         so that the planner is compiled only once.
         """
         if not self.compiled:
-            return loop_over(self.function, {"back_up_row": self.function, "view": identity})
-        loop = loop_over(self.function, {"back_up_row": uncached(self.function)})
+            names = {"back_up_row": self.function, "view": identity}
+            return specialise(back_up_rows, self.function, names)
+        loop = specialise(back_up_rows, self.function, {"back_up_row": uncached(self.function)})
         try:
             pointer: Batch = compile_callback(loop, SIGNATURE)
         except NumbaError as error:
@@ -166,28 +167,43 @@ def describe_error(error: NumbaError) -> str:
     return cause.rstrip(":.") + (f" ({where[1]})" if where else "")
 
 
-def loop_over(function: Function, names: dict[str, Any]) -> FunctionType:
-    """Return a copy of `back_up_rows` that takes its name and source file from `function`.
+def specialise(
+    template: Callable[..., int], function: Callable[..., Any], names: dict[str, Any]
+) -> FunctionType:
+    """Return a copy of a function with replaced globals and the source file of another function.
 
-    `names` maps names of globals, for example `back_up_row`, to the objects that replace them in
-    the copy. Because the copy refers to the source file of `function`, its compiled code is cached
-    in a file of its own, and that cache becomes stale when the source file changes.
+    Because the copy refers to the source file of `function`, its compiled code is cached in a file
+    of its own, and that cache becomes stale when the source file changes.
+
+    Parameters
+    ----------
+    template : callable
+        Function to copy, for example `back_up_rows`.
+    function : callable
+        Function of a user, from which the copy takes its source file and the start of its name.
+    names : dict
+        Names of globals, for example `back_up_row`, and the objects that replace them in the copy.
+
+    Returns
+    -------
+    FunctionType
+        The copy.
     """
-    name = f"{function.__name__}_rows"
-    code = back_up_rows.__code__.replace(
+    name = f"{function.__name__}_{template.__name__}"
+    code = template.__code__.replace(
         co_name=name,
         co_filename=function.__code__.co_filename,
         co_firstlineno=function.__code__.co_firstlineno,
     )
-    copy = FunctionType(code, {**globals(), **names}, name)
+    copy = FunctionType(code, {**template.__globals__, **names}, name)
     copy.__module__ = function.__module__
-    copy.__qualname__ = f"{function.__qualname__}_rows"
+    copy.__qualname__ = f"{function.__qualname__}_{template.__name__}"
     return copy
 
 
 def back_up_row(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    """Raise TypeError: this function is a placeholder that `loop_over` replaces by a backup."""
-    raise TypeError("back_up_rows must not be called directly; use the function from loop_over.")
+    """Raise TypeError: this function is a placeholder that `specialise` replaces by a backup."""
+    raise TypeError("back_up_rows must not be called directly; use the function from specialise.")
 
 
 def back_up_rows(call: BackupCall) -> int:

@@ -40,15 +40,22 @@ class Instance:
         Number of the instance, from 0.
     state : LearnerState, optional
         State to continue from; by default an empty state, without observations or a plan.
+    planned_at : int
+        Number of episodes that had been started when the last plan was made.
     """
 
     def __init__(
-        self, problem: LearningProblem, index: int, state: LearnerState | None = None
+        self,
+        problem: LearningProblem,
+        index: int,
+        state: LearnerState | None = None,
+        planned_at: int = 0,
     ) -> None:
         self.problem = problem
         self.index = index
         self.config = configure(problem, index)
         self.state = empty_state(problem) if state is None else state
+        self.planned_at = planned_at
 
     @property
     def plans(self) -> int:
@@ -61,8 +68,11 @@ class Instance:
         late = self.problem.late_rewards
         return self.state.reward_sums.n if late else self.state.counts.n
 
-    def absorb(self, feedback: list[Feedback]) -> bool:
-        """Add `feedback` to the counts and return whether the updater requires a plan."""
+    def absorb(self, feedback: list[Feedback], *, started: int) -> bool:
+        """Add `feedback` to the counts and return whether the updater requires a plan.
+
+        `started` is the number of episodes started so far.
+        """
         delayed = [item for item in feedback if item.delayed]
         moved = [item for item in feedback if item.transitions]
         if len(delayed) == len(moved) == len(feedback):
@@ -85,6 +95,7 @@ class Instance:
                 len(delayed),
                 int(self.state.numbers[SINCE_PLAN]),
                 float(self.state.alpha[0]),
+                started - self.planned_at,
             )
         )
 

@@ -403,7 +403,7 @@ class Learner:
 
     def _feed(self, instance: Instance, feedback: list[Feedback]) -> None:
         """Add `feedback` to the counts of `instance`, and compute a plan if one is due."""
-        due = instance.absorb(feedback)
+        due = instance.absorb(feedback, started=self._begun)
         # where only rewards are late, transitions are used at once
         new_paths = self._problem.late_rewards and any(item.transitions for item in feedback)
         if due or (new_paths and not self._problem.algorithm.stepwise):
@@ -421,6 +421,7 @@ class Learner:
                 self.mean_delay,
             )
             instance.state.alpha[0] = self._problem.updater.epoch_alpha(start)
+            instance.planned_at = self._begun
         self._stale = False
 
     def _replan_if_stale(self) -> None:
@@ -457,6 +458,7 @@ class Learner:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the complete learner as plain arrays and numbers, for `restore`."""
+        planned_at = [instance.planned_at for instance in self._instances]
         return {
             **snapshot_problem(self._problem),
             "seen": self._seen.snapshot(),
@@ -466,6 +468,8 @@ class Learner:
             "used": self._used,
             "stale": self._stale,
             "instances": [snapshot_state(instance.state) for instance in self._instances],
+            # read by updaters that are not built in
+            **({"planned_at": planned_at} if self._problem.updater.lazy_alpha() is None else {}),
         }
 
     @classmethod
@@ -497,8 +501,9 @@ class Learner:
         self._pending = restore_pending(saved["pending"])
         self._begun, self._waited = saved["begun"], saved["waited"]
         self._used, self._stale = saved["used"], saved["stale"]
+        planned_at = saved.get("planned_at", [0] * len(saved["instances"]))
         self._instances = [
-            Instance(problem, index, restore_state(problem, state))
+            Instance(problem, index, restore_state(problem, state), planned_at[index])
             for index, state in enumerate(saved["instances"])
         ]
         busy = {pending.instance for pending in self._pending.values()} if self._multi else set()

@@ -20,6 +20,7 @@ from belated.learner.rewards import (
     RewardEstimator,
     optimistic_estimator,
 )
+from belated.learner.updaters.trigger import TriggerRule
 from belated.learner.updaters.updater import Updater
 from belated.options import LearnerOptions
 from belated.randomness import check_seed
@@ -128,6 +129,12 @@ class LearningProblem(LearnerOptions):
         rule = base.backup_rule(self.shape, self.episodes)
         constants = np.ascontiguousarray(rule.constants, np.float64)
         return rule._replace(constants=constants, backup=as_backup(rule.backup))
+
+    @cached_property
+    def trigger_rule(self) -> TriggerRule | None:
+        """Trigger of the updater and its constants; None if the updater has no trigger."""
+        rule = self.updater.trigger_rule() if self.updater.lazy_alpha() is None else None
+        return None if rule is None else rule.checked()
 
     @cached_property
     def reward_estimator(self) -> RewardEstimator:

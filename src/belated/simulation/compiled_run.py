@@ -1,5 +1,6 @@
 """Driver of the compiled engine, which runs episodes in blocks and reports progress in between."""
 
+import os
 import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -16,9 +17,12 @@ from belated.learner.backup import Backup, as_backup
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, configure, with_room_for
 from belated.learner.status import share_in_flight
+from belated.learner.updaters.trigger import Trigger, TriggerRule, no_trigger
 from belated.mdp.model import MDP
 from belated.simulation import engine
 from belated.simulation.compiled_queue import enlarge, is_full
+from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
+from belated.simulation.resume import RunSaver
 from belated.simulation.run import Run, checkpoints
 from belated.theory import missing, owners, psi
 
@@ -40,8 +44,13 @@ def why_not_compiled(problem: LearningProblem, pieces: int) -> str | None:
         return f"the base {type(base).__name__} is a Python object"
     if JIT and not as_backup(problem.backup_rule.backup).compiled:
         return f"the backup of {type(base).__name__} is a plain Python function (see bl.backup)"
-    if updater.lazy_alpha() is None or updater.explorer(problem.shape) is not None:
+    rule = problem.trigger_rule
+    if updater.explorer(problem.shape) is not None or (
+        updater.lazy_alpha() is None and (rule is None or updater.multi_instance)
+    ):
         return f"the updater {type(updater).__name__} is a Python object"
+    if JIT and rule is not None and isinstance(rule.trigger, Trigger) and not rule.trigger.compiled:
+        return f"the trigger {rule.trigger} is a plain Python function (see bl.trigger)"
     if updater.multi_instance and (pieces > 1 or problem.late_rewards):
         return "MultiInstance needs the feedback of an episode in one piece"
     return None
@@ -67,6 +76,8 @@ def run_compiled(
     trace: bool,
     plans: bool,
     on_progress: OnProgress,
+    on_checkpoint: OnCheckpoint | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Simulate one run with the compiled engine.
 
@@ -87,6 +98,10 @@ def run_compiled(
         Whether to plan. If False, the first plan is used in all episodes.
     on_progress : callable
         Function called with the number of episodes played since its last call.
+    on_checkpoint : callable, optional
+        Function called with a `RunSoFar` for each checkpoint.
+    checkpoint : str or PathLike, optional
+        File to which the run is saved and from which it is continued.
 
     Returns
     -------
@@ -94,14 +109,22 @@ def run_compiled(
         Result of the run.
     """
     episodes = len(delays)
+    at = checkpoints(episodes, every)
     shape = problem.shape
     policies = np.zeros((episodes if trace else 0, shape.horizon, shape.states), np.int32)
     player = Player(world, problem, plans, on_progress)
+    reporter = on_checkpoint and CheckpointReporter(
+        on_checkpoint, seed=problem.seed, episodes=episodes, at=at
+    )
+    if checkpoint is not None:
+        player.saver = RunSaver(checkpoint, player.truth, problem, delays, (trace, plans))
     if problem.updater.multi_instance:
         played, instances = play_instances(player, delays, policies)
+        if reporter:
+            reporter.report(played.gaps)
     else:
+        player.reporter = reporter
         played, instances = player(0, np.arange(1, episodes + 1), delays, policies), 1
-    at = checkpoints(episodes, every)
     tally = played.tally
     mean_delay = int(tally[engine.WAITED]) / episodes
     return Run(
@@ -155,7 +178,20 @@ def play_instances(play: "Player", delays: Ints, policies: NDArray[np.int32]) ->
     gaps = np.zeros(episodes)
     tally = np.zeros(engine.TALLY_SIZE, np.int64)
     arrived, dropped = np.zeros((2, play.problem.rows), np.int64)
-    for instance in range(instances):
+    play.last_instance = instances - 1
+    begun = 0
+    if play.saver is not None:
+        play.saver.totals = {
+            "gaps": gaps,
+            "tally": tally,
+            "arrived": arrived,
+            "dropped": dropped,
+            "policies": policies,
+        }
+        play.saver.restore_totals()
+        begun = play.saver.instance
+        play.on_progress(int(np.count_nonzero(owner < begun)))
+    for instance in range(begun, instances):
         mine = np.flatnonzero(owner == instance)
         part = np.zeros((mine.size if policies.size else 0, *policies.shape[1:]), np.int32)
         own = play(instance, mine + 1, np.zeros((mine.size, 1), np.int64), part)
@@ -195,6 +231,9 @@ class Player:
         self.problem = problem
         self.plans = plans
         self.on_progress = on_progress
+        self.reporter: CheckpointReporter | None = None
+        self.saver: RunSaver | None = None
+        self.last_instance = 0
         self.truth = engine.Truth(world_arrays(world), optimal_table(world)[0])
 
     def __call__(
@@ -224,35 +263,73 @@ class Player:
         assert isinstance(backup, Backup)
         episodes, pieces = delays.shape
         config = configure(problem, instance)
-        options = engine.RunOptions(last=episodes, plans=self.plans)
+        rule = problem.trigger_rule or TriggerRule(no_trigger).checked()
+        assert isinstance(rule.trigger, Trigger)
+        options = engine.RunOptions(
+            last=episodes,
+            plans=self.plans,
+            triggered=problem.trigger_rule is not None,
+            trigger_constants=rule.constants,
+        )
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
         gaps = np.zeros(episodes)
         alphas = np.zeros(episodes if config.auto_alpha else 0)
-        done, block = 0, 32
-        while done < episodes:
-            part = slice(done, min(done + block, episodes))
-            began = time.perf_counter()
-            played = engine.advance(
-                backup.batch,
-                config,
-                options,
-                truth,
-                run,
-                done + 1,
-                labels[part],
-                delays[part],
-                engine.Outputs(gaps[part], alphas[part], policies[part]),
-            )
-            took = time.perf_counter() - began
-            if played < part.stop - part.start:
-                run = self._with_room(run, pieces)
-            self.on_progress(played)
-            done += played
-            block = max(1, min(4 * block, int(played * BLOCK_S / max(took, 1e-9))))
+        outputs = engine.Outputs(gaps, alphas, policies)
+        if self.saver is not None:
+            run = self.saver.restore(instance, run, outputs)
+        restored = done = int(run.tally[engine.STARTED])
+        block = 32
+        try:
+            self._count(restored, gaps[:restored], report=False)
+            while done < episodes:
+                part = slice(done, min(done + block, episodes))
+                began = time.perf_counter()
+                played = engine.advance(
+                    backup.batch,
+                    rule.trigger.callback,
+                    config,
+                    options,
+                    truth,
+                    run,
+                    done + 1,
+                    labels[part],
+                    delays[part],
+                    engine.Outputs(gaps[part], alphas[part], policies[part]),
+                )
+                took = time.perf_counter() - began
+                if played < part.stop - part.start:
+                    run = self._with_room(run, pieces)
+                done += played
+                block = max(1, min(4 * block, int(played * BLOCK_S / max(took, 1e-9))))
+                self._count(played, gaps[done - played : done], report=True)
+                if self.saver is not None:
+                    self.saver.save_if_due(instance, run, outputs)
+        except BaseException:  # also Ctrl-C: the run can be continued from here
+            if self.saver is not None:
+                self.saver.save(instance, run, outputs)
+            raise
+        if self.saver is not None and instance == self.last_instance and restored < episodes:
+            self.saver.save(instance, run, outputs)
         learner = run.learner
         arrived = learner.reward_sums.n if config.late_rewards else learner.counts.n
         plans = int(learner.numbers[PLANS])
         return Played(gaps, alphas, run.tally, plans, arrived, run.dropped)
+
+    def _count(self, played: int, gaps: Floats, *, report: bool) -> None:
+        """Report progress after episodes have been played, or restored from a file.
+
+        Parameters
+        ----------
+        played : int
+            Number of these episodes.
+        gaps : Floats
+            Their regret.
+        report : bool
+            Whether to report the checkpoints among them.
+        """
+        self.on_progress(played)
+        if self.reporter is not None:
+            (self.reporter.report if report else self.reporter.skip)(gaps)
 
     def _with_room(self, run: engine.RunState, pieces: int) -> engine.RunState:
         """Return `run` with free capacity for another episode, enlarged where necessary.
@@ -261,4 +338,6 @@ class Player:
         """
         queue = enlarge(run.queue) if is_full(run.queue, pieces) else run.queue
         learner = with_room_for(run.learner, self.problem.shape.horizon)
-        return run._replace(learner=learner, queue=queue)
+        new_rows = np.zeros(queue.actions.size if run.new_rows.size else 0, np.int64)
+        new_rows[: run.new_rows.size] = run.new_rows
+        return run._replace(learner=learner, queue=queue, new_rows=new_rows)

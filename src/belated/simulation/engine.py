@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import inlined, kernel
+from belated.compiled import address, inlined, kernel
 from belated.episode import Floats, Ints
 from belated.exact.incremental import WorldArrays, reevaluate
 from belated.exact.values import evaluate
@@ -18,7 +18,8 @@ from belated.learner.counts import has_room
 from belated.learner.exploration import draw_action, explores
 from belated.learner.planning import is_terminal
 from belated.learner.problem import LearningProblem
-from belated.learner.state import PLAN_DUE, Config, LearnerState, empty_state
+from belated.learner.state import PLAN_DUE, SINCE_PLAN, Config, LearnerState, empty_state
+from belated.learner.updaters.trigger import Callback, TriggerCall
 from belated.learner.updating import absorb_delayed, absorb_transition, make_plan
 from belated.mdp.model import mean_reward
 from belated.mdp.play import draw, draw_reward
@@ -42,7 +43,10 @@ OPTIMISM_BROKEN: Final = 2  # number of episodes with V~_1(s_1) < V*_1(s_1)
 LAST_EXPLORED: Final = 3  # last episode with an explored step
 WAITED: Final = 4  # sum of S_k over the episodes so far
 STARTED: Final = 5  # number of episodes started
-TALLY_SIZE: Final = 6  # number of counters
+PLANNED: Final = 6  # number of episodes started before the last plan
+ARRIVED: Final = 7  # number of items of feedback that the trigger has not been evaluated for
+NEW_ROWS: Final = 8  # number of their rows, in `RunState.new_rows`
+TALLY_SIZE: Final = 9  # number of counters
 
 
 class Truth(NamedTuple):
@@ -57,6 +61,8 @@ class RunOptions(NamedTuple):
 
     last: int  # last episode; feedback that arrives after it is dropped
     plans: bool  # whether to plan; False keeps the first plan, to measure all other costs
+    triggered: bool  # whether the trigger decides when to plan, instead of the condition of Lazy
+    trigger_constants: Floats  # constants of the trigger
 
 
 class RunState(NamedTuple):
@@ -71,6 +77,7 @@ class RunState(NamedTuple):
     states: Ints  # (H + 1) states of the episode being played
     actions: Ints  # (H) actions of the episode being played
     rewards: Floats  # (H) rewards of the episode being played
+    new_rows: Ints  # rows of the feedback that has arrived, for the trigger; empty if there is none
 
 
 class Outputs(NamedTuple):
@@ -99,9 +106,10 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
         Initial state.
     """
     H, S = problem.shape.horizon, problem.shape.states
+    queue = empty_queue(H // pieces, rewards=problem.unknown_rewards)
     return RunState(
         learner=empty_state(problem),
-        queue=empty_queue(H // pieces, rewards=problem.unknown_rewards),
+        queue=queue,
         v_pi=np.zeros((H + 1, S)),
         tally=np.zeros(TALLY_SIZE, np.int64),
         dropped=np.zeros(problem.rows, np.int64),
@@ -109,6 +117,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
         states=np.zeros(H + 1, np.int64),
         actions=np.zeros(H, np.int64),
         rewards=np.zeros(H),
+        new_rows=np.zeros(0 if problem.trigger_rule is None else queue.actions.size, np.int64),
     )
 
 
@@ -225,6 +234,9 @@ def receive(config: Config, run: RunState) -> None:
             absorb_transition(learner, first + j, s, a, y)
         reward = queue.rewards[slot, j] if config.unknown_rewards else 0.0
         absorb_delayed(config, learner, first + j, s, a, y, reward)
+        if run.new_rows.size > 0:
+            note_row(run, first + j, s, a)
+    run.tally[ARRIVED] += 1
     # Count the episode as observed if all of its feedback has arrived.
     if steps == H:
         run.tally[MISSING] -= 1
@@ -233,6 +245,65 @@ def receive(config: Config, run: RunState) -> None:
         run.outstanding[episode - 1] -= 1
         if run.outstanding[episode - 1] == 0:
             run.tally[MISSING] -= 1
+
+
+@inlined
+def note_row(run: RunState, h: int, s: int, a: int) -> None:
+    """Append the row of a step that has arrived to the list that the trigger reads.
+
+    Parameters
+    ----------
+    run : RunState
+        State of the run, changed in place. The list has free capacity, since it can hold the rows
+        of a full queue.
+    h, s, a : int
+        Step, state and action.
+    """
+    S = run.learner.table.actions.shape[1]
+    A = run.learner.table.q.shape[1] // S
+    stage = 0 if run.learner.counts.visits.shape[0] == 1 else h
+    run.new_rows[run.tally[NEW_ROWS]] = (stage * S + s) * A + a
+    run.tally[NEW_ROWS] += 1
+
+
+@inlined
+def evaluate_trigger(
+    trigger: Callback, config: Config, constants: Floats, learner: LearnerState, run: RunState
+) -> None:
+    """Set PLAN_DUE by the trigger if feedback has arrived, as `Instance.absorb` does with `due`.
+
+    Parameters
+    ----------
+    trigger : Callback
+        Function that evaluates the trigger.
+    config : Config
+        Configuration of the learner.
+    constants : Floats
+        Constants of the trigger.
+    learner : LearnerState
+        State of the learner, changed in place.
+    run : RunState
+        State of the run; its list of rows that have arrived is emptied.
+    """
+    tally = run.tally
+    learner.numbers[PLAN_DUE] = 0
+    if tally[ARRIVED] > 0:
+        learner.numbers[SINCE_PLAN] += tally[ARRIVED]
+        counts = learner.reward_sums.n if config.late_rewards else learner.counts.n
+        call = TriggerCall(
+            address(constants),
+            constants.size,
+            address(counts),
+            address(learner.epoch_counts),
+            address(run.new_rows[: tally[NEW_ROWS]]),
+            counts.size,
+            tally[NEW_ROWS],
+            tally[ARRIVED],
+            learner.numbers[SINCE_PLAN],
+            tally[STARTED] - tally[PLANNED],
+        )
+        learner.numbers[PLAN_DUE] = trigger(call)
+    tally[NEW_ROWS] = 0
 
 
 @inlined
@@ -300,6 +371,7 @@ def record_policy(run: RunState, policy: NDArray[np.int32]) -> None:
 @kernel
 def advance(
     batch: Batch,
+    trigger: Callback,
     config: Config,
     options: RunOptions,
     truth: Truth,
@@ -315,6 +387,8 @@ def advance(
     ----------
     batch : Batch
         Function that computes the base's backup for several rows.
+    trigger : Callback
+        Function that evaluates the trigger; not called unless `options.triggered`.
     config : Config
         Configuration of the learner.
     options : RunOptions
@@ -356,12 +430,17 @@ def advance(
             if config.stepwise and learner.inbox.used[0] + H > learner.inbox.row.size:
                 return i
             receive(config, run)
+        if options.triggered:
+            evaluate_trigger(trigger, config, options.trigger_constants, learner, run)
+        tally[ARRIVED] = 0
         # 3. Plan if a plan is due; transitions that are not late are used at once.
         due = k == 1 or learner.numbers[PLAN_DUE] == 1 or config.every_episode
         new_path = config.late_rewards and not config.stepwise
         if k == 1 or ((due or new_path) and options.plans):
             mean_delay = tally[WAITED] / tally[STARTED] if k > 1 else 0.0
             plan_and_evaluate(batch, config, truth.world, learner, run.v_pi, due, mean_delay)
+            if due:
+                tally[PLANNED] = tally[STARTED]
         learner.numbers[PLAN_DUE] = 0
         tally[MAX_MISSING] = max(tally[MAX_MISSING], tally[MISSING])
         tally[WAITED] += tally[MISSING]

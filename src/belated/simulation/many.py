@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Final, Unpack
 
 from belated.arguments import check_integer
@@ -14,6 +15,7 @@ from belated.mdp.worlds import world as parse_world
 from belated.options import accepts, check_keywords
 from belated.progress import Progress
 from belated.randomness import check_seed
+from belated.simulation.reporting import OnCheckpoint, RunSoFar
 from belated.simulation.run import Run
 from belated.simulation.setting import Setting, SettingKeywords
 
@@ -28,6 +30,7 @@ def simulate_many(
     seeds: Iterable[int],
     threads: int | None = None,
     progress: bool | None = None,
+    on_checkpoint: OnCheckpoint | None = None,
     **setting: Unpack[SettingKeywords],
 ) -> list[Run]:
     """Simulate one run for each seed, on several threads.
@@ -43,6 +46,9 @@ def simulate_many(
     progress : bool, optional
         Whether to show progress on stderr. By default, progress is shown if the runs take more than
         two seconds.
+    on_checkpoint : callable, optional
+        Function called for each checkpoint of each run; see `simulate`. It is called in the calling
+        thread, about every 0.1 seconds for the checkpoints since. Those of one seed are in order.
 
     Returns
     -------
@@ -69,7 +75,11 @@ def simulate_many(
         raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")
     seeds = [check_seed(seed) for seed in seeds]
     threads = check_integer("threads", (os.cpu_count() or 1) if threads is None else threads, 1)
-    return run_seeds(checked, seeds, threads=threads, progress=progress) if seeds else []
+    if not seeds:
+        return []
+    return run_seeds(
+        checked, seeds, threads=threads, progress=progress, on_checkpoint=on_checkpoint
+    )
 
 
 class Interrupted(KeyboardInterrupt):
@@ -89,7 +99,12 @@ class Interrupted(KeyboardInterrupt):
 
 
 def run_seeds(
-    setting: Setting, seeds: Sequence[int], *, threads: int, progress: bool | None
+    setting: Setting,
+    seeds: Sequence[int],
+    *,
+    threads: int,
+    progress: bool | None,
+    on_checkpoint: OnCheckpoint | None = None,
 ) -> list[Run]:
     """Simulate one setting with several seeds.
 
@@ -103,6 +118,8 @@ def run_seeds(
         Number of threads.
     progress : bool or None
         Whether to show progress on stderr. None shows it if the runs take more than two seconds.
+    on_checkpoint : callable, optional
+        Function called for each checkpoint of each run, in the calling thread.
 
     Returns
     -------
@@ -114,7 +131,7 @@ def run_seeds(
     Interrupted
         On Ctrl-C. The exception holds the finished runs.
     """
-    pool = RunPool(setting, seeds)
+    pool = RunPool(setting, seeds, on_checkpoint)
     title = f"Simulating {setting.problem(0).updater.name}"
     try:
         try:
@@ -123,7 +140,9 @@ def run_seeds(
             with Progress(title, total=total, shown=progress) as shown:
                 pool.start(threads)
                 while not pool.wait(POLL_INTERVAL_S):
+                    pool.report()
                     shown.update(sum(pool.played))
+                pool.report()
                 shown.update(total)
         finally:
             pool.stop()
@@ -148,9 +167,13 @@ class RunPool:
         Setting to run.
     seeds : sequence of int
         Seeds of the runs.
+    on_checkpoint : callable, optional
+        Function that `report` calls for each checkpoint of each run.
     """
 
-    def __init__(self, setting: Setting, seeds: Sequence[int]) -> None:
+    def __init__(
+        self, setting: Setting, seeds: Sequence[int], on_checkpoint: OnCheckpoint | None = None
+    ) -> None:
         self.setting = setting
         self.seeds = seeds
         self.played = [0] * len(seeds)  # number of episodes of each run played so far
@@ -158,6 +181,8 @@ class RunPool:
         self.futures: list[Future[None]] = []
         self.executor: ThreadPoolExecutor | None = None
         self.stopped = threading.Event()
+        self.on_checkpoint = on_checkpoint
+        self.checkpoints: SimpleQueue[RunSoFar] = SimpleQueue()
 
     def compile(self) -> None:
         """Compile the engine, by playing a few episodes of the first run in the current thread.
@@ -185,7 +210,18 @@ class RunPool:
                 raise Stop
             self.played[i] += episodes
 
-        self.runs[i] = self.setting.run(self.seeds[i], on_progress)
+        if self.on_checkpoint is None:
+            self.runs[i] = self.setting.run(self.seeds[i], on_progress)
+        else:
+            queue = self.checkpoints
+            self.runs[i] = self.setting.run(self.seeds[i], on_progress, on_checkpoint=queue.put)
+
+    def report(self) -> None:
+        """Call `on_checkpoint` in the current thread for all checkpoints since the last call."""
+        if self.on_checkpoint is not None:
+            with suppress(Empty):
+                while True:
+                    self.on_checkpoint(self.checkpoints.get_nowait())
 
     def wait(self, seconds: float) -> bool:
         """Wait at most `seconds` and return whether all runs are finished.

@@ -22,6 +22,7 @@ from belated.learner.problem import LearningProblem
 from belated.learner.status import share_in_flight
 from belated.mdp.model import MDP
 from belated.mdp.play import play
+from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
 from belated.simulation.run import Run, checkpoints
 from belated.theory import psi
 
@@ -37,6 +38,7 @@ def run_reference(
     every: int,
     trace: bool,
     on_progress: Callable[[int], None],
+    on_checkpoint: OnCheckpoint | None = None,
 ) -> Run:
     """Simulate one run with the reference loop.
 
@@ -55,6 +57,8 @@ def run_reference(
         Whether to record the policy of every episode.
     on_progress : callable
         Function called with the argument 1 after each episode.
+    on_checkpoint : callable, optional
+        Function called with a `RunSoFar` after each checkpoint.
 
     Returns
     -------
@@ -62,6 +66,10 @@ def run_reference(
         Result of the run.
     """
     learner = Learner.of(problem)
+    at = checkpoints(len(delays), every)
+    reporter = on_checkpoint and CheckpointReporter(
+        on_checkpoint, seed=problem.seed, episodes=len(delays), at=at
+    )
     v_star = optimal_table(world)[0]
     queue: Queue[Feedback] = Queue()
     visits = np.zeros(problem.rows, np.int64)
@@ -99,8 +107,9 @@ def run_reference(
         if trace:
             policies.append(policy)
         on_progress(1)
+        if reporter:
+            reporter.report(np.array(gaps[-1:]))
 
-    at = checkpoints(len(delays), every)
     auto = problem.updater.lazy_alpha() == "auto"
     return Run(
         seed=problem.seed,

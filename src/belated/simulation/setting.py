@@ -1,5 +1,6 @@
 """`Setting`: all inputs of a run except the seed."""
 
+import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
 from belated.simulation.notice import announce_compilation
 from belated.simulation.reference import run_reference
+from belated.simulation.reporting import OnCheckpoint
 from belated.simulation.run import Run
 
 Engine = Literal["auto", "compiled", "reference"]
@@ -144,7 +146,14 @@ class Setting(SimulationOptions):
             **options,
         )
 
-    def run(self, seed: int, on_progress: OnProgress = ignore_progress) -> Run:
+    def run(
+        self,
+        seed: int,
+        on_progress: OnProgress = ignore_progress,
+        *,
+        on_checkpoint: OnCheckpoint | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Run:
         """Simulate the setting with a seed.
 
         Parameters
@@ -154,6 +163,8 @@ class Setting(SimulationOptions):
         on_progress : callable
             Function called with the number of episodes played since its last call. An exception
             that it raises stops the run.
+        on_checkpoint, checkpoint : optional
+            See `simulate`.
 
         Returns
         -------
@@ -166,7 +177,7 @@ class Setting(SimulationOptions):
         law = constant(0) if self.delay is None else parse_delay(self.delay)
         delays = draw_delays(law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
         problem = self.problem(seed, longest_delay(delays))
-        if self._is_compiled(problem, pieces):
+        if self._is_compiled(problem, pieces, checkpoint is not None):
             announce_compilation()
             return run_compiled(
                 self.world,
@@ -176,12 +187,20 @@ class Setting(SimulationOptions):
                 trace=self.trace,
                 plans=self.planning != "none",
                 on_progress=on_progress,
+                on_checkpoint=on_checkpoint,
+                checkpoint=checkpoint,
             )
         return run_reference(
-            self.world, problem, delays, every=every, trace=self.trace, on_progress=on_progress
+            self.world,
+            problem,
+            delays,
+            every=every,
+            trace=self.trace,
+            on_progress=on_progress,
+            on_checkpoint=on_checkpoint,
         )
 
-    def _is_compiled(self, problem: LearningProblem, pieces: int) -> bool:
+    def _is_compiled(self, problem: LearningProblem, pieces: int, saved: bool) -> bool:
         reason = why_not_compiled(problem, pieces)
         if self.engine == "reference":
             reason = "engine is 'reference'"
@@ -193,6 +212,8 @@ class Setting(SimulationOptions):
             )
         if self.planning == "none":
             raise ValueError(f"planning='none' needs the compiled engine, but {reason}.")
+        if saved:
+            raise ValueError(f"checkpoint needs the compiled engine, but {reason}.")
         if self.engine == "auto":
             warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
         return False

@@ -1,16 +1,25 @@
 """`simulate`: one run of a learner in a simulated world with delayed feedback."""
 
+import os
 from typing import Unpack
 
 from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
 from belated.options import accepts, check_keywords
+from belated.simulation.reporting import OnCheckpoint
 from belated.simulation.run import Run
 from belated.simulation.setting import Setting, SettingKeywords
 
 
 @accepts(Setting, omit=("world",))
-def simulate(world: MDP | str, *, seed: int = 0, **setting: Unpack[SettingKeywords]) -> Run:
+def simulate(
+    world: MDP | str,
+    *,
+    seed: int = 0,
+    on_checkpoint: OnCheckpoint | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    **setting: Unpack[SettingKeywords],
+) -> Run:
     """Simulate one run and return its exact regret.
 
     Each random number is a function of the seed, the episode and the step. Learners that are
@@ -33,6 +42,18 @@ def simulate(world: MDP | str, *, seed: int = 0, **setting: Unpack[SettingKeywor
         Number of episodes, at least 1.
     seed : int
         Seed of all random numbers of the run, in 0 .. 2**64 - 1.
+    on_checkpoint : callable, optional
+        Function called once for each checkpoint, in order, with a `RunSoFar`: the seed, the episode
+        and the regret so far. The compiled engine calls it after the block of episodes that
+        contains the checkpoint, at most about 0.1 seconds later, and with MultiInstance at the end
+        of the run. The results do not depend on it. An exception that it raises stops the run.
+        `belated.callbacks` has callbacks for CSV files and TensorBoard.
+    checkpoint : str or PathLike, optional
+        File to which the run is saved about every 30 seconds, when it is interrupted and when it is
+        finished. If the file exists, the run continues from it, with the same result as without
+        interruption; checkpoints before are not passed to `on_checkpoint` again. A file of another
+        run and a damaged file are rejected. The file is kept, so that the same call returns the
+        finished run at once. Needs the compiled engine.
     rewards : "known", "unknown", None or array_like
         "known": the learner is given the world's mean rewards, as in the paper. "unknown" or None:
         rewards are drawn and observed with the feedback. An array of shape (H, S, A) or (S, A): the
@@ -69,4 +90,5 @@ def simulate(world: MDP | str, *, seed: int = 0, **setting: Unpack[SettingKeywor
     (49, 0)
     """
     check_keywords(simulate, setting)
-    return Setting(world=parse_world(world), **setting).run(seed)
+    checked = Setting(world=parse_world(world), **setting)
+    return checked.run(seed, on_checkpoint=on_checkpoint, checkpoint=checkpoint)

@@ -14,7 +14,6 @@ import json
 import os
 import platform
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ import numpy as np
 
 import belated
 from belated.delays import parse as parse_delay
+from belated.files import replace_atomically, write_atomically
 from belated.simulation.run import Run
 from belated.sweep.cell import Cell
 
@@ -235,27 +235,3 @@ def write_parquet(columns: Columns, path: Path) -> bytes:
     except duckdb.IOException as error:
         raise OSError(f"{path} could not be written: {error}") from None
     return path.read_bytes()
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to `path` atomically: after a crash, the file has its old or its new content."""
-    with replace_atomically(path) as part:
-        part.write_bytes(data)
-
-
-@contextmanager
-def replace_atomically(path: Path) -> Iterator[Path]:
-    """Yield a temporary path. The file that the caller writes to this path replaces `path`.
-
-    If the block succeeds, the temporary file is synced to disk and renamed to `path`. Otherwise it
-    is deleted, and `path` is unchanged.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield part
-        with part.open("rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from belated.learner.updaters.active import Active
 from belated.learner.updaters.explicit import ExplicitExploration
 from belated.learner.updaters.lazy import Lazy
 from belated.learner.updaters.multi import MultiInstance
+from belated.learner.updaters.trigger import Trigger, Triggered, TriggerRule, trigger
 from belated.learner.updaters.updater import Arrival, EpochStart, Explorer, Updater
 from belated.names import Names
 
@@ -25,5 +26,9 @@ __all__ = [
     "Explorer",
     "Lazy",
     "MultiInstance",
+    "Trigger",
+    "TriggerRule",
+    "Triggered",
     "Updater",
+    "trigger",
 ]

@@ -2,10 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 from belated.episode import Bools, Ints, Shape
 from belated.learner.exploration import Exploration
+
+if TYPE_CHECKING:
+    from belated.learner.updaters.trigger import TriggerRule
 
 
 class Arrival(NamedTuple):
@@ -21,6 +24,7 @@ class Arrival(NamedTuple):
     arrived: int  # number of new items of feedback (episodes or steps)
     since_plan: int  # number of items of feedback since the last plan, including the new ones
     alpha: float = math.inf  # result of `Updater.epoch_alpha` for this epoch
+    age: int = 0  # number of episodes started since the last plan
 
 
 class EpochStart(NamedTuple):
@@ -52,9 +56,10 @@ class Explorer:
 class Updater:
     """Base class of updaters, the rules that decide when a learner plans.
 
-    A custom updater must define `name` and the method `due`; all other methods have defaults. If
-    `due` is equivalent to the condition of `Lazy`, the updater can override `lazy_alpha`; compiled
-    code then evaluates the condition, and `due` is not called.
+    A custom updater must define `name`, and either `trigger_rule` or `due`; all other methods have
+    defaults. With `trigger_rule`, its condition is compiled; with `due` alone, it runs as Python,
+    and only in the reference loop. If `due` is equivalent to the condition of `Lazy`, the updater
+    can override `lazy_alpha`; compiled code then evaluates the condition, and `due` is not called.
     """
 
     name: ClassVar[str] = "updater"
@@ -65,14 +70,34 @@ class Updater:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # A subclass that overrides the Python method does not inherit its compiled equivalent.
-        for method, equivalent in (("due", "lazy_alpha"), ("explorer", "exploration")):
+        # A subclass that overrides a method does not inherit another form of the same rule.
+        for method, equivalent in (
+            ("due", "lazy_alpha"),
+            ("due", "trigger_rule"),
+            ("trigger_rule", "due"),
+            ("trigger_rule", "lazy_alpha"),
+            ("explorer", "exploration"),
+        ):
             if method in cls.__dict__ and equivalent not in cls.__dict__:
                 setattr(cls, equivalent, getattr(Updater, equivalent))
 
     def due(self, arrival: Arrival) -> bool:
-        """Return whether a plan is due after `arrival`."""
-        raise TypeError(f"{type(self).__name__} needs a method due(arrival).")
+        """Return whether a plan is due after `arrival`.
+
+        By default this is the result of the trigger.
+        """
+        rule = self.trigger_rule()
+        if rule is None:
+            raise TypeError(f"{type(self).__name__} needs a method due(arrival) or trigger_rule().")
+        return rule.due(arrival)
+
+    def trigger_rule(self) -> "TriggerRule | None":
+        """Return the trigger and its constants, or None if the updater has no trigger.
+
+        Compiled code evaluates the trigger instead of calling `due`. The trigger must be equivalent
+        to `due`, which calls it by default.
+        """
+        return None
 
     def epoch_alpha(self, start: EpochStart) -> float:
         """Return the parameter alpha for an epoch; `due` receives it as `Arrival.alpha`.

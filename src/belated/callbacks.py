@@ -1,0 +1,88 @@
+"""Callbacks that log the regret of a run at each checkpoint: to a CSV file or to TensorBoard.
+
+A callback is any function of a `RunSoFar`. It is passed to `simulate` or `simulate_many`:
+
+    bl.simulate(world, ..., on_checkpoint=bl.callbacks.CSVLogger("regret.csv"))
+"""
+
+import csv
+import os
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from belated.simulation.reporting import RunSoFar
+
+__all__ = ["CSVLogger", "RunSoFar", "TensorBoard"]
+
+
+class CSVLogger:
+    """Callback that appends one line for each checkpoint to a CSV file.
+
+    The columns are those of `RunSoFar`: seed, episodes, episode and regret. The file is closed
+    after each line, so that it can be read during the run.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        File to append to; it is created with a header if it does not exist or is empty.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def __call__(self, run: RunSoFar) -> None:
+        """Append a line with the numbers of `run`."""
+        with self.path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, [field.name for field in fields(RunSoFar)])
+            if file.tell() == 0:
+                writer.writeheader()
+            writer.writerow(asdict(run))
+
+
+class TensorBoard:
+    """Callback that writes the regret at each checkpoint to a log folder of TensorBoard.
+
+    Each seed has its own subfolder, such as `seed-7`, and is shown as a curve of its own, with the
+    tags "regret" and "regret per episode". Requires `pip install belated[tensorboard]`.
+
+    Parameters
+    ----------
+    folder : str or PathLike
+        Log folder, to be shown with `tensorboard --logdir FOLDER`.
+    make_writer : callable, optional
+        Function that makes a writer for a subfolder; by default `tensorboard.summary.Writer`. A
+        writer has the methods `add_scalar(tag, value, step=...)`, `flush()` and `close()`.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, make_writer: Callable[[str], Any] | None = None
+    ) -> None:
+        self.folder = Path(folder)
+        self._make_writer = make_writer or _default_writer()
+        self._writers: dict[int, Any] = {}
+
+    def __call__(self, run: RunSoFar) -> None:
+        """Write the regret of `run`; the writer of a seed is closed after its last episode."""
+        writer = self._writers.get(run.seed)
+        if writer is None:
+            writer = self._make_writer(str(self.folder / f"seed-{run.seed}"))
+            self._writers[run.seed] = writer
+        writer.add_scalar("regret", run.regret, step=run.episode)
+        writer.add_scalar("regret per episode", run.regret / run.episode, step=run.episode)
+        writer.flush()
+        if run.episode == run.episodes:
+            self._writers.pop(run.seed).close()
+
+
+def _default_writer() -> Callable[[str], Any]:
+    """Return the class `tensorboard.summary.Writer`; raise ImportError if it is not installed."""
+    try:
+        from tensorboard.summary import Writer
+    except ImportError as error:
+        raise ImportError(
+            "TensorBoard needs the package tensorboard; install it with "
+            "pip install 'belated[tensorboard]'."
+        ) from error
+    return Writer

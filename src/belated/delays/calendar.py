@@ -1,0 +1,114 @@
+"""Delay laws that depend on the calendar: feedback arrives only after certain episodes.
+
+A calendar is a function of the numbers of episodes and their delays that returns the delays until
+feedback is delivered, as two arrays of the same length. With a batch after every seventh episode:
+
+>>> def next_batch(numbers, delays):
+...     return delays + -(numbers + delays) % 7
+>>> from belated.delays.laws import constant
+>>> with_calendar(constant(0), next_batch, name="weekly", period=7).draw(seed=7, episodes=8)
+array([6, 5, 4, 3, 2, 1, 0, 6])
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from belated.arguments import check_integer
+from belated.delays.laws import NEVER, Law, empirical_quantiles
+from belated.episode import Ints
+
+Calendar = Callable[[Ints, Ints], Ints]
+"""Function of the numbers of episodes, from 1, and their delays that returns the new delays."""
+
+MAX_SAMPLES: Final = 2**16
+"""Number of delays from which the mean and the quantiles over a period are computed, at most,
+unless the period is longer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalendarLaw(Law):
+    """Law whose delays depend on the number of the episode; see `with_calendar`."""
+
+    law: Law = field(repr=False)
+    """Law of the delays before the calendar is applied."""
+    calendar: Calendar = field(repr=False, compare=False)
+
+    stationary = False
+
+    def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Ints:
+        delays = self.law.draw(seed=seed, episodes=episodes, first=first, step=step)
+        return apply_calendar(self.calendar, first + np.arange(delays.size), delays)
+
+
+def with_calendar(law: Law, calendar: Calendar, *, name: str, period: int) -> Law:
+    """Return a law under which a calendar determines when feedback is delivered.
+
+    Parameters
+    ----------
+    law : Law
+        Law of the delays before the calendar is applied.
+    calendar : callable
+        Function of two int64 arrays, the numbers of episodes (from 1) and their delays, that
+        returns the delays until the feedback is delivered, whole numbers of at least 0. It is not
+        called for feedback that never arrives. Define it at the top level of a module, so that the
+        law can be pickled.
+    name : str
+        Name of the law, which must identify it.
+    period : int
+        Number of episodes after which the calendar repeats.
+
+    Returns
+    -------
+    Law
+        Law with `stationary` False. Its mean and quantiles are those of all episodes of a period
+        together; they are computed numerically.
+    """
+    numbers = np.arange(1, check_integer("period", period, 1) + 1)
+    count = max(1, MAX_SAMPLES // numbers.size)
+    delays = law.at((np.arange(count) + 0.5) / count)
+    every = apply_calendar(calendar, np.repeat(numbers, count), np.tile(delays, numbers.size))
+    values = np.sort(np.where(every >= NEVER, math.inf, every.astype(np.float64)))
+    mean = math.inf if law.mean == math.inf else float(values.mean())
+    quantiles = partial(empirical_quantiles, values)
+    return CalendarLaw(name, mean, quantiles, law=law, calendar=calendar)
+
+
+def apply_calendar(calendar: Calendar, numbers: Ints, delays: Ints) -> Ints:
+    """Return delays after a calendar has been applied to all that are finite.
+
+    Parameters
+    ----------
+    calendar : callable
+        See `with_calendar`.
+    numbers : Ints
+        Numbers of episodes.
+    delays : Ints
+        Their delays before the calendar is applied.
+
+    Returns
+    -------
+    Ints
+        Delays after it is applied.
+
+    Raises
+    ------
+    ValueError
+        If the calendar returns invalid delays.
+    """
+    arrives = delays < NEVER
+    moved = np.asarray(calendar(numbers[arrives], delays[arrives]))
+    if moved.shape != (np.count_nonzero(arrives),) or not np.issubdtype(moved.dtype, np.integer):
+        raise ValueError(
+            f"calendar must return one integer for each delay, got {moved.dtype} of shape "
+            f"{moved.shape}."
+        )
+    if moved.size and moved.min() < 0:
+        raise ValueError(f"calendar must return delays of at least 0, got {moved.min()}.")
+    result = delays.copy()
+    result[arrives] = np.minimum(moved, NEVER)
+    return result

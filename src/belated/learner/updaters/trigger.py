@@ -1,0 +1,208 @@
+"""Triggers: rules of a user that decide when to plan, compiled for use in the engine.
+
+A trigger is a function of an `Arrival`, or of an array of constants and an `Arrival`:
+
+    trigger(arrival) -> bool                 trigger(constants, arrival) -> bool
+
+It is evaluated at the start of an episode, after the feedback that has arrived since the start of
+the previous episode has been counted, and only if there is any. A function decorated with
+`@trigger` is compiled with numba for the compiled engine; `Learner` and the reference loop call it
+as Python. A plain function runs as Python, and only there.
+
+>>> @trigger
+... def every_fifth(arrival):
+...     return arrival.since_plan >= 5
+>>> Triggered(every_fifth)
+Triggered(trigger=every_fifth, constants=())
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple, Self
+
+import numba
+import numpy as np
+from numba.core.errors import NumbaError
+from numpy.typing import NDArray
+
+from belated.arguments import check_number
+from belated.compiled import JIT, compile_callback, identity, uncached, view
+from belated.episode import Floats
+from belated.learner.backup import CALL_FIELD_TYPES, describe_error, specialise
+from belated.learner.updaters.updater import Arrival, Updater
+
+types: Any = numba.types
+
+Function = Callable[..., bool]
+"""Function of (arrival) or of (constants, arrival) that returns whether to plan."""
+
+
+class TriggerCall(NamedTuple):
+    """Arguments of one call of a compiled trigger.
+
+    `TRIGGER_CALL_TYPE` is derived from the fields. Arrays are passed as pointers to their data.
+    """
+
+    constants: NDArray[np.float64]
+    constants_size: int
+    counts: NDArray[np.int64]  # this field and the next two: see Arrival
+    epoch_counts: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    counts_size: int  # size of `counts` and of `epoch_counts`
+    rows_size: int
+    arrived: int  # this field and the next two: see Arrival
+    since_plan: int
+    age: int
+
+
+TRIGGER_CALL_TYPE: Final = types.NamedTuple(
+    [CALL_FIELD_TYPES[kind] for kind in TriggerCall.__annotations__.values()], TriggerCall
+)
+SIGNATURE: Final = types.int64(TRIGGER_CALL_TYPE)
+
+Callback = Callable[[TriggerCall], int]
+
+
+@dataclass(frozen=True, repr=False)
+class Trigger:
+    """Function of (arrival) or (constants, arrival) that decides whether to plan."""
+
+    function: Function
+    compiled: bool  # False for a plain Python function
+
+    def __post_init__(self) -> None:
+        if self._parameters not in (1, 2):
+            raise TypeError(
+                f"A trigger must take (arrival) or (constants, arrival), but {self} takes "
+                f"{self._parameters} arguments."
+            )
+
+    @property
+    def _parameters(self) -> int:
+        return self.function.__code__.co_argcount
+
+    def __repr__(self) -> str:
+        return self.function.__name__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # immutable, and a function pointer cannot be copied
+
+    def __call__(self, *arguments: Any) -> bool:
+        """Return whether to plan; `arguments` are (arrival) or (constants, arrival)."""
+        return bool(self.function(*arguments[-self._parameters :]))
+
+    @cached_property
+    def callback(self) -> Callback:
+        """Function that evaluates the trigger for a `TriggerCall`, and returns 1 or 0.
+
+        If the trigger is compiled, this is a function pointer. Its type is the same for every
+        trigger, so that the engine is compiled only once.
+        """
+        if not self.compiled:
+            return specialise(is_due, self.function, {"plan_now": self, "view": identity})
+        function = uncached(self.function)
+        if self._parameters == 1:
+            alone = function
+
+            def ignore_constants(constants: Floats, arrival: Arrival) -> bool:
+                return alone(arrival)
+
+            function = uncached(ignore_constants)
+        try:
+            pointer: Callback = compile_callback(
+                specialise(is_due, self.function, {"plan_now": function}), SIGNATURE
+            )
+        except NumbaError as error:
+            raise TypeError(
+                f"The trigger {self} does not compile: {describe_error(error)}. A trigger computes "
+                "with numbers and creates no arrays or objects. Without @bl.trigger it runs as "
+                "plain Python."
+            ) from error
+        return pointer
+
+
+def trigger(function: Function) -> Trigger:
+    """Return a `Trigger` that compiles `function` when it is first used by the compiled engine."""
+    return Trigger(function, compiled=JIT)
+
+
+def plan_now(constants: Floats, arrival: Arrival) -> bool:
+    """Raise TypeError: this function is a placeholder that `specialise` replaces by a trigger."""
+    raise TypeError("is_due needs a trigger, see specialise.")
+
+
+def is_due(call: TriggerCall) -> int:
+    """Return 1 if the trigger requires a plan after the arrival described by `call`, else 0."""
+    arrival = Arrival(
+        view(call.counts, call.counts_size),
+        view(call.epoch_counts, call.counts_size),
+        view(call.rows, call.rows_size),
+        call.arrived,
+        call.since_plan,
+        math.inf,
+        call.age,
+    )
+    return 1 if plan_now(view(call.constants, call.constants_size), arrival) else 0
+
+
+class TriggerRule(NamedTuple):
+    """Trigger of an updater and its constants; see `Updater.trigger_rule`."""
+
+    trigger: Trigger | Function
+    constants: Any = ()
+    """Numbers that are fixed before the run, as an array or a sequence."""
+
+    def due(self, arrival: Arrival) -> bool:
+        """Return whether the trigger requires a plan after `arrival`, evaluated as Python."""
+        rule = self.checked()
+        return rule.trigger(rule.constants, arrival)
+
+    def checked(self) -> "TriggerRule":
+        """Return the rule with a `Trigger`, plain or compiled, and an array of constants."""
+        known = isinstance(self.trigger, Trigger)
+        wrapped = self.trigger if known else Trigger(self.trigger, compiled=False)
+        return TriggerRule(wrapped, np.ascontiguousarray(self.constants, np.float64).ravel())
+
+
+@trigger
+def no_trigger(arrival: Arrival) -> bool:
+    """Return False; this stands for the trigger of updaters that have none."""
+    return False
+
+
+@dataclass(frozen=True)
+class Triggered(Updater):
+    """Updater that plans when a trigger of the user requires it; `name` is that of the trigger.
+
+    Parameters
+    ----------
+    trigger : Trigger or callable
+        Function of (arrival) or (constants, arrival) that returns whether to plan. With the
+        decorator `bl.trigger` it is compiled.
+    constants : sequence of float
+        Constants of the trigger.
+    """
+
+    trigger: Trigger | Function
+    constants: tuple[float, ...] = ()
+
+    name = "triggered"
+    is_lazy = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.trigger):
+            raise TypeError(
+                f"trigger must be a function decorated with bl.trigger, got {self.trigger!r}."
+            )
+        if isinstance(self.constants, str) or not isinstance(self.constants, Iterable):
+            raise TypeError(f"constants must be a sequence of numbers, got {self.constants!r}.")
+        for number in self.constants:
+            check_number("constants", number)
+        object.__setattr__(self, "constants", tuple(float(number) for number in self.constants))
+        function = self.trigger.function if isinstance(self.trigger, Trigger) else self.trigger
+        object.__setattr__(self, "name", function.__name__)
+
+    def trigger_rule(self) -> TriggerRule:
+        return TriggerRule(self.trigger, self.constants)

@@ -1,0 +1,67 @@
+"""Reports of the regret of a run at its checkpoints, while the run continues."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from belated.episode import Floats, Ints
+
+
+@dataclass(frozen=True)
+class RunSoFar:
+    """A run at one of its checkpoints, as passed to `on_checkpoint`."""
+
+    seed: int
+    """Seed of the run."""
+    episodes: int
+    """Number of episodes K of the whole run."""
+    episode: int
+    """Checkpoint: the number of episodes played."""
+    regret: float
+    """Cumulative regret after these episodes, equal to the entry of `Run.regret`."""
+
+
+OnCheckpoint = Callable[[RunSoFar], object]
+"""Function that is called at each checkpoint. An exception that it raises stops the run."""
+
+
+class CheckpointReporter:
+    """Calls a function once for each checkpoint, in order, as episodes are played.
+
+    Parameters
+    ----------
+    on_checkpoint : callable
+        Function to call with a `RunSoFar`.
+    seed, episodes : int
+        Seed and number of episodes of the run.
+    at : Ints
+        Checkpoints, in increasing order.
+    """
+
+    def __init__(self, on_checkpoint: OnCheckpoint, *, seed: int, episodes: int, at: Ints) -> None:
+        self._on_checkpoint = on_checkpoint
+        self._seed = seed
+        self._episodes = episodes
+        self._at = at
+        self._played = 0
+        self._regret = 0.0
+
+    def skip(self, gaps: Floats) -> None:
+        """Add the regret `gaps` of the next episodes without reporting their checkpoints."""
+        self._add(gaps)
+
+    def report(self, gaps: Floats) -> None:
+        """Add the regret `gaps` of the next episodes, and report the checkpoints among them."""
+        first = self._played
+        totals = self._add(gaps)
+        for episode in self._at[(self._at > first) & (self._at <= self._played)].tolist():
+            regret = float(totals[episode - first])
+            self._on_checkpoint(RunSoFar(self._seed, self._episodes, episode, regret))
+
+    def _add(self, gaps: Floats) -> Floats:
+        """Add `gaps`, and return the cumulative regret before them and after each of them."""
+        totals: Floats = np.add.accumulate(np.concatenate(([self._regret], gaps)))
+        self._played += gaps.size
+        self._regret = float(totals[-1])
+        return totals
