@@ -63,6 +63,8 @@ def open_existing_ledger(url: str) -> ExistingLedger:
     if address.get_backend_name() == "sqlite" and not is_uri(address):
         if file in (None, "", ":memory:"):
             raise ValueError(f"{address} is a new database in memory, which has no ledger.")
+        if Path(str(file)).is_dir():
+            raise ValueError(f"{file} is a folder, but must be a SQLite file.")
         if not Path(str(file)).is_file():
             raise ValueError(f"There is no file {file}.")
     store = Store.open(url)

@@ -209,8 +209,8 @@ def _vacuous_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
     limit = f"K H = {bounds[0].max_regret:,}, the maximum reward of {query.episodes:,} episodes"
     if vacuous == len(bounds) and all(row.order.vacuous for row in rows):
         return (
-            f"Every total is vacuous: it is above {limit}. At this K no total is a reason to prefer "
-            "a method; only the proportions of its terms are useful."
+            f"Every total is vacuous: it is above {limit}. At this K no total is a reason to "
+            "prefer a method; only the proportions of its terms are useful."
         )
     if vacuous == len(bounds):
         return f"Every bound is vacuous (*): it is above {limit}. Orders are not bounds."
