@@ -275,9 +275,8 @@ def _build_shape(
     if terminal is None:
         terminal = terminal_states(env) if world is None else world.shape.terminal
     ends = {*terminal, states - 1} if end_state else terminal
-    allowed = None if world is None else world.shape.allowed
-    if allowed is not None:
-        allowed = np.ones((horizon, states, actions), np.bool_)
+    allowed = np.ones((horizon, states, actions), np.bool_)
+    if world is not None and world.shape.allowed is not None:
         allowed[:, : world.shape.states] = world.shape.allowed[:horizon]
     return Shape(states, actions, horizon, terminal=ends, allowed=allowed)
 
