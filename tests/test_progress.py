@@ -78,6 +78,27 @@ def test_tracked_items_stay_the_same_and_are_counted():
     assert progress.done == 5
 
 
+def test_no_time_is_given_before_enough_is_done(capsys):
+    show_progress([(2.5, 9), (8.0, 10)], shown=None)
+    first, second, _ = capsys.readouterr().err.splitlines()
+    assert first.endswith(", -:-- left")
+    assert second.endswith(", 13:12 left")
+
+
+def test_the_time_before_the_first_work_does_not_count(capsys):
+    show_progress([(30.0, 0), (31.0, 100)], shown=None)
+    show_progress([(30.0, 0), (40.0, 100)], shown=None)
+    assert capsys.readouterr().err.splitlines()[-2].endswith(" 10%, 2 episodes/s, 1:30 left")
+
+
+def test_the_time_left_follows_the_share_of_the_work(capsys):
+    clock = Clock()
+    with Progress("Working", total=1000, shown=None, clock=clock) as progress:
+        clock.now += 30
+        progress.update(10, 0.25)
+    assert "Working: 10 of 1,000 episodes, 1%, 0 episodes/s, 1:30 left" in capsys.readouterr().err
+
+
 def test_no_work_at_all_can_be_shown(capsys):
     show_progress([], shown=True, total=0)
     assert "0 of 0 episodes, 0%" in capsys.readouterr().err

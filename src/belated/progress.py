@@ -20,7 +20,32 @@ BAR_EVERY_S: Final = 0.1
 LINE_EVERY_S: Final = 5.0
 """Minimum number of seconds between two lines of progress."""
 
+MIN_SHARE: Final = 0.01
+"""Share of the work that must be done before the remaining time is estimated."""
+
 T = TypeVar("T")
+
+
+class TimeLeft:
+    """Estimate of the remaining time of a task, if its work is done at a constant rate.
+
+    The time before the first work is done, such as the time of compilation, is not counted.
+    """
+
+    def __init__(self) -> None:
+        self._began_s = 0.0  # last time at which no work was done
+
+    def estimate(self, seconds: float, share: float) -> float | None:
+        """Return the remaining time in seconds, or None if too little is done for an estimate.
+
+        `seconds` is the time since the start of the task, and `share` the share of its work that is
+        done, in [0, 1].
+        """
+        if share <= 0:
+            self._began_s = seconds
+        if share < MIN_SHARE:
+            return None
+        return (seconds - self._began_s) * (1 / share - 1)
 
 
 class Progress:
@@ -57,19 +82,25 @@ class Progress:
         self._next_s = SHOW_AFTER_S if shown is None else (0.0 if shown else math.inf)
         self._visible = False
         self._bar: tuple[RichProgress, TaskID] | None = None
+        self._time_left = TimeLeft()
 
     def __enter__(self) -> Self:
         self._start = self._clock()
         self.update(0)
         return self
 
-    def update(self, done: int) -> None:
+    def update(self, done: int, share: float | None = None) -> None:
         """Set the number of finished units to `done`.
 
-        The display is updated if enough time has passed since its last update.
+        `share` is the share of the work that is done, in [0, 1], if units take different times; the
+        remaining time is estimated from it. The display is updated if enough time has passed since
+        its last update.
         """
         self.done = done
         seconds = self._clock() - self._start
+        left_s = self._time_left.estimate(
+            seconds, min(done, self.total) / max(self.total, 1) if share is None else share
+        )
         if seconds < self._next_s:
             return
         if not self._visible:
@@ -77,7 +108,7 @@ class Progress:
             self._bar = _start_bar(self.title, self.total) if sys.stderr.isatty() else None
         shown = min(done, self.total)
         rate = format_rate(shown, seconds, self.unit)
-        left = f"{format_duration(seconds * (self.total / shown - 1)) if shown else '-:--'} left"
+        left = f"{'-:--' if left_s is None else format_duration(left_s)} left"
         if self._bar is not None:
             self._next_s = seconds + BAR_EVERY_S
             bar, task = self._bar

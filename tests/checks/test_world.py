@@ -39,6 +39,20 @@ WORLD = bl.MDP.dense(
 )
 
 
+RESTRICTED = bl.MDP.dense(
+    np.broadcast_to([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]], (3, 2, 3)),
+    [[0.0, 0.1], [0.5, 0.0], [0.0, 0.0]],
+    start=[0.5, 0.5, 0.0],
+    horizon=4,
+    terminal=[2],
+    allowed={0: [1]},
+)
+
+
+def test_a_world_with_terminal_states_and_allowed_actions_passes() -> None:
+    check_world(RESTRICTED)
+
+
 def change(name: str, *changes: tuple[Any, float]) -> bl.MDP:
     """Return the world with some entries of one array changed."""
     array = getattr(WORLD, name).copy()
@@ -102,6 +116,21 @@ BROKEN = [
         r"of stage 0, state 1, action 0 must lie in \[0, 1\], got 1.5",
     ),
     (
+        "has_valid_transitions",
+        replace(WORLD, shape=bl.Shape(3, 2, 4, terminal=[1])),
+        r"Action 0 in the terminal state 1 must lead back to it, got \[1, 2\]",
+    ),
+    (
+        "has_valid_rewards",
+        replace(WORLD, shape=bl.Shape(3, 2, 4, terminal=[2])),
+        "The rewards of the terminal state 2 must be 0, got 1.0",
+    ),
+    (
+        "has_valid_start",
+        replace(WORLD, shape=bl.Shape(3, 2, 4, terminal=[1])),
+        "The terminal state 1 must not be the first state; it has probability 0.5",
+    ),
+    (
         "has_valid_rewards",
         replace(WORLD, rewards=WORLD.rewards[0]),
         r"rewards must have shape .*, got \(3, 2\)",
@@ -124,7 +153,7 @@ BROKEN = [
     (
         "has_attainable_value",
         change("rewards", ((0, 0, 0), np.nan)),
-        "The optimal value of state 0 at step 0 must .* got nan",
+        "The optimal value of state 0 at step 0 must .* got nan|of the greedy policy is nan",
     ),
     (
         "plays_valid_episodes",

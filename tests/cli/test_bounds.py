@@ -34,7 +34,7 @@ def test_the_tables_have_a_row_for_each_base_and_way_to_update(promises):
     assert done.exit_code == 0
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     orders, bounds = (
-        lines[lines.index(f"{kind} leading delay total delay fades at K") :]
+        lines[lines.index(f"{kind} leading delay total delay < leading") :]
         for kind in ("Orders", "Bounds")
     )
     for promise in promises:
@@ -45,12 +45,14 @@ def test_the_tables_have_a_row_for_each_base_and_way_to_update(promises):
         }.get(promise.updating, promise.updating)
         row = f"{promise.base or 'any'} {updating}"
         order, bound = promise.order, promise.bound
-        fades = "> 1e+18" if promise.order_fades is None else f"{promise.order_fades:.2g}"
+        fades = promise.order_fades
+        fades = "at no K < 1e+18" if fades is None else f"from K = {fades:.2g}"
         assert f"{row} {order.leading:.2g} {order.delay:.2g} {order.total:.2g} {fades}" in orders
         if bound is None:
             assert not any(line.startswith(row) for line in bounds)
             continue
-        fades = f"{promise.bound_fades:.2g}"
+        fades = promise.bound_fades
+        fades = "at every K" if fades == 1 else f"from K = {fades:.2g}"
         assert f"{row} {bound.leading:.2g} {bound.delay:.2g} {bound.total:.2g}* {fades}" in bounds
 
 
@@ -68,7 +70,7 @@ def test_the_answer_is_said_in_sentences():
         "base; "
         "lazy with every base; multi-instance with every base." in text
     )
-    assert "The smallest order is that of multi-instance with ucbvi-bf, 8.2e+06;" in text
+    assert "The smallest order is that of active with ucrl2, 1e+08;" in text
     assert "at least of the order 4e+05" in text
     assert "ucrl2 1.79, ucrl2b inf" in text
     assert "(inf is active updating)" in text
@@ -89,6 +91,25 @@ def test_numbers_that_say_nothing_are_called_vacuous():
     longest = call(*TINY, "--episodes", 10**12).stdout
     assert "No bound is vacuous: each is below K H = 2,000,000,000,000" in longest
     assert "*" not in longest
+
+
+def test_no_method_is_preferred_by_totals_above_the_maximum_regret():
+    assert "At this K no total is a reason to prefer a method" in call(*ASKED).stdout
+    assert "reason to prefer" not in call(*TINY, "--episodes", 10**4).stdout
+
+
+def test_a_delay_term_that_is_always_smaller_is_explained():
+    text = call(*ASKED).stdout
+    assert "ubev       lazy, alpha 10  2.3e+11  1.2e+09  2.3e+11*        at every K" in text
+    assert "does not mean that delay costs nothing: the bound without delay is loose." in text
+    assert "costs nothing" not in call(*ASKED[:-1], 0).stdout
+
+
+def test_explicit_exploration_is_compared_only_if_the_longest_delay_is_known():
+    asked = ["--states", 5, "--actions", 2, "--horizon", 5, "--episodes", 10**4, "--mean-delay", 10]
+    assert "The smallest order is that of active with ucrl2, 2.3e+04;" in call(*asked).stdout
+    known = call(*asked, "--longest-delay", 20).stdout
+    assert "The smallest order is that of explicit exploration with any base, 2e+04;" in known
 
 
 def test_what_dominates_is_listed_where_it_depends():

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,17 +53,20 @@ def counts(summary: str) -> dict[str, int]:
     return {word: int(one[1].replace(",", "")) for word, one in found.items() if one}
 
 
-def test_it_ends_by_itself_and_what_it_says_is_true(tmp_path: Path) -> None:
+def test_it_ends_by_itself_and_what_it_says_is_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(command, "SETTLE_TIMEOUT_S", 600.0)
     words = ["--episodes", "100", "--rate", "400", "--mean-delay", "10", "--never", "0.1"]
-    with demo(tmp_path, *words) as process:
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, "")
+    done = typed("--port", "0", *words)
+    assert (done.exit_code, done.stderr) == (0, "")
     drawn = [
         FeedbackSchedule(mean_delay=10, never=0.1, seed=7).deliveries(k) for k in range(1, 101)
     ]
     never = sum(not deliveries for deliveries in drawn)
     twice = sum(one.repeated for deliveries in drawn for one in deliveries)
-    *_, first, second = out.splitlines()
+    *_, first, second = done.stdout.splitlines()
     assert counts(first) == {
         "patients": 100,
         "sent,": 100 - never,
@@ -78,6 +82,21 @@ def test_it_ends_by_itself_and_what_it_says_is_true(tmp_path: Path) -> None:
         second,
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_status_from_before_the_last_feedback_is_not_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter([(0, 7), (1, 7), (1, 9), (0, 9)])
+
+    class Service:
+        def status(self, problem: str) -> dict[str, Any]:
+            waiting, observed = next(answers)
+            return {"waiting": waiting, "observed": observed}
+
+    monkeypatch.setattr(command.time, "sleep", lambda seconds: None)
+    client: Any = Service()
+    assert command.wait_until_settled(client, 9) == {"waiting": 0, "observed": 9}
 
 
 def test_ctrl_c_ends_it_in_order_and_a_store_is_kept(tmp_path: Path) -> None:

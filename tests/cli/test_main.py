@@ -58,7 +58,7 @@ def test_version_is_that_of_the_package(call):
         (["reproduce", "dann2017"], "dann2017"),
         (["reproduce", "--scheduler", "local:many", "--seeds", "1"], "must be 'local:N'"),
         (["sweep", "nowhere.toml"], "nowhere.toml cannot be read"),
-        (["figures", "nowhere"], "nowhere has no results"),
+        (["figures", "nowhere"], "nowhere has no results that can be drawn: there is no such"),
     ],
 )
 def test_wrong_usage_leaves_with_2_and_says_what_is_wrong(arguments, sentence, call):
@@ -66,6 +66,77 @@ def test_wrong_usage_leaves_with_2_and_says_what_is_wrong(arguments, sentence, c
     assert code == 2
     assert out == ""
     assert sentence in err
+
+
+SIZE = ["--states", 2, "--actions", 2, "--horizon", 2]
+BOUNDS = ["bounds", *SIZE, "--episodes", 9, "--mean-delay", 1]
+GIVE = "Give the folder that `belated sweep` or `belated reproduce` has written"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["figures", "file"], "file has no results that can be drawn: it is a file, but must be"),
+        (["figures", "empty"], "empty has no results that can be drawn: it has no file study.json"),
+        (["figures", "damaged"], "damaged/study.json is damaged: Expecting property name"),
+        (["figures", "other"], "other/study.json is damaged: it needs the keys command"),
+        (
+            ["figures", "paper"],
+            "paper/study.json is damaged: it needs the keys command and variant",
+        ),
+        (["figures", "folders"], "folders/study.json cannot be used: it is a folder, but must be"),
+        (["figures", "unfinished"], "folder 'unfinished' holds no finished cell. Give the folder"),
+        (["sweep", "empty"], "empty cannot be read: Is a directory."),
+        (["sweep", "binary.toml"], "binary.toml is not UTF-8 (invalid start byte at byte 0)."),
+        (["sweep", "study.toml", "--out", "file"], "'--out': file cannot be used: it exists and"),
+        (["sweep", "study.toml", "--out", "file/x"], "file/x cannot be used: its folder is a file"),
+        (["reproduce", "--out", "file"], "'--out': file cannot be used: it exists and is not"),
+        (
+            ["show", "chain-3", "--plot", "file/x.pdf"],
+            "'--plot': file cannot be used: it exists and",
+        ),
+        ([*BOUNDS, "--plot", "file/x.pdf"], "'--plot': file cannot be used: it exists and is"),
+        (
+            ["calibrate", "--world", "chain-3", "--base", "ucrl2", "--write", "binary.toml"],
+            "'--write': binary.toml is not UTF-8 (invalid start byte at byte 0).",
+        ),
+        (
+            ["ledger", "verify", "--store", "sqlite:///empty"],
+            "empty is a folder, but must be a SQL",
+        ),
+        (["ledger", "restore", "empty"], "'FILE': empty is a folder, but must be a SQLite file."),
+        (["ledger", "restore", "nowhere.db"], "'FILE': There is no file nowhere.db."),
+        (["token", "list", "--store", "sqlite:///nowhere/x.db"], "there is no such folder."),
+        (["serve", "--port", "0", "--store", "sqlite:///empty"], "Is a directory."),
+    ],
+)
+def test_a_file_or_folder_that_cannot_be_used_is_named_with_the_reason(
+    arguments, sentence, call, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("text")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    for name, content in {
+        "damaged": "{",
+        "other": "[]",
+        "paper": '{"paper": "howson2021"}',
+        "unfinished": '{"command": "belated sweep"}',
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "study.json").write_text(content)
+    (tmp_path / "folders" / "study.json").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "study.toml").write_text(
+        'name = "small"\nepisodes = 9\nseeds = 1\nworlds = ["chain-3"]\nbases = ["ucrl2"]\n'
+        'updaters = ["active"]\ndelays = ["constant:0"]\n'
+    )
+    code, out, err = call(*arguments)
+    assert code == 2
+    assert out == ""
+    text = " ".join(err.split())
+    assert sentence in text
+    assert "Errno" not in text
+    assert (GIVE in text) == (arguments[0] == "figures")
 
 
 def test_no_command_shows_the_help_and_leaves_with_2(call):

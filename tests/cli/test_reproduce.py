@@ -101,6 +101,18 @@ def test_a_study_is_played_summed_up_and_drawn(
     assert (out / "figures" / "chain-3-ucrl2.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_base_that_is_not_optimistic_is_not_judged_by_its_optimism(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = study_file(tmp_path)
+    path.write_text(path.read_text().replace('["ucrl2"]', '["ucrl2", "psrl"]'))
+    assert call(monkeypatch, "sweep", path, "--out", tmp_path / "out") == 0
+    printed = capsys.readouterr().out
+    rows = [line.split() for line in printed.splitlines() if "chain-3/" in line]
+    assert {row[0].split("/")[1]: row[-1] for row in rows} == {"ucrl2": "3", "psrl": "-"}
+    assert "Optimism: - for psrl, which is not designed to be optimistic.\n" in printed
+
+
 def test_a_wrong_study_leaves_with_2_and_a_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,6 +57,19 @@ def test_the_table_has_the_numbers_of_the_runs():
     assert cells[10:] == [f"{held}", "of", "3"]
 
 
+def test_a_base_that_is_not_optimistic_is_not_judged_by_its_optimism():
+    bases = ("--base", "psrl", "--base", "ucrl2", "--base", "random")
+    done = call(*TINY, *bases)
+    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines() if line.strip()}
+    assert rows["psrl"][-1] == rows["random"][-1] == "-"
+    assert rows["ucrl2"][-3:] == ["3", "of", "3"]
+    note = "Optimism: - for psrl and random, which are not designed to be optimistic."
+    assert done.stdout.splitlines()[-1] == note
+    held = {one["base"]: one["optimism_held"] for one in settings(*TINY, *bases)}
+    assert held == {"psrl": None, "ucrl2": 3, "random": None}
+    assert "Optimism: -" not in call(*TINY, "--base", "ucrl2").stdout
+
+
 def test_json_has_every_setting_of_the_cross_product_with_its_numbers():
     found = settings(
         *TINY,

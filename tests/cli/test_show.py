@@ -59,6 +59,15 @@ def test_the_policy_of_a_grid_is_a_picture():
     assert out.endswith("\n\n  → → ↓\n  → → ·\n")
 
 
+def test_terminal_states_are_told_and_marked():
+    out = call("frozen-lake-4x4").stdout
+    assert fact(out, "terminal") == "5 states"
+    assert "equally good, ■ where the episode ends):" in out
+    picture = [line.split() for line in out.splitlines()[-4:]]
+    assert [row.count("■") for row in picture] == [0, 2, 1, 2]
+    assert "■" not in call("grid-3x4").stdout
+
+
 @pytest.mark.parametrize("name", ["chain-21", "grid-21x20"])
 def test_a_policy_too_big_to_print_is_not(name):
     out = call(name).stdout

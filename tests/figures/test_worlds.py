@@ -8,6 +8,7 @@ from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
 
 import belated as bl
 from belated.figures.world_arrows import GREY, action_colour
+from belated.figures.world_layouts import TERMINAL_COLOUR
 from belated.figures.worlds import build_figure, check_drawable, draw_world
 from belated.mdp.deep_sea import deep_sea
 from belated.mdp.garnet import garnet
@@ -67,6 +68,46 @@ def test_a_row_has_a_circle_for_each_state_and_an_arrow_for_each_successor():
     assert said.count("0.05") == 4
     assert "+0.005" in said
     assert "+1" in said
+
+
+def shop():
+    """Return a world in which an episode goes on in state 0 and ends in state 1 or 2."""
+    p = np.zeros((3, 3, 3))
+    p[0] = np.eye(3)
+    return bl.MDP.dense(
+        p, [[0, 0, 1], [0] * 3, [0] * 3], horizon=3, terminal=[1, 2], allowed={0: [0, 2]}
+    )
+
+
+def legend(figure):
+    [axes] = figure.axes
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("layout", ["row", "ring"])
+def test_terminal_states_are_marked_and_only_allowed_actions_are_drawn(layout):
+    figure = build_figure(shop(), layout=layout, **NOTES)
+    grey = [same_color(circle.get_facecolor(), TERMINAL_COLOUR) for circle in parts(figure, Circle)]
+    assert grey == [False, True, True]
+    assert len(parts(figure, FancyArrowPatch)) == 2
+    assert legend(figure)[-1] == "terminal state"
+
+
+def test_steps_show_a_terminal_state_where_an_episode_may_end():
+    figure = build_figure(shop(), layout="steps", **NOTES)
+    drawn = {(int(circle.center[0]), int(-circle.center[1])) for circle in parts(figure, Circle)}
+    assert drawn == {(0, 0), (0, 1), (0, 2), (0, 3), (2, 1), (2, 2), (2, 3)}
+    assert len(parts(figure, FancyArrowPatch)) == 6
+    assert legend(figure)[-1] == "terminal state"
+
+
+def test_a_grid_marks_terminal_states():
+    figure = build_figure(bl.world("frozen-lake-4x4"), layout=(4, 4), **NOTES)
+    [axes] = figure.axes
+    marked = [tuple(line.get_xydata()[0].astype(int)) for line in axes.lines]
+    assert marked == [(1, -1), (3, -1), (3, -2), (0, -3), (3, -3)]
+    assert "terminal state" in legend(figure)
+    assert "nothing leads out" not in legend(figure)
 
 
 def test_a_likely_move_is_drawn_wider():

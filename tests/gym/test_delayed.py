@@ -172,6 +172,51 @@ def test_an_end_in_a_state_that_is_passed_through_needs_end_state():
     assert record(env, [5, 5]).states.tolist() == [0, 1, 2, 2, 2]
 
 
+class Shop(Walk):
+    """Walk whose steps pay nothing."""
+
+    def step(self, action):
+        observation, _, *rest = super().step(action)
+        return observation, 0.0, *rest
+
+
+def test_a_record_ends_in_a_terminal_state():
+    env = DelayedFeedback(Shop(), constant(0), horizon=5, terminal=[2])
+    assert env.shape == bl.Shape(3, 2, 5, terminal=[2])
+    found = record(env, [5, 6, 5])
+    assert (found.states.tolist(), found.actions.tolist()) == ([0, 1, 1, 2], [0, 1, 0])
+    found.check(env.shape)
+    assert record(env, [6] * 5).states.tolist() == [0] * 6
+
+
+def test_the_added_end_state_is_terminal():
+    env = DelayedFeedback(Shop(), constant(0), horizon=5, end_state=True)
+    assert env.shape == bl.Shape(4, 2, 5, terminal=[3])
+    assert record(env, [5, 5]).states.tolist() == [0, 1, 3]
+
+
+def test_a_world_passes_its_terminal_states_and_allowed_actions_on():
+    p = np.broadcast_to(np.eye(3)[1], (3, 2, 3)).copy()
+    world = bl.MDP.dense(p, np.zeros((3, 2)), horizon=4, terminal=[1], allowed={0: [1]})
+    env = DelayedFeedback(WorldEnv(world), constant(0))
+    assert env.shape == world.shape
+    assert env.reset()[1]["action_mask"].tolist() == [0, 1]
+    assert record(env, [1]).states.tolist() == [0, 1]
+    shorter = DelayedFeedback(WorldEnv(world), constant(0), horizon=2, end_state=True)
+    assert shorter.shape == bl.Shape(4, 2, 2, terminal=[1, 3], allowed={0: [1]})
+
+
+def test_a_terminal_state_where_the_environment_goes_on_raises_an_error():
+    env = DelayedFeedback(Shop(), constant(0), horizon=5, terminal=[1])
+    with pytest.raises(ValueError, match=r"^State 1 must not be terminal, since the environment"):
+        played(env, [5])
+
+
+def test_terminal_states_need_a_reward_map_that_keeps_zero():
+    with pytest.raises(ValueError, match=r"^terminal must not be given if reward_map maps"):
+        DelayedFeedback(Walk(), constant(0), horizon=5, reward_map=COST, terminal=[2])
+
+
 def test_records_of_a_lake_could_have_come_from_its_table():
     env = DelayedFeedback(gymnasium.make("FrozenLake-v1"), constant(0), horizon=12)
     world = from_gymnasium("FrozenLake-v1", horizon=12)
@@ -180,7 +225,8 @@ def test_records_of_a_lake_could_have_come_from_its_table():
     for k in range(40):
         info = env.reset(seed=k)[1]
         for found in info["feedback"]:
-            for h in range(12):
+            found.check(world.shape)
+            for h in range(found.actions.size):
                 s, a, y = found.states[h], found.actions[h], found.states[h + 1]
                 assert y in world.successors(h, s, a)[0]
         over = False

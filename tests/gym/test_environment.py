@@ -33,6 +33,44 @@ def test_an_episode_is_terminated_by_the_last_step_of_the_horizon():
         env.step(1)
 
 
+def shop(**restrictions):
+    """Return a world in which action 1 loses a customer (state 1) and action 2 is a sale (2)."""
+    p = np.zeros((3, 3, 3))
+    p[0] = np.eye(3)
+    return bl.MDP.dense(
+        p, [[0, 0, 1], [0] * 3, [0] * 3], horizon=4, terminal=[1, 2], **restrictions
+    )
+
+
+def test_an_episode_is_terminated_by_a_terminal_state():
+    env = WorldEnv(shop())
+    env.reset(seed=1)
+    assert env.step(0)[:4] == (0, 0.0, False, False)
+    assert env.step(2) == (2, 1.0, True, False, {"step": 2})
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"^The episode is over; call reset\(\)"):
+        env.step(0)
+    assert env.reset() == (0, {"step": 0})
+
+
+def test_info_has_the_mask_of_allowed_actions_of_the_next_step():
+    allowed = np.ones((4, 3, 3), np.bool_)
+    allowed[1, 0] = [True, False, True]
+    env = WorldEnv(shop(allowed=allowed))
+    masks = [env.reset(seed=1)[1]["action_mask"], *(env.step(0)[4]["action_mask"] for _ in "1234")]
+    assert [mask.tolist() for mask in masks] == [[1, 1, 1], [1, 0, 1], *[[1, 1, 1]] * 3]
+    assert all(mask.dtype == np.int8 for mask in masks)
+    env.action_space.seed(0)
+    assert {int(env.action_space.sample(mask=masks[1])) for _ in range(30)} == {0, 2}
+
+
+def test_an_action_that_is_not_allowed_raises_an_error():
+    env = WorldEnv(shop(allowed={0: [0, 2]}))
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match=r"^action must be allowed in state 0 .* \[0, 2\]; got 1"):
+        env.step(1)
+    assert not hasattr(env, "P")
+
+
 def test_info_says_how_many_steps_are_over():
     env = WorldEnv(bl.chain(3))
     assert env.reset()[1] == {"step": 0}
@@ -81,7 +119,9 @@ def test_rewards_that_are_random_are_drawn_with_their_mean(draws):
     assert np.mean(rewards) == pytest.approx(0.25, abs=0.08)
 
 
-@pytest.mark.parametrize("world", [bl.chain(6), small_world()], ids=["chain", "random"])
+@pytest.mark.parametrize(
+    "world", [bl.chain(6), small_world(), shop()], ids=["chain", "random", "shop"]
+)
 def test_a_world_that_never_changes_comes_back_from_its_table(world):
     if world.rewards.shape[0] > 1:
         world = bl.MDP.dense(

@@ -13,6 +13,7 @@ import pytest
 import belated as bl
 from belated.learner.backup import Row, Stage, clipped, mean, unseen
 from belated.learner.bases import BackupRule
+from belated.learner.feedback import whole_episode
 from belated.learner.plan import Plan
 from belated.learner.updaters import Arrival, Explorer, Updater
 from belated.mdp.play import play
@@ -107,6 +108,48 @@ def test_any_iterable_of_episodes_is_feedback() -> None:
     assert learner.observed == 3
     assert learner.observe([]) is False
     assert learner.observed == 3
+
+
+def test_a_single_episode_or_step_needs_no_list() -> None:
+    alone, listed = make(), make()
+    alone.observe(episode(5))
+    listed.observe([episode(5)])
+    alone.observe_steps(bl.Step(6, 0, state=0, action=1, successor=2))
+    listed.observe_steps([bl.Step(6, 0, state=0, action=1, successor=2)])
+    assert same(alone.snapshot(), listed.snapshot())
+    late = make(late="rewards", rewards="unknown")
+    late.observe_path(episode(1))
+    assert late.pending(1) is not None
+
+
+@pytest.mark.parametrize("wrong", [bl.Step(6, 0, 0, 1, 2), None, 5, [5]])
+def test_feedback_that_is_no_episode_is_refused_by_its_type(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"^Feedback must be of type Episode, got "):
+        make().observe(wrong)
+
+
+def test_the_first_episode_beyond_the_number_given_warns_once() -> None:
+    learner, enough = make(episodes=2), make(episodes=2)
+    for id in (1, 2):
+        learner.start(id)
+    with pytest.warns(UserWarning, match=r"^Episode 3 of .*episodes=2.* K = 2, .* create ") as all:
+        learner.start(3)
+    assert [warning.filename for warning in all] == [__file__]
+    learner.start(4)
+    learner.observe(episode(id) for id in range(1, 7))
+    for id in range(1, 5):
+        enough.begin(id)
+    enough.absorb([whole_episode(episode(id)) for id in range(1, 7)])
+    assert same(learner.snapshot(), enough.snapshot())
+
+
+def test_episodes_that_were_never_started_count_towards_the_number_given() -> None:
+    learner = make(episodes=2)
+    learner.observe([episode(1), episode(2)])
+    with pytest.warns(UserWarning, match=r"^Episode 3 of a learner with episodes=2") as all:
+        learner.observe(episode(3))
+    assert [warning.filename for warning in all] == [__file__]
+    learner.observe_steps(bl.Step(4, 0, 0, 1, 2))
 
 
 @pytest.mark.plain

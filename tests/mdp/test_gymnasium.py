@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.mdp.gymnasium import from_gymnasium
+from belated.exact.values import optimal_table
+from belated.mdp.gymnasium import from_gymnasium, terminal_states
 from belated.mdp.rewards import Affine
 
 
@@ -89,7 +91,7 @@ def test_v_star_in_original_units_is_the_tables(table, horizon, start):
 def test_v_star_of_gymnasiums_own_tables(id, states, actions, horizon):
     env = gymnasium.make(id).unwrapped
     world = from_gymnasium(id, horizon=horizon)
-    assert world.shape == bl.Shape(states, actions, horizon)
+    assert world.shape.table == (horizon, states, actions)
     expected = env.initial_state_distrib @ dense_values(env.P, horizon)
     found = world.reward_map.original(bl.optimal_value(world), horizon)
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
@@ -133,10 +135,29 @@ def test_rewards_in_the_unit_interval_are_left_alone():
     assert from_gymnasium("FrozenLake-v1", horizon=5).reward_map == Affine()
 
 
+def test_where_the_environment_terminates_is_terminal():
+    world = from_gymnasium("FrozenLake-v1", horizon=20)
+    assert world.shape.terminal == (5, 7, 11, 12, 15)
+    absorbing = replace(world, shape=bl.Shape(16, 4, 20))
+    np.testing.assert_array_equal(optimal_table(world), optimal_table(absorbing))
+
+
+@pytest.mark.parametrize("id", ["CliffWalking-v1", "Taxi-v4"])
+def test_an_end_that_pays_the_mapped_zero_is_absorbing_and_not_terminal(id):
+    assert from_gymnasium(id, horizon=20).shape.terminal == ()
+
+
+def test_terminal_states_are_read_from_the_table():
+    assert terminal_states(gymnasium.make("FrozenLake-v1")) == [5, 7, 11, 12, 15]
+    assert terminal_states(gymnasium.make("CartPole-v1")) == []
+    table = {0: {0: [(0.5, 1, 0.0, False), (0.5, 1, 0.0, True)]}, 1: {0: [(1.0, 0, 1.0, False)]}}
+    assert terminal_states(Tabled(table)) == []
+
+
 def test_an_end_where_episodes_also_pass_gets_a_state_of_its_own():
     table = {0: {0: [(0.5, 1, 0.0, False), (0.5, 1, 0.0, True)]}, 1: {0: [(1.0, 0, 1.0, False)]}}
     world = from_gymnasium(Tabled(table), horizon=4)
-    assert world.shape.states == 3
+    assert (world.shape.states, world.shape.terminal) == (3, (2,))
     np.testing.assert_array_equal(world.successors(0, 0, 0)[0], [1, 2])
     np.testing.assert_array_equal(world.successors(0, 2, 0)[0], [2])
     assert bl.optimal_value(world) == 0.5 + 0.25

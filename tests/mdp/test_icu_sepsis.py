@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.exact.values import optimal_table
 from belated.mdp import icu_sepsis as module
 from belated.mdp.icu_sepsis import DEATH, SURVIVAL, TERMINAL, icu_sepsis, icu_sepsis_clinicians
 
@@ -51,6 +53,15 @@ def test_v_star_is_what_a_dense_dynamic_programme_finds(horizon, value):
     assert round(found, 3) == value
 
 
+@pytest.mark.parametrize("inadmissible", ["mean", "terminate"])
+def test_terminal_states_have_the_values_of_absorbing_ones(inadmissible):
+    absorbing = replace(world(20, inadmissible), shape=bl.Shape(716, 25, 20))
+    assert absorbing.shape.terminal == ()
+    np.testing.assert_allclose(
+        optimal_table(world(20, inadmissible)), optimal_table(absorbing), rtol=0, atol=1e-12
+    )
+
+
 def test_the_clinicians_value_is_what_a_dense_dynamic_programme_finds():
     experts = tables()[3]
     expected = dense_value(20, lambda q: (experts * q).sum(axis=1))
@@ -68,6 +79,7 @@ def test_given_time_everyone_does_as_well_as_the_authors_report():
 
 def test_a_patient_starts_in_any_of_712_states_and_stays_where_it_ends():
     assert (world(20).start > 0).sum() == 712
+    assert world(20).shape.terminal == TERMINAL
     for s in TERMINAL:
         for a in range(25):
             np.testing.assert_array_equal(world(20).successors(0, s, a)[0], [s])

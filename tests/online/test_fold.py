@@ -62,6 +62,21 @@ def test_a_fold_from_any_snapshot_is_the_fold_from_nothing(
         assert same(after.snapshot(), end)
 
 
+def test_the_first_episode_beyond_the_problems_number_is_logged_once(
+    memory: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    history = begin(memory, episodes=3)
+    history.open(3)
+    from_nothing(history)
+    assert caplog.messages == []
+    history.open(2)
+    from_nothing(history)
+    assert caplog.messages == [
+        f"Problem {history.spec.name}: episode 4 was opened, but its bonuses are computed for "
+        "episodes=3."
+    ]
+
+
 @every_kind
 def test_following_a_ledger_is_folding_it_from_nothing(
     memory: Ledger, options: dict[str, Any]

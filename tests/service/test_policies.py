@@ -97,6 +97,14 @@ def test_the_status_has_the_missing_episodes(site: Site) -> None:
     assert said["serving"]["version"] == said["serving"]["newest"]
 
 
+def test_a_problem_that_is_folded_for_the_first_time_is_not_reported_as_failed(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.define()
+    monkeypatch.setattr("belated.online.host.Host.status_nowait", lambda self, problem: None)
+    assert 'belated_failed{problem="clinic"} 0.0' in site.get("/metrics").text
+
+
 def test_the_status_of_a_failed_problem_has_the_reason(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

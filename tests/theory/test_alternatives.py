@@ -6,7 +6,7 @@ import pytest
 
 from belated.episode import Shape
 from belated.theory import explicit_exploration, lower_bound, multi_instance, psi
-from belated.theory.table import find_row
+from belated.theory.table import TABLE_1, evaluate_row, find_row
 
 CHAIN = Shape(states=30, actions=2, horizon=30)
 K, T = 100_000, 3_000_000
@@ -22,17 +22,30 @@ def test_explicit_exploration_has_its_formula() -> None:
 def test_several_instances_share_the_episodes() -> None:
     found = multi_instance("ucbvi-bf", CHAIN, episodes=K, mean_delay=300)
     M = 1 + psi(300, K, 0.05)
-    assert found.total == pytest.approx(M * 30 * math.sqrt(60 * T / M))
+    lower = 30**3 * 30**2 * 2  # H^3 S^2 A, once for each instance
+    assert found.total == pytest.approx(M * 30 * math.sqrt(60 * T / M) + (M - 1) * lower)
     assert found.leading == find_row("ucbvi-bf").immediate(CHAIN, episodes=K)
     assert found.order
 
 
 def test_the_number_of_instances_may_be_given_and_is_at_most_that_of_episodes() -> None:
     four = multi_instance("ucrl2", CHAIN, episodes=100, mean_delay=3, copies=4)
-    assert four.total == pytest.approx(2 * four.leading)
+    lower = 30**2 * 30**1.5 * 2
+    assert four.total == pytest.approx(2 * four.leading + 3 * lower)
     many = multi_instance("ucrl2", CHAIN, episodes=100, mean_delay=1e9)
-    assert many.total == pytest.approx(10 * many.leading)
+    assert many.total == pytest.approx(10 * many.leading + 99 * lower)
     assert multi_instance("ucrl2", CHAIN, episodes=100, mean_delay=0).delay == 0
+
+
+@pytest.mark.parametrize("base", [row.base for row in TABLE_1 if not row.penalty])
+@pytest.mark.parametrize("mean_delay", [1, 30, 300])
+@pytest.mark.parametrize("episodes", [1000, K, 10**9])
+def test_several_instances_never_have_a_smaller_order_than_active_updating(
+    base: str, mean_delay: float, episodes: int
+) -> None:
+    several = multi_instance(base, CHAIN, episodes=episodes, mean_delay=mean_delay)
+    active = evaluate_row(find_row(base), CHAIN, episodes, mean_delay, alpha=10).active
+    assert several.total > active.total
 
 
 def test_the_lower_bound_has_its_formula() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -66,10 +67,10 @@ def has_valid_transitions(world: MDP) -> None:
     """Check that transition probabilities of `world` are valid for each (stage, state, action).
 
     The probabilities must be at least 0, sum to 1 and match the stored cumulative sums. Successors
-    must be in increasing order.
+    must be in increasing order. A terminal state must lead to itself.
     """
     require_valid_indices(world)
-    _, S, A = world.shape.table
+    H, S, A = world.shape.table
     for row in suspicious_rows(world):
         block = slice(world.ptr[row], world.ptr[row + 1])
         where = f"stage {row // (S * A)}, state {row // A % S}, action {row % A}"
@@ -78,6 +79,13 @@ def has_valid_transitions(world: MDP) -> None:
             f"The successors of {where} must be in increasing order, got {world.succ[block]}.",
         )
         require_distribution(f"The probabilities of {where}", world.prob[block], world.cum[block])
+    steps = range(1 if world.homogeneous else H)
+    for h, s, a in product(steps, world.shape.terminal, range(A)):
+        successors = world.successors(h, s, a)[0].tolist()
+        require(
+            successors == [s],
+            f"Action {a} in the terminal state {s} must lead back to it, got {successors}.",
+        )
 
 
 def suspicious_rows(world: MDP) -> Ints:
@@ -150,19 +158,31 @@ def require_distribution(label: str, probabilities: Floats, cum: Floats) -> None
 
 
 def has_valid_rewards(world: MDP) -> None:
-    """Check that all mean rewards of `world` lie in [0, 1]."""
+    """Check that all mean rewards of `world` lie in [0, 1], and are 0 in terminal states."""
     require_valid_indices(world)
     for h, s, a in np.argwhere(~((world.rewards >= 0) & (world.rewards <= 1)))[:1]:
         raise AssertionError(
             f"The reward of stage {h}, state {s}, action {a} must lie in [0, 1], "
             f"got {world.rewards[h, s, a]}."
         )
+    for s in world.shape.terminal:
+        reward = world.rewards[:, s].max()
+        require(reward == 0, f"The rewards of the terminal state {s} must be 0, got {reward}.")
 
 
 def has_valid_start(world: MDP) -> None:
-    """Check that the probabilities of the first state of `world` sum to 1."""
+    """Check that the probabilities of the first state of `world` sum to 1.
+
+    No terminal state may be the first.
+    """
     require_valid_indices(world)
     require_distribution("The probabilities of the first state", world.start, world.start_cum)
+    for s in world.shape.terminal:
+        require(
+            world.start[s] == 0,
+            f"The terminal state {s} must not be the first state; it has probability "
+            f"{world.start[s]}.",
+        )
 
 
 def has_attainable_value(world: MDP) -> None:
@@ -192,9 +212,9 @@ def optimal_policy(world: MDP) -> Policy:
 
 
 def uniform_policy(world: MDP) -> Policy:
-    """Return the policy for `world` that draws every action with equal probability."""
-    H, S, A = world.shape.table
-    return Policy(np.zeros((H, S), np.int32), np.ones((H, S, A), np.bool_))
+    """Return the policy for `world` that draws every allowed action with equal probability."""
+    available = world.shape.available
+    return Policy(available.argmax(axis=2).astype(np.int32), available.copy())
 
 
 def play_episodes(world: MDP, policy: Policy) -> list[Episode]:

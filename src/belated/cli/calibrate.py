@@ -204,11 +204,11 @@ def check_study_file(path: Path, setting: CalibrationSetting) -> None:
 
     The folder of a new file is created.
     """
-    from belated.cli.support.study_files import set_scale
+    from belated.cli.support.study_files import read_study_text, set_scale
 
     with usage_errors("--write"):
         if path.exists():
-            set_scale(path.read_bytes().decode(), setting.base, setting.options, 1.0)
+            set_scale(read_study_text(path), setting.base, setting.options, 1.0)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -225,12 +225,12 @@ def write_scale(path: Path, setting: CalibrationSetting, scale: float) -> None:
     scale : float
         The scale found.
     """
-    from belated.cli.support.study_files import format_study, set_scale
+    from belated.cli.support.study_files import format_study, read_study_text, set_scale
     from belated.files import write_atomically
 
     with usage_errors("--write"):
         if path.exists():
-            text = set_scale(path.read_bytes().decode(), setting.base, setting.options, scale)
+            text = set_scale(read_study_text(path), setting.base, setting.options, scale)
         else:
             text = format_study(path.stem, **asdict(setting.with_scale(scale)))
             typer.echo(f"\n{indent(text.rstrip(), '  ')}")

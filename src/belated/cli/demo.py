@@ -143,23 +143,28 @@ def run_clinic(
         line = StatusLine(HEADER, lambda seconds: statistics.line(seconds, client.status(NAME)))
         clinic.run(rate=rate, episodes=episodes, stop=stop, after_each=line.update)
         line.close()
-        status = wait_until_settled(client)
+        status = wait_until_settled(client, (before["observed"] or 0) + statistics.back)
     except ServiceError as error:
         exit_with_message(f"The demo cannot continue: {error}")
     typer.echo(statistics.summary((status["missing"] or 0) - (before["missing"] or 0)))
 
 
-def wait_until_settled(client: "Client") -> dict[str, Any]:
+def wait_until_settled(client: "Client", observed: int) -> dict[str, Any]:
     """Wait until the service has processed all feedback, and return the status of the problem.
 
-    `client` is a client of the service. The wait ends after at most `SETTLE_TIMEOUT_S` seconds.
+    `client` is a client of the service, and `observed` the number of episodes whose feedback was
+    sent completely: a status may be older than the last feedback. The wait ends after at most
+    `SETTLE_TIMEOUT_S` seconds.
     """
     from belated.demo.simulation import NAME
 
     deadline = time.monotonic() + SETTLE_TIMEOUT_S
-    while (status := client.status(NAME))["waiting"] and time.monotonic() < deadline:
+    while True:
+        status = client.status(NAME)
+        settled = not status["waiting"] and (status["observed"] or 0) >= observed
+        if settled or time.monotonic() >= deadline:
+            return status
         time.sleep(0.05)
-    return status
 
 
 def print_introduction(url: str, schedule: "FeedbackSchedule", *, rate: float, best: float) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from belated.cli.support.errors import exit_with_message
+from belated.cli.support.errors import exit_with_message, os_error_reason, usage_errors
 
 
 def figures(
@@ -26,18 +26,50 @@ def figures(
     from belated.sweep.results import Results
 
     try:
-        facts = json.loads((folder / "study.json").read_text())
+        facts = read_facts(folder)
         results = Results(folder)
-    except (OSError, ValueError) as error:
-        exit_with_message(f"{folder} has no results that can be drawn: {error}", 2)
-    if "paper" in facts:
-        write_paper(folder, facts["variant"], facts["command"])
-    else:
-        from belated.figures.studies import draw_study
+    except ValueError as error:
+        exit_with_message(
+            f"{folder} has no results that can be drawn: {str(error).rstrip('.')}. Give the folder "
+            "that `belated sweep` or `belated reproduce` has written, such as results/NAME.",
+            2,
+        )
+    with usage_errors("FOLDER"):
+        if "paper" in facts:
+            write_paper(folder, facts["variant"], facts["command"])
+        else:
+            from belated.figures.studies import draw_study
 
-        folder /= "figures"
-        for path in draw_study(results.runs(), results.curves, folder, command=facts["command"]):
-            typer.echo(path)
+            target = folder / "figures"
+            drawn = draw_study(results.runs(), results.curves, target, command=facts["command"])
+            for path in drawn:
+                typer.echo(path)
+
+
+def read_facts(folder: Path) -> dict[str, str]:
+    """Return the content of study.json in the results folder `folder`.
+
+    Raises ValueError, with the reason, if the file cannot be read or is damaged.
+    """
+    file = folder / "study.json"
+    if not folder.is_dir():
+        kind = (
+            "it is a file, but must be a folder" if folder.exists() else "there is no such folder"
+        )
+        raise ValueError(kind)
+    try:
+        facts = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError("it has no file study.json") from None
+    except OSError as error:
+        raise ValueError(f"{file} cannot be used: {os_error_reason(error)}") from None
+    except ValueError as error:
+        raise ValueError(f"{file} is damaged: {error}") from None
+    given = facts.keys() if isinstance(facts, dict) else set()
+    needed = ["command", "variant"] if "paper" in given else ["command"]
+    if not given >= set(needed):
+        raise ValueError(f"{file} is damaged: it needs the keys {' and '.join(needed)}")
+    return dict(facts)
 
 
 def write_paper(folder: Path, variant: str, command: str) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from belated.cli.support.errors import usage_errors
 from belated.cli.support.options import SchedulerOption, ThreadsOption
 
 
@@ -80,7 +81,8 @@ def reproduce(
         command += f" --seeds {seeds}"
     store = Store(out or Path("out") / f"{paper}-{variant}-{preset}")
     facts = {"paper": paper.value, "variant": variant.value, "command": command}
-    write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
+    with usage_errors("--out"):
+        write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     outcome = run_cells(cells(chosen, variant.value), store, threads=threads, scheduler=scheduler)
     typer.echo(f"{format_outcome(outcome)}.")
     write_paper(store.folder, variant.value, command)

@@ -16,7 +16,7 @@ from belated.cli.support.options import (
 )
 from belated.cli.support.output_files import prepare_figure_path
 from belated.cli.support.run_settings import RunSettings, build_settings
-from belated.cli.support.run_summary import COLUMNS, Summary, summarize
+from belated.cli.support.run_summary import COLUMNS, Summary, optimism_note, summarize
 from belated.cli.support.tables import build_table, print_table
 
 if TYPE_CHECKING:
@@ -193,6 +193,13 @@ def print_summaries(
     for name, summary in summaries.items():
         table.add_row(name, *summary.row())
     print_table(table)
+    if note := note_of(summaries):
+        typer.echo(note)
+
+
+def note_of(summaries: Mapping[str, Summary]) -> str:
+    """Return a note about the bases in `summaries` that are not designed to be optimistic."""
+    return optimism_note(one.base for one in summaries.values() if one.optimism_held is None)
 
 
 def draw_figure(
@@ -258,7 +265,7 @@ def write_run_report(
     table = Table(
         "Regret is the final regret; updates and epochs are means over runs. Missing is the "
         "maximum number of episodes in flight, and ψ its bound with high probability (Howson, "
-        "Pike-Burke and Filippi 2023, Lemma 1).",
+        f"Pike-Burke and Filippi 2023, Lemma 1). {note_of(summaries)}".rstrip(),
         [settings.column, *(title.replace("\n", " ") for title in COLUMNS)],
         [[name, *summary.row()] for name, summary in summaries.items()],
     )

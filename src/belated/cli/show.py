@@ -28,6 +28,9 @@ MAX_GRID_CELLS: Final = 400
 MAX_POLICY_COLUMNS: Final = 24
 """Maximum number of columns of a printed policy. Each column is a range of steps."""
 
+END: Final = "■"
+"""Symbol of a terminal state."""
+
 ARROWS: Final = {"left": "←", "right": "→", "up": "↑", "down": "↓"}
 
 
@@ -108,15 +111,19 @@ def print_policy(named: "NamedWorld", world: "MDP") -> None:
     S, H = world.shape.states, world.shape.horizon
     max_states = MAX_GRID_CELLS if isinstance(named.layout, tuple) else MAX_POLICY_STATES
     optimal = optimal_actions(world) if max_states >= S else None
+    playable = world.shape.playable
+    legend = "· where all are equally good"
+    if world.shape.terminal:
+        legend += f", {END} where the episode ends"
     if optimal is not None and isinstance(named.layout, tuple):
-        typer.echo("Optimal first actions (· where all are equally good):\n")
-        columns = named.layout[1]
-        symbols = [action_symbol(optimal[0, s], named.family.action_names) for s in range(S)]
+        typer.echo(f"Optimal first actions ({legend}):\n")
+        columns, names = named.layout[1], named.family.action_names
+        symbols = [action_symbol(optimal[0, s], playable[0, s], names) for s in range(S)]
         for first in range(0, S, columns):
             typer.echo(f"  {' '.join(symbols[first : first + columns])}")
     elif optimal is not None and len(step_ranges(optimal)) <= MAX_POLICY_COLUMNS:
-        typer.echo("Optimal actions by step (· where all are equally good):")
-        print_table(build_policy_table(optimal, named.family.action_names))
+        typer.echo(f"Optimal actions by step ({legend}):")
+        print_table(build_policy_table(optimal, playable, named.family.action_names))
     else:
         typer.echo(f"The optimal policy is too large to print: {S} states, {H} steps.")
 
@@ -134,13 +141,15 @@ def step_ranges(optimal: "Bools") -> list[tuple[int, int]]:
     return list(zip([0, *changes], [h - 1 for h in (*changes, len(optimal))], strict=True))
 
 
-def build_policy_table(optimal: "Bools", actions: "Sequence[str]") -> "Table":
+def build_policy_table(optimal: "Bools", playable: "Bools", actions: "Sequence[str]") -> "Table":
     """Return a policy as a table, with a row for each state and a column for each range of steps.
 
     Parameters
     ----------
     optimal : array of bool, shape (H, S, A)
         Whether each action is optimal in each step and state.
+    playable : array of bool, shape (H, S, A)
+        Whether each action can be played; none in terminal states.
     actions : sequence of str
         Names of the actions; empty if the actions have no names.
 
@@ -153,24 +162,39 @@ def build_policy_table(optimal: "Bools", actions: "Sequence[str]") -> "Table":
     titles = [f"{a + 1}" if a == b else f"{a + 1}-{b + 1}" for a, b in ranges]
     table = build_table(["State"], titles)
     for s in range(optimal.shape[1]):
-        table.add_row(str(s), *(action_symbol(optimal[h, s], actions) for h, _ in ranges))
+        symbols = (action_symbol(optimal[h, s], playable[h, s], actions) for h, _ in ranges)
+        table.add_row(str(s), *symbols)
     return table
 
 
-def action_symbol(optimal: "Bools", actions: "Sequence[str]") -> str:
-    """Return a symbol for the first optimal action, or · if all actions are optimal.
+def action_symbol(optimal: "Bools", playable: "Bools", actions: "Sequence[str]") -> str:
+    """Return a symbol for the first optimal action in a state.
 
-    `optimal` contains for each action whether it is optimal. `actions` are the names of the
-    actions, or empty. The symbol is an arrow for the names left, right, up and down, and otherwise
-    the number of the action.
+    Parameters
+    ----------
+    optimal, playable : array of bool, shape (A,)
+        Whether each action is optimal, and whether it can be played; none in a terminal state.
+    actions : sequence of str
+        Names of the actions; empty if the actions have no names.
 
+    Returns
+    -------
+    str
+        An arrow for the names left, right, up and down, otherwise the number of the action; · if
+        there are several actions and all are optimal, and `END` in a terminal state.
+
+    Examples
+    --------
     >>> import numpy as np
-    >>> action_symbol(np.array([False, True]), ("left", "right"))
+    >>> every = np.array([True, True])
+    >>> action_symbol(np.array([False, True]), every, ("left", "right"))
     '→'
-    >>> action_symbol(np.array([True, True]), ())
-    '·'
+    >>> action_symbol(every, every, ()), action_symbol(every, ~every, ())
+    ('·', '■')
     """
+    if not playable.any():
+        return END
     a = int(optimal.argmax())
-    if optimal.size > 1 and optimal.all():
+    if playable.sum() > 1 and optimal[playable].all():
         return "·"
     return ARROWS.get(actions[a], str(a)) if actions else str(a)

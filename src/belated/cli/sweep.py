@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from belated.cli.support.errors import exit_with_message
+from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import SchedulerOption, ThreadsOption
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def sweep(
 
     Example: belated sweep studies/late-rewards.toml
     """
+    from belated.cli.support.run_summary import optimism_note
     from belated.cli.support.tables import print_table
     from belated.files import write_atomically
     from belated.sweep.results import Results
@@ -50,9 +51,13 @@ def sweep(
         exit_with_message(str(error), 2)
     store = Store(out or Path("results") / plan.name)
     facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
-    write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
+    with usage_errors("--out"):
+        write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     outcome = run_cells(cells, store, threads=threads, scheduler=scheduler)
-    print_table(build_summary_table(Results(store.folder)))
+    results = Results(store.folder)
+    print_table(build_summary_table(results))
+    if note := optimism_note(not_optimistic(results).values()):
+        typer.echo(note)
     typer.echo(f"{format_outcome(outcome)}: {store.folder}")
 
 
@@ -107,6 +112,7 @@ def format_outcome(outcome: "SweepResult") -> str:
 
 def build_summary_table(results: "Results") -> "Table":
     """Return a table that summarises the runs in `results`, with one row for each setting."""
+    from belated.cli.support.run_summary import format_optimism
     from belated.cli.support.tables import build_table
 
     table = build_table(
@@ -122,13 +128,30 @@ def build_summary_table(results: "Results") -> "Table":
         FROM runs GROUP BY setting ORDER BY setting
         """
     )
+    unjudged = not_optimistic(results)
     for i, setting in enumerate(rows["setting"]):
+        held = None if setting in unjudged else int(rows["held"][i])
         table.add_row(
             str(setting),
             f"{rows['seeds'][i]}",
             f"{rows['mean'][i]:,.1f}",
             f"{rows['low'][i]:,.1f} to {rows['high'][i]:,.1f}",
             f"{rows['updates'][i]:,.0f}",
-            f"{rows['held'][i]:.0f} of {rows['seeds'][i]}",
+            format_optimism(held, rows["seeds"][i]),
         )
     return table
+
+
+def not_optimistic(results: "Results") -> dict[str, str]:
+    """Return the base of each setting in `results` whose base is not designed to be optimistic.
+
+    The keys are the ids of the settings, the values the names of the bases.
+    """
+    from belated.sweep.names import parse_base
+
+    cells = [facts["cell"] for facts in results.provenance.values()]
+    return {
+        cell["id"].rpartition("/")[0]: cell["base"]
+        for cell in cells
+        if not parse_base(cell["base"], dict(cell["base_options"])).optimistic
+    }

@@ -30,6 +30,7 @@ START_LINEWIDTH: Final = 2.2
 """Width of the frame of an initial state, in points."""
 
 UNREACHABLE_COLOUR: Final = "0.35"
+TERMINAL_COLOUR: Final = "0.8"
 
 
 def draw_row(axes: Axes, world: MDP, names: Sequence[str]) -> None:
@@ -91,7 +92,7 @@ def draw_graph(
     """
     S, A = world.shape.states, world.shape.actions
     circles = [draw_state(axes, world, s, positions[s]) for s in range(S)]
-    for s, a in np.ndindex(S, A):
+    for s, a in np.argwhere(world.shape.playable[0]).tolist():
         colour = action_colour(a)
         for y, p in zip(*world.successors(0, s, a), strict=True):
             if y == s:
@@ -103,7 +104,14 @@ def draw_graph(
                 arrows.write_label(axes, middle, f"{p:.2g}", colour)
     handles = [legend_line(name, action_colour(a)) for a, name in enumerate(names)]
     note = "On arrows: transition probabilities; with +: mean reward of a step"
-    arrows.add_legend(axes, [*handles, start_handle("o")], note=note)
+    arrows.add_legend(axes, [*handles, start_handle("o"), *terminal_handles(world)], note=note)
+
+
+def terminal_handles(world: MDP) -> list[Line2D]:
+    """Return the legend entry of terminal states, if `world` has any."""
+    look: dict[str, Any] = {"mfc": TERMINAL_COLOUR, "mec": "black"}
+    entry = Line2D([], [], marker="o", linewidth=0, label="terminal state", **look)
+    return [entry] if world.shape.terminal else []
 
 
 def start_handle(marker: str) -> Line2D:
@@ -132,7 +140,8 @@ def draw_state(axes: Axes, world: MDP, s: int, position: Floats) -> Circle:
         The circle.
     """
     edge = START_LINEWIDTH if world.start[s] > 0 else 0.8
-    circle = Circle(tuple(position), STATE_RADIUS, fc="white", ec="black", lw=edge)
+    fill = TERMINAL_COLOUR if s in world.shape.terminal else "white"
+    circle = Circle(tuple(position), STATE_RADIUS, fc=fill, ec="black", lw=edge)
     axes.add_patch(circle)
     rewards = world.rewards[0, s]
     lines: list[tuple[str, str]] = []
@@ -161,6 +170,8 @@ def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
     for h, s in np.argwhere(reached).tolist():
         radius = STATE_RADIUS if h < H else FINAL_STATE_RADIUS
         colour = VALUE_COLOURS(v[h, s] / v_max) if h < H else GREY
+        if s in world.shape.terminal and h < H:
+            colour = TERMINAL_COLOUR
         axes.add_patch(Circle((s, -h), radius, fc=colour, ec="0.3", lw=0.8))
         if h < H:
             axes.text(s, -h, f"{v[h, s]:.2g}", ha="center", va="center", fontsize=6)
@@ -169,19 +180,21 @@ def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
         axes.text(-0.6, -h, f"step {h + 1}", ha="right", va="center", fontsize=7, color="0.3")
     handles = [legend_line(f"{name}, if optimal", action_colour(a)) for a, name in enumerate(names)]
     handles.append(legend_line("not optimal", GREY))
+    handles += terminal_handles(world)
     arrows.add_legend(axes, handles, note="In states: optimal value V*")
     axes.set(xlim=(-1.2, S - 0.2), ylim=(-H - 0.2, 0.4))
 
 
 def reachable_states(world: MDP) -> Bools:
-    """Return whether each state of `world` can be reached at each step.
+    """Return whether an episode can reach each state of `world` at each step.
 
-    The shape is (H + 1, S); the last row is for the states after the last step.
+    The shape is (H + 1, S); the last row is for the states after the last step. An episode that
+    ends in a terminal state reaches it once.
     """
-    H, S, A = world.shape.table
+    H, S, _ = world.shape.table
     reached = np.zeros((H + 1, S), np.bool_)
     reached[0] = world.start > 0
-    for h, s, a in np.ndindex(H, S, A):
+    for h, s, a in np.argwhere(world.shape.playable).tolist():
         if reached[h, s]:
             reached[h + 1, world.successors(h, s, a)[0]] = True
     return reached
@@ -206,6 +219,8 @@ def draw_step_arrows(axes: Axes, world: MDP, h: int, s: int, best: Bools) -> Non
     begin = np.array([s, -h], np.float64)
     end_radius = STATE_RADIUS if h < world.shape.horizon - 1 else FINAL_STATE_RADIUS
     for a in np.argsort(best, kind="stable").tolist():  # optimal actions last, to lie on top
+        if not world.shape.playable[h, s, a]:
+            continue
         colour = action_colour(a) if best[a] else GREY
         for y, p in zip(*world.successors(h, s, a), strict=True):
             end = np.array([y, -h - 1], np.float64)
@@ -247,7 +262,9 @@ def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> 
         axes.text(x - 0.4, y + 0.4, f"{v[s]:.4g}", fontsize=6.5, va="top", color="0.25")
         if few_rewards and rewards[s] > 0:
             axes.text(x + 0.4, y - 0.4, f"+{rewards[s]:.2g}", fontsize=7.5, ha="right", va="bottom")
-        if not has_exit[s]:
+        if s in world.shape.terminal:
+            axes.plot(x, y, marker="o", mfc=TERMINAL_COLOUR, mec="black")
+        elif not has_exit[s]:
             axes.plot(x, y, marker="x", color="0.25")
         elif not best[s].all():
             draw_best_moves(axes, world, s, best[s], names, columns=columns)
@@ -256,8 +273,10 @@ def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> 
         legend_line("its other successors", GREY),
         start_handle("s"),
     ]
+    handles += terminal_handles(world)
+    stuck = has_entry & ~has_exit & ~world.shape.is_terminal
     for marker, colour, label, needed in (
-        ("x", "0.25", "absorbing state", not has_exit[has_entry].all()),
+        ("x", "0.25", "absorbing state", stuck.any()),
         ("s", UNREACHABLE_COLOUR, "unreachable cell", not has_entry.all()),
     ):
         if needed:

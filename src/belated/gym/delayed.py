@@ -1,5 +1,6 @@
 """Gymnasium wrapper that returns the records of episodes with a delay."""
 
+from collections.abc import Iterable
 from typing import Any, SupportsFloat
 
 import gymnasium
@@ -13,6 +14,7 @@ from belated.delays.laws import parse as parse_delay
 from belated.delays.queue import Queue
 from belated.episode import Episode, Shape
 from belated.gym.environment import WorldEnv
+from belated.mdp.gymnasium import terminal_states
 from belated.mdp.rewards import Affine
 from belated.randomness import check_seed
 
@@ -26,14 +28,18 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     `info["feedback"]` of the reset that starts the first episode k with i + tau < k. The list is
     empty in the `info` of a step.
 
-    Every record has H steps. If an episode terminates earlier, steps that stay in its last state
-    are added to the record, with reward 0 in the units of the environment. These steps have the
-    same action; the next time that an episode terminates in this state, they have the next action.
-    A learner thus observes all actions of the state, and does not overestimate one for lack of
-    observations.
+    The record of an episode that terminates in a terminal state of `shape` ends there. These are
+    the states given as `terminal`, the terminal states of a `WorldEnv`, the states in which an
+    environment with a table of transitions can only terminate, and the state that `end_state=True`
+    adds.
 
-    If another episode continues from the state in which one terminated, the added steps would be
-    wrong transitions, and ValueError is raised. Use `end_state=True` for such environments.
+    The record of an episode that terminates in another state before step H is padded to H steps.
+    This is always so if `reward_map` maps 0 to another number, because later steps then count.
+    Padded steps stay in the last state and have reward 0 in original units. The action of the
+    padded steps changes from one termination in a state to the next, so that every action is
+    observed in this state; an optimistic learner would overestimate an action without observations.
+    Padding would record wrong transitions if an episode can also visit the state without
+    terminating. In this case ValueError is raised; use `end_state=True`.
 
     If `reset` is called before an episode has ended, its feedback never arrives. If `reset` is
     called before the first step, the episode is not counted, and its number is used again.
@@ -54,6 +60,9 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         environment's rewards; records contain rewards in [0, 1].
     end_state : bool
         Whether to add a state to the records, numbered last, in which terminated episodes end.
+    terminal : iterable of int, optional
+        States, numbered from 0, in which every episode that reaches them terminates. By default
+        they are taken from the environment, if it has a world or a table of transitions.
 
     Examples
     --------
@@ -78,6 +87,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         horizon: int | None = None,
         reward_map: Affine = Affine(),  # noqa: B008  (it is frozen)
         end_state: bool = False,
+        terminal: Iterable[int] | None = None,
     ) -> None:
         if not isinstance(env, gymnasium.Env):
             raise TypeError(f"env must be a Gymnasium environment, got {env!r}.")
@@ -93,6 +103,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
             horizon=horizon,
             reward_map=reward_map,
             end_state=end_state,
+            terminal=terminal,
         )
         super().__init__(env)
         states, actions = _check_discrete("observation", env), _check_discrete("action", env)
@@ -101,7 +112,15 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._reward_map = reward_map
         self._end_state = end_state
         self._first_state, self._first_action = int(states.start), int(actions.start)
-        self._shape = Shape(int(states.n) + end_state, int(actions.n), _check_horizon(env, horizon))
+        sizes = int(states.n) + end_state, int(actions.n), _check_horizon(env, horizon)
+        if terminal is not None and reward_map.unit(0.0) != 0:
+            raise ValueError(
+                "terminal must not be given if reward_map maps the reward 0 to another number, "
+                f"got {reward_map}: after the end of an episode the mapped rewards would be lost."
+            )
+        self._shape = _build_shape(env, *sizes, end_state, terminal)
+        if reward_map.unit(0.0) != 0:
+            self._shape = Shape(*sizes, allowed=self._shape.allowed)
         self._passed = np.zeros(self._shape.states, np.bool_)  # states in which a step was taken
         self._early_ends = np.zeros(self._shape.states, np.int64)  # padded episodes by last state
         self._queue: Queue[Episode] = Queue()
@@ -113,7 +132,10 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     @property
     def shape(self) -> Shape:
-        """Sizes (S, A, H) of the records. S includes the state that `end_state=True` adds."""
+        """Sizes (S, A, H) of the records, terminal states and allowed actions.
+
+        S includes the state that `end_state=True` adds.
+        """
         return self._shape
 
     @property
@@ -173,9 +195,15 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
                 f"horizon must be at most {len(self._actions)}, got {H}: "
                 f"the environment truncated episode {self._episode} after that many steps."
             )
-        if terminated:
+        ends = bool(self._shape.is_terminal[self._states[-1]])
+        if ends and not terminated:
+            raise ValueError(
+                f"State {self._states[-1]} must not be terminal, since the environment did not "
+                f"terminate there in episode {self._episode}; leave it out of terminal=."
+            )
+        if terminated and not ends:
             self._pad()
-        if len(self._actions) == H:
+        if terminated or len(self._actions) == H:
             truncated = not terminated
             self._over = True
             tau = self._delay.draw(seed=self._seed, episodes=1, first=self._episode)
@@ -218,6 +246,42 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
                 "contains every reward, and 0 if an episode may end early."
             )
         return unit
+
+
+def _build_shape(
+    env: gymnasium.Env[Any, Any],
+    states: int,
+    actions: int,
+    horizon: int,
+    end_state: bool,
+    terminal: Iterable[int] | None,
+) -> Shape:
+    """Return the shape of the records of `env`.
+
+    Parameters
+    ----------
+    env : gymnasium.Env
+        The environment.
+    states, actions, horizon : int
+        Sizes of the records.
+    end_state : bool
+        Whether the last state is the added one, in which terminated episodes end.
+    terminal : iterable of int, optional
+        Terminal states that were given; None to take them from the environment.
+
+    Returns
+    -------
+    Shape
+        Sizes, terminal states and allowed actions.
+    """
+    world = env.unwrapped.world if isinstance(env.unwrapped, WorldEnv) else None
+    if terminal is None:
+        terminal = terminal_states(env) if world is None else world.shape.terminal
+    ends = {*terminal, states - 1} if end_state else terminal
+    allowed = np.ones((horizon, states, actions), np.bool_)
+    if world is not None and world.shape.allowed is not None:
+        allowed[:, : world.shape.states] = world.shape.allowed[:horizon]
+    return Shape(states, actions, horizon, terminal=ends, allowed=allowed)
 
 
 def _check_discrete(kind: str, env: gymnasium.Env[Any, Any]) -> Discrete[Any]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.spaces import Discrete
 
 from belated.episode import Floats
@@ -16,11 +17,13 @@ Outcomes = list[tuple[float, int, float, bool]]
 class WorldEnv(gymnasium.Env[Any, Any]):
     """Gymnasium environment that simulates a world.
 
-    Observations are states, and rewards lie in [0, 1]. The H-th step ends an episode with
-    `terminated`, not `truncated`, since the horizon is part of the problem. `info["step"]` is the
-    number of steps taken in the episode; the optimal action depends on this number. Random numbers
-    come from Gymnasium's generator, seeded by `reset(seed=...)`. They differ from the random
-    numbers of `bl.simulate`.
+    Observations are states, and rewards lie in [0, 1]. An episode ends with `terminated` when it
+    reaches a terminal state, and at the H-th step: the horizon is part of the problem, so that the
+    episode is not `truncated`. `info["step"]` is the number of steps taken in the episode; the
+    optimal action depends on this number. If the world forbids actions, `info["action_mask"]` is
+    the mask of the allowed ones, for `env.action_space.sample(mask=...)`. Random numbers come from
+    Gymnasium's generator, seeded by `reset(seed=...)`. They differ from the random numbers of
+    `bl.simulate`.
 
     Parameters
     ----------
@@ -47,7 +50,8 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self.observation_space = Discrete(world.shape.states)
         self.action_space = Discrete(world.shape.actions)
         self._state = 0
-        self._step = world.shape.horizon
+        self._step = 0
+        self._over = True
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -62,23 +66,32 @@ class WorldEnv(gymnasium.Env[Any, Any]):
             draw(world.start_cum, 0, world.shape.states, float(self.np_random.random()))
         )
         self._step = 0
-        return self._state, {"step": 0}
+        self._over = False
+        return self._state, self._info()
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take `action` and return (next state, reward, terminated, truncated, info)."""
         world, h, s, a = self.world, self._step, self._state, int(action)
         if not 0 <= a < world.shape.actions:
             raise ValueError(f"action must be in 0 .. {world.shape.actions - 1}, got {action}.")
-        if h == world.shape.horizon:
+        if self._over:
             raise gymnasium.error.ResetNeeded("The episode is over; call reset() to start another.")
+        world.shape.check_action("action", h, s, a)
         mean = mean_reward(world.rewards, h, s, a)
         reward = float(draw_reward(self._draws, mean, float(self.np_random.random())))
         row = row_of(world.ptr, world.rewards, h, s, a)
         u = float(self.np_random.random())
         self._state = int(world.succ[draw(world.cum, world.ptr[row], world.ptr[row + 1], u)])
         self._step = h + 1
-        terminated = self._step == world.shape.horizon
-        return self._state, reward, terminated, False, {"step": self._step}
+        self._over = self._step == world.shape.horizon or self._state in world.shape.terminal
+        return self._state, reward, self._over, False, self._info()
+
+    def _info(self) -> dict[str, Any]:
+        shape, info = self.world.shape, {"step": self._step}
+        if shape.allowed is None:
+            return info
+        h = min(self._step, shape.horizon - 1)  # there is no action after the last step
+        return info | {"action_mask": shape.allowed[h, self._state].astype(np.int8)}
 
     @property
     def initial_state_distrib(self) -> Floats:
@@ -89,14 +102,17 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     def P(self) -> dict[int, dict[int, Outcomes]]:
         """Table of transitions: P[state][action] is the list of possible outcomes.
 
-        In every outcome `terminated` is False, since only the horizon ends an episode. The table
-        exists only for a time-homogeneous world; otherwise AttributeError is raised.
+        In an outcome, `terminated` tells whether the next state is terminal; the end of an episode
+        by the horizon is not in the table. The table exists only for a time-homogeneous world whose
+        actions are all allowed; otherwise AttributeError is raised.
         """
         world = self.world
         if not world.homogeneous or world.rewards.shape[0] > 1:
             raise AttributeError(
                 "P exists only for worlds whose transitions and rewards are the same at every step."
             )
+        if world.shape.allowed is not None:
+            raise AttributeError("P exists only for worlds in which all actions are allowed.")
         return {
             s: {a: self._outcomes(s, a) for a in range(world.shape.actions)}
             for s in range(world.shape.states)
@@ -105,4 +121,6 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     def _outcomes(self, s: int, a: int) -> Outcomes:
         succ, prob = self.world.successors(0, s, a)
         reward = float(self.world.rewards[0, s, a])
-        return [(p, y, reward, False) for p, y in zip(prob.tolist(), succ.tolist(), strict=True)]
+        terminal = self.world.shape.terminal
+        outcomes = zip(prob.tolist(), succ.tolist(), strict=True)
+        return [(p, y, reward, y in terminal) for p, y in outcomes]

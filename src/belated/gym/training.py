@@ -97,8 +97,11 @@ def train(
     check_integer("episodes", episodes, 1)
     key = check_seed(0 if seed is None else seed)
     for name, part in (("learner", learner), ("world", world)):
-        if part is not None and part.shape != env.shape:
+        if part is not None and part.shape.table != env.shape.table:
             raise ValueError(f"The {name} must have {env.shape}, got {part.shape}.")
+    # a learner may know terminal states although the environment pads its records
+    if env.shape.is_restricted and learner.shape != env.shape:
+        raise ValueError(f"The learner must have {env.shape}, got {learner.shape}.")
 
     evaluator = None if world is None else GapEvaluator(world)
     returns, gaps, first = np.zeros(episodes), np.zeros(episodes), env.episode + 1

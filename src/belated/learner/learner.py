@@ -66,7 +66,8 @@ class Learner:
         Known mean rewards, of shape (H, S, A) or (S, A), in [0, 1]; "unknown" or None if rewards
         are unknown and observed with the feedback.
     episodes : int
-        Number of episodes K that will be played; the log terms of bonuses depend on it.
+        Number of episodes K that will be played; the log terms of bonuses depend on it. A warning
+        is given once if there are more.
     seed : int
         Seed of all random numbers of the learner.
     terminal : iterable of int
@@ -247,6 +248,13 @@ class Learner:
         ValueError
             If the episode has been started or observed before.
         """
+        known = self._known
+        policy = self.begin(id)
+        self._warn_beyond(known, stacklevel=3)
+        return policy
+
+    def begin(self, id: int) -> Policy:
+        """Start episode `id` and return its policy as `start` does, but without warnings."""
         id = check_id("id", id)
         if id in self._seen or id in self._pending:
             raise ValueError(f"id must be new, but episode {id} has been started already.")
@@ -262,14 +270,15 @@ class Learner:
         self._stale = self._every_episode
         return policy
 
-    def observe(self, episodes: Iterable[Episode]) -> bool:
+    def observe(self, episodes: Episode | Iterable[Episode]) -> bool:
         """Learn from complete `episodes`, in any order, and return whether the policy has changed.
 
-        If any episode is invalid, an error is raised and none of them is used. An episode may end
-        when it reaches a terminal state; steps after it are ignored.
+        A single episode need not be in a list. If any episode is invalid, an error is raised and
+        none of them is used. An episode may end when it reaches a terminal state; steps after it
+        are ignored.
         """
         feedback = self._convert(episodes, Episode, whole_episode)
-        changed = self.absorb(feedback)
+        changed = self._observe(feedback)
         if self._watch is not None:
             if self._watch.see(feedback, self._problem.rewards):
                 warnings.warn(self._watch.message, stacklevel=2)
@@ -277,22 +286,22 @@ class Learner:
                 self._watch = None
         return changed
 
-    def observe_steps(self, steps: Iterable[Step]) -> bool:
+    def observe_steps(self, steps: Step | Iterable[Step]) -> bool:
         """Learn from single `steps`, in any order, and return whether the policy has changed.
 
-        An episode is complete when all of its steps have been observed: H steps, or those up to a
-        terminal state.
+        A single step need not be in a list. An episode is complete when all of its steps have been
+        observed: H steps, or those up to a terminal state.
         """
-        return self.absorb(self._convert(steps, Step, single_step))
+        return self._observe(self._convert(steps, Step, single_step))
 
-    def observe_path(self, episodes: Iterable[Episode]) -> bool:
+    def observe_path(self, episodes: Episode | Iterable[Episode]) -> bool:
         """Learn from the paths of `episodes` and return whether the policy has changed.
 
-        The rewards follow with `observe_rewards`. Raises ValueError unless the learner has
-        late="rewards".
+        A single episode need not be in a list. The rewards follow with `observe_rewards`. Raises
+        ValueError unless the learner has late="rewards".
         """
         self._check_late_rewards("observe_path")
-        return self.absorb(self._convert(episodes, Episode, path_of))
+        return self._observe(self._convert(episodes, Episode, path_of))
 
     def observe_rewards(self, rewards: Mapping[int, ArrayLike]) -> bool:
         """Learn from late rewards and return whether the policy has changed.
@@ -334,15 +343,38 @@ class Learner:
             raise ValueError(f"{method} needs a learner with late='rewards'.")
 
     def _convert(
-        self, items: Iterable[F], kind: type[F], convert: Callable[[F], Feedback]
+        self, items: F | Iterable[F], kind: type[F], convert: Callable[[F], Feedback]
     ) -> list[Feedback]:
         feedback = []
-        for item in items:
+        for item in items if isinstance(items, Iterable) else (items,):
             if not isinstance(item, kind):
                 raise TypeError(f"Feedback must be of type {kind.__name__}, got {item!r}.")
             item.check(self.shape)
             feedback.append(convert(item))
         return feedback
+
+    def _observe(self, feedback: list[Feedback]) -> bool:
+        """Absorb `feedback`, and warn if there are now more than K episodes."""
+        known = self._known
+        changed = self.absorb(feedback)
+        self._warn_beyond(known, stacklevel=4)
+        return changed
+
+    @property
+    def _known(self) -> int:
+        """Number of episodes that have been started or observed."""
+        return self.observed + self.missing
+
+    def _warn_beyond(self, known: int, *, stacklevel: int) -> None:
+        """Warn if there are more than K episodes now, and were at most K when `known` were."""
+        K = self._problem.episodes
+        if known <= K < self._known:
+            warnings.warn(
+                f"Episode {K + 1} of a learner with episodes={K}: its bonuses were computed for "
+                f"K = {K}, and are too small for more episodes. Learning continues; for the "
+                "guarantees, create the learner with at least as many episodes as will be played.",
+                stacklevel=stacklevel,
+            )
 
     def absorb(self, feedback: list[Feedback]) -> bool:
         """Process `feedback` of any kind as one batch and return whether the policy has changed.

@@ -26,14 +26,16 @@ def from_gymnasium(
 ) -> MDP:
     """Return the world of a Gymnasium environment that has a table of transitions `P`.
 
-    A state in which the environment terminates is absorbing and pays 0 from then on. If an
-    episode may also visit that state without terminating, terminating transitions lead instead to
-    an additional absorbing state, which is the last state of the world.
+    A state in which the environment terminates is a terminal state of the world. If an episode may
+    also visit that state without terminating, terminating transitions lead instead to an additional
+    terminal state, which is the last state of the world.
 
     A reward that depends on the successor is replaced by its mean over successors. If any reward
     lies outside [0, 1], all rewards, including the reward 0 after termination, are mapped to
     [0, 1]. The attribute `reward_map` of the world holds this map; a value V of the world is
-    `world.reward_map.original(V, horizon)` in the units of the environment.
+    `world.reward_map.original(V, horizon)` in the units of the environment. If the map shifts the
+    reward 0, as it does if rewards are negative, states in which the environment terminates are not
+    terminal but absorbing, and pay the mapped 0 in every step.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def from_gymnasium(
     --------
     >>> lake = from_gymnasium("FrozenLake-v1", horizon=20)
     >>> lake
-    MDP(states=16, actions=4, horizon=20, homogeneous, 148 successors)
+    MDP(states=16, actions=4, horizon=20, terminal=(5, 7, 11, 12, 15), homogeneous, 148 successors)
     """
     check_integer("horizon", horizon, 1)
     env = _make_environment(env_or_id, options)
@@ -97,16 +99,12 @@ def _build_world(outcomes: Outcomes, start: int | ArrayLike, horizon: int) -> MD
 
     `start` is the first state of every episode, or the probability of each state to be the first.
     If a terminating transition leads to a state that an episode may also visit without terminating,
-    the world has an additional absorbing state, and the transition leads to this state instead.
+    the world has an additional state for the end, and the transition leads to this state instead.
     """
     S, A = outcomes.states, outcomes.actions
     first, _ = start_distribution(S, start)
-    # Terminating transitions to a state that can be visited earlier lead to state S instead.
-    live = _live_states(outcomes, first)
-    y = np.where(outcomes.terminated & live[outcomes.y], S, outcomes.y)
-    states = S + int((y == S).any())
-    absorbing = np.zeros(states, np.bool_)
-    absorbing[y[outcomes.terminated]] = True
+    y, absorbing = _end_states(outcomes, first)
+    states = absorbing.size
 
     # Mean rewards in [0, 1].
     moves = ~absorbing[outcomes.s]
@@ -116,19 +114,49 @@ def _build_world(outcomes: Outcomes, start: int | ArrayLike, horizon: int) -> MD
     reward_map = Affine.onto(float(paid.min()), float(paid.max()))
     rewards = np.zeros((states, A))
     np.add.at(rewards, (s, a), p * reward_map.unit(reward))
-    rewards[absorbing] = reward_map.unit(0.0)
+    rewards[absorbing] = after = reward_map.unit(0.0)
+    ends = np.flatnonzero(absorbing)
 
     # Add up outcomes with the same successor; each absorbing state is its own successor.
     flat, inverse = np.unique((s * A + a) * states + y, return_inverse=True)
     moving = (flat // (A * states), flat // states % A, flat % states, np.bincount(inverse, p))
-    entries = zip(moving, _self_loops(np.flatnonzero(absorbing), A), strict=True)
+    entries = zip(moving, _self_loops(ends, A), strict=True)
     world = MDP.sparse(
-        Shape(states, A, horizon),
+        Shape(states, A, horizon, terminal=ends.tolist() if after == 0 else ()),
         tuple(np.concatenate(column) for column in entries),
         np.clip(rewards, 0, 1),  # a mean may leave [0, 1] by rounding
         start=np.append(first, np.zeros(states - S)),
     )
     return replace(world, reward_map=reward_map)
+
+
+def terminal_states(env: Any) -> list[int]:
+    """Return the states of `env` that an episode visits only when it terminates.
+
+    They are read from the table of transitions `P` and the attribute `initial_state_distrib`; the
+    list is empty if the environment does not have both.
+    """
+    inner = getattr(env, "unwrapped", env)
+    if not hasattr(inner, "P") or not hasattr(inner, "initial_state_distrib"):
+        return []
+    outcomes = _read_outcomes(env)
+    first, _ = start_distribution(outcomes.states, _read_start(env))
+    _, absorbing = _end_states(outcomes, first)
+    return np.flatnonzero(absorbing[: outcomes.states]).tolist()
+
+
+def _end_states(outcomes: Outcomes, start: Floats) -> tuple[Ints, Bools]:
+    """Return the successor of each outcome in the world, and whether each state is an end.
+
+    Terminating transitions to a state that can be visited earlier lead to state S, which exists
+    only if it is needed. `start` is the probability of each state to be the first.
+    """
+    S = outcomes.states
+    live = _live_states(outcomes, start)
+    y = np.where(outcomes.terminated & live[outcomes.y], S, outcomes.y)
+    ends = np.zeros(S + int((y == S).any()), np.bool_)
+    ends[y[outcomes.terminated]] = True
+    return y, ends
 
 
 def _self_loops(states: Ints, actions: int) -> tuple[Ints, Ints, Ints, Floats]:

@@ -39,8 +39,8 @@ def icu_sepsis(
     An action combines one of 5 levels of fluids with one of 5 levels of vasopressors. The mean
     reward of a step is the probability that it leads to the survival state. The value of a policy
     is therefore the probability of survival within `horizon` steps. Known mean rewards reveal much
-    of the dynamics to a learner; a learner with `rewards=None` estimates rewards. Terminal states
-    are absorbing. There are 712 possible first states. The extra `belated[icu]` installs the data.
+    of the dynamics to a learner; a learner with `rewards=None` estimates rewards. There are 712
+    possible first states. The extra `belated[icu]` installs the data.
 
     Parameters
     ----------
@@ -66,10 +66,10 @@ def icu_sepsis(
 
     Examples
     --------
-    >>> icu_sepsis()
-    MDP(states=716, actions=25, horizon=20, homogeneous, 1528600 successors)
+    >>> icu_sepsis().shape
+    Shape(states=716, actions=25, horizon=20, terminal=(713, 714, 715))
     """
-    check_integer("horizon", horizon, 1)
+    shape = Shape(STATES, ACTIONS, horizon, terminal=TERMINAL)
     if inadmissible not in ("mean", "terminate"):
         raise ValueError(f"inadmissible must be 'mean' or 'terminate', got {inadmissible!r}.")
     allowed = np.ones((STATES, ACTIONS), np.bool_) if inadmissible == "mean" else _read_admissible()
@@ -81,14 +81,13 @@ def icu_sepsis(
             p = transitions.copy()
             p[~allowed[s]] = np.eye(STATES)[DEATH]
             if s in TERMINAL:
-                p[:] = np.eye(STATES)[s]
-            else:
-                rewards[s] = (p * paid).sum(axis=1)
+                continue
+            rewards[s] = (p * paid).sum(axis=1)
             a, y = np.nonzero(p)
             columns.append((np.full(a.size, s), a, y, p[a, y]))
         start = _read_array(data, "d_0")
     return MDP.sparse(
-        Shape(STATES, ACTIONS, horizon),
+        shape,
         tuple(np.concatenate(column) for column in zip(*columns, strict=True)),
         np.clip(rewards, 0, 1),  # a mean may leave [0, 1] by rounding
         start=start,

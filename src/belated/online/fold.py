@@ -10,6 +10,7 @@ statistics in the history, and its own record is deleted.
 """
 
 import json
+import logging
 from bisect import bisect_right
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -24,6 +25,7 @@ from belated.online.history import History
 from belated.online.learner_factory import build_base, build_learner, build_updater
 from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 
+LOG: Final = logging.getLogger("belated.service")
 FORMAT: Final = 3
 """Version of the format of snapshots; snapshots in another format are ignored."""
 
@@ -159,7 +161,12 @@ class Fold:
             return
         body = event.body
         number, version = body["number"], body["version"]
-        self.learner.start(number)
+        self.learner.begin(number)
+        if self.history.opened == self.spec.episodes:
+            LOG.warning(
+                "Problem %s: episode %d was opened, but its bonuses are computed for episodes=%d.",
+                *(self.spec.name, self.spec.episodes + 1, self.spec.episodes),
+            )
         place = self.history.add_opening(event.at, version)
         self._in_flight[event.episode] = OpenEpisode(number, event.at, version, place)
 

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from belated.ledger.outcomes import Outcome
+from belated.online.host import Failure
 from belated.online.status import ProblemStatus
 
 M = TypeVar("M", Counter, Gauge, Histogram)
@@ -89,15 +90,18 @@ class Metrics:
         """
         self._queue.set_function(queued_events)
 
-    def to_text(self, plans: bool, problems: Iterable[tuple[str, ProblemStatus | None]]) -> bytes:
+    def to_text(
+        self, plans: bool, problems: Iterable[tuple[str, ProblemStatus | Failure | None]]
+    ) -> bytes:
         """Return all metrics in Prometheus' text format.
 
         Parameters
         ----------
         plans : bool
             Whether this process plans. Only one process per ledger plans at a time.
-        problems : Iterable[tuple[str, ProblemStatus | None]]
-            Name and status of each problem. A problem whose status is None is reported as failed.
+        problems : Iterable[tuple[str, ProblemStatus | Failure | None]]
+            Name of each problem, and its status or failure; None if its state is being computed
+            for the first time.
 
         Returns
         -------
@@ -106,8 +110,8 @@ class Metrics:
         """
         self._plans.set(plans)
         for problem, status in problems:
-            self._failed.labels(problem).set(status is None)
-            if status is not None:
+            self._failed.labels(problem).set(isinstance(status, Failure))
+            if isinstance(status, ProblemStatus):
                 self._missing.labels(problem).set(status.learner.missing)
                 self._psi.labels(problem).set(status.learner.psi)
                 self._delay.labels(problem).set(status.learner.mean_delay)

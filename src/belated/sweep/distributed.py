@@ -30,9 +30,9 @@ class DaskPool:
         future: Future[TimedRuns] = self.executor.submit(run_cell, cell)
         return future
 
-    def episodes(self) -> int:
-        """Return 0, because workers do not report their progress."""
-        return 0
+    def running(self) -> dict[str, int]:
+        """Return nothing, because workers do not report their progress."""
+        return {}
 
 
 @contextmanager

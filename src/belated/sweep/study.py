@@ -217,9 +217,11 @@ def read_study(path: Path | str) -> Study:
     """
     file = Path(path)
     try:
-        facts = tomllib.loads(file.read_text())
+        facts = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"{file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not UTF-8 ({error.reason} at byte {error.start}).") from None
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{file} is not TOML: {error}.") from None
     try:

@@ -13,6 +13,7 @@ from belated.progress import Progress
 from belated.simulation.many import Stop
 from belated.simulation.run import Run
 from belated.sweep.cell import Cell
+from belated.sweep.cost import SweepWork
 from belated.sweep.store import Store
 
 PROGRESS_INTERVAL_S = 0.2
@@ -37,8 +38,8 @@ class Pool(Protocol):
     def submit(self, cell: Cell) -> "Future[TimedRuns]":
         """Start to compute `cell`, and return the future of its runs and their duration."""
 
-    def episodes(self) -> int:
-        """Return the number of episodes simulated so far in unfinished cells, or 0 if unknown."""
+    def running(self) -> dict[str, int]:
+        """Return the number of episodes simulated so far in each running cell, by id, if known."""
 
 
 def sweep(
@@ -74,11 +75,13 @@ def sweep(
         Numbers of computed and skipped cells, and duration.
     """
     began = time.perf_counter()
-    for cell in {cell.setting: cell for cell in cells}.values():
-        cell.build()
+    settings = {cell.setting: cell for cell in cells}
+    shapes = {setting: cell.build().world.shape for setting, cell in settings.items()}
     todo = [cell for cell in cells if not store.is_finished(cell)]
-    todo.sort(key=estimated_cost, reverse=True)  # so that no long cell starts last
-    total = sum(cell.episodes * len(cell.seeds) for cell in todo)
+    work = SweepWork(todo, shapes)
+    todo.sort(key=lambda cell: work.expected[cell.id], reverse=True)  # no long cell starts last
+    episodes = {cell.id: cell.episodes * len(cell.seeds) for cell in todo}
+    total = sum(episodes.values())
     done = 0
     if todo:
         with (
@@ -92,17 +95,13 @@ def sweep(
                     cell = pending.pop(future)
                     runs, seconds = future.result()
                     store.save(cell, runs, seconds)
-                    done += cell.episodes * len(cell.seeds)
-                shown.update(min(total, done + pool.episodes()))
+                    done += episodes[cell.id]
+                    work.finish(cell.id, seconds)
+                running = pool.running()
+                share = work.share({id: count / episodes[id] for id, count in running.items()})
+                shown.update(min(total, done + sum(running.values())), share)
             shown.update(total)
     return SweepResult(len(todo), len(cells) - len(todo), time.perf_counter() - began)
-
-
-def estimated_cost(cell: Cell) -> float:
-    """Return a rough estimate of the computing time of `cell`, in arbitrary units."""
-    states = int("".join(filter(str.isdigit, cell.world)) or 1)
-    planning = 1 if cell.updater.startswith("lazy") else 10
-    return cell.episodes * len(cell.seeds) * states * states * planning
 
 
 def run_cell(cell: Cell, on_progress: Callable[[int], None] | None = None) -> TimedRuns:
@@ -124,28 +123,28 @@ class CellThreads:
     def __init__(self, executor: ThreadPoolExecutor) -> None:
         self.executor = executor
         self.stopped = threading.Event()
-        self.progress: dict[int, int] = {}  # simulated episodes by id() of a running cell
+        self.progress: dict[str, int] = {}  # simulated episodes by id of a running cell
 
     def submit(self, cell: Cell) -> "Future[TimedRuns]":
         """Start to compute `cell`, and return the future of its runs and their duration."""
         return self.executor.submit(self._run, cell)
 
-    def episodes(self) -> int:
-        """Return the number of episodes simulated so far in unfinished cells."""
-        return sum(list(self.progress.values()))
+    def running(self) -> dict[str, int]:
+        """Return the number of episodes simulated so far, by id of each running cell."""
+        return self.progress.copy()
 
     def _run(self, cell: Cell) -> TimedRuns:
-        self.progress[id(cell)] = 0
+        self.progress[cell.id] = 0
 
         def on_progress(episodes: int) -> None:
             if self.stopped.is_set():
                 raise Stop
-            self.progress[id(cell)] += episodes
+            self.progress[cell.id] += episodes
 
         try:
             return run_cell(cell, on_progress)
         finally:
-            del self.progress[id(cell)]
+            del self.progress[cell.id]
 
 
 @contextmanager

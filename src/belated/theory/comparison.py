@@ -29,13 +29,14 @@ class Guarantee:
     order: Regret
     """Order of the regret, without constants. An order can be compared only with other orders."""
     order_fades: int | None
-    """Smallest K from which on the delay term of the order is below its leading term; None if there
-    is no such K up to `MAX_EPISODES`."""
+    """Smallest K from which on the delay term of the order is below its leading term: 1 if this is
+    so at every K, None if there is no such K up to `MAX_EPISODES`."""
     bound: Regret | None = None
     """Regret bound with constants, or None if no theorem gives one."""
     bound_fades: int | None = None
-    """Smallest K from which on the delay term of the bound is below its leading term; None if there
-    is no such K up to `MAX_EPISODES`, or no bound."""
+    """Smallest K from which on the delay term of the bound is below its leading term, which
+    includes all terms that do not depend on the delay: 1 if this is so at every K, None if there is
+    no such K up to `MAX_EPISODES`, or no bound."""
 
 
 def compare(
@@ -77,7 +78,7 @@ def compare(
     >>> guarantees = compare(chain, episodes=100_000, mean_delay=300)
     >>> smallest = min(guarantees, key=lambda guarantee: guarantee.order.total)
     >>> smallest.base, smallest.updating, smallest.order_fades
-    ('ucbvi-bf', 'multi', None)
+    (None, 'explicit', 44584)
     """
     K = check_episodes(episodes)
     mean = check_mean_delay(mean_delay)

@@ -66,6 +66,8 @@ def open_existing_ledger(url: str) -> ExistingLedger:
                 f"{address} is an empty database in memory; give the address of an existing "
                 "ledger, such as sqlite:///belated.db."
             )
+        if Path(str(file)).is_dir():
+            raise ValueError(f"{file} is a folder, but must be a SQLite file.")
         if not Path(str(file)).is_file():
             raise ValueError(f"There is no file {file}; check the address of the ledger.")
     store = Store.open(url)

@@ -86,7 +86,7 @@ def build_regret_table(
     Table
         The table, with a separating line below the rows of each base.
     """
-    columns = ("leading", "delay", "total", "delay fades at K")
+    columns = ("leading", "delay", "total", "delay < leading")
     table = build_table([f"{kind.capitalize()}s", ""], columns)
     for row in rows:
         regret: Regret | None = getattr(row, kind)
@@ -100,10 +100,23 @@ def build_regret_table(
             f"{regret.leading:.2g}",
             f"{regret.delay:.2g}",
             f"{regret.total:.2g}{mark}",
-            f"> {MAX_EPISODES:.0e}" if fades is None else f"{fades:.2g}",
+            format_crossover(fades),
             end_section=row.updating == ("multi" if kind == "order" else "lazy"),
         )
     return table
+
+
+def format_crossover(fades: int | None) -> str:
+    """Return the numbers of episodes K at which the delay term is below the leading term, as text.
+
+    `fades` is the smallest K from which on this is so, or None if there is none.
+
+    >>> format_crossover(91_000), format_crossover(1), format_crossover(None)
+    ('from K = 9.1e+04', 'at every K', 'at no K < 1e+18')
+    """
+    if fades is None:
+        return f"at no K < {MAX_EPISODES:.0e}"
+    return "at every K" if fades == 1 else f"from K = {fades:.2g}"
 
 
 def format_updater(row: "Guarantee", alpha: float | None = None) -> str:
@@ -128,16 +141,21 @@ def format_conclusions(query: BoundsQuery, rows: "Sequence[Guarantee]") -> list[
         f"At most {missing:,.0f} episodes are missing at a time, "
         f"with probability {confidence:g}% (psi).",
         _compare_terms(rows),
-        _smallest_totals(rows),
+        _smallest_totals(query, rows),
         f"Lower bound: on some problem of this size, the regret of every learner is at least of "
         f"the order {least:.2g} (H sqrt(SAT)).",
         _best_alphas(query),
         _vacuous_totals(query, rows),
     ]
+    if any(row.bound_fades == 1 for row in rows if row.bound and row.bound.delay > 0):
+        sentences.append(
+            "A delay term that is smaller at every K does not mean that delay costs nothing: the "
+            "bound without delay is loose. Orders show how the two terms grow."
+        )
     if query.longest_delay is None:
         sentences.append(
             f"Explicit exploration is computed with tau_max = E[tau] = {query.mean_delay:g}, the "
-            "smallest possible value; see --longest-delay."
+            "smallest possible value, and not compared; see --longest-delay."
         )
     return sentences
 
@@ -161,9 +179,14 @@ def _compare_terms(rows: "Sequence[Guarantee]") -> str:
     )
 
 
-def _smallest_totals(rows: "Sequence[Guarantee]") -> str:
-    """Return a sentence that names the rows with the smallest order and the smallest bound."""
-    order = min(rows, key=lambda row: row.order.total)
+def _smallest_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
+    """Return a sentence that names the rows with the smallest order and the smallest bound.
+
+    Explicit exploration is not considered if its tau_max is not known.
+    """
+    known = query.longest_delay is not None
+    candidates = [row for row in rows if known or row.updating != "explicit"]
+    order = min(candidates, key=lambda row: row.order.total)
     bounds = [(row.bound, row) for row in rows if row.bound is not None]
     bound, row = min(bounds, key=lambda pair: pair[0].total)
     return (
@@ -186,7 +209,10 @@ def _vacuous_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
     vacuous = sum(bound.vacuous for bound in bounds)
     limit = f"K H = {bounds[0].max_regret:,}, the maximum reward of {query.episodes:,} episodes"
     if vacuous == len(bounds) and all(row.order.vacuous for row in rows):
-        return f"Every total is vacuous: it is above {limit}. Only ratios of totals are useful."
+        return (
+            f"Every total is vacuous: it is above {limit}. At this K no total is a reason to "
+            "prefer a method; only the proportions of its terms are useful."
+        )
     if vacuous == len(bounds):
         return f"Every bound is vacuous (*): it is above {limit}. Orders are not bounds."
     if vacuous:

@@ -22,8 +22,24 @@ def usage_errors(option: str | None = None) -> Iterator[None]:
     except (ValueError, TypeError, ImportError, OSError) as error:
         text = str(error)
         if isinstance(error, OSError) and error.filename is not None:
-            text = f"{error.filename} cannot be used: {error.strerror}."
+            text = f"{error.filename} cannot be used: {os_error_reason(error)}."
         raise typer.BadParameter(text, param_hint=option and f"'{option}'") from None
+
+
+def os_error_reason(error: OSError) -> str:
+    """Return why a file or folder cannot be used, and how to fix it, from `error` as text.
+
+    >>> os_error_reason(PermissionError(13, "Permission denied", "a.db"))
+    'permission is denied; change its permissions or choose another path'
+    """
+    reasons: dict[type[OSError], str] = {
+        FileNotFoundError: "there is no such file or folder",
+        FileExistsError: "it exists and is not a folder; choose another path",
+        NotADirectoryError: "its folder is a file; choose another path",
+        IsADirectoryError: "it is a folder, but must be a file",
+        PermissionError: "permission is denied; change its permissions or choose another path",
+    }
+    return reasons.get(type(error), f"{error.strerror}")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Summary of the runs of one setting, for the table and the JSON of `belated run`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -52,8 +52,9 @@ class Summary:
     """Maximum number of episodes in flight at the same time, over all runs."""
     psi: float | None
     """Bound of Lemma 1 on the number of episodes in flight; None if it is infinite."""
-    optimism_held: int
-    """Number of runs in which V~_1 >= V*_1 in every episode."""
+    optimism_held: int | None
+    """Number of runs in which V~_1 >= V*_1 in every episode; None for a base that is not designed
+    to be optimistic, such as psrl."""
     seeds: list[int]
     total_regret: list[float]
     """Final regret of each run, in the order of `seeds`."""
@@ -67,7 +68,7 @@ class Summary:
             f"{self.updates:,.0f}",
             f"{self.epochs:,.0f}",
             f"{self.max_missing:,} ({'∞' if self.psi is None else format_regret(self.psi)})",
-            f"{self.optimism_held} of {self.runs}",
+            format_optimism(self.optimism_held, self.runs),
         ]
 
 
@@ -80,8 +81,9 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
 
     setting = cell.build()
     final = band(runs)
-    delta = setting.problem(0).algorithm.failure_probability
-    bound = psi(parse_delay(cell.delay).mean, cell.episodes, delta)
+    base = setting.problem(0).algorithm
+    bound = psi(parse_delay(cell.delay).mean, cell.episodes, base.failure_probability)
+    held = sum(run.optimism_broken == 0 for run in runs)
     mean = float(final.mean[-1])
     return Summary(
         setting=cell.setting,
@@ -98,10 +100,31 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
         epochs=sum(run.epochs for run in runs) / len(runs),
         max_missing=max(run.max_missing for run in runs),
         psi=bound if math.isfinite(bound) else None,
-        optimism_held=sum(run.optimism_broken == 0 for run in runs),
+        optimism_held=held if base.optimistic else None,
         seeds=[run.seed for run in runs],
         total_regret=[run.total_regret for run in runs],
     )
+
+
+def format_optimism(held: int | None, runs: int) -> str:
+    """Return in how many of `runs` runs optimism `held`, as text; "-" if `held` is None.
+
+    >>> format_optimism(4, 5), format_optimism(None, 5)
+    ('4 of 5', '-')
+    """
+    return "-" if held is None else f"{held} of {runs}"
+
+
+def optimism_note(bases: Iterable[str]) -> str:
+    """Return a sentence about the names in `bases`, which are not optimistic; empty if none are.
+
+    >>> optimism_note(["psrl", "random", "psrl"])
+    'Optimism: - for psrl and random, which are not designed to be optimistic.'
+    """
+    names = list(dict.fromkeys(bases))
+    verb = "is" if len(names) == 1 else "are"
+    listed = " and ".join(names)
+    return f"Optimism: - for {listed}, which {verb} not designed to be optimistic." if names else ""
 
 
 def format_regret(value: float) -> str:

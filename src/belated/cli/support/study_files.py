@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Any
 
 import tomlkit
@@ -9,6 +10,14 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Table
 
 Options = Mapping[str, Any]
+
+
+def read_study_text(path: Path) -> str:
+    """Return the content of the study file `path`; raise ValueError if it is not UTF-8."""
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 ({error.reason} at byte {error.start}).") from None
 
 
 def set_scale(text: str, name: str, options: Options, scale: float) -> str:

@@ -53,6 +53,8 @@ class BaseAlgorithm:
     reward_estimate: ClassVar[Literal["bonus", "mean", "sample"]] = "bonus"
     """Estimate of an unknown reward: the mean of the observed rewards plus a bonus ("bonus"), the
     mean alone ("mean"), or a sample from the posterior distribution ("sample")."""
+    optimistic: ClassVar[bool] = False
+    """Whether the base is designed such that V~ >= V* with high probability."""
     needs_optimal_policy: ClassVar[bool] = False
     """Whether a simulation must call `with_optimal_policy` before it runs the base."""
 
@@ -166,6 +168,8 @@ class Base(TieBreakingBase):
         Choice among several actions with the largest value. "first": the action with the lowest
         index. "random": an action drawn at random, separately for each plan, step and state.
     """
+
+    optimistic = True
 
     _: KW_ONLY
     delta: float = 0.05

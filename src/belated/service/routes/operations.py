@@ -6,8 +6,6 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from belated.online.host import Failure
-from belated.online.status import ProblemStatus
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.dashboard import build_page
 from belated.service.models.status import Health, Readiness
@@ -80,10 +78,9 @@ router.routes.extend(authorized.routes)
 
 
 def _metrics_text(state: AppState) -> bytes:
-    problems: list[tuple[str, ProblemStatus | None]] = []
-    for problem in state.ledger.problems():
-        status = state.host.status_nowait(problem)
-        problems.append((problem.name, None if isinstance(status, Failure) else status))
+    problems = [
+        (problem.name, state.host.status_nowait(problem)) for problem in state.ledger.problems()
+    ]
     return state.metrics.to_text(state.host.plans, problems)
 
 
