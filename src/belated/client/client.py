@@ -158,29 +158,45 @@ class Client:
         body = {"states": states, "actions": actions, "rewards": rewards, "event_time": event_time}
         return self._record(episode, "feedback", body)
 
-    def steps(self, episode: EpisodeRef, steps: Iterable[Mapping[str, Any]]) -> str:
+    def steps(
+        self,
+        episode: EpisodeRef,
+        steps: Iterable[Mapping[str, Any]],
+        *,
+        event_time: str | None = None,
+    ) -> str:
         """Send the feedback of some `steps` of `episode`, and return the result as `feedback` does.
 
         Each step has the fields `step`, `state`, `action` and `next_state`, and the field `reward`
-        if the rewards of the problem are unknown.
+        if the rewards of the problem are unknown. `event_time` is as in `feedback`.
         """
-        return self._record(episode, "feedback", {"steps": list(steps)})
-
-    def path(self, episode: EpisodeRef, states: Names, actions: Names) -> str:
-        """Send the `states` and `actions` of `episode` without its rewards.
-
-        Use this method if only rewards are delayed. Return the result as `feedback` does.
-        """
-        body = {"path": {"states": states, "actions": actions}}
+        body = {"steps": list(steps), "event_time": event_time}
         return self._record(episode, "feedback", body)
 
-    def rewards(self, episode: EpisodeRef, rewards: Mapping[int, float]) -> str:
+    def path(
+        self, episode: EpisodeRef, states: Names, actions: Names, *, event_time: str | None = None
+    ) -> str:
+        """Send the `states` and `actions` of `episode` without its rewards.
+
+        Use this method if only rewards are delayed. `event_time` and the result are as in
+        `feedback`.
+        """
+        body = {"path": {"states": states, "actions": actions}, "event_time": event_time}
+        return self._record(episode, "feedback", body)
+
+    def rewards(
+        self,
+        episode: EpisodeRef,
+        rewards: Mapping[int, float],
+        *,
+        event_time: str | None = None,
+    ) -> str:
         """Send `rewards` of `episode` without its states and actions.
 
         Use this method if only rewards are delayed. `rewards` maps the numbers of steps, from 0, to
-        rewards. Return the result as `feedback` does.
+        rewards. `event_time` and the result are as in `feedback`.
         """
-        return self._record(episode, "feedback", {"rewards": rewards})
+        return self._record(episode, "feedback", {"rewards": rewards, "event_time": event_time})
 
     def correct(
         self,
@@ -188,12 +204,14 @@ class Client:
         states: Names,
         actions: Names,
         rewards: Sequence[float] | None = None,
+        *,
+        event_time: str | None = None,
     ) -> str:
         """Replace all feedback of `episode` by `states`, `actions` and `rewards`.
 
         The parameters and the result are those of `feedback`.
         """
-        body = {"states": states, "actions": actions, "rewards": rewards}
+        body = {"states": states, "actions": actions, "rewards": rewards, "event_time": event_time}
         return self._record(episode, "correction", body)
 
     def bulk(self, problem: str, lines: Iterable[Mapping[str, Any]]) -> list[LineResult]:

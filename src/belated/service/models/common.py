@@ -17,7 +17,9 @@ Action = Annotated[Text | Index, Field(description="Action, by name or by index.
 Time = Annotated[
     str | None,
     Field(
-        description="Time of the event, in ISO 8601 with a time zone.",
+        description="Time at which the event happened, in ISO 8601 with a time zone; null for the "
+        "time of recording. Ages, delays in seconds and the history are computed from it. A time "
+        "in the future counts as the time of recording.",
         json_schema_extra={"format": "date-time"},
     ),
 ]
