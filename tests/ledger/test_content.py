@@ -128,7 +128,7 @@ def test_steps_that_say_the_same_twice_say_it_once() -> None:
         (
             {"rewards": {"1": "x" * 99}},
             "rewards[1]",
-            "rewards[1] must be a number in [0, 1], got 'xxxxx",
+            "rewards[1] must be a number, got 'xxxxx",
         ),
     ],
 )

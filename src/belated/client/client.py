@@ -145,7 +145,8 @@ class Client:
         actions : Names
             The H actions of the episode.
         rewards : Sequence[float] | None
-            The H rewards of the episode, in [0, 1]; None if the rewards of the problem are known.
+            The H rewards of the episode, in [0, 1] or in the `reward_range` of the problem; None if
+            the rewards of the problem are known.
         event_time : str | None
             Time at which the feedback originated, in ISO 8601 with a time zone.
 

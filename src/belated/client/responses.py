@@ -4,16 +4,23 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
-from typing import Any, TypeVar
+from itertools import accumulate
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+
+MAX_TABLE_ROWS: Final = 40
+"""Maximum number of states in the table of a policy."""
+MAX_TABLE_CHARS: Final = 100
+"""Maximum width of the table of a policy, in characters."""
 
 
 @dataclass(frozen=True)
 class NamedPolicy:
     """Version of a policy, with names of states and actions.
 
-    Its method `act` chooses actions without a request to the service.
+    Its method `act` chooses actions without a request to the service. `print` shows the policy as a
+    table.
     """
 
     problem: str
@@ -68,6 +75,50 @@ class NamedPolicy:
         if u < self.epsilon:
             return self.actions[int(u / self.epsilon * len(self.actions))]
         return self.plan[step][str(state)]
+
+    def __str__(self) -> str:
+        """Return the policy as a table of actions by state and step.
+
+        Consecutive steps with the same actions share a column. Actions from which one is drawn are
+        joined by "|". Of a large policy, only the beginning is shown.
+        """
+        states = list(self.plan[0])[:MAX_TABLE_ROWS]
+        columns: list[list[str]] = []
+        first = 0
+        for step in range(self.horizon):
+            cells = [self._cell(step, state) for state in states]
+            if not columns or columns[-1][1:] != cells:
+                first = step
+                columns.append(["", *cells])
+            columns[-1][0] = f"step {step}" if step == first else f"steps {first}-{step}"
+        lines = _format_columns([["state", *states], *columns])
+        hidden = len(self.plan[0]) - len(states)
+        return "\n".join(
+            [
+                f"Policy of {self.problem}, version {self.version}",
+                *lines,
+                *([f"... and {hidden} more states"] if hidden else []),
+                *(
+                    [f"With probability {self.epsilon:g}, a random action instead."]
+                    if self.epsilon
+                    else []
+                ),
+            ]
+        )
+
+    def _cell(self, step: int, state: str) -> str:
+        return "|".join(self.explore[step].get(state) or [self.plan[step][state]])
+
+
+def _format_columns(columns: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table with the given `columns`; columns that do not fit are omitted."""
+    widths = [max(map(len, column)) for column in columns]
+    fitting = sum(end <= MAX_TABLE_CHARS for end in accumulate(width + 2 for width in widths))
+    shown = max(2, fitting)
+    more = "  ..." if shown < len(columns) else ""
+    rows = zip(*columns[:shown], strict=True)
+    pairs = [zip(row, widths, strict=False) for row in rows]
+    return [("  ".join(cell.ljust(width) for cell, width in row) + more).rstrip() for row in pairs]
 
 
 @dataclass(frozen=True)

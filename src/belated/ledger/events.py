@@ -1,9 +1,9 @@
 """Events: one class for each kind of new event, and `Event` for an event stored in the ledger.
 
 Times are in microseconds since 1970 (UTC). `event_time` is the time at which the event happened; it
-is set by the caller, and None if unknown. The ledger adds the time of recording. The sequence number
-gives the order of arrival, in which a learner uses events; ages and delays in seconds are computed
-from `Event.happened_at`.
+is set by the caller, and None if unknown. The ledger adds the time of recording. Learners use
+events in order of the sequence number, which is the order of arrival; ages and delays in seconds
+are computed from `Event.happened_at`.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 import json
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,8 @@ from belated.arguments import check_integer
 from belated.episode import Floats, Shape
 from belated.ledger import schema
 from belated.ledger.canonical import canonical
-from belated.ledger.validation import check_name, check_text
+from belated.ledger.validation import check_name, check_range, check_text, describe_range
+from belated.mdp.rewards import Affine
 from belated.options import Late
 
 
@@ -66,7 +67,8 @@ class ProblemSpec:
     horizon : int
         Number of steps H of an episode.
     rewards : array_like or None
-        Known mean rewards in [0, 1], of shape (S, A) or (H, S, A); None if they are unknown.
+        Known mean rewards, of shape (S, A) or (H, S, A); None if they are unknown. They lie in
+        [0, 1], or in `reward_range`.
     base, updater : Part
         Base and updater of the learner.
     episodes : int
@@ -80,6 +82,9 @@ class ProblemSpec:
         created.
     late : {"everything", "rewards"}
         Feedback that arrives late: all of it, or only the rewards.
+    reward_range : (float, float), optional
+        Smallest and largest possible reward, which the learner's rewards 0 and 1 stand for. Known
+        rewards, rewards in feedback and reported returns are in these units. None for [0, 1].
 
     >>> spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait",), horizon=3,
     ...                    rewards=None, base=Part("ucrl2"), updater=Part("lazy"), episodes=1000)
@@ -99,6 +104,7 @@ class ProblemSpec:
     late: Late = "everything"
     reward_bonus: str = "hoeffding"
     seed: int = 0
+    reward_range: tuple[float, float] | None = None
 
     def __init__(
         self,
@@ -115,6 +121,7 @@ class ProblemSpec:
         late: Late = "everything",
         reward_bonus: str = "hoeffding",
         seed: int = 0,
+        reward_range: Sequence[float] | None = None,
     ) -> None:
         for role, part in (("base", base), ("updater", updater)):
             if not isinstance(part, Part):
@@ -135,10 +142,11 @@ class ProblemSpec:
             "late": late,
             "reward_bonus": check_text("reward_bonus", reward_bonus),
             "seed": check_integer("seed", seed, 0),
+            "reward_range": None if reward_range is None else check_range(reward_range),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
-        table = None if rewards is None else _check_rewards(rewards, self.shape)
+        table = None if rewards is None else _check_rewards(rewards, self.shape, self.reward_range)
         object.__setattr__(self, "rewards", table)
 
     @property
@@ -155,7 +163,16 @@ class ProblemSpec:
         for name in ("states", "actions"):
             plain[name] = list(plain[name])
         plain["rewards"] = None if self.rewards is None else self.rewards.tolist()
-        return plain
+        if self.reward_range is not None:
+            plain["reward_range"] = list(self.reward_range)
+        # optional fields are omitted, so that a specification without them keeps its text
+        return {name: plain[name] for name in plain if plain[name] is not None or name == "rewards"}
+
+    @cached_property
+    def reward_map(self) -> Affine:
+        """Map between the learner's rewards in [0, 1] and rewards in the units of the problem."""
+        low, high = self.reward_range or (0.0, 1.0)
+        return Affine(high - low, low)
 
     @cached_property
     def state_numbers(self) -> dict[str, int]:
@@ -215,7 +232,9 @@ def _check_names(field: str, given: object) -> tuple[str, ...]:
     return names
 
 
-def _check_rewards(given: ArrayLike, shape: Shape) -> Floats:
+def _check_rewards(
+    given: ArrayLike, shape: Shape, reward_range: tuple[float, float] | None
+) -> Floats:
     H, S, A = shape.table
     try:
         table = np.array(given, np.float64)
@@ -225,8 +244,10 @@ def _check_rewards(given: ArrayLike, shape: Shape) -> Floats:
         raise ValueError(
             f"rewards must have shape {(S, A)}, or {(H, S, A)} by step, got {table.shape}."
         )
-    if not ((table >= 0) & (table <= 1)).all():
-        raise ValueError("rewards must lie in [0, 1].")
+    low, high = reward_range or (0, 1)
+    outside = table[~((table >= low) & (table <= high))]
+    if outside.size:
+        raise ValueError(f"rewards {describe_range(reward_range)}, got {outside[0]:g}.")
     table += 0.0  # turns -0.0 into 0.0, so that equal numbers have equal text
     table.setflags(write=False)
     return table

@@ -1,9 +1,11 @@
-"""Validation of single values: texts, names, ids, sequence numbers and times.
+"""Validation of single values: texts, names, ids, sequence numbers, times and ranges of rewards.
 
 The first parameter of each `check_` function is the name of the value in error messages.
 """
 
+import math
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from belated.arguments import check_integer
@@ -86,3 +88,36 @@ def check_time(name: str, value: object) -> int | None:
     Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
     """
     return None if value is None else check_seq(name, value, -(2**62))
+
+
+def check_range(value: object) -> tuple[float, float]:
+    """Return `value` as a pair of floats if it is a reward_range, a list [low, high] of numbers.
+
+    Otherwise raises TypeError or ValueError.
+    """
+    if (
+        not isinstance(value, Sequence)
+        or len(value) != 2
+        or not all(type(end) in (int, float) for end in value)
+    ):
+        raise TypeError(f"reward_range must be a list of two numbers, got {value!r}.")
+    low, high = (float(end) + 0.0 for end in value)
+    if not -math.inf < low < high < math.inf or not math.isfinite(high - low):
+        raise ValueError(
+            f"reward_range must be [low, high] with finite numbers and low < high, got {value!r}."
+        )
+    return low, high
+
+
+def describe_range(reward_range: tuple[float, float] | None) -> str:
+    """Return the part of an error message which says where rewards must lie.
+
+    `reward_range` is the range of the rewards of the problem; None for [0, 1].
+
+    >>> describe_range((-5.0, 20.0))
+    'must lie in [-5, 20], the reward_range of the problem'
+    """
+    if reward_range is None:
+        return "must lie in [0, 1] unless the problem is defined with a reward_range [low, high]"
+    low, high = reward_range
+    return f"must lie in [{low:g}, {high:g}], the reward_range of the problem"

@@ -188,12 +188,13 @@ class Fold:
         episodes = [self._in_flight[item.episode] for item in batch]
         # one call for all texts takes half as long as one call for each text
         contents = json.loads(f"[{','.join(item.text for item in batch)}]")
-        feedback = build_feedback(zip(episodes, contents, strict=True), self.learner)
+        pieces = zip(episodes, contents, strict=True)
+        feedback = build_feedback(pieces, self.learner, self.spec.reward_map)
         self.learner.absorb(feedback)
         for item, episode in zip(batch, episodes, strict=True):
             episode.last_feedback_at = max(episode.last_feedback_at, item.happened_at)
         by_number = {episode.number: episode for episode in episodes}
-        for number, reward_sum in sum_rewards(feedback, self.spec.rewards):
+        for number, reward_sum in sum_rewards(feedback, self.spec):
             by_number[number].reward_sum += reward_sum
         self._remove_complete(batch)
         self.tick, self._ticked_upto = event.seq, upto

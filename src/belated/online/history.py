@@ -228,7 +228,7 @@ class Return(NamedTuple):
     version: int
     """Version of the policy that the episode followed."""
     reward_sum: float
-    """Sum of the rewards."""
+    """Sum of the rewards, in the units of the problem."""
 
 
 class History:

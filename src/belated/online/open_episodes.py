@@ -37,9 +37,10 @@ class OpenEpisode:
     last_feedback_at: int = BEFORE_ALL_TIMES
     """Latest time at which absorbed feedback originated, in microseconds since 1970 (UTC)."""
     reward_sum: float = 0.0
-    """Sum of the rewards that the learner has absorbed."""
+    """Sum of the rewards that the learner has absorbed, in the units of the problem."""
     early_rewards: dict[int, float] = field(default_factory=dict)
-    """Rewards that arrived before the path, by step; the learner absorbs them with the path."""
+    """Rewards that arrived before the path, by step and in the units of the problem; the learner
+    absorbs them with the path."""
 
 
 INT_COLUMNS: Final = (

@@ -10,19 +10,20 @@ episode, or the reward of one step. Content has one of the forms
 where s_i, a_i and r_i are the state, action and reward of the i-th step, h is the index of a step
 from 0, and s, a, y and r are the state, action, next state and reward of step h. H is the horizon.
 
-States and actions are given by name (a text) or by index (a number). Rewards may be omitted or null
-if the mean rewards are known in the problem's specification. The third form is for problems in
+States and actions are given by name (a text) or by index (a number). Rewards lie in [0, 1], or in
+the problem's `reward_range`. They may be omitted or null if the mean rewards are known in the
+problem's specification. The third form is for problems in
 which only the rewards are late; the path and the rewards may arrive together or separately.
 
 Parts are named "whole", "step:3", "path" or "reward:3", where 3 is the step. In a part, states and
 actions are given by index.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from belated.ledger.problems import ProblemSpec
+from belated.ledger.validation import describe_range
 
 Parts: TypeAlias = dict[str, Any]
 
@@ -168,7 +169,7 @@ def _parse_whole(content: Mapping[str, Any], spec: ProblemSpec) -> dict[str, Any
         _check_rewards_known("rewards", spec)
     else:
         rewards = _parse_list("rewards", rewards, spec.horizon)
-        rewards = [_parse_reward("rewards", h, r) for h, r in enumerate(rewards)]
+        rewards = [_parse_reward("rewards", h, r, spec) for h, r in enumerate(rewards)]
     return {**path, "rewards": rewards}
 
 
@@ -214,7 +215,7 @@ def _parse_steps(steps: object, spec: ProblemSpec) -> Parts:
         if reward is None:
             _check_rewards_known(f"{where}.reward", spec)
         else:
-            reward = _parse_reward(f"{where}.reward", None, reward)
+            reward = _parse_reward(f"{where}.reward", None, reward, spec)
         parsed["reward"] = reward
         if parts.setdefault(f"step:{parsed['step']}", parsed) != parsed:
             raise ContentError(where, f"{where} contradicts an earlier one of the same step.")
@@ -237,11 +238,12 @@ def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Pa
         _check_fields(path, "states", "actions", within="path")
         parts[PATH] = _parse_path(path, "path.", spec)
     if "rewards" in content:
-        parts |= _parse_rewards(content["rewards"], spec.horizon)
+        parts |= _parse_rewards(content["rewards"], spec)
     return parts
 
 
-def _parse_rewards(rewards: object, horizon: int) -> Parts:
+def _parse_rewards(rewards: object, spec: ProblemSpec) -> Parts:
+    horizon = spec.horizon
     if not isinstance(rewards, Mapping) or not rewards:
         raise ContentError("rewards", "rewards must be an object of at least one reward by step.")
     by_step: dict[int, float] = {}
@@ -253,7 +255,7 @@ def _parse_rewards(rewards: object, horizon: int) -> Parts:
             raise ContentError(
                 "rewards", f"A step in rewards must lie in 0 .. {horizon - 1}, got {_shorten(key)}."
             )
-        by_step[step] = _parse_reward("rewards", step, value)
+        by_step[step] = _parse_reward("rewards", step, value, spec)
     return {f"reward:{step}": by_step[step] for step in sorted(by_step)}
 
 
@@ -280,12 +282,15 @@ def _parse_step(field: str, value: Any, horizon: int) -> int:
     raise ContentError(field, f"{field} must lie in 0 .. {horizon - 1}, got {_shorten(value)}.")
 
 
-def _parse_reward(field: str, i: int | None, value: Any) -> float:
+def _parse_reward(field: str, i: int | None, value: Any, spec: ProblemSpec) -> float:
+    low, high = spec.reward_range or (0, 1)
+    is_number = type(value) in (int, float)
     # adding 0.0 turns -0.0 into 0.0, so that equal numbers have equal text
-    if type(value) in (int, float) and 0 <= value <= 1 and math.isfinite(value):
+    if is_number and low <= value <= high:
         return value + 0.0
     where = field if i is None else f"{field}[{i}]"
-    raise ContentError(where, f"{where} must be a number in [0, 1], got {_shorten(value)}.")
+    expected = describe_range(spec.reward_range) if is_number else "must be a number"
+    raise ContentError(where, f"{where} {expected}, got {_shorten(value)}.")
 
 
 def _check_fields(given: Mapping[str, Any], *names: str, within: str = "content") -> None:

@@ -11,7 +11,9 @@ EXAMPLE_ID: Final = "q3Jx0b8mT5yVf1sKz9WcRA"
 # Fields of bodies
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Index = Annotated[int, Field(ge=0, le=MAX_INT32)]
-Reward = Annotated[float, Field(ge=0, le=1)]
+Reward = Annotated[
+    float, Field(description="Reward, in [0, 1] or in the `reward_range` of the problem.")
+]
 State = Annotated[Text | Index, Field(description="State, by name or by index.")]
 Action = Annotated[Text | Index, Field(description="Action, by name or by index.")]
 Time = Annotated[

@@ -42,7 +42,7 @@ class TimeBins(Model):
 class VersionBin(Model):
     """Statistics of the episodes that follow the versions from `first` to `last` of the policy.
 
-    The return of an episode is the sum of its rewards.
+    The return of an episode is the sum of its rewards, in the units of the problem's rewards.
     """
 
     first: int

@@ -51,7 +51,8 @@ class NewProblem(RequestModel):
     rewards: list[list[Reward]] | list[list[list[Reward]]] | None = Field(
         default=None,
         description="Known mean rewards by state and action, or by step, state and action; "
-        "null if they are unknown and part of the feedback.",
+        "null if they are unknown and part of the feedback. They are in [0, 1] or in "
+        "`reward_range`.",
     )
     base: Part = Field(description="Algorithm that plans; delta is one of its options.")
     updater: Part = Field(default=Part(name="active"), description="Rule that decides when.")
@@ -62,11 +63,21 @@ class NewProblem(RequestModel):
     )
     reward_bonus: Text = "hoeffding"
     seed: Index = 0
+    reward_range: list[float] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="Smallest and largest possible reward, [low, high]. Known rewards, rewards in "
+        "feedback and returns in the history are in these units. Omitted for [0, 1].",
+    )
     model_config = with_example(CLINIC)
 
 
 class Problem(NewProblem):
-    """Definition of a problem, with default values for the fields that were omitted."""
+    """Definition of a problem, with default values for the fields that were omitted.
+
+    Fields after `seed` are present only if they were given.
+    """
 
     model_config = with_example(
         CLINIC | {"stages": "each", "late": "everything", "reward_bonus": "hoeffding", "seed": 0}

@@ -24,6 +24,7 @@ router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["pr
     "",
     status_code=201,
     response_model=Problem,
+    response_model_exclude_unset=True,
     responses={
         200: {"model": Problem, "description": "Already defined in the same way."},
         **error_responses(409, 413),
@@ -49,7 +50,7 @@ async def define_problem(body: NewProblem, request: Request, response: Response)
     return spec.body
 
 
-@router.get("", response_model=Problems)
+@router.get("", response_model=Problems, response_model_exclude_unset=True)
 @require_scope("read")
 async def list_problems(request: Request) -> dict[str, Any]:
     """Return the definitions of all problems, oldest first."""
@@ -58,7 +59,12 @@ async def list_problems(request: Request) -> dict[str, Any]:
     return {"problems": [problem.spec.body for problem in problems]}
 
 
-@router.get("/{problem}", response_model=Problem, responses=error_responses(404))
+@router.get(
+    "/{problem}",
+    response_model=Problem,
+    response_model_exclude_unset=True,
+    responses=error_responses(404),
+)
 @require_scope("read")
 async def read_problem(problem: ProblemName, request: Request) -> dict[str, Any]:
     """Return the definition of a problem."""
