@@ -155,6 +155,11 @@ class Client:
         str
             "recorded"; or "already recorded" if the same feedback was sent before. In both cases,
             the feedback is stored on disk when this method returns.
+
+        Raises
+        ------
+        ServiceError
+            With status 409 if feedback with different content is recorded.
         """
         body = {"states": states, "actions": actions, "rewards": rewards, "event_time": event_time}
         return self._record(episode, "feedback", body)

@@ -37,7 +37,9 @@ async def open_episode(
 ) -> Response:
     """Open an episode.
 
-    The response contains the whole policy, so that a device can choose its actions offline.
+    The response contains the whole policy, so that a device can choose its actions offline. An id
+    that is open already, with the same problem and subject, is answered with 200 and the same
+    episode; with another problem or subject, the request is rejected with 409.
     """
     state, known = get_state(request), await get_problem(request, problem)
     new = body or NewEpisode()

@@ -34,7 +34,8 @@ router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["pr
 async def define_problem(body: NewProblem, request: Request, response: Response) -> dict[str, Any]:
     """Define a problem.
 
-    A definition cannot be changed later. Sending the same definition again has no effect.
+    A definition cannot be changed later. The same definition again is answered with 200 and has no
+    effect; a different definition with the same name is rejected with 409.
     """
     state = get_state(request)
     max_cells = state.settings.max_problem_cells
