@@ -132,3 +132,68 @@ def test_policies_are_equal_when_they_play_alike() -> None:
     assert bl.Policy(ACTIONS, MARKS) == bl.Policy(ACTIONS, MARKS.copy())
     assert bl.Policy(ACTIONS, MARKS) != bl.Policy(ACTIONS, ~MARKS)
     assert bl.Policy(ACTIONS) != ACTIONS.tolist()
+
+
+RESTRICTED = bl.Shape(4, 2, 4, terminal=[2, 3], allowed={1: [0]})
+
+
+@pytest.mark.parametrize(
+    ("states", "actions", "rewards"),
+    [
+        ([0, 1, 2], [1, 0], [0, 1]),
+        ([0, 1, 2, 2, 2], [1, 0, 1, 0], [0, 1, 0, 0]),
+        ([0, 1, 2, 2], [1, 0, 1], None),
+        ([0, 0, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]),
+    ],
+)
+def test_an_episode_may_end_in_a_terminal_state(states: Any, actions: Any, rewards: Any) -> None:
+    episode = bl.Episode(1, states, actions, rewards)
+    episode.check(RESTRICTED)
+    trimmed = episode.trim(RESTRICTED)
+    end = states.index(2) if 2 in states else 4
+    assert trimmed.states.tolist() == states[: end + 1]
+    assert trimmed.actions.tolist() == actions[:end]
+    assert (trimmed.rewards is None) == (rewards is None)
+    assert rewards is None or trimmed.rewards.tolist() == rewards[:end]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("states", "actions", "rewards", "message"),
+    [
+        ([0, 0, 0], [1, 1], None, r"^Episode 1 must have 4 actions or end in a terminal state "),
+        ([0, 2, 3], [1, 1], None, r"^states\[2\] of episode 1 must be 2, the terminal state"),
+        ([0, 2, 0, 0, 0], [1] * 4, None, r"^states\[2\] of episode 1 must be 2, the terminal "),
+        ([0, 2, 2], [1, 1], [0, 0.5], r"^rewards\[1\] of episode 1 must be 0 after the terminal "),
+        ([0, 2], [1], [0, 0], r"^rewards of episode 1 must have shape \(1,\)"),
+        ([2], [], None, r"^states\[0\] of episode 1 must not be terminal, got 2\.$"),
+        ([0, 1, 2], [0, 1], None, r"^actions\[1\] of episode 1 must be allowed in state 1 at "),
+        ([0, 2, 2, 2, 2, 2], [0] * 5, None, r"^Episode 1 must have 5 states .*, got 6\.$"),
+        ([0, 2, 2], [0], None, r"^Episode 1 must have 5 states .*, got 3\.$"),
+    ],
+)
+def test_an_episode_that_ends_or_acts_elsewhere_is_refused(
+    states: Any, actions: Any, rewards: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        bl.Episode(1, states, np.array(actions, np.int64), rewards).check(RESTRICTED)
+
+
+def test_a_step_is_checked_against_the_restrictions() -> None:
+    bl.Step(1, 0, state=1, action=0, successor=2, reward=1).check(RESTRICTED)
+    bl.Step(1, 1, state=2, action=1, successor=2, reward=0).check(RESTRICTED)
+    for step, message in (
+        (bl.Step(1, 0, 1, 1, 2), r"^action in a Step of episode 1 must be allowed in state 1 at "),
+        (bl.Step(1, 1, 2, 0, 0), r"^Step 1 of episode 1 must stay in the terminal state 2 "),
+        (bl.Step(1, 1, 2, 0, 2, 0.5), r"^Step 1 of episode 1 must stay in the terminal state 2 "),
+    ):
+        with pytest.raises(ValueError, match=message):
+            step.check(RESTRICTED)
+
+
+def test_a_policy_draws_from_the_allowed_actions() -> None:
+    allowed = np.array([[[True, False, True], [False, True, False]]])
+    policy = bl.Policy(np.zeros((1, 2), np.int32), np.zeros((1, 2, 3), np.bool_), 0.6, allowed)
+    assert [policy.action(0, 0, u) for u in (0.0, 0.29, 0.31, 0.59, 0.61)] == [0, 0, 2, 2, 0]
+    assert [policy.action(0, 1, u) for u in (0.0, 0.59)] == [1, 1]
+    np.testing.assert_allclose(policy.probabilities(3), [[[0.7, 0, 0.3], [0.4, 0.6, 0]]])
+    assert policy != bl.Policy(policy.actions, policy.explore, 0.6)

@@ -7,48 +7,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arguments import check_id, check_integer
+from belated.shape import Shape as Shape
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Size of a problem: its numbers of states, actions and steps.
-
-    Parameters
-    ----------
-    states : int
-        Number of states S, at least 1.
-    actions : int
-        Number of actions A, at least 1.
-    horizon : int
-        Number of steps H of an episode, at least 1.
-
-    Examples
-    --------
-    >>> Shape(30, 2, 30)
-    Shape(states=30, actions=2, horizon=30)
-    """
-
-    states: int
-    actions: int
-    horizon: int
-
-    def __post_init__(self) -> None:
-        for name in ("states", "actions", "horizon"):
-            object.__setattr__(self, name, check_integer(name, getattr(self, name), 1))
-
-    @property
-    def table(self) -> tuple[int, int, int]:
-        """(H, S, A), the shape of an array with one entry for each step, state and action."""
-        return self.horizon, self.states, self.actions
-
-
 @dataclass(frozen=True, eq=False)
 class Episode:
     """Record of one episode: s_1, a_1, r_1, s_2, ..., a_H, r_H, s_{H+1}.
+
+    An episode that reaches a terminal state may end there; it then has t < H actions, t rewards
+    and t + 1 states.
 
     Parameters
     ----------
@@ -88,11 +59,15 @@ class Episode:
     def check(self, shape: Shape) -> None:
         """Raise ValueError if the episode does not fit a problem of size `shape`.
 
-        This is the case if its length is wrong, or if a state, action or reward is out of range.
+        This is the case if its length is wrong, if a state, action or reward is out of range, if an
+        action is not allowed, or if the episode leaves a terminal state or receives a reward there.
         """
+        steps = self.actions.size
+        if not shape.terminal or steps > shape.horizon or self.states.size != steps + 1:
+            steps = shape.horizon
         for name, values, length, limit in (
-            ("states", self.states, shape.horizon + 1, shape.states),
-            ("actions", self.actions, shape.horizon, shape.actions),
+            ("states", self.states, steps + 1, shape.states),
+            ("actions", self.actions, steps, shape.actions),
         ):
             if values.shape != (length,):
                 raise ValueError(
@@ -106,18 +81,65 @@ class Episode:
                     f"{name}[{step}] of episode {self.id} must lie in 0 .. {limit - 1}, "
                     f"got {values[step]}."
                 )
-        self.check_rewards(shape)
+        self.check_rewards(shape, steps)
+        if shape.is_restricted:
+            self._check_restrictions(shape)
 
-    def check_rewards(self, shape: Shape) -> None:
-        """Raise ValueError if the rewards are not H numbers in [0, 1], with H from `shape`.
+    def _check_restrictions(self, shape: Shape) -> None:
+        """Raise ValueError if the episode does not comply with terminal states or allowed actions.
 
-        An episode without rewards is accepted.
+        All lengths, states, actions and rewards must have been checked.
+        """
+        steps, end = self.actions.size, self.steps(shape)
+        if end == 0:
+            raise ValueError(
+                f"states[0] of episode {self.id} must not be terminal, got {self.states[0]}."
+            )
+        if steps < shape.horizon and end == steps and not shape.is_terminal[self.states[end]]:
+            raise ValueError(
+                f"Episode {self.id} must have {shape.horizon} actions or end in a terminal state "
+                f"{list(shape.terminal)}, got {steps} actions and the last state "
+                f"{self.states[end]}."
+            )
+        for step in np.flatnonzero(self.states[end:] != self.states[end])[:1] + end:
+            raise ValueError(
+                f"states[{step}] of episode {self.id} must be {self.states[end]}, the terminal "
+                f"state that the episode has reached, got {self.states[step]}."
+            )
+        if self.rewards is not None:
+            for step in np.flatnonzero(self.rewards[end:])[:1] + end:
+                raise ValueError(
+                    f"rewards[{step}] of episode {self.id} must be 0 after the terminal state "
+                    f"{self.states[end]}, got {self.rewards[step]}."
+                )
+        for step in range(end if shape.allowed is not None else 0):
+            name = f"actions[{step}] of episode {self.id}"
+            shape.check_action(name, step, int(self.states[step]), int(self.actions[step]))
+
+    def steps(self, shape: Shape) -> int:
+        """Return the number of steps before the episode reaches a terminal state of `shape`."""
+        reached = np.flatnonzero(shape.is_terminal[self.states])
+        return int(reached[0]) if reached.size else self.actions.size
+
+    def trim(self, shape: Shape) -> "Episode":
+        """Return the episode without the steps after a terminal state of `shape`, the padding."""
+        if not shape.terminal or (end := self.steps(shape)) == self.actions.size:
+            return self
+        rewards = None if self.rewards is None else self.rewards[:end]
+        return Episode(self.id, self.states[: end + 1], self.actions[:end], rewards)
+
+    def check_rewards(self, shape: Shape, steps: int | None = None) -> None:
+        """Raise ValueError if the rewards are not numbers in [0, 1], one for each step.
+
+        There must be `steps` rewards, by default H of `shape`. An episode without rewards is
+        accepted.
         """
         if self.rewards is None:
             return
-        if self.rewards.shape != (shape.horizon,):
+        steps = shape.horizon if steps is None else steps
+        if self.rewards.shape != (steps,):
             raise ValueError(
-                f"rewards of episode {self.id} must have shape ({shape.horizon},), one for each "
+                f"rewards of episode {self.id} must have shape ({steps},), one for each "
                 f"step, got {self.rewards.shape}."
             )
         outside = np.flatnonzero(~((self.rewards >= 0) & (self.rewards <= 1)))
@@ -187,7 +209,11 @@ class Step:
         object.__setattr__(self, "reward", float(self.reward))
 
     def check(self, shape: Shape) -> None:
-        """Raise ValueError if the step number, a state or the action is too large for `shape`."""
+        """Raise ValueError if the step does not fit a problem of size `shape`.
+
+        This is the case if the step number, a state or the action is too large, if the action is
+        not allowed, or if the step leaves a terminal state or receives a reward there.
+        """
         for name, limit in (
             ("step", shape.horizon),
             ("state", shape.states),
@@ -199,6 +225,15 @@ class Step:
                     f"{name} in a Step of episode {self.id} must lie in 0 .. {limit - 1}, "
                     f"got {getattr(self, name)}."
                 )
+        if not shape.is_terminal[self.state]:
+            name = f"action in a Step of episode {self.id}"
+            shape.check_action(name, self.step, self.state, self.action)
+        elif self.successor != self.state or self.reward:
+            raise ValueError(
+                f"Step {self.step} of episode {self.id} must stay in the terminal state "
+                f"{self.state} without a reward, got successor {self.successor} and reward "
+                f"{self.reward}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,14 +248,17 @@ class Policy:
         (H, S, A) mask of actions to explore. If the mask contains any action at a step and state,
         the policy draws uniformly from these actions there.
     epsilon : float
-        Probability with which the policy draws uniformly from all actions at a step and state where
-        the mask contains no action. If `epsilon` is above 0, `explore` is required, because its
-        shape gives the number of actions.
+        Probability with which the policy draws uniformly from all actions, or from the `allowed`
+        ones, at a step and state where the mask contains no action. If `epsilon` is above 0,
+        `explore` is required, because its shape gives the number of actions.
+    allowed : Bools, optional
+        (H, S, A) mask of the actions from which `epsilon` draws; by default all actions.
     """
 
     actions: NDArray[np.int32]
     explore: Bools | None = None
     epsilon: float = 0.0
+    allowed: Bools | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:
@@ -261,7 +299,10 @@ class Policy:
         if marked.size:
             return int(marked[int(u * marked.size)])
         if self.explore is not None and u < self.epsilon:
-            return int(u / self.epsilon * self.explore.shape[2])
+            if self.allowed is None:
+                return int(u / self.epsilon * self.explore.shape[2])
+            choices = np.flatnonzero(self.allowed[step, state])
+            return int(choices[int(u / self.epsilon * choices.size)])
         return int(self.actions[step, state])
 
     def probabilities(self, actions: int) -> Floats:
@@ -269,7 +310,10 @@ class Policy:
 
         `actions` is the number of actions A.
         """
-        dense = (1 - self.epsilon) * np.eye(actions)[self.actions] + self.epsilon / actions
+        drawn: Floats | float = self.epsilon / actions
+        if self.allowed is not None:
+            drawn = self.epsilon * self.allowed / self.allowed.sum(axis=2, keepdims=True)
+        dense = (1 - self.epsilon) * np.eye(actions)[self.actions] + drawn
         if self.explore is not None:
             marked = self.explore.sum(axis=2, keepdims=True)
             np.divide(self.explore, marked, out=dense, where=marked > 0)
@@ -281,10 +325,10 @@ class Policy:
         return (
             np.array_equal(self.actions, other.actions)
             and self.epsilon == other.epsilon
-            and np.array_equal(_marks(self), _marks(other))
+            and np.array_equal(_marks(self.explore), _marks(other.explore))
+            and np.array_equal(_marks(self.allowed), _marks(other.allowed))
         )
 
 
-def _marks(policy: Policy) -> Bools:
-    explore = policy.explore
-    return explore if explore is not None and explore.any() else np.zeros(0, np.bool_)
+def _marks(mask: Bools | None) -> Bools:
+    return mask if mask is not None and mask.any() else np.zeros(0, np.bool_)

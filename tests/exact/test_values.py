@@ -6,6 +6,7 @@ import pytest
 from belated.compiled import interpreted
 from belated.episode import Policy
 from belated.exact.values import (
+    ALL_ALLOWED,
     NO_EXPLORATION,
     cell_value,
     evaluate,
@@ -145,9 +146,9 @@ def test_a_cell_computed_alone_has_the_bits_it_has_in_the_table():
     arrays = (world.ptr, world.succ, world.prob, world.rewards)
     for explore in (policy.explore, policy.explore.astype(np.uint8), NO_EXPLORATION):
         v = np.full((6, 6), np.nan)
-        evaluate(*arrays, policy.actions, explore, 0.25, v)
+        evaluate(*arrays, policy.actions, explore, 0.25, ALL_ALLOWED, v)
         for h, s in np.ndindex(5, 6):
-            cell = (policy.actions, explore, 0.25, v[h + 1], h, s)
+            cell = (policy.actions, explore, 0.25, ALL_ALLOWED, v[h + 1], h, s)
             assert v[h, s] == cell_value(*arrays, *cell)
             if explore is NO_EXPLORATION:
                 assert v[h, s] == q_value(*arrays, v[h + 1], h, s, policy.actions[h, s])
@@ -158,9 +159,9 @@ def test_compiled_and_interpreted_kernels_give_the_same_bits():
     policy = random_policy(11, world)
     arrays = (world.ptr, world.succ, world.prob, world.rewards)
     for kernel, rest in (
-        (maximise, ()),
-        (evaluate, (policy.actions, policy.explore, 0.25)),
-        (evaluate, (policy.actions, NO_EXPLORATION, 0.0)),
+        (maximise, (ALL_ALLOWED,)),
+        (evaluate, (policy.actions, policy.explore, 0.25, ALL_ALLOWED)),
+        (evaluate, (policy.actions, NO_EXPLORATION, 0.0, ALL_ALLOWED)),
         (evaluate_stochastic, (random_weights(12, world),)),
     ):
         tables = np.full((2, 6, 6), np.nan)
@@ -172,7 +173,7 @@ def test_compiled_and_interpreted_kernels_give_the_same_bits():
         for a in range(3):
             place = (*arrays, v_next, h, s, a)
             assert q_value(*place) == interpreted(q_value)(*place)
-        place = (*arrays, policy.actions, policy.explore, 0.25, v_next, h, s)
+        place = (*arrays, policy.actions, policy.explore, 0.25, ALL_ALLOWED, v_next, h, s)
         assert cell_value(*place) == interpreted(cell_value)(*place)
 
 

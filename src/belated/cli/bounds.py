@@ -122,7 +122,8 @@ def build_document(query: BoundsQuery, rows: "Sequence[Guarantee]") -> dict[str,
     """
     from belated.theory import lower_bound, psi
 
-    asked = {**asdict(query.shape), **asdict(query)}
+    sizes = {name: getattr(query.shape, name) for name in ("states", "actions", "horizon")}
+    asked = {**sizes, **asdict(query)}
     del asked["shape"]
     lower = lower_bound(query.shape, episodes=query.episodes)
     return replace_infinity(

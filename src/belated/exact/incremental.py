@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel
 from belated.episode import Bools, Floats, Ints
-from belated.exact.values import cell_value
+from belated.exact.values import as_mask, cell_value
 from belated.mdp.model import DRAWS, MDP
 from belated.worklist import END, Worklist, put, take
 
@@ -31,6 +31,7 @@ class WorldArrays(NamedTuple):
     rewards: Floats
     draws: int  # index into DRAWS
     start_cum: Floats  # see MDP
+    allowed: Bools  # (H, S, A) mask of the allowed actions; (0, 0, 0) if all are allowed
     back_ptr: Ints  # (stages * S + 1)
     back_row: NDArray[np.int32]  # rows within their stage, s * A + a
 
@@ -52,6 +53,7 @@ def world_arrays(world: MDP) -> WorldArrays:
         world.rewards,
         DRAWS.index(world.reward_draws),
         world.start_cum,
+        as_mask(world.shape.allowed),
         back_ptr,
         row[order].astype(np.int32),
     )
@@ -116,7 +118,17 @@ def update_cell(
         Number of states in `updated` after the call.
     """
     new = cell_value(
-        world.ptr, world.succ, world.prob, world.rewards, actions, explore, epsilon, v[h + 1], h, s
+        world.ptr,
+        world.succ,
+        world.prob,
+        world.rewards,
+        actions,
+        explore,
+        epsilon,
+        world.allowed,
+        v[h + 1],
+        h,
+        s,
     )
     if new == v[h, s]:
         return count

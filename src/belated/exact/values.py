@@ -6,6 +6,7 @@ computed alone is therefore bit-identical to its value in a whole table. Steps h
 0, and the values v[H] after the last step are 0.
 """
 
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -14,13 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from belated.compiled import inlined, kernel
 from belated.episode import Bools, Floats, Ints, Policy, Shape
 from belated.mdp.model import MDP, PROBABILITY_TOLERANCE, mean_reward, row_of
-from belated.mdp.play import check_policy
+from belated.mdp.play import check_policy, check_weights
 
 Actions = NDArray[np.int32]
 Successors = NDArray[np.int32]
 
 NO_EXPLORATION: Bools = np.zeros((0, 0, 0), np.bool_)
 """Value of the argument `explore` for a deterministic policy."""
+
+ALL_ALLOWED: Bools = np.zeros((0, 0, 0), np.bool_)
+"""Value of the argument `allowed` if all actions are allowed."""
 
 VALUE_TOLERANCE: Final = 1e-9
 """Largest difference at which two values are considered equal up to rounding."""
@@ -68,6 +72,7 @@ def cell_value(
     actions: Actions,
     explore: Bools,
     epsilon: float,
+    allowed: Bools,
     v_next: Floats,
     h: int,
     s: int,
@@ -87,6 +92,8 @@ def cell_value(
     epsilon : float
         Probability of drawing uniformly from all actions in a (step, state) for which the mask is
         False for all actions. Used only if `explore` has shape (H, S, A).
+    allowed : ndarray of bool, shape (H, S, A) or (0, 0, 0)
+        Mask of the actions from which `epsilon` draws; `ALL_ALLOWED` stands for all actions.
     v_next : ndarray, shape (S,)
         Values of the next step, V_{h+1}.
     h, s : int
@@ -107,9 +114,11 @@ def cell_value(
             return total / explored
         if epsilon > 0.0:
             for a in range(explore.shape[2]):
-                total += q_value(ptr, succ, prob, rewards, v_next, h, s, a)
+                if allowed.size == 0 or allowed[h, s, a]:
+                    total += q_value(ptr, succ, prob, rewards, v_next, h, s, a)
+                    explored += 1
             greedy = q_value(ptr, succ, prob, rewards, v_next, h, s, actions[h, s])
-            return (1.0 - epsilon) * greedy + epsilon * (total / explore.shape[2])
+            return (1.0 - epsilon) * greedy + epsilon * (total / explored)
     return q_value(ptr, succ, prob, rewards, v_next, h, s, actions[h, s])
 
 
@@ -122,19 +131,20 @@ def evaluate(
     actions: Actions,
     explore: Bools,
     epsilon: float,
+    allowed: Bools,
     v: Floats,
 ) -> None:
     """Fill `v`, shape (H + 1, S), with the values of a policy.
 
-    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`. `actions`, `explore` and
-    `epsilon` define the policy as in `cell_value`.
+    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`. `actions`, `explore`, `epsilon`
+    and `allowed` define the policy as in `cell_value`.
     """
     H, S = actions.shape
     v[H] = 0.0
     for h in range(H - 1, -1, -1):
         for s in range(S):
             v[h, s] = cell_value(
-                ptr, succ, prob, rewards, actions, explore, epsilon, v[h + 1], h, s
+                ptr, succ, prob, rewards, actions, explore, epsilon, allowed, v[h + 1], h, s
             )
 
 
@@ -158,19 +168,23 @@ def evaluate_stochastic(
 
 
 @kernel
-def maximise(ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, v: Floats) -> None:
-    """Fill `v`, shape (H + 1, S), with the optimal values V*.
+def maximise(
+    ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, allowed: Bools, v: Floats
+) -> None:
+    """Fill `v`, shape (H + 1, S), with the optimal values V*, the maxima over allowed actions.
 
-    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`.
+    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`. `allowed` is a mask of shape
+    (H, S, A), or `ALL_ALLOWED`.
     """
     _, S, A = rewards.shape
     H = v.shape[0] - 1
     v[H] = 0.0
     for h in range(H - 1, -1, -1):
         for s in range(S):
-            top = q_value(ptr, succ, prob, rewards, v[h + 1], h, s, 0)
-            for a in range(1, A):
-                top = max(top, q_value(ptr, succ, prob, rewards, v[h + 1], h, s, a))
+            top = -math.inf
+            for a in range(A):
+                if allowed.size == 0 or allowed[h, s, a]:
+                    top = max(top, q_value(ptr, succ, prob, rewards, v[h + 1], h, s, a))
             v[h, s] = top
 
 
@@ -193,8 +207,13 @@ def optimal_table(world: MDP) -> Floats:
            [0. , 0. ]])
     """
     v = np.zeros((world.shape.horizon + 1, world.shape.states))
-    maximise(world.ptr, world.succ, world.prob, world.rewards, v)
+    maximise(world.ptr, world.succ, world.prob, world.rewards, as_mask(world.shape.allowed), v)
     return v
+
+
+def as_mask(allowed: Bools | None) -> Bools:
+    """Return a copy of the mask `allowed` for compiled functions, `ALL_ALLOWED` if it is None."""
+    return ALL_ALLOWED if allowed is None else allowed.copy()
 
 
 def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
@@ -231,7 +250,7 @@ def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
     check_policy(world.shape, policy)
     actions = np.array(policy.actions, np.int32)  # a copy, since kernels take writable arrays
     explore = NO_EXPLORATION if policy.explore is None else np.array(policy.explore, np.bool_)
-    evaluate(*arrays, actions, explore, policy.epsilon, v)
+    evaluate(*arrays, actions, explore, policy.epsilon, as_mask(policy.allowed), v)
     return v
 
 
@@ -250,7 +269,8 @@ def optimal_value(world: MDP) -> float:
 def optimal_actions(world: MDP) -> Bools:
     """Return whether each action of `world` is optimal at each step and state, shape (H, S, A).
 
-    In case of a tie, several actions are optimal.
+    In case of a tie, several actions are optimal. Only allowed actions are optimal, and only action
+    0 in a terminal state.
 
     >>> from belated.mdp.chain import chain
     >>> optimal_actions(chain(3))[:, 0].astype(int)  # right while there is time, then either
@@ -268,6 +288,8 @@ def optimal_actions(world: MDP) -> Bools:
         terms = world.prob[block] * v[h + 1][world.succ[block]]
         q = np.add.reduceat(terms, ptr[:-1] - ptr[0]).reshape(S, A)
         q += world.rewards[h % len(world.rewards)]
+        if world.shape.is_restricted:
+            q[~world.shape.available[h]] = -np.inf
         optimal[h] = q >= q.max(axis=1, keepdims=True) - VALUE_TOLERANCE
     return optimal
 
@@ -305,8 +327,8 @@ def _policy_array(policy: ArrayLike) -> NDArray[Any]:
 def _check_probabilities(shape: Shape, table: NDArray[Any]) -> Floats:
     """Return `table`, probabilities of actions of shape (H, S, A), as floats after checking it.
 
-    ValueError is raised if the shape is wrong, an entry lies outside [0, 1], or the probabilities
-    of a (step, state) do not sum to 1.
+    ValueError is raised if the shape is wrong, an entry lies outside [0, 1], the probabilities of a
+    (step, state) do not sum to 1, or an action that is not allowed has a positive probability.
     """
     if table.shape != shape.table:
         raise ValueError(
@@ -324,4 +346,6 @@ def _check_probabilities(shape: Shape, table: NDArray[Any]) -> Floats:
             f"The probabilities in policy at step {h}, state {s} must sum to 1 within "
             f"{PROBABILITY_TOLERANCE:g}, got {sums[h, s]}."
         )
+    if shape.allowed is not None:
+        check_weights(shape, weights)
     return weights

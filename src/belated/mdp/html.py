@@ -12,8 +12,7 @@ MAX_TRANSITION_ROWS: Final = 32
 """Largest number of (state, action) pairs of a world whose transitions are listed."""
 
 MAX_LISTED_STATES: Final = 4
-"""Largest number of possible first states that are listed. A longer list is replaced by the number
-of possible first states."""
+"""Largest number of states that are listed. A longer list is replaced by the number of states."""
 
 ALIGN_LEFT: Final = ' style="text-align:left"'
 
@@ -48,7 +47,8 @@ def describe_html(world: MDP) -> str:
 def summary(world: MDP) -> dict[str, str]:
     """Return short descriptions of properties of `world`, by name of the property.
 
-    The properties are size, transitions, successors, rewards and first state.
+    The properties are size, transitions, successors, rewards and first state, and if there are any,
+    the terminal states and the states with forbidden actions.
 
     >>> from belated.mdp.chain import chain
     >>> summary(chain(30))["size"]
@@ -58,6 +58,14 @@ def summary(world: MDP) -> dict[str, str]:
     counts = np.diff(world.ptr)
     same = {True: "the same at every step", False: "different for each step"}
     low, high = float(world.rewards.min()), float(world.rewards.max())
+    restrictions = {}
+    if world.shape.terminal:
+        restrictions["terminal"] = format_states(world.shape.terminal)
+    if world.shape.allowed is not None:
+        states = np.flatnonzero(
+            (~world.shape.available).any(axis=(0, 2)) & ~world.shape.is_terminal
+        )
+        restrictions["allowed actions"] = f"restricted in {format_states(states.tolist())}"
     return {
         "size": f"{S:,} states, {A:,} actions, {H:,} steps",
         "transitions": same[world.homogeneous],
@@ -65,7 +73,19 @@ def summary(world: MDP) -> dict[str, str]:
         "rewards": f"{low:.4g} to {high:.4g}, {same[len(world.rewards) == 1]}, "
         f"{REWARD_PHRASES[world.reward_draws]}",
         "first state": describe_start(world),
+        **restrictions,
     }
+
+
+def format_states(states: Sequence[int]) -> str:
+    """Return a list of `states` as text, or their number if they are more than MAX_LISTED_STATES.
+
+    >>> format_states([2, 5]), format_states(range(10))
+    ('states 2, 5', '10 states')
+    """
+    if len(states) > MAX_LISTED_STATES:
+        return f"{len(states):,} states"
+    return ("state " if len(states) == 1 else "states ") + ", ".join(map(str, states))
 
 
 def describe_start(world: MDP) -> str:

@@ -23,6 +23,7 @@ from belated.arguments import check_integer
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape
 from belated.mdp.rewards import Affine
+from belated.shape import Allowed
 
 Draws = Literal["deterministic", "bernoulli", "beta"]
 DRAWS: Final[tuple[Draws, ...]] = ("deterministic", "bernoulli", "beta")
@@ -41,7 +42,7 @@ class MDP:
     """
 
     shape: Shape
-    """Numbers of states S, actions A and steps H."""
+    """Numbers of states S, actions A and steps H, terminal states and allowed actions."""
     ptr: Ints
     """Index into `succ` of the first successor of each row, shape (rows + 1,). The last entry is
     the length of `succ`."""
@@ -73,6 +74,8 @@ class MDP:
         start: int | ArrayLike = 0,
         horizon: int | None = None,
         reward_draws: Draws = "deterministic",
+        terminal: Iterable[int] = (),
+        allowed: Allowed = None,
     ) -> "MDP":
         """Build an MDP from arrays of all transition probabilities and mean rewards.
 
@@ -91,6 +94,12 @@ class MDP:
             an axis of steps.
         reward_draws : {"deterministic", "bernoulli", "beta"}
             Distribution of the reward of a step; see the attribute `reward_draws`.
+        terminal : iterable of int
+            States in which an episode ends. Their transitions are ignored, and their rewards must
+            be 0.
+        allowed : mapping or array_like, optional
+            Actions that may be played: a list of actions for each restricted state, or a mask of
+            shape (S, A) or (H, S, A). An action that is never allowed needs no transitions.
 
         Returns
         -------
@@ -100,7 +109,8 @@ class MDP:
         ------
         ValueError
             If a shape is wrong, the shapes and `horizon` contradict each other, probabilities do
-            not sum to 1, or a probability or reward lies outside [0, 1].
+            not sum to 1, a probability or reward lies outside [0, 1], a terminal state has a
+            reward or may be the first state, or no action is allowed in a state.
 
         Examples
         --------
@@ -122,7 +132,8 @@ class MDP:
                 f"transitions {p.shape}, rewards {r.shape} and horizon={horizon} must give "
                 f"exactly one number of steps, got {sorted(stages) or 'none'}."
             )
-        shape = Shape(p.shape[-1], p.shape[-2], stages.pop())
+        sizes = p.shape[-1], p.shape[-2], stages.pop()
+        shape = Shape(*sizes, terminal=terminal, allowed=allowed)
         flat = np.flatnonzero(p)
         return cls._build(shape, p.ndim == 3, flat, p.reshape(-1)[flat], r, start, reward_draws)
 
@@ -135,6 +146,8 @@ class MDP:
         *,
         start: int | ArrayLike = 0,
         reward_draws: Draws = "deterministic",
+        terminal: Iterable[int] = (),
+        allowed: Allowed = None,
     ) -> "MDP":
         """Build an MDP from a list of possible transitions and their probabilities.
 
@@ -155,6 +168,12 @@ class MDP:
             shape (S,).
         reward_draws : {"deterministic", "bernoulli", "beta"}
             Distribution of the reward of a step; see the attribute `reward_draws`.
+        terminal : iterable of int
+            States in which an episode ends. Their transitions are ignored, and their rewards must
+            be 0.
+        allowed : mapping or array_like, optional
+            Actions that may be played: a list of actions for each restricted state, or a mask of
+            shape (S, A) or (H, S, A). An action that is never allowed needs no transitions.
 
         Returns
         -------
@@ -164,7 +183,8 @@ class MDP:
         ------
         ValueError
             If an index is out of range, a transition is given twice, the probabilities of a
-            (state, action) do not sum to 1, or a probability or reward lies outside [0, 1].
+            (state, action) do not sum to 1, a probability or reward lies outside [0, 1], a terminal
+            state has a reward or may be the first state, or no action is allowed in a state.
 
         Examples
         --------
@@ -173,6 +193,7 @@ class MDP:
         """
         if not isinstance(shape, Shape):
             raise TypeError(f"shape must be a Shape, got {shape!r}.")
+        shape = shape.restrict(terminal=terminal, allowed=allowed)
         columns = _entry_columns(entries)
         H, S, A = shape.table
         homogeneous = len(columns) == 4
@@ -227,6 +248,8 @@ class MDP:
         H, S, A = shape.table
         if reward_draws not in DRAWS:
             raise ValueError(f"reward_draws must be one of {DRAWS}, got {reward_draws!r}.")
+        if shape.is_restricted:
+            flat, prob = _close(shape, homogeneous, flat, prob)
         order = np.argsort(flat, kind="stable")
         flat, prob = flat[order], prob[order]
         for j in np.flatnonzero(~((prob >= 0) & (prob <= 1 + PROBABILITY_TOLERANCE)))[:1]:
@@ -252,6 +275,8 @@ class MDP:
                 f"within {PROBABILITY_TOLERANCE:g}, got {sums[row]}."
             )
         first, first_cum = start_distribution(S, start)
+        for s in np.flatnonzero(first * shape.is_terminal)[:1]:
+            raise ValueError(f"start must not be the terminal state {s}, got {start!r}.")
         return cls(
             shape=shape,
             ptr=ptr,
@@ -315,10 +340,8 @@ class MDP:
 
     def __repr__(self) -> str:
         kind = "homogeneous" if self.homogeneous else "stage-dependent"
-        return (
-            f"MDP(states={self.shape.states}, actions={self.shape.actions}, "
-            f"horizon={self.shape.horizon}, {kind}, {self.succ.size} successors)"
-        )
+        size = repr(self.shape).removeprefix("Shape(").removesuffix(")")
+        return f"MDP({size}, {kind}, {self.succ.size} successors)"
 
     def _repr_html_(self) -> str:
         """Return the HTML description that notebooks display."""
@@ -414,10 +437,41 @@ def _format_row(shape: Shape, homogeneous: bool, row: int) -> str:
     return ("" if homogeneous else f"stage {stage}, ") + f"state {state}, action {action}"
 
 
+def _close(shape: Shape, homogeneous: bool, flat: Ints, prob: Floats) -> tuple[Ints, Floats]:
+    """Return transition probabilities in which terminal states lead to themselves.
+
+    Actions that are never allowed and have no transitions lead back to their state, too.
+
+    Parameters
+    ----------
+    shape : Shape
+        Size, terminal states and allowed actions.
+    homogeneous : bool
+        Whether the transitions are the same at every step.
+    flat, prob : ndarray
+        Flat indices row * S + successor, and the probability of each.
+
+    Returns
+    -------
+    tuple[ndarray, ndarray]
+        New flat indices and probabilities.
+    """
+    S, A = shape.states, shape.actions
+    usable = shape.playable.any(axis=0, keepdims=True) if homogeneous else shape.playable
+    state = np.tile(np.repeat(np.arange(S), A), len(usable))  # of each row
+    terminal = shape.is_terminal[state]
+    kept = ~terminal[flat // S]
+    flat, prob = flat[kept], prob[kept]
+    empty = np.bincount(flat // S, minlength=state.size) == 0
+    loops = np.flatnonzero(terminal | (empty & ~usable.ravel()))
+    flat = np.concatenate([flat, loops * S + state[loops]])
+    return flat, np.concatenate([prob, np.ones(loops.size)])
+
+
 def _check_rewards(shape: Shape, rewards: Floats) -> Floats:
     """Return mean `rewards` with shape (1, S, A) or (H, S, A) after checking them.
 
-    Rewards of a wrong shape or outside [0, 1] raise ValueError.
+    Rewards of a wrong shape, outside [0, 1] or of a terminal state raise ValueError.
     """
     if rewards.shape not in (shape.table, shape.table[1:]):
         raise ValueError(
@@ -429,7 +483,13 @@ def _check_rewards(shape: Shape, rewards: Floats) -> Floats:
             f"The reward of {_format_row(shape, rewards.ndim == 2, row)} must lie in [0, 1], "
             f"got {rewards.flat[row]}."
         )
-    return rewards.reshape(-1, *shape.table[1:])
+    table = rewards.reshape(-1, *shape.table[1:])
+    for _, s, a in np.argwhere(table * shape.is_terminal[:, None])[:1]:
+        raise ValueError(
+            f"The rewards of the terminal state {s} must be 0, got {table[:, s, a].max()} for "
+            f"action {a}; give the reward to the step that leads there."
+        )
+    return table
 
 
 def start_distribution(S: int, start: int | ArrayLike) -> tuple[Floats, Floats]:

@@ -61,7 +61,8 @@ def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
     Returns
     -------
     Episode
-        Record of H + 1 states, H actions and H rewards, with `episode` as id.
+        Record of H + 1 states, H actions and H rewards, with `episode` as id. It is shorter if a
+        terminal state is reached before the last step.
 
     Examples
     --------
@@ -78,6 +79,8 @@ def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
     states, actions, rewards = [int(first)], [], []
     for h in range(world.shape.horizon):
         s = states[h]
+        if s in world.shape.terminal:
+            break
         a = policy.action(h, s, uniform(key, EXPLORE, episode, h))
         mean = mean_reward(world.rewards, h, s, a)
         reward = draw_reward(kind, mean, uniform(key, REWARD, episode, h))
@@ -93,7 +96,7 @@ def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
 def check_policy(shape: Shape, policy: Policy) -> None:
     """Raise ValueError if `policy` has arrays of the wrong shape or actions that do not exist.
 
-    `shape` gives the sizes (S, A, H) of the world.
+    This also holds if it can play an action that is not allowed. `shape` is the shape of the world.
     """
     H, S, A = shape.table
     if policy.actions.shape != (H, S):
@@ -112,3 +115,16 @@ def check_policy(shape: Shape, policy: Policy) -> None:
             f"The policy's action at step {h}, state {s} must be in 0 .. {A - 1}, "
             f"got {policy.actions[h, s]}."
         )
+    if shape.allowed is not None:
+        check_weights(shape, policy.probabilities(A))
+
+
+def check_weights(shape: Shape, weights: Floats) -> None:
+    """Raise ValueError if an action that is not allowed has a positive probability.
+
+    `shape` is the shape of the world. `weights`, of shape (H, S, A), holds the probability of each
+    action. Terminal states are not checked.
+    """
+    wrong = (weights > 0) & ~shape.available & ~shape.is_terminal[:, None]
+    for h, s, a in np.argwhere(wrong)[:1].tolist():
+        shape.check_action("The policy's action", h, s, a)

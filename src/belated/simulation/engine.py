@@ -147,7 +147,8 @@ def plan_and_evaluate(
     if partial:
         reevaluate(world, actions, explore, epsilon, learner.changed, v_pi, learner.scratch.moved)
     else:
-        evaluate(world.ptr, world.succ, world.prob, world.rewards, actions, explore, epsilon, v_pi)
+        arrays = world.ptr, world.succ, world.prob, world.rewards
+        evaluate(*arrays, actions, explore, epsilon, world.allowed, v_pi)
         clear(learner.changed)
 
 
