@@ -73,6 +73,9 @@ from .simulation.many import Interrupted as Interrupted
 from .simulation.many import simulate_many as simulate_many
 from .simulation.run import Run as Run
 from .simulation.simulate import simulate as simulate
+from .states import Coarsening as Coarsening
+from .states import States as States
+from .states import states as states
 from .sweep.results import Results as Results
 from .sweep.results import results as results
 

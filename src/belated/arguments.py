@@ -1,19 +1,23 @@
 """Checks of arguments. Error messages state the argument, the requirement and the value."""
 
-from numbers import Integral, Real
+from numbers import Real
+from operator import index
+from typing import Any
 
 
-def check_integer(name: str, value: object, minimum: int) -> int:
+def check_integer(name: str, value: Any, minimum: int) -> int:
     """Return `value` as an int; it must be an integer of at least `minimum`.
 
     Raises TypeError if `value` is not an integer, and ValueError if it is less than `minimum`.
     `name` is the name of the argument in the error message.
     """
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
-    if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value}.")
-    return int(value)
+    try:
+        number = index(None if isinstance(value, bool) else value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}.") from None
+    if number < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {number}.")
+    return number
 
 
 def check_id(name: str, value: object) -> int:

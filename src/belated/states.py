@@ -1,0 +1,221 @@
+"""Product states: one state for each combination of the values of several factors.
+
+>>> states = States({"stage": ["new", "returning"], "severity": ["mild", "severe"]})
+>>> states.names
+('new/mild', 'new/severe', 'returning/mild', 'returning/severe')
+>>> states.index(stage="returning", severity="mild"), states.index("returning/mild")
+(2, 2)
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SEPARATOR: Final = "/"
+"""Text between two values in the name of a state."""
+
+
+def product_states(factors: Mapping[str, Sequence[str | int]]) -> list[str]:
+    """Return the names of all combinations of the values of `factors`.
+
+    `factors` maps the name of each factor to its values. A name consists of one value per factor,
+    joined by "/", in the order of the factors; the last factor varies fastest. Raises TypeError or
+    ValueError if `factors` is empty, or if a factor has no values, a value twice, or a value that
+    is not text or an integer, is empty or contains "/".
+
+    >>> product_states({"stage": ["new", "returning"], "age": [1, 2]})
+    ['new/1', 'new/2', 'returning/1', 'returning/2']
+    """
+    return [SEPARATOR.join(values) for values in product(*_check_factors(factors).values())]
+
+
+class Coarsening(NamedTuple):
+    """Coarser states, and the coarse state that contains each fine state."""
+
+    states: "States"
+    """The coarse states."""
+    index: NDArray[np.int64]
+    """(S) index of the coarse state of each fine state: `index[s]` for a state s, and
+    `index[list_of_states]` for the states of an episode."""
+
+
+class States:
+    """Product states with names, usable wherever a number of states is accepted.
+
+    Parameters
+    ----------
+    factors : mapping
+        From the name of each factor to its values, which are text or integers.
+
+    Examples
+    --------
+    >>> states = States({"stage": ["new", "returning"], "severity": ["mild", "severe"]})
+    >>> len(states), states.name(1)
+    (4, 'new/severe')
+    >>> coarse, index = states.drop("severity")
+    >>> coarse.names, index.tolist()
+    (('new', 'returning'), [0, 0, 1, 1])
+    """
+
+    def __init__(self, factors: Mapping[str, Sequence[str | int]]) -> None:
+        self.factors: dict[str, tuple[str, ...]] = _check_factors(factors)
+        """Values of each factor, by name of the factor."""
+        self.names: tuple[str, ...] = tuple(product_states(factors))
+        """Names of the states, in the order of their indices."""
+        self._index = {name: i for i, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __index__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, States):
+            return NotImplemented
+        return list(self.factors.items()) == list(other.factors.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.factors.items()))
+
+    def __repr__(self) -> str:
+        factors = ", ".join(f"{name}={list(values)}" for name, values in self.factors.items())
+        return f"states({factors})"
+
+    def name(self, index: int) -> str:
+        """Return the name of the state with this `index`, which lies in 0 .. S - 1."""
+        if not 0 <= index < len(self):
+            raise ValueError(f"index must lie in 0 .. {len(self) - 1}, got {index}.")
+        return self.names[index]
+
+    def index(self, name: str | None = None, /, **values: str | int) -> int:
+        """Return the index of a state.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of the state, such as "new/mild".
+        **values
+            Value of each factor, in place of `name`: stage="new", severity="mild".
+
+        Returns
+        -------
+        int
+            Index in 0 .. S - 1.
+
+        Raises
+        ------
+        ValueError
+            If there is no such state, or if a factor is missing or unknown.
+        """
+        if name is not None and values:
+            raise ValueError(f"Give a name or the value of each factor, got {name!r} and {values}.")
+        if name is None:
+            if set(values) != set(self.factors):
+                raise ValueError(
+                    f"index needs the value of each of {', '.join(self.factors)}, "
+                    f"got {', '.join(values) or 'none'}."
+                )
+            for factor, value in values.items():
+                if str(value) not in self.factors[factor]:
+                    raise ValueError(
+                        f"{factor} must be one of {', '.join(self.factors[factor])}, got {value!r}."
+                    )
+            name = SEPARATOR.join(str(values[factor]) for factor in self.factors)
+        if name not in self._index:
+            raise ValueError(
+                f"name must have the form {SEPARATOR.join(self.factors)}, such as "
+                f"{self.names[0]!r}, got {name!r}."
+            )
+        return self._index[name]
+
+    def drop(self, *factors: str) -> Coarsening:
+        """Return the coarser states that result when some `factors` are ignored."""
+        self._check_names(factors)
+        kept = {name: values for name, values in self.factors.items() if name not in factors}
+        if not kept:
+            raise ValueError(f"At least one of {', '.join(self.factors)} must be kept.")
+        kept_axes = [axis for axis, name in enumerate(self.factors) if name not in factors]
+        return self._coarsening(
+            kept, [tuple(values[axis] for axis in kept_axes) for values in self._values()]
+        )
+
+    def merge(self, **groups: Mapping[str | int, str | int]) -> Coarsening:
+        """Return the coarser states that result when some values are given a common name.
+
+        `groups` maps values of a factor to their new names; values not named are kept. For example,
+        severity={"moderate": "severe"} joins the two values.
+        """
+        self._check_names(groups)
+        renamed: dict[str, dict[str, str]] = {}
+        for factor, values in self.factors.items():
+            group = {str(old): str(new) for old, new in groups.get(factor, {}).items()}
+            for old in group:
+                if old not in values:
+                    raise ValueError(f"{factor} must be one of {', '.join(values)}, got {old!r}.")
+            renamed[factor] = {value: group.get(value, value) for value in values}
+        coarse = {factor: list(dict.fromkeys(new.values())) for factor, new in renamed.items()}
+        maps = list(renamed.values())
+        return self._coarsening(
+            coarse,
+            [
+                tuple(new[value] for new, value in zip(maps, values, strict=True))
+                for values in self._values()
+            ],
+        )
+
+    def _values(self) -> Iterator[tuple[str, ...]]:
+        return product(*self.factors.values())
+
+    def _coarsening(
+        self, factors: Mapping[str, Sequence[str]], values: list[tuple[str, ...]]
+    ) -> Coarsening:
+        """Return the states of `factors`; `values` are the coarse values of each fine state."""
+        coarse = States(factors)
+        index = [coarse.index(SEPARATOR.join(parts)) for parts in values]
+        return Coarsening(coarse, np.array(index, np.int64))
+
+    def _check_names(self, names: Sequence[str] | Mapping[str, object]) -> None:
+        for name in names:
+            if name not in self.factors:
+                raise ValueError(f"factor must be one of {', '.join(self.factors)}, got {name!r}.")
+
+
+def states(**factors: Sequence[str | int]) -> States:
+    """Return one state for each combination of the values of `factors`.
+
+    The last factor varies fastest, and the name of a state joins its values by "/".
+
+    >>> states(stage=["new", "returning"], severity=["mild", "severe"]).names[1]
+    'new/severe'
+    """
+    return States(factors)
+
+
+def _check_factors(factors: Mapping[str, Sequence[str | int]]) -> dict[str, tuple[str, ...]]:
+    """Return the values of each factor as text; raise an error if any is invalid."""
+    if not factors:
+        raise ValueError("At least one factor is needed, such as stage=['new', 'returning'].")
+    checked: dict[str, tuple[str, ...]] = {}
+    for name, values in factors.items():
+        if isinstance(values, str):
+            raise TypeError(f"values of {name} must be a list such as [{values!r}], got a string.")
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, str | int):
+                raise TypeError(f"values of {name} must be text or integers, got {value!r}.")
+            if value == "" or SEPARATOR in str(value):
+                raise ValueError(
+                    f"values of {name} must not be empty or contain {SEPARATOR!r}, got {value!r}."
+                )
+        checked[name] = tuple(str(value) for value in values)
+        if not checked[name]:
+            raise ValueError(f"{name} must have at least one value, got none.")
+        if len(set(checked[name])) < len(checked[name]):
+            raise ValueError(f"values of {name} must differ, got {list(values)}.")
+    return checked
