@@ -12,13 +12,11 @@ from belated.ledger import ProblemSpec
 from belated.ledger.canonical import canonical, digest
 from belated.ledger.recording.content import (
     ContentError,
-    join_parts,
     parse_content,
     parse_correction,
-    split_into_path,
-    split_into_steps,
 )
 from belated.ledger.recording.deduplication import encode_parts
+from belated.ledger.recording.parts import join_parts, split_into_path, split_into_steps
 
 UNKNOWN = samples.spec(late="rewards")
 KNOWN = ProblemSpec.of({**samples.spec().body, "rewards": np.full((3, 2), 0.5)})

@@ -6,7 +6,13 @@ from dataclasses import replace
 from secrets import token_urlsafe
 from typing import Any, Final, TypeAlias
 
-from belated.client.responses import LineResult, NamedPolicy, OpenEpisode, from_json
+from belated.client.responses import (
+    LineResult,
+    NamedPolicy,
+    OpenEpisode,
+    StateRef,
+    from_json,
+)
 from belated.client.transport import ServiceError, Transport, parse_json, to_json
 
 MAX_BULK_LINES: Final = 500
@@ -16,8 +22,10 @@ MAX_BULK_BYTES: Final = 1_000_000
 
 EpisodeRef: TypeAlias = OpenEpisode | str
 """Episode that was opened, or the id of an episode."""
-Names: TypeAlias = Sequence[str | int]
-"""States or actions, each given by name or by index."""
+Actions: TypeAlias = Sequence[str | int]
+"""Actions, each given by name or by index."""
+States: TypeAlias = Sequence[StateRef]
+"""States, each given by name, by index, or by the value of each factor of the states."""
 
 
 class Client:
@@ -101,7 +109,7 @@ class Client:
         return OpenEpisode(opened["episode"], opened["version"], policy)
 
     def decide(
-        self, problem: str, state: str | int, *, step: int, episode: EpisodeRef | None = None
+        self, problem: str, state: StateRef, *, step: int, episode: EpisodeRef | None = None
     ) -> str:
         """Return the action that the service chooses, for devices that do not store a policy.
 
@@ -109,8 +117,8 @@ class Client:
         ----------
         problem : str
             Name of the problem.
-        state : str | int
-            Name or index of the state.
+        state : StateRef
+            Name or index of the state, or the value of each factor of the states.
         step : int
             Number of the step, from 0.
         episode : EpisodeRef | None
@@ -128,8 +136,8 @@ class Client:
     def feedback(
         self,
         episode: EpisodeRef,
-        states: Names,
-        actions: Names,
+        states: States,
+        actions: Actions,
         rewards: Sequence[float] | None = None,
         *,
         event_time: str | None = None,
@@ -140,9 +148,10 @@ class Client:
         ----------
         episode : EpisodeRef
             Episode or its id.
-        states : Names
-            The H + 1 states of the episode.
-        actions : Names
+        states : States
+            The H + 1 states of the episode. An episode that reached a terminal state may end there;
+            states, actions and rewards are then fewer.
+        actions : Actions
             The H actions of the episode.
         rewards : Sequence[float] | None
             The H rewards of the episode, in [0, 1] or in the `reward_range` of the problem; None if
@@ -180,7 +189,12 @@ class Client:
         return self._record(episode, "feedback", body)
 
     def path(
-        self, episode: EpisodeRef, states: Names, actions: Names, *, event_time: str | None = None
+        self,
+        episode: EpisodeRef,
+        states: States,
+        actions: Actions,
+        *,
+        event_time: str | None = None,
     ) -> str:
         """Send the `states` and `actions` of `episode` without its rewards.
 
@@ -207,8 +221,8 @@ class Client:
     def correct(
         self,
         episode: EpisodeRef,
-        states: Names,
-        actions: Names,
+        states: States,
+        actions: Actions,
         rewards: Sequence[float] | None = None,
         *,
         event_time: str | None = None,

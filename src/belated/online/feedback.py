@@ -98,20 +98,23 @@ def sum_rewards(feedback: list[Feedback], spec: ProblemSpec) -> Iterator[tuple[i
 def _build_whole(
     whole: list[tuple[int, OpenEpisode, Content]], reward_map: Affine
 ) -> Iterator[tuple[int, Feedback]]:
-    if not whole:
-        return
-    all_states = np.array([content["states"] for _, _, content in whole], np.int64)
-    all_actions = np.array([content["actions"] for _, _, content in whole], np.int64)
-    zeros = [0.0] * all_actions.shape[1]
-    all_rewards = reward_map.unit(
-        np.array([content["rewards"] or zeros for _, _, content in whole], np.float64)
-    )
-    steps = np.arange(all_actions.shape[1])
-    for (place, episode, content), states, actions, rewards in zip(
-        whole, all_states, all_actions, all_rewards, strict=True
-    ):
-        brought = rewards if content["rewards"] else None
-        yield place, Feedback(episode.number, steps, states[:-1], actions, states[1:], brought)
+    # episodes with the same number of steps are converted together
+    by_length: dict[int, list[tuple[int, OpenEpisode, Content]]] = {}
+    for item in whole:
+        by_length.setdefault(len(item[2]["actions"]), []).append(item)
+    for length, items in by_length.items():
+        all_states = np.array([content["states"] for _, _, content in items], np.int64)
+        all_actions = np.array([content["actions"] for _, _, content in items], np.int64)
+        zeros = [0.0] * length
+        all_rewards = reward_map.unit(
+            np.array([content["rewards"] or zeros for _, _, content in items], np.float64)
+        )
+        steps = np.arange(length)
+        for (place, episode, content), states, actions, rewards in zip(
+            items, all_states, all_actions, all_rewards, strict=True
+        ):
+            brought = rewards if content["rewards"] else None
+            yield place, Feedback(episode.number, steps, states[:-1], actions, states[1:], brought)
 
 
 def _build_steps(number: int, steps: list[Content], reward_map: Affine) -> Feedback:
@@ -158,7 +161,10 @@ def _build_path_and_rewards(
     if path is None and pending is not None:
         path = pending.path
     if path is not None and episode.early_rewards:
-        yield _build_rewards(path, episode.early_rewards, reward_map)
+        # rewards after the end of the episode, which are 0, may have arrived before the path
+        due = {h: r for h, r in episode.early_rewards.items() if h < path.steps.size}
+        if due:
+            yield _build_rewards(path, due, reward_map)
         episode.early_rewards = {}
 
 

@@ -14,7 +14,10 @@ Index = Annotated[int, Field(ge=0, le=MAX_INT32)]
 Reward = Annotated[
     float, Field(description="Reward, in [0, 1] or in the `reward_range` of the problem.")
 ]
-State = Annotated[Text | Index, Field(description="State, by name or by index.")]
+State = Annotated[
+    Text | Index | dict[Text, Text | int],
+    Field(description="State, by name or by index, or by the value of each factor of the states."),
+]
 Action = Annotated[Text | Index, Field(description="Action, by name or by index.")]
 Time = Annotated[
     str | None,

@@ -77,9 +77,12 @@ async def decide(problem: ProblemName, body: DecisionRequest, request: Request) 
     state, known = get_state(request), await get_problem(request, problem)
     spec = known.spec
     try:
-        index = parse_index("state", body.state, spec.state_numbers)
+        index = parse_index("state", body.state, spec.state_numbers, spec.factors)
     except ContentError as error:
         raise ApiError(422, str(error), field=error.field) from None
+    if spec.shape.is_terminal[index]:
+        message = f"state must not be terminal, got {spec.states[index]!r}; the episode has ended."
+        raise ApiError(422, message, field="state")
     if body.step >= spec.horizon:
         message = f"step must be in 0 .. {spec.horizon - 1}, got {body.step}."
         raise ApiError(422, message, field="step")

@@ -1,5 +1,6 @@
 """Routes that define problems and return their definitions."""
 
+import math
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -39,7 +40,9 @@ async def define_problem(body: NewProblem, request: Request, response: Response)
     """
     state = get_state(request)
     max_cells = state.settings.max_problem_cells
-    cells = body.horizon * len(body.states) * len(body.actions)
+    sizes = [len(each) for each in body.states.values()] if isinstance(body.states, dict) else []
+    states = math.prod(sizes) if sizes else len(body.states)
+    cells = body.horizon * states * len(body.actions)
     if cells > max_cells:
         message = f"horizon x states x actions must be at most {max_cells}, got {cells}."
         raise ApiError(422, message, field="horizon")
