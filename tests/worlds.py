@@ -22,6 +22,26 @@ def random_world(
     return bl.MDP.dense(p, rewards, start=start, horizon=horizon)
 
 
+def with_restrictions(world: bl.MDP, rng: np.random.Generator) -> bl.MDP:
+    """Return the world with random terminal states and allowed actions, if it has two states."""
+    H, S, A = world.shape.table
+    terminal = rng.permutation(S)[: rng.integers(0, max(1, S - 1) + 1) if S > 1 else 0]
+    allowed = rng.random((H, S, A) if rng.random() < 0.5 else (S, A)) < 0.6
+    allowed[..., rng.integers(A)] = True
+    rewards, start = world.reward_table(), world.start.copy()
+    rewards[:, terminal] = 0
+    start[terminal] = 0
+    transitions = world.transition_table()
+    return bl.MDP.dense(
+        transitions[0] if world.homogeneous else transitions,
+        rewards,
+        start=start / start.sum(),
+        reward_draws=world.reward_draws,
+        terminal=terminal,
+        allowed=allowed if rng.random() < 0.7 else None,
+    )
+
+
 @st.composite
 def worlds(draw: st.DrawFn) -> bl.MDP:
     """Worlds of up to 5 states, 3 actions and 5 steps."""

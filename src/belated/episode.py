@@ -121,13 +121,6 @@ class Episode:
         reached = np.flatnonzero(shape.is_terminal[self.states])
         return int(reached[0]) if reached.size else self.actions.size
 
-    def trim(self, shape: Shape) -> "Episode":
-        """Return the episode without the steps after a terminal state of `shape`, the padding."""
-        if not shape.terminal or (end := self.steps(shape)) == self.actions.size:
-            return self
-        rewards = None if self.rewards is None else self.rewards[:end]
-        return Episode(self.id, self.states[: end + 1], self.actions[:end], rewards)
-
     def check_rewards(self, shape: Shape, steps: int | None = None) -> None:
         """Raise ValueError if the rewards are not numbers in [0, 1], one for each step.
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -145,6 +146,18 @@ class Shape:
                 f"{name} must be allowed in state {state} at step {step}, where the allowed "
                 f"actions are {allowed}; got {action}."
             )
+
+    def check_actions(self, name: str, actions: NDArray[np.integer[Any]]) -> None:
+        """Raise ValueError if `actions`, one for each step and state, are not all allowed.
+
+        `name` is the name of such an action in the error message. `actions` has shape (H, S);
+        actions of terminal states are not checked.
+        """
+        if self.allowed is None:
+            return
+        allowed = np.take_along_axis(self.allowed, actions[..., None].astype(np.int64), axis=2)
+        for step, state in np.argwhere(~allowed[..., 0] & ~self.is_terminal)[:1].tolist():
+            self.check_action(name, step, state, int(actions[step, state]))
 
     def _key(self) -> tuple[object, ...]:
         mask = None if self.allowed is None else self.allowed.tobytes()

@@ -375,6 +375,9 @@ class Definition:
         self.arrival = np.arange(1, K + 1)[:, None] + self.delays  # usable after this episode
         self.states = np.zeros((K, H + 1), np.int64)
         self.actions = np.zeros((K, H), np.int64)
+        self.played = np.zeros((K, H), np.bool_)  # steps before a terminal state
+        self.open = open_actions(setting.world)
+        self.ended = np.isin(np.arange(setting.sizes[1]), setting.world.shape.terminal)
         self.paid = np.zeros((K, H))
         self.owner = np.full(K, -1)
         self.copies: list[Copy] = []
@@ -403,13 +406,13 @@ class Definition:
 
     def arrived(self, k: int, copy: int) -> Any:
         """Return which steps' late feedback `copy` has at the start of episode k."""
-        return (self.arrival < k) & (self.owner == copy)[:, None]
+        return (self.arrival < k) & (self.owner == copy)[:, None] & self.played
 
     def walked(self, k: int, copy: int) -> Any:
         """Return which steps' transitions it has: all played ones, if only rewards are late."""
         if not self.late_rewards:
             return self.arrived(k, copy)
-        return np.repeat((self.owner == copy)[:, None], self.setting.sizes[0], axis=1)
+        return (self.owner == copy)[:, None] & self.played
 
     # rewards
 
@@ -481,6 +484,7 @@ class Definition:
                         n[h], m[h], copy.r[h], v[h + 1], visits, H - h, H, setting.episodes, delta
                     )
                     q[h] = BACKUPS[base.name](base, stage)
+                q[h] = self.restrict(q[h], h)
                 if option(base, "monotone") and copy.q is not None and drawn is None:
                     q[h] = np.minimum(q[h], copy.q[h])
                 v[h] = q[h].max(axis=1)
@@ -491,12 +495,17 @@ class Definition:
         if refresh or not self.late_rewards:
             copy.epoch = self.tables(self.arrived(k, index))[0]
 
+    def restrict(self, q: Floats, h: int) -> Floats:
+        """Return Q of step h with a value of 0 in terminal states and without closed actions."""
+        return np.where(self.open[h], np.where(self.ended[:, None], 0.0, q), -np.inf)
+
     @cached_property
     def constant_actions(self) -> Ints:
         """Actions of a base that never changes, (H, S): as the run shows them, if not given."""
         if self.setting.base.name == "fixed":
             return np.array(self.setting.base.actions)
-        return np.max(self.policies, axis=0)  # -1 where it explores
+        shown = np.max(self.policies, axis=0)  # -1 where it always explores
+        return np.where(shown < 0, self.open.argmax(axis=2), shown)
 
     def draw_model(self, m: Ints, address: int) -> Floats:
         """Return transitions drawn from their Dirichlet posterior, (H, S, A, S)."""
@@ -512,8 +521,8 @@ class Definition:
         setting, base = self.setting, self.setting.base
         H, S, A = setting.sizes
         caps = [H - h if base.range == "H-h+1" else H for h in range(H)]
-        q = np.array([np.full((S, A), float(cap)) for cap in caps])
-        v = np.array([np.full(S, float(cap)) for cap in [*caps, 0]])
+        q = np.array([self.restrict(np.full((S, A), float(cap)), h) for h, cap in enumerate(caps)])
+        v = np.array([*q.max(axis=2), np.zeros(S)])
         log = math.log(S * A * H * setting.episodes / self.delta_of_base)
         memory: dict[tuple[int, int, int], list[float]] = {}
         for _, i, h in sorted((self.arrival[i, h], i, h) for i, h in self.steps(k, index)):
@@ -563,7 +572,8 @@ class Definition:
     def is_due(self, k: int, index: int) -> bool:
         """Return the updater's condition for `copy` at the start of episode k."""
         if self.setting.updater.name != "lazy":
-            return bool(((self.arrival == k - 1) & (self.owner == index)[:, None]).any())
+            new = (self.arrival == k - 1) & (self.owner == index)[:, None] & self.played
+            return bool(new.any())
         copy = self.copies[index]
         n = self.tables(self.arrived(k, index))[0]
         new = n - copy.epoch
@@ -577,9 +587,14 @@ class Definition:
             return False
         return base.resample == "episode" or (base.resample == "auto" and updater.name != "lazy")
 
+    @property
+    def done(self) -> Ints:
+        """Return the episode after which each episode's feedback is complete, (K)."""
+        return np.where(self.played, self.arrival, 0).max(axis=1)
+
     def open_copy(self, k: int) -> int:
         """Return the copy that plays episode k: the first one that waits for nothing."""
-        busy = set(self.owner[: k - 1][self.arrival[: k - 1].max(axis=1) >= k].tolist())
+        busy = set(self.owner[: k - 1][self.done[: k - 1] >= k].tolist())
         index = min(set(range(len(self.copies) + 1)) - busy) if self.multi else 0
         if index == len(self.copies):
             self.copies.append(Copy())
@@ -604,10 +619,11 @@ class Definition:
         np.add.at(seen, (h, self.states[i, h], self.actions[i, h]), 1)
         if rule.pooled:
             seen[:] = seen.sum(axis=0)
-        few = seen.sum(axis=2, keepdims=True) < m if rule.unit == "sh" else seen < m
+        choices = self.open & ~self.ended[:, None]
+        few = seen.sum(axis=2, keepdims=True) < m if rule.unit == "sh" else (seen < m) & choices
         if rule.draw == "all":
             few = few.any(axis=2, keepdims=True)
-        return np.broadcast_to(few, (H, S, A))
+        return few & choices
 
     def play(self, k: int, marks: NDArray[np.bool_]) -> bool:
         """Play episode k as the run did; return whether explicit exploration drew an action."""
@@ -616,13 +632,17 @@ class Definition:
         s = first_above(np.cumsum(world.start), self.u[START][i, 0])
         self.states[i, 0] = s
         for h in range(self.setting.sizes[0]):
+            if self.ended[s]:
+                break
+            self.played[i, h] = True
             u, a = float(self.u[EXPLORE][i, h]), int(self.policies[i, h, s])
             choices = np.flatnonzero(marks[h, s])
             if choices.size:
                 explored = True
                 a = int(choices[int(u * choices.size)])
             elif u < self.epsilon:
-                a = int(u / self.epsilon * self.setting.sizes[2])
+                choices = np.flatnonzero(self.open[h, s])
+                a = int(choices[int(u / self.epsilon * choices.size)])
             mean, luck = self.rewards[h, s, a], float(self.u[REWARD][i, h])
             if world.reward_draws == "bernoulli":
                 self.paid[i, h] = luck < mean
@@ -645,7 +665,8 @@ class Definition:
     def evaluate(self, k: int, marks: NDArray[np.bool_]) -> Floats:
         A = self.setting.sizes[2]
         weights = np.eye(A)[np.maximum(0, self.policies[k - 1])]
-        weights = (1 - self.epsilon) * weights + self.epsilon / A
+        drawn = self.open / self.open.sum(axis=2, keepdims=True)
+        weights = (1 - self.epsilon) * weights + self.epsilon * drawn
         count = marks.sum(axis=2, keepdims=True)
         weights = np.where(count > 0, marks / np.maximum(1, count), weights)
         v = np.zeros(self.setting.sizes[1])
@@ -660,8 +681,7 @@ class Definition:
         setting = self.setting
         H, S, A = setting.sizes
         K = setting.episodes
-        v_star = optimal_values(self.p, self.rewards)[1][0]
-        done = self.arrival.max(axis=1)
+        v_star = optimal_values(setting.world)[1][0]
         q, address, marks = np.zeros((K, H, S, A)), np.zeros(K, np.int64), []
         gaps, too_low, alpha, missing = np.zeros(K), np.zeros(K), np.zeros(K), []
         last_explored = 0
@@ -673,7 +693,7 @@ class Definition:
                     self.plan(k, index, refresh=due or self.plans_every_episode)
             index = self.open_copy(k)
             copy = self.copies[index]
-            missing.append(int((done[: k - 1] >= k).sum()))
+            missing.append(int((self.done[: k - 1] >= k).sum()))
             self.waited += missing[-1]
             marks.append(self.marks(k))
             explored = self.play(k, marks[-1])
@@ -687,7 +707,7 @@ class Definition:
         used = int(self.owner.max()) + 1
         every, back = (
             self.tables(mask)[0][: 1 if setting.stages == "pooled" else H]
-            for mask in (np.ones((K, H), np.bool_), self.arrival < K)
+            for mask in (self.played, self.played & (self.arrival < K))
         )
         return Expected(
             q=q,
@@ -700,7 +720,7 @@ class Definition:
             updates=sum(copy.plans for copy in self.copies[:used]) - used,
             instances=used,
             max_missing=max(missing),
-            missing=int((done >= K).sum()),
+            missing=int((self.done >= K).sum()),
             mean_delay=self.waited / K,
             longest_delay=math.inf if self.delays.max() >= NEVER else float(self.delays.max()),
             last_explored=last_explored,
@@ -713,13 +733,24 @@ def first_above(cumulative: Floats, u: float) -> int:
     return int(np.searchsorted(cumulative[:-1], u, side="right"))
 
 
-def optimal_values(p: Floats, rewards: Floats) -> tuple[Floats, Floats]:
-    """Return Q*, (H, S, A), and V*, (H + 1, S)."""
+def open_actions(world: bl.MDP) -> NDArray[np.bool_]:
+    """Return which actions can be chosen, (H, S, A): allowed ones; the first one after the end."""
+    shape = world.shape
+    allowed = np.ones(shape.table, np.bool_) if shape.allowed is None else shape.allowed.copy()
+    for s in shape.terminal:
+        allowed[:, s] = np.arange(shape.actions) == 0
+    return allowed
+
+
+def optimal_values(world: bl.MDP) -> tuple[Floats, Floats]:
+    """Return Q*, (H, S, A), which is -inf for closed actions, and V*, (H + 1, S)."""
+    p, rewards, allowed = world.transition_table(), world.reward_table(), open_actions(world)
     H, S, _ = rewards.shape
     q, v = np.zeros(rewards.shape), np.zeros((H + 1, S))
     for h in range(H - 1, -1, -1):
-        q[h] = rewards[h] + p[h] @ v[h + 1]
+        q[h] = np.where(allowed[h], rewards[h] + p[h] @ v[h + 1], -np.inf)
         v[h] = q[h].max(axis=1)
+        v[h, list(world.shape.terminal)] = 0.0
     return q, v
 
 
@@ -745,7 +776,7 @@ def differences(setting: Setting, run: Any) -> list[str]:
         "in_flight": np.array_equal(run.in_flight, expected.in_flight),
     }
     if setting.base.name == "optimal":
-        q_star = optimal_values(setting.world.transition_table(), setting.world.reward_table())[0]
+        q_star = optimal_values(setting.world)[0]
         taken = np.take_along_axis(q_star[None], np.maximum(0, policies)[..., None], axis=3)
         worse = (q_star.max(axis=2) - taken[..., 0] > ROUNDING) & (policies >= 0)
         parts["optimal"] = not worse.any()

@@ -3,13 +3,14 @@
 A rule that counts visits is updated after each observed visit.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel
-from belated.episode import Bools, Shape
+from belated.episode import Bools, Floats, Shape
 from belated.randomness import EXPLORE, uniform
 from belated.worklist import Worklist, put
 
@@ -35,14 +36,66 @@ def no_exploration(shape: Shape, epsilon: float) -> Exploration:
     return Exploration(np.zeros((0, 0, 0), np.int64), explore, 0.0, False, False, epsilon)
 
 
+@inlined
+def is_available(fixed: Floats, h: int, cell: int) -> bool:
+    """Return whether an action may be chosen.
+
+    Parameters
+    ----------
+    fixed : Floats
+        (H, S * A) fixed values, -inf if an action may not be chosen; empty if there are none.
+    h, cell : int
+        Step, and index s * A + a of the state and action.
+
+    Returns
+    -------
+    bool
+        Whether the action is allowed.
+    """
+    return fixed.size == 0 or fixed[h, cell] != -math.inf
+
+
 @kernel
-def count_visit(rule: Exploration, h: int, s: int, a: int, changed: Worklist) -> None:
+def is_rare(rule: Exploration, fixed: Floats, h: int, s: int) -> bool:
+    """Return whether a state is explored at a step because a count is below the threshold.
+
+    Parameters
+    ----------
+    rule : Exploration
+        Exploration rule with its counts.
+    fixed : Floats
+        (H, S * A) fixed values; counts of actions that are not allowed are ignored.
+    h, s : int
+        Step and state.
+
+    Returns
+    -------
+    bool
+        Whether the count of the state, or that of one of its actions, is below the threshold.
+    """
+    A = rule.explore.shape[2]
+    stage = 0 if rule.visits.shape[0] == 1 else h
+    total = 0
+    below = False
+    for a in range(A):
+        total += rule.visits[stage, s, a]
+        rare = rule.visits[stage, s, a] < rule.threshold
+        below = below or (rare and is_available(fixed, h, s * A + a))
+    return total < rule.threshold if rule.by_state else below
+
+
+@kernel
+def count_visit(
+    rule: Exploration, fixed: Floats, h: int, s: int, a: int, changed: Worklist
+) -> None:
     """Count an observed visit and update the mask of actions to explore.
 
     Parameters
     ----------
     rule : Exploration
         Exploration rule; its counts and mask are changed in place.
+    fixed : Floats
+        (H, S * A) fixed values, which tell the allowed actions.
     h, s, a : int
         Step, state and action of the visit.
     changed : Worklist
@@ -52,21 +105,18 @@ def count_visit(rule: Exploration, h: int, s: int, a: int, changed: Worklist) ->
     pooled = rule.visits.shape[0] == 1
     stage = 0 if pooled else h
     rule.visits[stage, s, a] += 1
-    if not explores(rule, h, s):
+    # If the allowed actions depend on the step, the state may still be explored at other steps.
+    if fixed.size == 0 and not explores(rule, h, s):
         return
-    # Find out whether the state is still explored.
-    total = 0
-    below = False
-    for b in range(A):
-        total += rule.visits[stage, s, b]
-        below = below or rule.visits[stage, s, b] < rule.threshold
-    if rule.by_state:
-        below = total < rule.threshold
+    below = is_rare(rule, fixed, h, s)
     # Update the mask of the state, at every step if visits are pooled.
     for step in range(H if pooled else 1):
         at = step if pooled else h
+        if fixed.size > 0:
+            below = is_rare(rule, fixed, at, s)
         for b in range(A):
             mark = below and (not rule.rare_only or rule.visits[stage, s, b] < rule.threshold)
+            mark = mark and is_available(fixed, at, s * A + b)
             if mark != rule.explore[at, s, b]:
                 rule.explore[at, s, b] = mark
                 put(changed, at, at * S + s)
@@ -84,18 +134,20 @@ def explores(rule: Exploration, h: int, s: int) -> bool:
 
 @kernel
 def draw_action(
-    rule: Exploration, h: int, s: int, greedy: int, seed: np.uint64, episode: int
+    rule: Exploration, fixed: Floats, h: int, s: int, greedy: int, seed: np.uint64, episode: int
 ) -> int:
     """Return the action to play under an exploration rule.
 
     If the mask of actions to explore contains any action at this step and state, one of them is
-    drawn uniformly. Otherwise, one of all actions is drawn uniformly with probability
+    drawn uniformly. Otherwise, one of all allowed actions is drawn uniformly with probability
     `rule.epsilon`, and the result is `greedy` with the remaining probability.
 
     Parameters
     ----------
     rule : Exploration
         Exploration rule; its mask must have the shape (H, S, A).
+    fixed : Floats
+        (H, S * A) fixed values, which tell the allowed actions.
     h, s : int
         Step and state.
     greedy : int
@@ -115,10 +167,46 @@ def draw_action(
         if rule.explore[h, s, a]:
             marked += 1
     if marked == 0:
-        return int(u / rule.epsilon * A) if u < rule.epsilon else greedy
+        if u >= rule.epsilon:
+            return greedy
+        if fixed.size == 0:
+            return int(u / rule.epsilon * A)
+        return draw_allowed(fixed, h, s, A, u / rule.epsilon)
     skip = int(u * marked)
     for a in range(A):
         if rule.explore[h, s, a]:
+            if skip == 0:
+                return a
+            skip -= 1
+    return 0
+
+
+@kernel
+def draw_allowed(fixed: Floats, h: int, s: int, A: int, u: float) -> int:
+    """Return one of the allowed actions, drawn uniformly.
+
+    Parameters
+    ----------
+    fixed : Floats
+        (H, S * A) fixed values, which tell the allowed actions.
+    h, s : int
+        Step and state.
+    A : int
+        Number of actions.
+    u : float
+        Uniform random number in [0, 1).
+
+    Returns
+    -------
+    int
+        Action.
+    """
+    count = 0
+    for a in range(A):
+        count += is_available(fixed, h, s * A + a)
+    skip = int(u * count)
+    for a in range(A):
+        if is_available(fixed, h, s * A + a):
             if skip == 0:
                 return a
             skip -= 1

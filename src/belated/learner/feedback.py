@@ -10,6 +10,12 @@ from belated.episode import Episode, Floats, Ints, Shape, Step
 
 _ID_CHUNK_BITS: Final = 4096
 
+WATCH_FROM_EPISODES: Final = 20
+"""Number of episodes after which `RepetitionWatch` may warn."""
+
+WATCH_TO_EPISODES: Final = 200
+"""Number of episodes after which `RepetitionWatch` stops."""
+
 
 class Feedback(NamedTuple):
     """Some or all steps of one episode, with their transitions, their rewards or both.
@@ -79,7 +85,17 @@ def rewards_of(path: Feedback, rewards: Floats) -> Feedback:
     )
 
 
-def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape) -> Floats:
+def without_padding(feedback: Feedback, shape: Shape) -> Feedback:
+    """Return `feedback` without the steps in terminal states of `shape`."""
+    kept = ~shape.is_terminal[feedback.states]
+    if kept.all():
+        return feedback
+    columns = {name: getattr(feedback, name)[kept] for name in Feedback._fields[1:5]}
+    rewards = None if feedback.rewards is None else feedback.rewards[kept]
+    return feedback._replace(**columns, rewards=rewards)
+
+
+def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape, steps: int) -> Floats:
     """Check the late rewards of an episode and return them as an array.
 
     Parameters
@@ -87,14 +103,17 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape) -> Floats:
     id : int
         Id of the episode, for error messages.
     rewards : array_like
-        (H) rewards in [0, 1], NaN where the reward has not arrived.
+        Rewards in [0, 1], NaN where the reward has not arrived: one for each step of the episode,
+        or H of them, where those after a terminal state are 0 or NaN.
     shape : Shape
         Size of the problem.
+    steps : int
+        Number of steps of the episode.
 
     Returns
     -------
     Floats
-        (H) rewards.
+        (steps) rewards.
 
     Raises
     ------
@@ -104,8 +123,14 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape) -> Floats:
     no_steps = np.zeros(0, np.int64)
     array = Episode(id, [0], no_steps, np.nan if rewards is None else rewards).rewards
     assert array is not None
-    Episode(id, [0], no_steps, np.nan_to_num(array)).check_rewards(shape)
-    return array
+    numbers = np.nan_to_num(array)
+    Episode(id, [0], no_steps, numbers).check_rewards(shape, steps if array.size == steps else None)
+    for step in np.flatnonzero(numbers[steps:])[:1] + steps:
+        raise ValueError(
+            f"rewards[{step}] of episode {id} must be 0 after the terminal state, "
+            f"got {numbers[step]}."
+        )
+    return array[:steps]
 
 
 def concatenate(feedback: Sequence[Feedback]) -> Feedback:
@@ -143,17 +168,29 @@ class PendingEpisode:
         Bit mask of the steps received: bit h is set if the delayed feedback of step h has arrived.
     path : Feedback, optional
         Path of the episode, if it has arrived before the rewards.
+    length : int, optional
+        Number of steps of the episode, if it is known to have ended in a terminal state.
     """
 
-    __slots__ = ("instance", "path", "received")
+    __slots__ = ("instance", "length", "path", "received")
 
-    def __init__(self, instance: int, received: int = 0, path: Feedback | None = None) -> None:
+    def __init__(
+        self,
+        instance: int,
+        received: int = 0,
+        path: Feedback | None = None,
+        length: int | None = None,
+    ) -> None:
         self.instance = instance
         self.received = received
         self.path = path
+        self.length = length
 
-    def receive(self, feedback: Feedback) -> None:
-        """Record the arrival of `feedback`; raise ValueError if any part of it arrived before."""
+    def receive(self, feedback: Feedback, shape: Shape) -> None:
+        """Record the arrival of `feedback`, in a problem of size `shape`.
+
+        Raises ValueError if any part of it arrived before, or lies after a terminal state.
+        """
         if feedback.transitions and self.path is not None:
             raise ValueError(
                 f"The path of episode {feedback.id} has been observed already; observe it once."
@@ -165,6 +202,7 @@ class PendingEpisode:
                     "first, or only steps."
                 )
             self.path = feedback
+            self._find_end(feedback, shape)
             return
         for step in feedback.steps.tolist():
             if self.received >> step & 1:
@@ -173,10 +211,27 @@ class PendingEpisode:
                     "step once."
                 )
             self.received |= 1 << step
+        self._find_end(feedback, shape)
+
+    def _find_end(self, feedback: Feedback, shape: Shape) -> None:
+        """Set `length` if a step of `feedback` reaches a terminal state; check that it is last."""
+        if not shape.terminal:
+            return
+        for step in feedback.steps[shape.is_terminal[feedback.successors]].tolist():
+            self.length = min(step + 1, self.length or shape.horizon)
+        steps = max(self.received.bit_length(), 0 if self.path is None else self.path.steps.size)
+        if self.length is not None and steps > self.length:
+            raise ValueError(
+                f"Step {steps - 1} of episode {feedback.id} comes after step {self.length - 1}, "
+                "which reaches a terminal state; an episode ends there."
+            )
 
     def is_complete(self, horizon: int) -> bool:
-        """Return whether the feedback of all steps has arrived; `horizon` is their number."""
-        return self.received.bit_count() == horizon
+        """Return whether the feedback of all steps has arrived.
+
+        `horizon` is their number, unless the episode has ended in a terminal state.
+        """
+        return self.received.bit_count() == (self.length or horizon)
 
     @property
     def is_untouched(self) -> bool:
@@ -185,14 +240,14 @@ class PendingEpisode:
 
     def copy(self) -> "PendingEpisode":
         """Return a copy of the record; changes of the copy do not affect the original."""
-        return PendingEpisode(self.instance, self.received, self.path)
+        return PendingEpisode(self.instance, self.received, self.path, self.length)
 
 
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     """Return the records of pending episodes as plain arrays and numbers, for `restore_pending`.
 
     `pending` maps the id of each episode to its record. For an episode without any feedback, only
-    two integers are stored: its id and its instance.
+    two integers are stored: its id and its instance. The length is stored if it is known.
     """
     partial = []
     for place, episode in enumerate(pending.values()):
@@ -207,6 +262,7 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
                     if path is None
                     else np.append(path.states, path.successors[-1:]),
                     "actions": None if path is None else path.actions.copy(),
+                    **({} if episode.length is None else {"length": episode.length}),
                 }
             )
     return {
@@ -226,9 +282,74 @@ def restore_pending(state: dict[str, Any]) -> dict[int, PendingEpisode]:
     for part in state["partial"]:
         episode = pending[ids[part["place"]]]
         episode.received = sum(1 << step for step in part["received"])
+        episode.length = part.get("length")
         if part["states"] is not None:
             episode.path = path_of(Episode(ids[part["place"]], part["states"], part["actions"]))
     return pending
+
+
+class RepetitionWatch:
+    """Detector of episodes that end in an undeclared terminal state and are padded to H steps.
+
+    The last state of an episode is counted if the episode has entered it and stayed there for its
+    last two steps or more. A counted state is suspicious if no episode has left it and no reward
+    above 0 was received in it.
+
+    Parameters
+    ----------
+    shape : Shape
+        Size of a problem without terminal states.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self._active = np.zeros(shape.states, np.bool_)  # left, or with a reward
+        self._ends = np.zeros(shape.states, np.int64)  # episodes that stayed there at the end
+        self._episodes = 0
+        self._warned = False
+
+    def see(self, feedback: Sequence[Feedback], known: Floats | None) -> bool:
+        """Record whole episodes and return whether to warn now, which happens at most once.
+
+        Parameters
+        ----------
+        feedback : sequence of Feedback
+            Feedback of whole episodes.
+        known : Floats, optional
+            Known mean rewards, of shape (H, S, A); None if the feedback contains the rewards.
+
+        Returns
+        -------
+        bool
+            Whether at least half of the episodes, and of 20 or more, end in suspicious states.
+        """
+        for item in feedback:
+            rewards = item.rewards if known is None else known[item.steps, item.states, item.actions]
+            moves = item.states != item.successors
+            self._active[item.states[moves]] = True
+            if rewards is not None:
+                self._active[item.states[rewards > 0]] = True
+            if moves.any() and not moves[-2:].any():
+                self._ends[item.states[-1]] += 1
+        self._episodes += len(feedback)
+        padded = int(self._ends[~self._active].sum())
+        self._warned = self._episodes >= WATCH_FROM_EPISODES and 2 * padded >= self._episodes
+        return self._warned
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the warning was given, or enough episodes were recorded without one."""
+        return self._warned or self._episodes >= WATCH_TO_EPISODES
+
+    @property
+    def message(self) -> str:
+        """Text of the warning."""
+        states = np.flatnonzero((self._ends > 0) & ~self._active).tolist()
+        return (
+            f"{int(self._ends[states].sum())} of {self._episodes} episodes repeat one of the states "
+            f"{states} to the end, and none leaves it. If episodes end there, declare "
+            f"terminal={states} and leave out the repetitions; otherwise actions that were not "
+            "tried in these states keep optimistic values."
+        )
 
 
 class IdSet:

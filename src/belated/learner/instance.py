@@ -136,7 +136,10 @@ class Instance:
         """Compute a plan with the `plan` method of `planner` and store it in the table."""
         visits, transitions = to_dense(self.problem.shape, self.state.counts)
         rewards = self.state.rewards.reshape(self.problem.shape.table).copy()
-        plan = planner.plan(visits, transitions, rewards, self.problem.episodes)
+        shape = self.problem.shape
+        keywords = {"shape": shape} if shape.is_restricted else {}
+        plan = planner.plan(visits, transitions, rewards, self.problem.episodes, **keywords)
+        shape.check_actions("Each planned action", np.asarray(plan.policy))
         table = self.state.table
         table.q[:] = np.reshape(plan.q, table.q.shape)
         table.v[:], table.actions[:] = plan.v, plan.policy

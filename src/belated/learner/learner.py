@@ -5,6 +5,7 @@ to the world, to exact values or to delays; its only input is the feedback.
 """
 
 import heapq
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, Unpack
 
@@ -18,6 +19,7 @@ from belated.learner.feedback import (
     Feedback,
     IdSet,
     PendingEpisode,
+    RepetitionWatch,
     check_late_rewards,
     path_of,
     restore_pending,
@@ -25,6 +27,7 @@ from belated.learner.feedback import (
     single_step,
     snapshot_pending,
     whole_episode,
+    without_padding,
 )
 from belated.learner.instance import Instance
 from belated.learner.plan import Planner
@@ -38,6 +41,7 @@ from belated.learner.snapshot import (
 from belated.learner.status import Status, status_of
 from belated.learner.updaters.updater import EpochStart, Updater
 from belated.options import LearnerKeywords, LearnerOptions, accepts
+from belated.shape import Allowed
 
 F = TypeVar("F", Episode, Step)
 
@@ -48,7 +52,7 @@ class Learner:
     Parameters
     ----------
     shape : Shape
-        Numbers of states, actions and steps.
+        Numbers of states, actions and steps. It may also hold terminal states and allowed actions.
     base : Base, BaseAlgorithm or Planner
         Base algorithm: built in, your own, or any object with a `plan` method.
     updater : Updater
@@ -60,6 +64,10 @@ class Learner:
         Number of episodes K that will be played; the log terms of bonuses depend on it.
     seed : int
         Seed of all random numbers of the learner.
+    terminal : iterable of int
+        States in which an episode ends. Their value is 0, and episodes and feedback may end there.
+    allowed : mapping or array_like, optional
+        Actions that may be played; see `Shape`.
     **options
         `stages`, `late`, `reward_bonus` and `planning`; see `LearnerOptions`.
 
@@ -85,8 +93,12 @@ class Learner:
         rewards: ArrayLike | None,
         episodes: int,
         seed: int = 0,
+        terminal: Iterable[int] = (),
+        allowed: Allowed = None,
         **options: Unpack[LearnerKeywords],
     ) -> None:
+        if isinstance(shape, Shape):
+            shape = shape.restrict(terminal=terminal, allowed=allowed)
         problem = LearningProblem(
             shape=shape,
             base=base,
@@ -121,10 +133,11 @@ class Learner:
         self._seen = IdSet()
         self._pending: dict[int, PendingEpisode] = {}  # episodes in flight, by id
         self._free = [0]  # heap of the instances without outstanding feedback
+        self._watch = None if problem.shape.terminal else RepetitionWatch(problem.shape)
 
     @property
     def shape(self) -> Shape:
-        """Numbers of states, actions and steps."""
+        """Numbers of states, actions and steps, terminal states and allowed actions."""
         return self._problem.shape
 
     @property
@@ -235,14 +248,23 @@ class Learner:
     def observe(self, episodes: Iterable[Episode]) -> bool:
         """Learn from complete `episodes`, in any order, and return whether the policy has changed.
 
-        If any episode is invalid, an error is raised and none of them is used.
+        If any episode is invalid, an error is raised and none of them is used. An episode may end
+        when it reaches a terminal state; steps after it are ignored.
         """
-        return self.absorb(self._convert(episodes, Episode, whole_episode))
+        feedback = self._convert(episodes, Episode, whole_episode)
+        changed = self.absorb(feedback)
+        if self._watch is not None:
+            if self._watch.see(feedback, self._problem.rewards):
+                warnings.warn(self._watch.message, stacklevel=2)
+            if self._watch.is_over:
+                self._watch = None
+        return changed
 
     def observe_steps(self, steps: Iterable[Step]) -> bool:
         """Learn from single `steps`, in any order, and return whether the policy has changed.
 
-        An episode is complete when all of its steps have been observed.
+        An episode is complete when all of its steps have been observed: H steps, or those up to a
+        terminal state.
         """
         return self.absorb(self._convert(steps, Step, single_step))
 
@@ -261,7 +283,8 @@ class Learner:
         Parameters
         ----------
         rewards : mapping
-            From the id of each episode to its (H) rewards, NaN where a reward has not arrived.
+            From the id of each episode to its (H) rewards, NaN where a reward has not arrived. An
+            episode that has ended in a terminal state may have fewer.
 
         Returns
         -------
@@ -284,7 +307,8 @@ class Learner:
                     f"The path of episode {id} {state}; call observe_path first, and observe each "
                     "reward once."
                 )
-            feedback.append(rewards_of(pending.path, check_late_rewards(id, values, self.shape)))
+            checked = check_late_rewards(id, values, self.shape, pending.path.steps.size)
+            feedback.append(rewards_of(pending.path, checked))
         return self.absorb([item for item in feedback if item.steps.size])
 
     def _check_late_rewards(self, method: str) -> None:
@@ -306,8 +330,11 @@ class Learner:
         """Process `feedback` of any kind as one batch and return whether the policy has changed.
 
         The `observe` methods check their arguments and call this method. If any item is invalid,
-        ValueError is raised and the learner is unchanged.
+        ValueError is raised and the learner is unchanged. Steps in terminal states are ignored.
         """
+        if self.shape.terminal:
+            feedback = [without_padding(item, self.shape) for item in feedback]
+            feedback = [item for item in feedback if item.steps.size]
         self._check(feedback)
         if not feedback:
             return False
@@ -315,7 +342,7 @@ class Learner:
         for item in feedback:
             pending = self._pending.setdefault(item.id, PendingEpisode(0))
             by_instance.setdefault(pending.instance, []).append(item)
-            pending.receive(item)
+            pending.receive(item, self.shape)
             if item.delayed and self._explorer is not None:
                 for h, s, a in zip(item.steps, item.states, item.actions, strict=True):
                     self._explorer.see(h, s, a)
@@ -354,7 +381,7 @@ class Learner:
             if pending is None:
                 pending = self._pending.get(item.id, PendingEpisode(0)).copy()
                 batch[item.id] = pending
-            pending.receive(item)
+            pending.receive(item, self.shape)
 
     def _feed(self, instance: Instance, feedback: list[Feedback]) -> None:
         """Add `feedback` to the counts of `instance`, and compute a plan if one is due."""
@@ -401,9 +428,14 @@ class Learner:
         marks = None if self._explorer is None else self._explorer.marks()
         if marks is None and state.exploration.explore.size:
             marks = state.exploration.explore.copy()
+        restricted = self.shape.is_restricted
+        if restricted and marks is not None and self._explorer is not None:
+            marks = marks & self.shape.playable
         actions = state.table.actions.copy()
         actions.setflags(write=False)
-        return Policy(actions, marks, state.exploration.epsilon)
+        epsilon = state.exploration.epsilon
+        allowed = self.shape.available if restricted and epsilon > 0 else None
+        return Policy(actions, marks, epsilon, allowed)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the complete learner as plain arrays and numbers, for `restore`."""

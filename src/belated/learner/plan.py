@@ -1,5 +1,7 @@
 """`plan`: the paper's function Base(N', M'), which computes a policy from dense counts."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,6 +14,7 @@ from belated.learner.instance import Instance
 from belated.learner.problem import LearningProblem
 from belated.learner.state import empty_state
 from belated.learner.updaters.active import Active
+from belated.shape import Allowed
 
 __all__ = ["Plan", "Planner", "plan"]
 
@@ -25,6 +28,8 @@ def plan(
     episodes: int,
     horizon: int | None = None,
     seed: int = 0,
+    terminal: Iterable[int] = (),
+    allowed: Allowed = None,
 ) -> Plan:
     """Return the plan that a base computes from given counts.
 
@@ -45,6 +50,10 @@ def plan(
     seed : int
         Seed of random numbers. It affects the plan only if the base draws any, for example with
         ties="random".
+    terminal : iterable of int
+        Terminal states, whose value is 0.
+    allowed : mapping or array_like, optional
+        Allowed actions; see `Shape`.
 
     Returns
     -------
@@ -66,7 +75,8 @@ def plan(
     """
     if isinstance(base, BaseAlgorithm) and base.stepwise:
         raise ValueError(f"base must plan from counts, but {base.name} learns from single steps.")
-    n, m, shape = _check_counts(visits, transitions, horizon)
+    n, m, size = _check_counts(visits, transitions, horizon)
+    shape = size.restrict(terminal=terminal, allowed=allowed)
     problem = LearningProblem(
         shape=shape,
         base=base,
@@ -78,7 +88,9 @@ def plan(
     )
     if problem.algorithm.planner is not None:
         dense = n.reshape(-1, *n.shape[-2:]), m.reshape(-1, *m.shape[-3:])
-        made: Plan = problem.algorithm.planner.plan(*dense, problem.rewards, problem.episodes)
+        keywords = {"shape": shape} if shape.is_restricted else {}
+        planner = problem.algorithm.planner
+        made: Plan = planner.plan(*dense, problem.rewards, problem.episodes, **keywords)
         return made
     state = empty_state(problem)._replace(counts=from_dense(shape, m))
     Instance(problem, 0, state).plan(0.0)

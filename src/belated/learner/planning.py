@@ -5,6 +5,7 @@ give bit-identical results. Each value is the result of one call of the base's b
 a pure function of its inputs.
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -178,6 +179,8 @@ def back_up(
 ) -> None:
     """Compute the backups of some rows of a step and store them in `state.scratch.out`.
 
+    The values of terminal states and forbidden actions are fixed and not computed.
+
     Parameters
     ----------
     batch : Batch
@@ -227,6 +230,54 @@ def back_up(
             out=address(scratch.out),
         )
     )
+    if config.fixed.size > 0:
+        replace_fixed(config.fixed, h, rows, count, scratch.out)
+
+
+@kernel
+def replace_fixed(
+    fixed: Floats, h: int, rows: NDArray[np.int32], count: int, values: Floats
+) -> None:
+    """Replace the values of terminal states and forbidden actions by their fixed values.
+
+    Parameters
+    ----------
+    fixed : Floats
+        (H, S * A) fixed values, NaN where the value is computed.
+    h : int
+        Step.
+    rows : NDArray
+        Array whose first `count` entries are the rows of the values, each s * A + a.
+    count : int
+        Number of values.
+    values : Floats
+        Values of the rows, changed in place.
+    """
+    for i in range(count):
+        value = fixed[h, rows[i]]
+        if not math.isnan(value):
+            values[i] = value
+
+
+@inlined
+def is_terminal(fixed: Floats, h: int, s: int, A: int) -> bool:
+    """Return whether an episode ends in a state.
+
+    Parameters
+    ----------
+    fixed : Floats
+        (H, S * A) fixed values, 0 for action 0 of a terminal state; empty if there are none.
+    h, s : int
+        Step and state.
+    A : int
+        Number of actions.
+
+    Returns
+    -------
+    bool
+        Whether the state is terminal.
+    """
+    return fixed.size > 0 and fixed[h, s * A] == 0.0
 
 
 @kernel

@@ -1,5 +1,6 @@
 """Learning problems: all inputs of a learner that are fixed before the first episode."""
 
+import inspect
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -47,7 +48,7 @@ class LearningProblem(LearnerOptions):
     Parameters
     ----------
     shape : Shape
-        Numbers of states, actions and steps.
+        Numbers of states, actions and steps, terminal states and allowed actions.
     base : BaseAlgorithm or Planner
         Base algorithm, or a Python object with a `plan` method.
     updater : Updater
@@ -92,6 +93,8 @@ class LearningProblem(LearnerOptions):
                 f"stages must be 'each' for {self.algorithm.name}, which learns each step "
                 "separately; got 'pooled'."
             )
+        if self.shape.is_restricted and self.algorithm.planner is not None:
+            check_planner(self.algorithm.planner)
         rewards = None if unknown else check_rewards(self.rewards, self.shape)
         object.__setattr__(self, "rewards", rewards)
         object.__setattr__(self, "episodes", check_integer("episodes", self.episodes, 1))
@@ -150,11 +153,21 @@ class LearningProblem(LearnerOptions):
         return np.full((H, S * A), 0.0 if self.reward_estimator.kind == MEAN else 1.0)
 
 
+def check_planner(planner: Planner) -> None:
+    """Raise TypeError if the `plan` method of `planner` does not accept the keyword `shape`."""
+    parameters = inspect.signature(planner.plan).parameters.values()
+    if not any(one.name == "shape" or one.kind is one.VAR_KEYWORD for one in parameters):
+        raise TypeError(
+            f"The plan method of {type(planner).__name__} must accept the keyword shape, which "
+            "holds the terminal states and the allowed actions of this problem."
+        )
+
+
 def check_rewards(rewards: ArrayLike, shape: Shape) -> Floats:
     """Check known mean `rewards` and return them as an array of shape (H, S, A).
 
     `shape` is the size of the problem. Raises TypeError or ValueError unless `rewards` has shape
-    (H, S, A) or (S, A) and consists of numbers in [0, 1].
+    (H, S, A) or (S, A) and consists of numbers in [0, 1], which are 0 in terminal states.
     """
     try:
         values = np.asarray(rewards, dtype=np.float64)
@@ -169,4 +182,9 @@ def check_rewards(rewards: ArrayLike, shape: Shape) -> Floats:
     if outside.size:
         at = tuple(int(i) for i in outside[0])
         raise ValueError(f"rewards must lie in [0, 1], got {values[at]} at {list(at)}.")
+    for at in np.argwhere(values * shape.is_terminal[:, None])[:1].tolist():
+        raise ValueError(
+            f"rewards must be 0 in terminal states, got {values[tuple(at)]} at {at}; give the "
+            "reward to the step that leads there."
+        )
     return np.broadcast_to(values, shape.table).copy()

@@ -29,9 +29,16 @@ def snapshot_problem(problem: LearningProblem) -> dict[str, Any]:
 
     Of a base or updater that is not built in, only the name is saved.
     """
+    shape = problem.shape
+    restrictions: dict[str, Any] = {}
+    if shape.terminal:
+        restrictions["terminal"] = list(shape.terminal)
+    if shape.allowed is not None:
+        restrictions["allowed"] = shape.allowed.copy()
     return {
         "format": FORMAT,
-        "shape": [problem.shape.states, problem.shape.actions, problem.shape.horizon],
+        "shape": [shape.states, shape.actions, shape.horizon],
+        **restrictions,
         "base": _describe(problem.base, BASES),
         "updater": _describe(problem.updater, UPDATERS),
         "rewards": None if problem.rewards is None else problem.rewards.copy(),
@@ -70,7 +77,9 @@ def restore_problem(
             "another version of belated."
         )
     return LearningProblem(
-        shape=Shape(*saved["shape"]),
+        shape=Shape(
+            *saved["shape"], terminal=saved.get("terminal", ()), allowed=saved.get("allowed")
+        ),
         base=base or cast(BaseAlgorithm, _rebuild("base", saved["base"], BASES)),
         updater=updater or cast(Updater, _rebuild("updater", saved["updater"], UPDATERS)),
         rewards=saved["rewards"],

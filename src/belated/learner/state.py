@@ -60,6 +60,7 @@ class Config(NamedTuple):
     estimator: RewardEstimator  # formula that estimates unknown rewards
     seed: np.uint64  # seed of the learner
     instance: int  # number of the instance
+    fixed: Floats  # (H, S * A) values that are not computed, else NaN; see Shape.fixed_values
 
 
 class PlanTable(NamedTuple):
@@ -161,6 +162,9 @@ def empty_state(problem: LearningProblem) -> LearnerState:
     table = empty_table(shape)
     if base.stepwise:
         initialise_values(problem.backup_rule.constants, table.q, table.v)
+        if shape.is_restricted:
+            table.q[:] = np.where(np.isnan(shape.fixed_values), table.q, shape.fixed_values)
+            table.v[:, shape.is_terminal] = 0.0
     return LearnerState(
         counts=empty_counts(shape, stages),
         reward_sums=empty_sums(reward_rows),
@@ -208,6 +212,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         estimator=problem.reward_estimator,
         seed=np.uint64(problem.seed),
         instance=instance,
+        fixed=problem.shape.fixed_values,
     )
     if base.planner is not None:
         return fixed

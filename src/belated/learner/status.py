@@ -76,8 +76,9 @@ def status_of(
         rows = episode.path.rows(shape, stages)
         waits = [not episode.received >> step & 1 for step in range(rows.size)]
         known += np.bincount(rows[waits], minlength=counts.size)
-    # with pooled counts an episode may visit a triple at every step
-    in_flight = known + unknown * (shape.horizon if stages == 1 else 1)
+    # with pooled counts an episode may visit a triple at every step at which it is playable
+    possible = shape.playable.sum(axis=0) if stages == 1 else shape.playable
+    in_flight = known + unknown * possible.ravel()
     return Status(
         begun=begun,
         observed=observed,

@@ -71,7 +71,7 @@ def absorb_delayed(
     if has_grown(n, state.epoch_counts[row], state.alpha[0]):
         state.numbers[PLAN_DUE] = 1
     if state.exploration.visits.size > 0:
-        count_visit(state.exploration, h, s, a, state.changed)
+        count_visit(state.exploration, config.fixed, h, s, a, state.changed)
     if config.stepwise:
         known = state.rewards[h, s * A + a]
         post(state.inbox, row, y, reward if config.unknown_rewards else known)

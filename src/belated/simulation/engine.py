@@ -16,6 +16,7 @@ from belated.exact.values import evaluate
 from belated.learner.backup import Batch
 from belated.learner.counts import has_room
 from belated.learner.exploration import draw_action, explores
+from belated.learner.planning import is_terminal
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLAN_DUE, Config, LearnerState, empty_state
 from belated.learner.updating import absorb_delayed, absorb_transition, make_plan
@@ -104,7 +105,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
         v_pi=np.zeros((H + 1, S)),
         tally=np.zeros(TALLY_SIZE, np.int64),
         dropped=np.zeros(problem.rows, np.int64),
-        outstanding=np.full(episodes if pieces > 1 else 0, pieces, np.int32),
+        outstanding=np.zeros(episodes if pieces > 1 else 0, np.int32),
         states=np.zeros(H + 1, np.int64),
         actions=np.zeros(H, np.int64),
         rewards=np.zeros(H),
@@ -153,7 +154,9 @@ def plan_and_evaluate(
 
 
 @inlined
-def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: int) -> None:
+def send(
+    config: Config, run: RunState, length: int, last: int, k: int, piece: int, delay: int
+) -> None:
     """Add feedback of the episode just played to the queue.
 
     Feedback that would arrive after the last episode is dropped and only counted.
@@ -164,6 +167,8 @@ def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: in
         Configuration of the learner.
     run : RunState
         State of the run, changed in place; its queue must have free capacity.
+    length : int
+        Number of steps of the episode.
     last : int
         Last episode of the run.
     k : int
@@ -181,7 +186,7 @@ def send(config: Config, run: RunState, last: int, k: int, piece: int, delay: in
     first = piece * steps
     if k + delay >= last:
         pooled = run.learner.counts.visits.shape[0] == 1
-        for h in range(first, first + steps):
+        for h in range(first, min(first + steps, length)):
             row = ((0 if pooled else h) * S + run.states[h]) * A + run.actions[h]
             run.dropped[row] += 1
         return
@@ -203,7 +208,8 @@ def receive(config: Config, run: RunState) -> None:
     have free capacity for the feedback.
     """
     queue, learner = run.queue, run.learner
-    H = run.actions.size
+    H, S = learner.table.actions.shape
+    A = learner.table.q.shape[1] // S
     steps = queue.actions.shape[1]
     number = queue.number[0]
     slot = pop(queue)
@@ -211,6 +217,8 @@ def receive(config: Config, run: RunState) -> None:
     first = 0 if steps == H else number % H
     for j in range(steps):
         s = int(queue.states[slot, j])
+        if is_terminal(config.fixed, first + j, s, A):
+            break
         a = int(queue.actions[slot, j])
         y = int(queue.states[slot, j + 1])
         if not config.late_rewards:
@@ -231,7 +239,8 @@ def receive(config: Config, run: RunState) -> None:
 def play(config: Config, truth: Truth, run: RunState, label: int) -> int:
     """Play one episode and store its states, actions and rewards in the run state.
 
-    Rewards are drawn and stored only if they are unknown to the learner.
+    Rewards are drawn and stored only if they are unknown to the learner. If the episode reaches a
+    terminal state, it ends, and the remaining states are stored as this state.
 
     Parameters
     ----------
@@ -247,7 +256,7 @@ def play(config: Config, truth: Truth, run: RunState, label: int) -> int:
     Returns
     -------
     int
-        First state of the episode.
+        Number of steps of the episode.
     """
     world, exploration = truth.world, run.learner.exploration
     H, S = run.learner.table.actions.shape
@@ -257,11 +266,14 @@ def play(config: Config, truth: Truth, run: RunState, label: int) -> int:
     s = draw(world.start_cum, 0, S, uniform(config.seed, START, label, 0))
     run.states[0] = s
     for h in range(H):
+        if is_terminal(config.fixed, h, s, A):
+            run.states[h:] = s
+            return h
         a = int(run.learner.table.actions[h, s])
         if stochastic:
             if explores(exploration, h, s):
                 run.tally[LAST_EXPLORED] = label
-            a = draw_action(exploration, h, s, a, config.seed, label)
+            a = draw_action(exploration, config.fixed, h, s, a, config.seed, label)
         if config.unknown_rewards:
             u = uniform(config.seed, REWARD, label, h)
             run.rewards[h] = draw_reward(world.draws, mean_reward(world.rewards, h, s, a), u)
@@ -270,7 +282,7 @@ def play(config: Config, truth: Truth, run: RunState, label: int) -> int:
         s = int(world.succ[draw(world.cum, world.ptr[row], world.ptr[row + 1], u)])
         run.actions[h] = a
         run.states[h + 1] = s
-    return int(run.states[0])
+    return H
 
 
 @inlined
@@ -355,7 +367,8 @@ def advance(
         tally[WAITED] += tally[MISSING]
         tally[STARTED] += 1
         # 4. Play, and add the exact regret for the first state drawn.
-        s = play(config, truth, run, labels[i])
+        length = play(config, truth, run, labels[i])
+        s = run.states[0]
         outputs.gaps[i] = truth.v_star[s] - run.v_pi[0, s]
         if learner.table.v[0, s] < truth.v_star[s] - OPTIMISM_TOLERANCE:
             tally[OPTIMISM_BROKEN] += 1
@@ -365,9 +378,11 @@ def advance(
             outputs.alphas[i] = learner.alpha[0]
         # 5. Add the feedback to the queue.
         if config.late_rewards and k < options.last:
-            for h in range(H):
+            for h in range(length):
                 absorb_transition(learner, h, run.states[h], run.actions[h], run.states[h + 1])
-        for piece in range(pieces):
-            send(config, run, options.last, k, piece, delays[i, piece])
+        if pieces > 1:
+            run.outstanding[k - 1] = length
+        for piece in range(min(pieces, length)):
+            send(config, run, length, options.last, k, piece, delays[i, piece])
         tally[MISSING] += 1
     return delays.shape[0]

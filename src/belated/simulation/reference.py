@@ -83,7 +83,8 @@ def run_reference(
             evaluated = policy
         episode = play(world, policy, seed=problem.seed, episode=k)
         paths = [path_of(episode)] if problem.late_rewards else []
-        for feedback, delay in zip(split(problem, episode, len(taus)), taus, strict=True):
+        # an episode that ends early has fewer steps than delays
+        for feedback, delay in zip(split(problem, episode, len(taus)), taus, strict=False):
             queue.push(feedback, delay)
 
         start = episode.states[0]
@@ -133,7 +134,7 @@ def split(problem: LearningProblem, episode: Episode, pieces: int) -> Iterator[F
     episode : Episode
         Episode with its rewards.
     pieces : int
-        Number of items to yield: 1 for the whole episode, or H for single steps.
+        Number of delays: 1 to yield the whole episode, or H to yield each of its steps.
 
     Yields
     ------
@@ -142,9 +143,9 @@ def split(problem: LearningProblem, episode: Episode, pieces: int) -> Iterator[F
     """
     whole = whole_episode(episode)
     assert episode.rewards is not None
-    for piece in range(pieces):
+    for piece in range(min(pieces, episode.actions.size)):
         steps = slice(None) if pieces == 1 else slice(piece, piece + 1)
-        rewards = np.full(problem.shape.horizon, np.nan)
+        rewards = np.full(episode.actions.size, np.nan)
         rewards[steps] = episode.rewards[steps]
         yield rewards_of(whole, rewards)._replace(transitions=not problem.late_rewards)
 

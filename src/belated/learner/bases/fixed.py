@@ -45,6 +45,7 @@ class Fixed(BaseAlgorithm):
             raise ValueError(f"actions must have shape (H, S) = {(H, S)}, got {table.shape}.")
         for wrong in table[(table < 0) | (table >= A)][:1]:
             raise ValueError(f"actions must lie in 0 .. {A - 1}, got {wrong:g}.")
+        shape.check_actions("Each of actions", np.array(self.actions))
         return BackupRule(fixed, table.ravel(), reads="successors")
 
 

@@ -23,7 +23,11 @@ class Plan:
 
 @runtime_checkable
 class Planner(Protocol):
-    """Protocol of a base algorithm written in plain Python, with dense arrays as its input."""
+    """Protocol of a base algorithm written in plain Python, with dense arrays as its input.
+
+    For a problem with terminal states or forbidden actions, `plan` must also accept the keyword
+    `shape`, a `Shape` that holds them.
+    """
 
     def plan(self, visits: Ints, transitions: Ints, rewards: Floats, episodes: int) -> Plan:
         """Return the plan for given counts and rewards.

@@ -10,7 +10,8 @@ the largest delay that it has drawn.
 
 With the default options, which match the published curves of Howson, Pike-Burke and Filippi, the
 action is drawn from all actions while any action of the state has a count below m. The count of an
-action is its number of observations in the state, summed over all steps.
+action is its number of observations in the state, summed over all steps. Only allowed actions are
+drawn, and only their counts are compared with m.
 """
 
 import math
@@ -104,9 +105,10 @@ class ExplicitExploration(Updater):
     def exploration(self, shape: Shape, epsilon: float) -> Exploration:
         threshold = float(self.count_threshold(shape))
         H, S, A = shape.table
+        explore = shape.playable.copy() if threshold > 0 else np.zeros(shape.table, np.bool_)
         return Exploration(
             visits=np.zeros((1 if self.pooled else H, S, A), np.int64),
-            explore=np.full((H, S, A), threshold > 0),
+            explore=explore,
             threshold=threshold,
             by_state=self.unit == "sh",
             rare_only=self.draw == "rare",
