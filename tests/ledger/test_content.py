@@ -10,13 +10,10 @@ from hypothesis import strategies as st
 import ledger_samples as samples
 from belated.ledger import ProblemSpec
 from belated.ledger.canonical import canonical, digest
-from belated.ledger.recording.content import (
-    ContentError,
-    parse_content,
-    parse_correction,
-)
+from belated.ledger.recording.content import parse_content, parse_correction
 from belated.ledger.recording.deduplication import encode_parts
 from belated.ledger.recording.parts import join_parts, split_into_path, split_into_steps
+from belated.ledger.recording.values import ContentError
 
 UNKNOWN = samples.spec(late="rewards")
 KNOWN = ProblemSpec.of({**samples.spec().body, "rewards": np.full((3, 2), 0.5)})

@@ -20,8 +20,9 @@ from belated.ledger import (
     ProblemSpec,
     Recorded,
 )
-from belated.ledger.recording.content import ContentError, parse_content
+from belated.ledger.recording.content import parse_content
 from belated.ledger.recording.parts import join_parts, split_into_path, split_into_steps
+from belated.ledger.recording.values import ContentError
 
 GIVEN: dict[str, Any] = {
     "name": "shop",

@@ -10,43 +10,34 @@ where s_i, a_i and r_i are the state, action and reward of the i-th step, h is t
 from 0, and s, a, y and r are the state, action, next state and reward of step h. H is the horizon.
 
 States and actions are given by name (a text) or by index (a number); a state of a problem with
-factors also by an object with the value of each factor. Rewards lie in [0, 1], or in
-the problem's `reward_range`. They may be omitted or null if the mean rewards are known in the
-problem's specification. The third form is for problems in
-which only the rewards are late; the path and the rewards may arrive together or separately.
+factors also by an object with the value of each factor. Rewards lie in [0, 1], or in the problem's
+`reward_range`. They may be omitted or null if the mean rewards are known in the problem's
+specification. The third form is for problems in which only the rewards are late; the path and the
+rewards may arrive together or separately.
 
 An episode ends when it reaches a terminal state of the problem, and may then have fewer than H
 steps. Steps after the end, the padding, may be sent if they repeat the terminal state without a
 reward; they are dropped.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.recording.parts import PATH, WHOLE, Parts, end_part
-from belated.ledger.validation import describe_range
-from belated.states import SEPARATOR
-
-MAX_LISTED_NAMES: Final = 10
-"""Maximum number of names of states or actions to list in an error message."""
-
-
-class ContentError(ValueError):
-    """Error in the content of feedback.
-
-    Parameters
-    ----------
-    field : str or None
-        Name of the invalid field, such as `steps[0].state`; None if the error concerns no single
-        field.
-    message : str
-        The error message.
-    """
-
-    def __init__(self, field: str | None, message: str) -> None:
-        super().__init__(message)
-        self.field = field
+from belated.ledger.recording.values import (
+    ContentError,
+    check_allowed,
+    check_fields,
+    check_padding,
+    check_rewards_known,
+    check_stays,
+    parse_index,
+    parse_list,
+    parse_reward,
+    parse_step,
+    shorten,
+)
 
 
 def parse_content(content: object, spec: ProblemSpec) -> Parts:
@@ -56,9 +47,9 @@ def parse_content(content: object, spec: ProblemSpec) -> Parts:
     for the problem `spec`.
     """
     if not isinstance(content, Mapping):
-        raise ContentError(None, f"content must be an object, got {_shorten(content)}.")
+        raise ContentError(None, f"content must be an object, got {shorten(content)}.")
     if "steps" in content:
-        _check_fields(content, "steps")
+        check_fields(content, "steps")
         return _parse_steps(content["steps"], spec)
     if "states" in content or "actions" in content:
         return {WHOLE: _parse_whole(content, spec)}
@@ -80,67 +71,17 @@ def parse_correction(content: object, spec: ProblemSpec) -> Parts:
     return parts
 
 
-def parse_index(
-    field: str,
-    value: Any,
-    numbers: Mapping[str, int],
-    factors: Mapping[str, Sequence[str]] | None = None,
-) -> int:
-    """Return the index of a state or action that is given by name, by index or by factors.
-
-    Parameters
-    ----------
-    field : str
-        Name of the field in error messages.
-    value : str or int
-        Name or index of the state or action.
-    numbers : mapping
-        Index of each state or action, by name.
-    factors : mapping, optional
-        Values of each factor of the states, by name; None if there are no factors.
-
-    Returns
-    -------
-    int
-        The index.
-
-    Raises
-    ------
-    ContentError
-        If `value` is not the name or index of a state or action.
-
-    >>> parse_index("state", "well", {"ill": 0, "well": 1}), parse_index("state", 0, {"ill": 0})
-    (1, 0)
-    """
-    if factors is not None and isinstance(value, Mapping):
-        if set(value) != set(factors):
-            names = ", ".join(factors)
-            raise ContentError(
-                field, f"{field} must have the fields {names}, got {_shorten(list(value))}."
-            )
-        value = SEPARATOR.join(str(value[name]) for name in factors)
-    found = numbers.get(value) if type(value) is str else value
-    if type(found) is int and 0 <= found < len(numbers):
-        return found
-    more = ", ..." if len(numbers) > MAX_LISTED_NAMES else ""
-    names = ", ".join(list(numbers)[:MAX_LISTED_NAMES]) + more
-    raise ContentError(
-        field,
-        f"{field} must be one of {names}, or in 0 .. {len(numbers) - 1}, got {_shorten(value)}.",
-    )
-
-
 def _parse_whole(content: Mapping[str, Any], spec: ProblemSpec) -> dict[str, Any]:
-    _check_fields(content, "states", "actions", "rewards")
+    check_fields(content, "states", "actions", "rewards")
     path, rewards = _parse_path(content, "", spec), content.get("rewards")
     steps = len(path["actions"])
     if rewards is None:
-        _check_rewards_known("rewards", spec)
+        check_rewards_known("rewards", spec)
     else:
-        given = _parse_list("rewards", rewards, len(content["actions"]))
-        rewards = [_parse_reward("rewards", h, r, spec) for h, r in enumerate(given[:steps])]
+        given = parse_list("rewards", rewards, len(content["actions"]))
+        rewards = [parse_reward("rewards", h, r, spec) for h, r in enumerate(given[:steps])]
         for h, reward in enumerate(given[steps:], start=steps):
-            _check_padding(f"rewards[{h}]", reward)
+            check_padding(f"rewards[{h}]", reward)
     return {**path, "rewards": rewards}
 
 
@@ -153,7 +94,7 @@ def _parse_path(content: Mapping[str, Any], prefix: str, spec: ProblemSpec) -> d
         ("actions", steps, spec.action_numbers, None),
     ):
         field = f"{prefix}{name}"
-        values = _parse_list(field, content.get(name), count)
+        values = parse_list(field, content.get(name), count)
         limit = len(numbers)
         path[name] = [
             # fast path for valid indices, without formatting the name of the field
@@ -177,24 +118,24 @@ def _parse_steps(steps: object, spec: ProblemSpec) -> Parts:
     for i, step in enumerate(steps):
         where = f"steps[{i}]"
         if not isinstance(step, Mapping):
-            raise ContentError(where, f"{where} must be an object, got {_shorten(step)}.")
-        _check_fields(step, "step", *columns, "reward", within=where)
+            raise ContentError(where, f"{where} must be an object, got {shorten(step)}.")
+        check_fields(step, "step", *columns, "reward", within=where)
         parsed: dict[str, Any] = {
-            "step": _parse_step(f"{where}.step", step.get("step"), spec.horizon)
+            "step": parse_step(f"{where}.step", step.get("step"), spec.horizon)
         }
         for name, numbers in columns.items():
             factors = None if name == "action" else spec.factors
             parsed[name] = parse_index(f"{where}.{name}", step.get(name), numbers, factors)
         reward = step.get("reward")
         if spec.shape.is_terminal[parsed["state"]]:
-            _check_stays(where, parsed["state"], parsed["next_state"], spec)
-            _check_padding(f"{where}.reward", reward)
+            check_stays(where, parsed["state"], parsed["next_state"], spec)
+            check_padding(f"{where}.reward", reward)
             continue
-        _check_allowed(f"{where}.action", parsed["step"], parsed["state"], parsed["action"], spec)
+        check_allowed(f"{where}.action", parsed["step"], parsed["state"], parsed["action"], spec)
         if reward is None:
-            _check_rewards_known(f"{where}.reward", spec)
+            check_rewards_known(f"{where}.reward", spec)
         else:
-            reward = _parse_reward(f"{where}.reward", None, reward, spec)
+            reward = parse_reward(f"{where}.reward", None, reward, spec)
         parsed["reward"] = reward
         if parts.setdefault(f"step:{parsed['step']}", parsed) != parsed:
             raise ContentError(where, f"{where} contradicts an earlier one of the same step.")
@@ -215,7 +156,7 @@ def _find_end(steps: Sequence[Mapping[str, Any]], spec: ProblemSpec) -> Parts:
 
 
 def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Parts:
-    _check_fields(content, "path", "rewards")
+    check_fields(content, "path", "rewards")
     if spec.late != "rewards":
         raise ContentError(
             "path" if "path" in content else "rewards",
@@ -226,8 +167,8 @@ def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Pa
     if "path" in content:
         path = content["path"]
         if not isinstance(path, Mapping):
-            raise ContentError("path", f"path must be an object, got {_shorten(path)}.")
-        _check_fields(path, "states", "actions", within="path")
+            raise ContentError("path", f"path must be an object, got {shorten(path)}.")
+        check_fields(path, "states", "actions", within="path")
         parts[PATH] = _parse_path(path, "path.", spec)
     steps = len(parts[PATH]["actions"]) if PATH in parts else spec.horizon
     if "rewards" in content:
@@ -247,12 +188,12 @@ def _parse_rewards(rewards: object, spec: ProblemSpec, steps: int) -> Parts:
         step = int(key) if digits else key
         if type(step) is not int or not 0 <= step < horizon or str(step) != str(key):
             raise ContentError(
-                "rewards", f"A step in rewards must lie in 0 .. {horizon - 1}, got {_shorten(key)}."
+                "rewards", f"A step in rewards must lie in 0 .. {horizon - 1}, got {shorten(key)}."
             )
         if step < steps:
-            by_step[step] = _parse_reward("rewards", step, value, spec)
+            by_step[step] = parse_reward("rewards", step, value, spec)
         else:
-            _check_padding(f"rewards[{step}]", value)
+            check_padding(f"rewards[{step}]", value)
     return {f"reward:{step}": by_step[step] for step in sorted(by_step)}
 
 
@@ -282,84 +223,7 @@ def _trim_path(path: dict[str, Any], prefix: str, spec: ProblemSpec) -> dict[str
             f"{prefix}states[0] must not be a terminal state, got {names[states[0]]!r}.",
         )
     for i, state in enumerate(states[end + 1 :], start=end + 1):
-        _check_stays(f"{prefix}states[{i}]", states[end], state, spec)
+        check_stays(f"{prefix}states[{i}]", states[end], state, spec)
     for h, action in enumerate(actions[:end]):
-        _check_allowed(f"{prefix}actions[{h}]", h, states[h], action, spec)
+        check_allowed(f"{prefix}actions[{h}]", h, states[h], action, spec)
     return {"states": states[: end + 1], "actions": actions[:end]}
-
-
-def _check_stays(field: str, terminal: int, state: int, spec: ProblemSpec) -> None:
-    if state != terminal:
-        raise ContentError(
-            field,
-            f"{field} must stay in {spec.states[terminal]!r}, the terminal state that the episode "
-            f"has reached, got {spec.states[state]!r}.",
-        )
-
-
-def _check_padding(field: str, reward: object) -> None:
-    if reward is not None and reward != 0:
-        raise ContentError(
-            field,
-            f"{field} must be 0 after the episode has reached a terminal state, "
-            f"got {_shorten(reward)}.",
-        )
-
-
-def _check_allowed(field: str, step: int, state: int, action: int, spec: ProblemSpec) -> None:
-    allowed = spec.shape.allowed
-    if allowed is not None and not allowed[step, state, action]:
-        names = ", ".join(spec.actions[a] for a in allowed[step, state].nonzero()[0])
-        raise ContentError(
-            field,
-            f"{field} must be allowed in state {spec.states[state]!r} at step {step} ({names}), "
-            f"got {spec.actions[action]!r}.",
-        )
-
-
-def _check_rewards_known(field: str, spec: ProblemSpec) -> None:
-    if spec.rewards is None:
-        raise ContentError(
-            field,
-            f"{field} is missing; feedback must contain the rewards, since they are not known.",
-        )
-
-
-def _parse_list(field: str, values: Any, count: int) -> Any:
-    to_list: Callable[[], Any] | None = getattr(values, "tolist", None)
-    values = to_list() if to_list is not None else values
-    if not isinstance(values, list | tuple) or len(values) != count:
-        got = len(values) if isinstance(values, list | tuple) else _shorten(values)
-        raise ContentError(field, f"{field} must be a list of {count}, got {got}.")
-    return values
-
-
-def _parse_step(field: str, value: Any, horizon: int) -> int:
-    if type(value) is int and 0 <= value < horizon:
-        return value
-    raise ContentError(field, f"{field} must lie in 0 .. {horizon - 1}, got {_shorten(value)}.")
-
-
-def _parse_reward(field: str, i: int | None, value: Any, spec: ProblemSpec) -> float:
-    low, high = spec.reward_range or (0, 1)
-    is_number = type(value) in (int, float)
-    # adding 0.0 turns -0.0 into 0.0, so that equal numbers have equal text
-    if is_number and low <= value <= high:
-        return value + 0.0
-    where = field if i is None else f"{field}[{i}]"
-    expected = describe_range(spec.reward_range) if is_number else "must be a number"
-    raise ContentError(where, f"{where} {expected}, got {_shorten(value)}.")
-
-
-def _check_fields(given: Mapping[str, Any], *names: str, within: str = "content") -> None:
-    for key in given:
-        if key not in names:
-            raise ContentError(
-                within if within != "content" else None,
-                f"{within} must have only the fields {', '.join(names)}, got {_shorten(key)}.",
-            )
-
-
-def _shorten(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

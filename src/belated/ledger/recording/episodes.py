@@ -23,11 +23,7 @@ from belated.ledger.outcomes import (
 )
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.quarantine import RejectedRequest, quarantine_request
-from belated.ledger.recording.content import (
-    ContentError,
-    parse_content,
-    parse_correction,
-)
+from belated.ledger.recording.content import parse_content, parse_correction
 from belated.ledger.recording.deduplication import (
     encode_parts,
     find_new_parts,
@@ -36,6 +32,7 @@ from belated.ledger.recording.deduplication import (
 from belated.ledger.recording.parts import Parts
 from belated.ledger.recording.problems import problem_not_found
 from belated.ledger.recording.transaction import Transaction
+from belated.ledger.recording.values import ContentError
 
 F = TypeVar("F", bound=Feedback)
 

@@ -63,13 +63,15 @@ def optional_field(**options: Any) -> Any:
     return Field(default=None, json_schema_extra=without_default, **options)
 
 
-def with_example(value: dict[str, Any]) -> ConfigDict:
-    """Return the `model_config` of a model that has `value` as its example in OpenAPI."""
-    return ConfigDict(extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": [value]})
+def with_example(*values: Any) -> ConfigDict:
+    """Return the `model_config` of a model that has `values` as its examples in OpenAPI."""
+    return ConfigDict(
+        extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": list(values)}
+    )
 
 
 def example_of(model: type[BaseModel]) -> Any:
-    """Return the example in the configuration of `model`."""
+    """Return the first example in the configuration of `model`."""
     extra: Any = model.model_config["json_schema_extra"]
     return extra["examples"][0]
 

@@ -110,7 +110,7 @@ class NewProblem(RequestModel):
         default=None,
         description="Factors of the states, in order. It is set if `states` is an object.",
     )
-    model_config = with_example(CLINIC)
+    model_config = with_example(CLINIC, SHOP)
 
 
 class Problem(NewProblem):

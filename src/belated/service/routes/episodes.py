@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Request, Response
 
 from belated.ledger.events import Opened
 from belated.ledger.outcomes import Recorded
-from belated.ledger.recording.content import ContentError, parse_index
+from belated.ledger.recording.values import ContentError, parse_index
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import ApiError, check_outcome, error_responses, unavailable
 from belated.service.models.common import ProblemName
