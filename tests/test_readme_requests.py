@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,14 @@ def section(text: str, title: str) -> str:
 AS_A_SERVICE = section((ROOT / "README.md").read_text(), "## As a service")
 OTHER = section((ROOT / "docs/service.md").read_text(), "## Other requests")
 FIRST = section((ROOT / "docs/service.md").read_text(), "# Service")
+LATER = [
+    section((ROOT / "docs/service.md").read_text(), f"## {title}")
+    for title in (
+        "Episodes that end early, and actions that are not allowed",
+        "States with several factors",
+        "Times",
+    )
+]
 
 
 def blocks(text: str, language: str) -> str:
@@ -119,10 +128,17 @@ def test_the_first_requests_of_the_service_work_as_printed(tmp_path: Path) -> No
         assert len(promises) == others.count("\nask ")
         for answer, promise in zip(rest, promises, strict=True):
             assert keeps(answer, promise), answer
-        exec(blocks(FIRST, "python").replace(PRINTED, at), {"__name__": "service"})
+        names: dict[str, Any] = {"__name__": "service"}
+        exec(blocks(FIRST, "python").replace(PRINTED, at), names)
         client = bl.Client(f"http://{at}")
         wait_until(lambda: client.status("clinic")["observed"] == 2)
         assert client.status("clinic")["missing"] == 0
+        for text in LATER:
+            exec(blocks(text, "python"), names)
+        assert names["states"] == ["looks", "hesitates", "sold"]
+        assert "Terminal: sold, gone" in str(client.policy("shop"))
+        wait_until(lambda: client.status("clinic")["observed"] == 3)
+        assert client.history("clinic")["times"]["bins"][0]["start"].startswith("2026-01")
 
 
 def test_the_commands_before_them_are_there() -> None:

@@ -17,7 +17,7 @@ from belated.cli.serve import open_listener
 from belated.ledger import Ledger
 from belated.online.host import Failure, Host
 from belated.service import Settings, create_app
-from belated.service.models.problems import CLINIC
+from belated.service.models.problems import CLINIC, SHOP
 from belated.service.tokens import create_token
 from browser.chromium import CHROMIUM, Tab, chromium
 from service.site import wait_until
@@ -187,6 +187,40 @@ def test_the_charts_are_drawn(tab: Tab, url: str) -> None:
     tab.evaluate("document.querySelector('#arrivals svg').focus()")
     tab.press("ArrowLeft")
     tab.wait_for("/opened/.test(document.querySelector('#arrivals .tip').innerText)")
+
+
+def test_times_are_shown_by_event_and_by_arrival(tab: Tab, url: str) -> None:
+    client = bl.Client(url)
+    client.define({**CLINIC, "name": "imported"})
+    client.open_episode("imported", event_time="2020-01-31T12:00:00Z")
+    shown(tab, url, "imported")
+    tab.wait_for("document.querySelector('#times-note').textContent.includes('Jan 31, 2020')")
+    assert tab.text("#ages-note").startswith("oldest ")
+    assert "; first recorded " in tab.text("#ages-note")
+    tab.evaluate(
+        "(() => { const axis = document.querySelector('#times-axis'); axis.value = 'arrivals';"
+        " axis.dispatchEvent(new Event('change')); })()"
+    )
+    assert "2020" not in tab.text("#times-note")
+    tab.evaluate(
+        "(() => { const axis = document.querySelector('#times-axis'); axis.value = 'times';"
+        " axis.dispatchEvent(new Event('change')); })()"
+    )
+    assert tab.console == []
+
+
+def test_terminal_states_and_forbidden_actions_are_marked(tab: Tab, url: str) -> None:
+    bl.Client(url).define(SHOP)
+    shown(tab, url, "shop")
+    assert "looks, step 0: nothing; not allowed: coupon" in cells(tab)
+    assert "sold, step 4: terminal, the episode has ended" in cells(tab)
+    for kind, count in (("terminal", 10), ("restricted", 5)):
+        found = tab.evaluate(f"document.querySelectorAll('.map-cell.{kind}').length")
+        assert found == count
+        assert tab.evaluate(f"document.querySelectorAll('.legend .key.{kind}').length") == 1
+    assert "4 states, 2 terminal" in tab.text("#subtitle")
+    assert "rewards in [0, 20]" in tab.text("#subtitle")
+    assert tab.console == []
 
 
 def test_the_ticks_of_a_short_history_are_unique(tab: Tab, url: str) -> None:

@@ -80,8 +80,29 @@ def test_an_option_is_one_value_or_a_list_of_values() -> None:
             {**GIVEN, "rewards": [[1]]},
             "rewards must have shape (2, 2), or (2, 2, 2) by step, got (1",
         ),
-        ({**GIVEN, "rewards": [[0, 2], [0, 0]]}, "rewards must lie in [0, 1], got 2.0."),
-        ({**GIVEN, "rewards": [[0, float("nan")], [0, 0]]}, "rewards must lie in [0, 1], got nan."),
+        (
+            {**GIVEN, "rewards": [[0, 2], [0, 0]]},
+            "rewards must lie in [0, 1] unless the problem is defined with a reward_range "
+            "[low, high], got 2.",
+        ),
+        (
+            {**GIVEN, "rewards": [[0, float("nan")], [0, 0]]},
+            "rewards must lie in [0, 1] unless the problem is defined with a reward_range "
+            "[low, high], got nan.",
+        ),
+        (
+            {**GIVEN, "rewards": [[0, -6], [0, 0]], "reward_range": [-5, 20]},
+            "rewards must lie in [-5, 20], the reward_range of the problem, got -6.",
+        ),
+        (
+            {**GIVEN, "reward_range": [20, -5]},
+            "reward_range must be [low, high] with finite numbers and low < high, got [20, -5].",
+        ),
+        (
+            {**GIVEN, "reward_range": [0, float("inf")]},
+            "reward_range must be [low, high] with finite numbers and low < high, got [0, inf].",
+        ),
+        ({**GIVEN, "reward_range": [1]}, "reward_range must be a list of two numbers, got [1]."),
         (
             {**GIVEN, "rewards": "much"},
             "rewards must be a rectangular table of numbers, got 'much'.",

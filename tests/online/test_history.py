@@ -317,7 +317,7 @@ def test_a_clock_that_is_set_back_makes_no_delay_negative(memory: Ledger, clock:
 def test_many_versions_share_a_bin() -> None:
     counted = Counted()
     for version in [2, *range(1, 601)]:
-        counted.add_opening(START, version)
+        counted.add_opening(START, version, recorded_at=START)
     view = counted.view().versions
     assert (view.width, len(view), view.start) == (4, 150, 1)
     assert view.columns["opened"][:3].tolist() == [5, 4, 4]

@@ -71,6 +71,17 @@ def test_rewards_may_arrive_after_the_path(site: Site) -> None:
     assert status(site).learner.observed == 1
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/episodes/{episode}/feedback", "/v1/problems/{problem}/episodes", "/v1/problems"],
+)
+def test_the_rule_for_repeated_requests_is_described(site: Site, path: str) -> None:
+    operation = site.get("/openapi.json").json()["paths"][path]["post"]
+    assert "answered with 200" in " ".join(operation["description"].split())
+    assert "rejected with 409" in " ".join(operation["description"].split())
+    assert {"200", "201", "409"} <= set(operation["responses"])
+
+
 def test_the_event_time_is_recorded(site: Site) -> None:
     site.define()
     given = {**PLAYED, "event_time": "2026-01-31T13:00:00+01:00"}

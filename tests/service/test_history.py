@@ -84,6 +84,7 @@ def test_a_history_has_arrivals_delays_and_returns(site: Site, clock: Clock) -> 
             "episodes": 1.5,
         },
     ]
+    assert said["arrivals"] == said["times"]
     assert said["versions"] == {
         "width": 1,
         "bins": [
@@ -131,7 +132,7 @@ def test_the_bins_of_a_long_time_are_wider(site: Site, clock: Clock) -> None:
 def test_the_last_bin_of_versions_ends_with_the_newest() -> None:
     counted = Counted()
     for version in range(1, 258):
-        counted.add_opening(START, version)
+        counted.add_opening(START, version, recorded_at=START)
     view = counted.view()
     said = versions_json(view.versions, view.newest)
     assert said["width"] == 2
@@ -174,6 +175,7 @@ def test_a_problem_that_cannot_be_folded_has_no_history(
         "problem": "clinic",
         "seq": None,
         "times": {"width": 1.0, "bins": []},
+        "arrivals": {"width": 1.0, "bins": []},
         "versions": {"width": 1, "bins": []},
     }
 

@@ -6,7 +6,13 @@ from dataclasses import replace
 from secrets import token_urlsafe
 from typing import Any, Final, TypeAlias
 
-from belated.client.responses import LineResult, NamedPolicy, OpenEpisode, from_json
+from belated.client.responses import (
+    LineResult,
+    NamedPolicy,
+    OpenEpisode,
+    StateRef,
+    from_json,
+)
 from belated.client.transport import ServiceError, Transport, parse_json, to_json
 
 MAX_BULK_LINES: Final = 500
@@ -16,8 +22,10 @@ MAX_BULK_BYTES: Final = 1_000_000
 
 EpisodeRef: TypeAlias = OpenEpisode | str
 """Episode that was opened, or the id of an episode."""
-Names: TypeAlias = Sequence[str | int]
-"""States or actions, each given by name or by index."""
+Actions: TypeAlias = Sequence[str | int]
+"""Actions, each given by name or by index."""
+States: TypeAlias = Sequence[StateRef]
+"""States, each given by name, by index, or by the value of each factor of the states."""
 
 
 class Client:
@@ -101,7 +109,7 @@ class Client:
         return OpenEpisode(opened["episode"], opened["version"], policy)
 
     def decide(
-        self, problem: str, state: str | int, *, step: int, episode: EpisodeRef | None = None
+        self, problem: str, state: StateRef, *, step: int, episode: EpisodeRef | None = None
     ) -> str:
         """Return the action that the service chooses, for devices that do not store a policy.
 
@@ -109,8 +117,8 @@ class Client:
         ----------
         problem : str
             Name of the problem.
-        state : str | int
-            Name or index of the state.
+        state : StateRef
+            Name or index of the state, or the value of each factor of the states.
         step : int
             Number of the step, from 0.
         episode : EpisodeRef | None
@@ -128,8 +136,8 @@ class Client:
     def feedback(
         self,
         episode: EpisodeRef,
-        states: Names,
-        actions: Names,
+        states: States,
+        actions: Actions,
         rewards: Sequence[float] | None = None,
         *,
         event_time: str | None = None,
@@ -140,12 +148,14 @@ class Client:
         ----------
         episode : EpisodeRef
             Episode or its id.
-        states : Names
-            The H + 1 states of the episode.
-        actions : Names
+        states : States
+            The H + 1 states of the episode. An episode that reached a terminal state may end there;
+            states, actions and rewards are then fewer.
+        actions : Actions
             The H actions of the episode.
         rewards : Sequence[float] | None
-            The H rewards of the episode, in [0, 1]; None if the rewards of the problem are known.
+            The H rewards of the episode, in [0, 1] or in the `reward_range` of the problem; None if
+            the rewards of the problem are known.
         event_time : str | None
             Time at which the feedback originated, in ISO 8601 with a time zone.
 
@@ -154,46 +164,74 @@ class Client:
         str
             "recorded"; or "already recorded" if the same feedback was sent before. In both cases,
             the feedback is stored on disk when this method returns.
+
+        Raises
+        ------
+        ServiceError
+            With status 409 if feedback with different content is recorded.
         """
         body = {"states": states, "actions": actions, "rewards": rewards, "event_time": event_time}
         return self._record(episode, "feedback", body)
 
-    def steps(self, episode: EpisodeRef, steps: Iterable[Mapping[str, Any]]) -> str:
+    def steps(
+        self,
+        episode: EpisodeRef,
+        steps: Iterable[Mapping[str, Any]],
+        *,
+        event_time: str | None = None,
+    ) -> str:
         """Send the feedback of some `steps` of `episode`, and return the result as `feedback` does.
 
         Each step has the fields `step`, `state`, `action` and `next_state`, and the field `reward`
-        if the rewards of the problem are unknown.
+        if the rewards of the problem are unknown. `event_time` is as in `feedback`.
         """
-        return self._record(episode, "feedback", {"steps": list(steps)})
-
-    def path(self, episode: EpisodeRef, states: Names, actions: Names) -> str:
-        """Send the `states` and `actions` of `episode` without its rewards.
-
-        Use this method if only rewards are delayed. Return the result as `feedback` does.
-        """
-        body = {"path": {"states": states, "actions": actions}}
+        body = {"steps": list(steps), "event_time": event_time}
         return self._record(episode, "feedback", body)
 
-    def rewards(self, episode: EpisodeRef, rewards: Mapping[int, float]) -> str:
+    def path(
+        self,
+        episode: EpisodeRef,
+        states: States,
+        actions: Actions,
+        *,
+        event_time: str | None = None,
+    ) -> str:
+        """Send the `states` and `actions` of `episode` without its rewards.
+
+        Use this method if only rewards are delayed. `event_time` and the result are as in
+        `feedback`.
+        """
+        body = {"path": {"states": states, "actions": actions}, "event_time": event_time}
+        return self._record(episode, "feedback", body)
+
+    def rewards(
+        self,
+        episode: EpisodeRef,
+        rewards: Mapping[int, float],
+        *,
+        event_time: str | None = None,
+    ) -> str:
         """Send `rewards` of `episode` without its states and actions.
 
         Use this method if only rewards are delayed. `rewards` maps the numbers of steps, from 0, to
-        rewards. Return the result as `feedback` does.
+        rewards. `event_time` and the result are as in `feedback`.
         """
-        return self._record(episode, "feedback", {"rewards": rewards})
+        return self._record(episode, "feedback", {"rewards": rewards, "event_time": event_time})
 
     def correct(
         self,
         episode: EpisodeRef,
-        states: Names,
-        actions: Names,
+        states: States,
+        actions: Actions,
         rewards: Sequence[float] | None = None,
+        *,
+        event_time: str | None = None,
     ) -> str:
         """Replace all feedback of `episode` by `states`, `actions` and `rewards`.
 
         The parameters and the result are those of `feedback`.
         """
-        body = {"states": states, "actions": actions, "rewards": rewards}
+        body = {"states": states, "actions": actions, "rewards": rewards, "event_time": event_time}
         return self._record(episode, "correction", body)
 
     def bulk(self, problem: str, lines: Iterable[Mapping[str, Any]]) -> list[LineResult]:

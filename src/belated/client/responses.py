@@ -4,24 +4,35 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
-from typing import Any, TypeVar
+from itertools import accumulate
+from typing import Any, Final, TypeAlias, TypeVar
 
 T = TypeVar("T")
+
+StateRef: TypeAlias = str | int | Mapping[str, str | int]
+"""State, given by name, by index, or by the value of each factor of the states."""
+
+MAX_TABLE_ROWS: Final = 40
+"""Maximum number of states in the table of a policy."""
+MAX_TABLE_CHARS: Final = 100
+"""Maximum width of the table of a policy, in characters."""
 
 
 @dataclass(frozen=True)
 class NamedPolicy:
     """Version of a policy, with names of states and actions.
 
-    Its method `act` chooses actions without a request to the service.
+    Its method `act` chooses actions without a request to the service. `print` shows the policy as a
+    table.
     """
 
     problem: str
     version: int
     horizon: int
     actions: Sequence[str]
-    plan: Sequence[Mapping[str, str]] = field(repr=False)
-    """For each step, a mapping from the name of each state to the name of the action."""
+    plan: Sequence[Mapping[str, str | None]] = field(repr=False)
+    """For each step, a mapping from the name of each state to the name of the action; None in a
+    terminal state, in which the episode has ended."""
     explore: Sequence[Mapping[str, Sequence[str]]] = field(repr=False)
     """For each step, a mapping from the name of a state to the actions from which one is drawn
     uniformly. States without such actions are omitted."""
@@ -29,16 +40,23 @@ class NamedPolicy:
     """Probability of a uniformly random action in states that are not in `explore`."""
     sha: str
     """SHA-256 digest of the policy."""
+    terminal: Sequence[str] = field(default=(), repr=False)
+    """Names of the terminal states."""
+    allowed: Sequence[Mapping[str, Sequence[str]]] = field(default=(), repr=False)
+    """For each step, a mapping from the name of a state to the allowed actions. States in which all
+    actions are allowed are omitted. Empty if all actions are allowed everywhere."""
+    factors: Sequence[str] = field(default=(), repr=False)
+    """Names of the factors of the states; empty if the states have no factors."""
 
-    def act(self, step: int, state: str | int, u: float | None = None) -> str:
+    def act(self, step: int, state: StateRef, u: float | None = None) -> str:
         """Return the action of the policy at a step in a state.
 
         Parameters
         ----------
         step : int
             Number of the step, from 0.
-        state : str | int
-            Name or index of the state.
+        state : StateRef
+            Name or index of the state, or the value of each factor of the states.
         u : float | None
             Uniform random number in [0, 1) that determines random choices; None to draw a number.
 
@@ -50,24 +68,81 @@ class NamedPolicy:
         Raises
         ------
         ValueError
-            If `step`, `state` or `u` is out of range.
+            If `step`, `state` or `u` is out of range, or if the state is terminal.
         """
         if not 0 <= step < self.horizon:
             raise ValueError(f"step must be in 0 .. {self.horizon - 1}, got {step}.")
-        names = list(self.plan[step])
-        if not isinstance(state, str) and 0 <= state < len(names):
-            state = names[state]
-        if state not in self.plan[step]:
-            known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-            raise ValueError(f"state must be {known}, or 0 .. {len(names) - 1}; got {state!r}.")
+        name = self._state_name(state)
+        action = self.plan[step][name]
+        if action is None:
+            raise ValueError(f"state must not be terminal, got {name!r}; the episode has ended.")
         u = random.random() if u is None else u
         if not 0 <= u < 1:
             raise ValueError(f"u must be in [0, 1), got {u}.")
-        if explored := self.explore[step].get(str(state)):
+        if explored := self.explore[step].get(name):
             return explored[int(u * len(explored))]
         if u < self.epsilon:
-            return self.actions[int(u / self.epsilon * len(self.actions))]
-        return self.plan[step][str(state)]
+            allowed = self.allowed[step] if self.allowed else {}
+            choices = allowed.get(name, self.actions)
+            return choices[int(u / self.epsilon * len(choices))]
+        return action
+
+    def _state_name(self, state: StateRef) -> str:
+        names = list(self.plan[0])
+        if isinstance(state, Mapping) and set(state) == set(self.factors):
+            state = "/".join(str(state[factor]) for factor in self.factors)
+        if not isinstance(state, str | Mapping) and 0 <= state < len(names):
+            return names[state]
+        if not isinstance(state, str) or state not in self.plan[0]:
+            known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+            raise ValueError(f"state must be {known}, or 0 .. {len(names) - 1}; got {state!r}.")
+        return state
+
+    def __str__(self) -> str:
+        """Return the policy as a table of actions by state and step.
+
+        Consecutive steps with the same actions share a column. Actions from which one is drawn are
+        joined by "|", and "-" marks a terminal state. Of a large policy, only the beginning is
+        shown.
+        """
+        states = list(self.plan[0])[:MAX_TABLE_ROWS]
+        columns: list[list[str]] = []
+        first = 0
+        for step in range(self.horizon):
+            cells = [self._cell(step, state) for state in states]
+            if not columns or columns[-1][1:] != cells:
+                first = step
+                columns.append(["", *cells])
+            columns[-1][0] = f"step {step}" if step == first else f"steps {first}-{step}"
+        lines = _format_columns([["state", *states], *columns])
+        hidden = len(self.plan[0]) - len(states)
+        return "\n".join(
+            [
+                f"Policy of {self.problem}, version {self.version}",
+                *lines,
+                *([f"... and {hidden} more states"] if hidden else []),
+                *([f"Terminal: {', '.join(self.terminal)}"] if self.terminal else []),
+                *(
+                    [f"With probability {self.epsilon:g}, a random action instead."]
+                    if self.epsilon
+                    else []
+                ),
+            ]
+        )
+
+    def _cell(self, step: int, state: str) -> str:
+        return "|".join(self.explore[step].get(state) or [self.plan[step][state] or "-"])
+
+
+def _format_columns(columns: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table with the given `columns`; columns that do not fit are omitted."""
+    widths = [max(map(len, column)) for column in columns]
+    fitting = sum(end <= MAX_TABLE_CHARS for end in accumulate(width + 2 for width in widths))
+    shown = max(2, fitting)
+    more = "  ..." if shown < len(columns) else ""
+    rows = zip(*columns[:shown], strict=True)
+    pairs = [zip(row, widths, strict=False) for row in rows]
+    return [("  ".join(cell.ljust(width) for cell, width in row) + more).rstrip() for row in pairs]
 
 
 @dataclass(frozen=True)
@@ -78,15 +153,15 @@ class OpenEpisode:
     version: int
     policy: NamedPolicy
 
-    def act(self, step: int, state: str | int, u: float | None = None) -> str:
+    def act(self, step: int, state: StateRef, u: float | None = None) -> str:
         """Return the action of the policy at a step in a state.
 
         Parameters
         ----------
         step : int
             Number of the step, from 0.
-        state : str | int
-            Name or index of the state.
+        state : StateRef
+            Name or index of the state, or the value of each factor of the states.
         u : float | None
             Uniform random number in [0, 1) that determines random choices. If None, it is derived
             from the id of the episode and the step. Repeated calls, and `Client.decide` with this

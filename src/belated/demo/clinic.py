@@ -136,7 +136,8 @@ def treat(policy: NamedPolicy, *, patient: int, seed: int) -> Outcome:
     Outcome
         States, actions and sum of rewards.
     """
-    actions = [[ACTIONS.index(policy.plan[h][state]) for state in STATES] for h in range(VISITS)]
+    plan = policy.plan
+    actions = [[ACTIONS.index(str(plan[h][state])) for state in STATES] for h in range(VISITS)]
     episode = play(world(), Policy(np.array(actions, np.int32)), seed=seed, episode=patient)
     assert episode.rewards is not None
     return Outcome(

@@ -18,8 +18,9 @@ from belated.ledger import canonical, schema
 from belated.ledger.episodes import EXCLUDING_KINDS, EpisodeRecord, Exclusions
 from belated.ledger.events import Event
 from belated.ledger.problems import Problem, ProblemSpec
-from belated.ledger.recording.content import ContentError, parse_content
+from belated.ledger.recording.content import parse_content
 from belated.ledger.recording.deduplication import encode_parts
+from belated.ledger.recording.values import ContentError
 from belated.ledger.store import Store
 
 MAX_FAULTS: Final = 100

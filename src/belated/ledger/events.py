@@ -1,7 +1,9 @@
 """Events: one class for each kind of new event, and `Event` for an event stored in the ledger.
 
 Times are in microseconds since 1970 (UTC). `event_time` is the time at which the event happened; it
-is set by the caller, and None if unknown. The ledger adds the time of recording.
+is set by the caller, and None if unknown. The ledger adds the time of recording. Learners use
+events in order of the sequence number, which is the order of arrival; ages and delays in seconds
+are computed from `Event.happened_at`.
 """
 
 import json
@@ -45,6 +47,15 @@ class Event(NamedTuple):
     def body(self) -> Any:
         """Body of the event, parsed from its JSON text at each access; None if it is redacted."""
         return None if self.text is None else json.loads(self.text)
+
+    @property
+    def happened_at(self) -> int:
+        """Time at which the event happened, in microseconds since 1970 (UTC).
+
+        This is `event_time`, or the time of recording if there is none. An event cannot have
+        happened after it was recorded, so a later `event_time` counts as the time of recording.
+        """
+        return self.at if self.event_time is None else min(self.event_time, self.at)
 
 
 def _check_episode(name: str, value: object) -> None:

@@ -64,7 +64,8 @@ def decode_policy(encoded: EncodedPolicy, spec: ProblemSpec) -> Policy:
         explore = bits.astype(np.bool_).reshape(H, S, A)
     elif encoded.epsilon > 0:
         explore = np.zeros((H, S, A), np.bool_)
-    return Policy(actions, explore, encoded.epsilon)
+    allowed = spec.shape.available if encoded.epsilon > 0 and spec.shape.is_restricted else None
+    return Policy(actions, explore, encoded.epsilon, allowed)
 
 
 def _digest(actions: bytes, explore: bytes | None, epsilon: float) -> str:
@@ -76,8 +77,16 @@ def check_policy(policy: Policy, spec: ProblemSpec) -> None:
     H, S, A = spec.shape.table
     if policy.actions.shape != (H, S):
         raise ValueError(f"policy.actions must have shape {(H, S)}, got {policy.actions.shape}.")
-    for action in policy.actions[(policy.actions < 0) | (policy.actions >= A)][:1]:
-        raise ValueError(f"policy.actions must lie in 0 .. {A - 1}, got {action}.")
+    for number in policy.actions[(policy.actions < 0) | (policy.actions >= A)][:1]:
+        raise ValueError(f"policy.actions must lie in 0 .. {A - 1}, got {number}.")
+    if spec.shape.is_restricted:
+        steps, states = np.ogrid[:H, :S]
+        for step, state in np.argwhere(~spec.shape.available[steps, states, policy.actions])[:1]:
+            action = spec.actions[policy.actions[step, state]]
+            raise ValueError(
+                f"policy.actions must be allowed, got {action!r} in state {spec.states[state]!r} "
+                f"at step {step}."
+            )
     if policy.explore is not None and policy.explore.shape != (H, S, A):
         raise ValueError(f"policy.explore must have shape {(H, S, A)}, got {policy.explore.shape}.")
 

@@ -1,8 +1,7 @@
 """Problems: the immutable specification of a problem, and a cache of the problems of a ledger."""
 
 import json
-import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,18 @@ from belated.arguments import check_integer
 from belated.episode import Floats, Shape
 from belated.ledger import schema
 from belated.ledger.canonical import canonical
-from belated.ledger.validation import check_name, check_text
+from belated.ledger.validation import (
+    AllowedNames,
+    check_allowed,
+    check_name,
+    check_names,
+    check_range,
+    check_rewards,
+    check_states,
+    check_terminal,
+    check_text,
+)
+from belated.mdp.rewards import Affine
 from belated.options import Late
 
 
@@ -62,11 +72,13 @@ class ProblemSpec:
     name : str
         Unique name of letters, digits, '.', '_' and '-'; it begins with a letter or digit.
     states, actions : sequence of str
-        Names of the S states and A actions.
+        Names of the S states and A actions. States may also be given as a mapping from the name of
+        each factor to its values; their names are then those of `belated.states.product_states`.
     horizon : int
         Number of steps H of an episode.
     rewards : array_like or None
-        Known mean rewards in [0, 1], of shape (S, A) or (H, S, A); None if they are unknown.
+        Known mean rewards, of shape (S, A) or (H, S, A); None if they are unknown. They lie in
+        [0, 1], or in `reward_range`.
     base, updater : Part
         Base and updater of the learner.
     episodes : int
@@ -80,6 +92,18 @@ class ProblemSpec:
         created.
     late : {"everything", "rewards"}
         Feedback that arrives late: all of it, or only the rewards.
+    reward_range : (float, float), optional
+        Smallest and largest possible reward, which the learner's rewards 0 and 1 stand for. Known
+        rewards, rewards in feedback and reported returns are in these units. None for [0, 1]. With
+        terminal states it must begin at 0, the reward of an episode that has ended.
+    terminal : sequence of str
+        States in which an episode ends. Their value is 0, and nothing is learnt there.
+    allowed : mapping or sequence of mappings, optional
+        Names of the actions that may be played, by name of the state; or one such mapping for each
+        step. In states that are not named, all actions are allowed.
+    state_factors : sequence of mappings, optional
+        Name and values of each factor of the states: {"name": ..., "values": [...]}. It is set if
+        `states` is a mapping, and need not be given.
 
     >>> spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait",), horizon=3,
     ...                    rewards=None, base=Part("ucrl2"), updater=Part("lazy"), episodes=1000)
@@ -99,12 +123,16 @@ class ProblemSpec:
     late: Late = "everything"
     reward_bonus: str = "hoeffding"
     seed: int = 0
+    reward_range: tuple[float, float] | None = None
+    terminal: tuple[str, ...] | None = None
+    allowed: AllowedNames | list[AllowedNames] | None = None
+    state_factors: list[dict[str, Any]] | None = None
 
     def __init__(
         self,
         *,
         name: str,
-        states: tuple[str, ...] | list[str],
+        states: Sequence[str] | Mapping[str, Sequence[str | int]],
         actions: tuple[str, ...] | list[str],
         horizon: int,
         rewards: ArrayLike | None,
@@ -115,6 +143,10 @@ class ProblemSpec:
         late: Late = "everything",
         reward_bonus: str = "hoeffding",
         seed: int = 0,
+        reward_range: Sequence[float] | None = None,
+        terminal: Sequence[str] | None = None,
+        allowed: object = None,
+        state_factors: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         for role, part in (("base", base), ("updater", updater)):
             if not isinstance(part, Part):
@@ -123,11 +155,15 @@ class ProblemSpec:
             raise ValueError(f"late must be one of everything, rewards, got {late!r}.")
         if late == "rewards" and rewards is not None:
             raise ValueError("late is 'rewards', but the rewards are known; give rewards=None.")
+        states, factors = check_states(states, state_factors)
+        actions = check_names("actions", actions)
+        terminal = check_terminal(terminal, states)
+        horizon = check_integer("horizon", horizon, 1)
         values: dict[str, Any] = {
             "name": check_name("name", name),
-            "states": _check_names("states", states),
-            "actions": _check_names("actions", actions),
-            "horizon": check_integer("horizon", horizon, 1),
+            "states": states,
+            "actions": actions,
+            "horizon": horizon,
             "base": base,
             "updater": updater,
             "episodes": check_integer("episodes", episodes, 1),
@@ -135,16 +171,49 @@ class ProblemSpec:
             "late": late,
             "reward_bonus": check_text("reward_bonus", reward_bonus),
             "seed": check_integer("seed", seed, 0),
+            "reward_range": None if reward_range is None else check_range(reward_range),
+            "terminal": terminal,
+            "allowed": check_allowed(allowed, states, actions, horizon),
+            "state_factors": factors,
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
-        table = None if rewards is None else _check_rewards(rewards, self.shape)
+        low = 0.0 if self.reward_range is None else self.reward_range[0]
+        if terminal and low:
+            raise ValueError(
+                "reward_range must begin at 0 in a problem with terminal states, since an episode "
+                f"that has ended receives 0; got {list(self.reward_range or ())}."
+            )
+        table = None if rewards is None else check_rewards(rewards, self.shape, self.reward_range)
+        if table is not None and table[..., self.shape.is_terminal, :].any():
+            raise ValueError(
+                "rewards must be 0 in terminal states, since an episode that has ended receives "
+                "nothing; a reward for reaching such a state belongs to the step before."
+            )
         object.__setattr__(self, "rewards", table)
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
-        """Sizes (S, A, H) of the problem."""
-        return Shape(len(self.states), len(self.actions), self.horizon)
+        """Sizes (S, A, H) of the problem, its terminal states and its allowed actions."""
+        S, A, H = len(self.states), len(self.actions), self.horizon
+        mask = None
+        if self.allowed is not None:
+            by_step = self.allowed if isinstance(self.allowed, list) else [self.allowed] * H
+            mask = np.ones((H, S, A), np.bool_)
+            for step, by_state in enumerate(by_step):
+                for state, names in by_state.items():
+                    row = mask[step, self.state_numbers[state]]
+                    row[:] = False
+                    row[[self.action_numbers[name] for name in names]] = True
+        terminal = [self.state_numbers[name] for name in self.terminal or ()]
+        return Shape(S, A, H, terminal=terminal, allowed=mask)
+
+    @cached_property
+    def factors(self) -> dict[str, list[str]] | None:
+        """Values of each factor of the states, by name; None if the states have no factors."""
+        if self.state_factors is None:
+            return None
+        return {factor["name"]: factor["values"] for factor in self.state_factors}
 
     @cached_property
     def body(self) -> dict[str, Any]:
@@ -155,7 +224,16 @@ class ProblemSpec:
         for name in ("states", "actions"):
             plain[name] = list(plain[name])
         plain["rewards"] = None if self.rewards is None else self.rewards.tolist()
-        return plain
+        for name in ("reward_range", "terminal"):
+            plain[name] = None if plain[name] is None else list(plain[name])
+        # optional fields are omitted, so that a specification without them keeps its text
+        return {name: plain[name] for name in plain if plain[name] is not None or name == "rewards"}
+
+    @cached_property
+    def reward_map(self) -> Affine:
+        """Map between the learner's rewards in [0, 1] and rewards in the units of the problem."""
+        low, high = self.reward_range or (0.0, 1.0)
+        return Affine(high - low, low)
 
     @cached_property
     def state_numbers(self) -> dict[str, int]:
@@ -203,35 +281,6 @@ def _parse_part(role: str, given: object) -> Part:
     if not isinstance(given, Mapping) or not {"name"} <= set(given) <= {"name", "options"}:
         raise TypeError(f"{role} must be an object with a name and options, got {given!r}.")
     return Part(given["name"], given.get("options", {}))
-
-
-def _check_names(field: str, given: object) -> tuple[str, ...]:
-    if not isinstance(given, tuple | list) or not given:
-        raise TypeError(f"{field} must be a list of at least one name, got {given!r}.")
-    names = tuple(check_text(f"{field}[{i}]", name) for i, name in enumerate(given))
-    if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ValueError(f"{field} must be different names, got {twice!r} twice.")
-    return names
-
-
-def _check_rewards(given: ArrayLike, shape: Shape) -> Floats:
-    H, S, A = shape.table
-    try:
-        table = np.array(given, np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"rewards must be a rectangular table of numbers, got {reprlib.repr(given)}."
-        ) from None
-    if table.shape not in ((S, A), (H, S, A)):
-        raise ValueError(
-            f"rewards must have shape {(S, A)}, or {(H, S, A)} by step, got {table.shape}."
-        )
-    for wrong in table[~((table >= 0) & (table <= 1))][:1]:
-        raise ValueError(f"rewards must lie in [0, 1], got {wrong}.")
-    table += 0.0  # turns -0.0 into 0.0, so that equal numbers have equal text
-    table.setflags(write=False)
-    return table
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,26 @@
-"""Validation of single values: texts, names, ids, sequence numbers and times.
+"""Validation of values: texts, names, ids, sequence numbers, times, and the fields of a problem.
 
-The first parameter of each `check_` function is the name of the value in error messages.
+The first parameter of a `check_` function for several fields is the name of the value in error
+messages. The functions for one field of a problem begin with the value.
 """
 
+import math
 import re
-from typing import Final
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from belated.arguments import check_integer
+from belated.episode import Floats, Shape
+from belated.states import States
 
 MAX_TEXT_CHARS: Final = 200
+AllowedNames: TypeAlias = dict[str, list[str]]
+"""Names of the allowed actions, by name of the state."""
+
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22,64}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -86,3 +98,191 @@ def check_time(name: str, value: object) -> int | None:
     Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
     """
     return None if value is None else check_seq(name, value, -(2**62))
+
+
+def check_range(value: object) -> tuple[float, float]:
+    """Return `value` as a pair of floats if it is a reward_range, a list [low, high] of numbers.
+
+    Otherwise raises TypeError or ValueError.
+    """
+    if (
+        not isinstance(value, Sequence)
+        or len(value) != 2
+        or not all(type(end) in (int, float) for end in value)
+    ):
+        raise TypeError(f"reward_range must be a list of two numbers, got {value!r}.")
+    low, high = (float(end) + 0.0 for end in value)
+    if not -math.inf < low < high < math.inf or not math.isfinite(high - low):
+        raise ValueError(
+            f"reward_range must be [low, high] with finite numbers and low < high, got {value!r}."
+        )
+    return low, high
+
+
+def describe_range(reward_range: tuple[float, float] | None) -> str:
+    """Return the part of an error message which says where rewards must lie.
+
+    `reward_range` is the range of the rewards of the problem; None for [0, 1].
+
+    >>> describe_range((-5.0, 20.0))
+    'must lie in [-5, 20], the reward_range of the problem'
+    """
+    if reward_range is None:
+        return "must lie in [0, 1] unless the problem is defined with a reward_range [low, high]"
+    low, high = reward_range
+    return f"must lie in [{low:g}, {high:g}], the reward_range of the problem"
+
+
+def check_names(name: str, value: object) -> tuple[str, ...]:
+    """Return `value` as a tuple if it is a list of at least one name, all different.
+
+    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
+    """
+    if not isinstance(value, tuple | list) or not value:
+        raise TypeError(f"{name} must be a list of at least one name, got {value!r}.")
+    names = tuple(check_text(f"{name}[{i}]", item) for i, item in enumerate(value))
+    if len(set(names)) < len(names):
+        twice = next(item for i, item in enumerate(names) if item in names[:i])
+        raise ValueError(f"{name} must be different names, got {twice!r} twice.")
+    return names
+
+
+def check_states(
+    states: object, state_factors: object
+) -> tuple[tuple[str, ...], list[dict[str, Any]] | None]:
+    """Return the names of the states of a problem, and the factors of which they are products.
+
+    `states` is a list of names, or a mapping from the name of each factor to its values.
+    `state_factors` lists the name and the values of each factor; it is None if there are none, or
+    if `states` is a mapping. Raises TypeError or ValueError if a value is invalid, or if a list of
+    names is not that of the factors.
+    """
+    if isinstance(states, Mapping):
+        if state_factors is not None:
+            raise ValueError("state_factors must be omitted if states is a mapping of factors.")
+        factors: Mapping[str, Sequence[str]] = states
+    elif state_factors is None:
+        return check_names("states", states), None
+    else:
+        if not isinstance(state_factors, list | tuple) or not all(
+            isinstance(factor, Mapping) and set(factor) == {"name", "values"}
+            for factor in state_factors
+        ):
+            raise TypeError("state_factors must be a list of objects with a name and values.")
+        factors = {factor["name"]: factor["values"] for factor in state_factors}
+    for name, values in factors.items():
+        check_text("The name of a factor", name)
+        if not isinstance(values, list | tuple):
+            raise TypeError(f"values of {name} must be a list, got {values!r}.")
+    product = States(factors)
+    if not isinstance(states, Mapping) and check_names("states", states) != product.names:
+        raise ValueError("states must be the names of all combinations of state_factors.")
+    listed = [{"name": name, "values": list(each)} for name, each in product.factors.items()]
+    return check_names("states", product.names), listed
+
+
+def check_terminal(value: object, states: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the terminal states in the order of `states`; None if `value` is None or empty.
+
+    Raises TypeError or ValueError unless `value` is a list of some of the `states`, but not of all.
+    """
+    if value is None or value == [] or value == ():
+        return None
+    names = dict.fromkeys(check_names("terminal", value))
+    known = dict.fromkeys(states)
+    for i, name in enumerate(names):
+        _check_known(f"terminal[{i}]", name, known)
+    if len(names) == len(known):
+        raise ValueError("terminal must not contain all states; episodes start in another one.")
+    return tuple(name for name in states if name in names)
+
+
+def check_allowed(
+    value: object, states: Sequence[str], actions: Sequence[str], horizon: int
+) -> AllowedNames | list[AllowedNames] | None:
+    """Return the allowed actions of a problem, with lists of actions in the order of `actions`.
+
+    Parameters
+    ----------
+    value : object
+        Mapping from names of states to lists of names of actions, or one such mapping for each
+        step; None if all actions are allowed.
+    states, actions : sequence of str
+        Names of the states and actions.
+    horizon : int
+        Number of steps.
+
+    Returns
+    -------
+    dict, list of dict, or None
+        The allowed actions in the form in which they were given; None if there are none.
+
+    Raises
+    ------
+    TypeError or ValueError
+        If `value` is malformed, or if a state would be left without an action.
+    """
+    known = dict.fromkeys(states), dict.fromkeys(actions)
+    if isinstance(value, list | tuple):
+        if len(value) != horizon:
+            raise ValueError(
+                f"allowed must be an object, or a list of {horizon}, one object for each step, "
+                f"got a list of {len(value)}."
+            )
+        steps = [_check_allowed(f"allowed[{h}]", each, *known) for h, each in enumerate(value)]
+        return steps if any(steps) else None
+    return (None if value is None else _check_allowed("allowed", value, *known)) or None
+
+
+def _check_allowed(
+    field: str, value: object, states: Mapping[str, None], actions: Mapping[str, None]
+) -> AllowedNames:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{field} must be an object of lists of actions by state, got {value!r}.")
+    found = {}
+    for state, given in value.items():
+        _check_known(f"A state in {field}", state, states)
+        where = f"{field}[{state!r}]"
+        if not isinstance(given, list | tuple) or not given:
+            raise ValueError(
+                f"{where} must be a list of at least one action, got {given!r}; a state in which "
+                "episodes end belongs to terminal."
+            )
+        for i, action in enumerate(given):
+            _check_known(f"{where}[{i}]", action, actions)
+        found[state] = [action for action in actions if action in given]
+    return found
+
+
+def _check_known(field: str, value: object, names: Mapping[str, None]) -> None:
+    if not isinstance(value, str) or value not in names:
+        listed = ", ".join(list(names)[:10]) + (", ..." if len(names) > 10 else "")
+        raise ValueError(f"{field} must be one of {listed}, got {value!r}.")
+
+
+def check_rewards(
+    value: ArrayLike, shape: Shape, reward_range: tuple[float, float] | None
+) -> Floats:
+    """Return known mean rewards as a read-only array of shape (S, A) or (H, S, A).
+
+    `shape` is the shape of the problem, and `reward_range` the range of its rewards, None for
+    [0, 1]. Raises TypeError or ValueError if `value` is not such a table.
+    """
+    H, S, A = shape.table
+    try:
+        table = np.array(value, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"rewards must be a rectangular table of numbers, got {reprlib.repr(value)}."
+        ) from None
+    if table.shape not in ((S, A), (H, S, A)):
+        raise ValueError(
+            f"rewards must have shape {(S, A)}, or {(H, S, A)} by step, got {table.shape}."
+        )
+    low, high = reward_range or (0, 1)
+    outside = table[~((table >= low) & (table <= high))]
+    if outside.size:
+        raise ValueError(f"rewards {describe_range(reward_range)}, got {outside[0]:g}.")
+    table += 0.0  # turns -0.0 into 0.0, so that equal numbers have equal text
+    table.setflags(write=False)
+    return table

@@ -9,22 +9,37 @@ from typing import Any
 
 import numpy as np
 
-from belated.episode import Floats, Ints
+from belated.episode import Ints
 from belated.learner.feedback import Feedback
 from belated.learner.learner import Learner
+from belated.ledger.problems import ProblemSpec
+from belated.mdp.rewards import Affine
 from belated.online.open_episodes import OpenEpisode
 
 Content = dict[str, Any]
 
 
 def build_feedback(
-    pieces: Iterable[tuple[OpenEpisode, Content]], learner: Learner
+    pieces: Iterable[tuple[OpenEpisode, Content]], learner: Learner, reward_map: Affine
 ) -> list[Feedback]:
-    """Convert the content of feedback events to feedback that `learner` can absorb.
+    """Convert the content of feedback events to feedback that a learner can absorb.
 
-    `pieces` holds the episode and the content of each event. Returns the feedback in the same
-    order. Rewards that arrive before the path of their episode are stored in
-    `OpenEpisode.early_rewards`; they are returned when the path arrives.
+    Rewards that arrive before the path of their episode are stored in `OpenEpisode.early_rewards`;
+    they are returned when the path arrives.
+
+    Parameters
+    ----------
+    pieces : iterable
+        Episode and content of each event.
+    learner : Learner
+        Learner that will absorb the feedback.
+    reward_map : Affine
+        Map between rewards in [0, 1] and rewards in the units of the problem.
+
+    Returns
+    -------
+    list of Feedback
+        Feedback in the order of `pieces`, with rewards in [0, 1].
     """
     feedback: list[Feedback | None] = []
     whole: list[tuple[int, OpenEpisode, Content]] = []
@@ -34,16 +49,16 @@ def build_feedback(
             whole.append((len(feedback), episode, content))
             feedback.append(None)
         elif "steps" in content:
-            feedback.append(_build_steps(episode.number, content["steps"]))
+            feedback.append(_build_steps(episode.number, content["steps"], reward_map))
         else:
-            feedback += _build_path_and_rewards(episode, content, learner, paths)
+            feedback += _build_path_and_rewards(episode, content, learner, paths, reward_map)
     # most feedback is of whole episodes, which are converted with a few large arrays
-    for place, item in _build_whole(whole):
+    for place, item in _build_whole(whole, reward_map):
         feedback[place] = item
     return [item for item in feedback if item is not None]
 
 
-def sum_rewards(feedback: list[Feedback], known: Floats | None) -> Iterator[tuple[int, float]]:
+def sum_rewards(feedback: list[Feedback], spec: ProblemSpec) -> Iterator[tuple[int, float]]:
     """Yield the sum of rewards of each item of `feedback` that contains rewards.
 
     All sums are computed with one call of NumPy. One call for each item would take as long as the
@@ -53,20 +68,23 @@ def sum_rewards(feedback: list[Feedback], known: Floats | None) -> Iterator[tupl
     ----------
     feedback : list of Feedback
         Feedback that the learner absorbs.
-    known : array or None
-        Known mean rewards, of shape (S, A) or (H, S, A), which are summed instead of the rewards in
-        `feedback`; None if the mean rewards are unknown.
+    spec : ProblemSpec
+        The problem. Known mean rewards are summed instead of the rewards in `feedback`.
 
     Yields
     ------
     tuple[int, float]
-        Number of the episode, which is its id in the learner, and sum of rewards.
+        Number of the episode, which is its id in the learner, and sum of rewards in the units of
+        the problem.
     """
+    known = spec.rewards
     rewarded = [item for item in feedback if item.delayed]
     if not rewarded:
         return
     if known is None:
-        each = np.concatenate([item.rewards for item in rewarded if item.rewards is not None])
+        each = spec.reward_map.original(
+            np.concatenate([item.rewards for item in rewarded if item.rewards is not None])
+        )
     else:
         states = np.concatenate([item.states for item in rewarded])
         actions = np.concatenate([item.actions for item in rewarded])
@@ -77,22 +95,29 @@ def sum_rewards(feedback: list[Feedback], known: Floats | None) -> Iterator[tupl
     yield from zip((item.id for item in rewarded), sums.tolist(), strict=True)
 
 
-def _build_whole(whole: list[tuple[int, OpenEpisode, Content]]) -> Iterator[tuple[int, Feedback]]:
-    if not whole:
-        return
-    all_states = np.array([content["states"] for _, _, content in whole], np.int64)
-    all_actions = np.array([content["actions"] for _, _, content in whole], np.int64)
-    zeros = [0.0] * all_actions.shape[1]
-    all_rewards = np.array([content["rewards"] or zeros for _, _, content in whole])
-    steps = np.arange(all_actions.shape[1])
-    for (place, episode, content), states, actions, rewards in zip(
-        whole, all_states, all_actions, all_rewards, strict=True
-    ):
-        brought = rewards if content["rewards"] else None
-        yield place, Feedback(episode.number, steps, states[:-1], actions, states[1:], brought)
+def _build_whole(
+    whole: list[tuple[int, OpenEpisode, Content]], reward_map: Affine
+) -> Iterator[tuple[int, Feedback]]:
+    # episodes with the same number of steps are converted together
+    by_length: dict[int, list[tuple[int, OpenEpisode, Content]]] = {}
+    for item in whole:
+        by_length.setdefault(len(item[2]["actions"]), []).append(item)
+    for length, items in by_length.items():
+        all_states = np.array([content["states"] for _, _, content in items], np.int64)
+        all_actions = np.array([content["actions"] for _, _, content in items], np.int64)
+        zeros = [0.0] * length
+        all_rewards = reward_map.unit(
+            np.array([content["rewards"] or zeros for _, _, content in items], np.float64)
+        )
+        steps = np.arange(length)
+        for (place, episode, content), states, actions, rewards in zip(
+            items, all_states, all_actions, all_rewards, strict=True
+        ):
+            brought = rewards if content["rewards"] else None
+            yield place, Feedback(episode.number, steps, states[:-1], actions, states[1:], brought)
 
 
-def _build_steps(number: int, steps: list[Content]) -> Feedback:
+def _build_steps(number: int, steps: list[Content], reward_map: Affine) -> Feedback:
     def column(name: str) -> Ints:
         return np.array([step[name] for step in steps], np.int64)
 
@@ -104,12 +129,16 @@ def _build_steps(number: int, steps: list[Content]) -> Feedback:
         actions=column("action"),
         successors=column("next_state"),
         # a reward is omitted only if the problem's rewards are known
-        rewards=None if None in rewards else np.array(rewards, np.float64),
+        rewards=None if None in rewards else reward_map.unit(np.array(rewards, np.float64)),
     )
 
 
 def _build_path_and_rewards(
-    episode: OpenEpisode, content: Content, learner: Learner, paths: dict[int, Feedback]
+    episode: OpenEpisode,
+    content: Content,
+    learner: Learner,
+    paths: dict[int, Feedback],
+    reward_map: Affine,
 ) -> Iterator[Feedback]:
     """Yield the feedback in `content`, which holds a path, rewards or both.
 
@@ -132,11 +161,14 @@ def _build_path_and_rewards(
     if path is None and pending is not None:
         path = pending.path
     if path is not None and episode.early_rewards:
-        yield _build_rewards(path, episode.early_rewards)
+        # rewards after the end of the episode, which are 0, may have arrived before the path
+        due = {h: r for h, r in episode.early_rewards.items() if h < path.steps.size}
+        if due:
+            yield _build_rewards(path, due, reward_map)
         episode.early_rewards = {}
 
 
-def _build_rewards(path: Feedback, rewards: dict[int, float]) -> Feedback:
+def _build_rewards(path: Feedback, rewards: dict[int, float], reward_map: Affine) -> Feedback:
     steps = np.array(sorted(rewards), np.int64)
     return Feedback(
         path.id,
@@ -144,6 +176,6 @@ def _build_rewards(path: Feedback, rewards: dict[int, float]) -> Feedback:
         path.states[steps],
         path.actions[steps],
         path.successors[steps],
-        np.array([rewards[step] for step in steps.tolist()], np.float64),
+        reward_map.unit(np.array([rewards[step] for step in steps.tolist()], np.float64)),
         transitions=False,
     )

@@ -21,12 +21,12 @@ from belated.ledger.episodes import Exclusions
 from belated.ledger.events import Event
 from belated.ledger.problems import ProblemSpec
 from belated.online.feedback import build_feedback, sum_rewards
-from belated.online.history import History
+from belated.online.history import History, Return
 from belated.online.learner_factory import build_base, build_learner, build_updater
 from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 
 LOG: Final = logging.getLogger("belated.service")
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Version of the format of snapshots; snapshots in another format are ignored."""
 
 
@@ -43,6 +43,8 @@ class WaitingFeedback(NamedTuple):
     """Time of recording, in microseconds since 1970 (UTC)."""
     opened: int
     """Number of episodes that had been opened when the feedback was recorded."""
+    happened_at: int
+    """Time at which the feedback originated, in microseconds since 1970 (UTC)."""
 
 
 class Fold:
@@ -93,12 +95,17 @@ class Fold:
 
     @property
     def opened_at(self) -> list[int]:
-        """Opening times of the episodes in flight, in order of opening.
+        """Times at which the episodes in flight were opened, in order of arrival.
 
         Times are in microseconds since 1970 (UTC). Episodes whose feedback is queued until the next
         tick are included.
         """
         return [episode.opened_at for episode in self._in_flight.values()]
+
+    @property
+    def recorded_at(self) -> list[int]:
+        """Times at which the openings of the episodes in `opened_at` were recorded."""
+        return [episode.recorded_at for episode in self._in_flight.values()]
 
     def apply(self, event: Event) -> None:
         """Apply `event`, the next event of the problem.
@@ -167,8 +174,9 @@ class Fold:
                 "Problem %s: episode %d was opened, but its bonuses are computed for episodes=%d.",
                 *(self.spec.name, self.spec.episodes + 1, self.spec.episodes),
             )
-        place = self.history.add_opening(event.at, version)
-        self._in_flight[event.episode] = OpenEpisode(number, event.at, version, place)
+        opened_at = event.happened_at
+        place = self.history.add_opening(opened_at, version, recorded_at=event.at)
+        self._in_flight[event.episode] = OpenEpisode(number, opened_at, event.at, version, place)
 
     def _queue(self, event: Event) -> None:
         if event in self.exclusions:
@@ -177,7 +185,9 @@ class Fold:
         assert event.text is not None
         opened = self.history.opened
         self._waiting.append(
-            WaitingFeedback(event.seq, event.episode, event.text, event.at, opened)
+            WaitingFeedback(
+                event.seq, event.episode, event.text, event.at, opened, event.happened_at
+            )
         )
         self._last_news = event.seq
 
@@ -188,10 +198,13 @@ class Fold:
         episodes = [self._in_flight[item.episode] for item in batch]
         # one call for all texts takes half as long as one call for each text
         contents = json.loads(f"[{','.join(item.text for item in batch)}]")
-        feedback = build_feedback(zip(episodes, contents, strict=True), self.learner)
+        pieces = zip(episodes, contents, strict=True)
+        feedback = build_feedback(pieces, self.learner, self.spec.reward_map)
         self.learner.absorb(feedback)
+        for item, episode in zip(batch, episodes, strict=True):
+            episode.last_feedback_at = max(episode.last_feedback_at, item.happened_at)
         by_number = {episode.number: episode for episode in episodes}
-        for number, reward_sum in sum_rewards(feedback, self.spec.rewards):
+        for number, reward_sum in sum_rewards(feedback, self.spec):
             by_number[number].reward_sum += reward_sum
         self._remove_complete(batch)
         self.tick, self._ticked_upto = event.seq, upto
@@ -207,14 +220,16 @@ class Fold:
         ]
         episodes = [self._in_flight.pop(item.episode) for item in complete]
         self.history.add_returns(
-            at=[item.at for item in complete],
-            opened_at=[episode.opened_at for episode in episodes],
-            episodes=[
-                item.opened - episode.place
-                for item, episode in zip(complete, episodes, strict=True)
-            ],
-            version=[episode.version for episode in episodes],
-            reward_sum=[episode.reward_sum for episode in episodes],
+            Return(
+                opened_at=episode.opened_at,
+                returned_at=episode.last_feedback_at,
+                opening_recorded_at=episode.recorded_at,
+                return_recorded_at=item.at,
+                episodes=item.opened - episode.place,
+                version=episode.version,
+                reward_sum=episode.reward_sum,
+            )
+            for item, episode in zip(complete, episodes, strict=True)
         )
 
     def snapshot(self) -> dict[str, Any]:

@@ -1,14 +1,18 @@
 """History of a problem: statistics of its episodes by time and by version of the policy.
 
-The statistics are histograms of at most 256 bins. An episode has returned when its last feedback
-has arrived; it is counted at the next tick. Its delay lasts from its opening to the arrival of the
-last feedback, not to the tick, and is measured both in seconds and in the number of episodes opened
-in between. For a corrected episode, the correction is the last feedback.
+The statistics are histograms of at most 256 bins. An episode has returned when its feedback is
+complete; it is counted at the next tick. Its delay lasts from its opening to the last feedback, not
+to the tick. For a corrected episode, the correction is the only feedback.
+
+There are two histograms by time. The first one uses the times at which openings and feedback
+happened, `Event.happened_at`; the last feedback is then the one with the latest time. The second
+one, of arrivals, uses the times of recording; the last feedback is then the one that arrived last.
+The delay in episodes is the number of episodes that were opened between these two arrivals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,7 +33,7 @@ TIME_COLUMNS: Final[dict[str, Aggregation]] = {
     "longest": "max",
     "episodes": "sum",
 }
-"""Columns of the histogram by time, with their aggregation.
+"""Columns of the histograms by time, with their aggregation.
 
 "opened" and "returned" are numbers of episodes. The other columns describe the delays of returned
 episodes: "delay" is their sum in seconds, "longest" their maximum in seconds, and "episodes" their
@@ -198,11 +202,33 @@ class HistoryView:
     """Read-only copy of the history of a problem."""
 
     times: HistogramView
-    """Histogram by time, in microseconds since 1970 (UTC), with the columns `TIME_COLUMNS`."""
+    """Histogram by the time at which openings and feedback happened, in microseconds since 1970
+    (UTC), with the columns `TIME_COLUMNS`."""
+    arrivals: HistogramView
+    """Histogram by the time of recording, with the same unit and columns."""
     versions: HistogramView
     """Histogram by version of the policy, with the columns `VERSION_COLUMNS`."""
     newest: int
     """Newest version that an opened episode follows; 0 if no episode was opened."""
+
+
+class Return(NamedTuple):
+    """Episode whose feedback is complete. Times are in microseconds since 1970 (UTC)."""
+
+    opened_at: int
+    """Time at which the episode was opened."""
+    returned_at: int
+    """Latest time at which its feedback originated."""
+    opening_recorded_at: int
+    """Time at which the opening was recorded."""
+    return_recorded_at: int
+    """Time at which the last feedback was recorded."""
+    episodes: int
+    """Number of other episodes opened between the opening and the arrival of the last feedback."""
+    version: int
+    """Version of the policy that the episode followed."""
+    reward_sum: float
+    """Sum of the rewards, in the units of the problem."""
 
 
 class History:
@@ -214,66 +240,57 @@ class History:
         self.newest = 0
         """Newest version that an opened episode follows; 0 if no episode was opened."""
         self._times = Histogram(MICROSECONDS_PER_SECOND, TIME_COLUMNS)
+        self._arrivals = Histogram(MICROSECONDS_PER_SECOND, TIME_COLUMNS)
         self._versions = Histogram(1, VERSION_COLUMNS, origin=1)
 
-    def add_opening(self, at: int, version: int) -> int:
-        """Count an opened episode that follows `version` of the policy.
+    def add_opening(self, opened_at: int, version: int, *, recorded_at: int) -> int:
+        """Count an opened episode.
 
-        `at` is the time of opening, in microseconds since 1970 (UTC). Returns the number of
-        episodes opened so far, including this one.
+        Parameters
+        ----------
+        opened_at : int
+            Time at which the episode was opened, in microseconds since 1970 (UTC).
+        version : int
+            Version of the policy that the episode follows.
+        recorded_at : int
+            Time at which the opening was recorded, in microseconds since 1970 (UTC).
+
+        Returns
+        -------
+        int
+            Number of episodes opened so far, including this one.
         """
-        self._times.count(at, "opened")
+        self._times.count(opened_at, "opened")
+        self._arrivals.count(recorded_at, "opened")
         self._versions.count(version, "opened")
         self.newest = max(self.newest, version)
         self.opened += 1
         return self.opened
 
-    def add_returns(
-        self,
-        *,
-        at: Sequence[int],
-        opened_at: Sequence[int],
-        episodes: Sequence[int],
-        version: Sequence[int],
-        reward_sum: Sequence[float],
-    ) -> None:
-        """Count episodes whose feedback is complete. Each argument has one value for each episode.
-
-        Parameters
-        ----------
-        at : sequence of int
-            Time of the last feedback of each episode, in microseconds since 1970 (UTC).
-        opened_at : sequence of int
-            Time of opening of each episode, in microseconds since 1970 (UTC).
-        episodes : sequence of int
-            Number of other episodes opened between the opening and the last feedback of each
-            episode.
-        version : sequence of int
-            Version of the policy that each episode followed.
-        reward_sum : sequence of float
-            Sum of the rewards of each episode.
-        """
-        arrived = np.array(at, np.int64)
-        # delays are not negative, even if the clock was set back
-        delays = np.maximum(arrived - np.array(opened_at, np.int64), 0) / MICROSECONDS_PER_SECOND
-        returns, ones = np.array(reward_sum, np.float64), np.ones(len(at))
-        self._times.add(
-            arrived,
-            {
-                "returned": ones,
-                "delay": delays,
-                "longest": delays,
-                "episodes": np.array(episodes, np.float64),
-            },
-        )
+    def add_returns(self, returns: Iterable[Return]) -> None:
+        """Count `returns`, episodes whose feedback is complete."""
+        rows = list(returns)
+        if not rows:
+            return
+        columns = dict(zip(Return._fields, map(np.array, zip(*rows, strict=True)), strict=True))
+        ones, earned = np.ones(len(rows)), columns["reward_sum"]
+        for histogram, start, end in (
+            (self._times, "opened_at", "returned_at"),
+            (self._arrivals, "opening_recorded_at", "return_recorded_at"),
+        ):
+            # delays are not negative, even if a clock was wrong or was set back
+            delays = np.maximum(columns[end] - columns[start], 0) / MICROSECONDS_PER_SECOND
+            values = {"delay": delays, "longest": delays, "episodes": columns["episodes"]}
+            histogram.add(columns[end], {"returned": ones, **values})
         self._versions.add(
-            np.array(version, np.int64),
-            {"returned": ones, "earned": returns, "squares": returns * returns},
+            columns["version"], {"returned": ones, "earned": earned, "squares": earned * earned}
         )
 
     def view(self) -> HistoryView:
         """Return a read-only copy of the history."""
-        return HistoryView(self._times.view(), self._versions.view(), self.newest)
+        return HistoryView(
+            self._times.view(), self._arrivals.view(), self._versions.view(), self.newest
+        )
 
     def snapshot(self) -> dict[str, Any]:
         """Return a snapshot of the history: nested dicts of arrays, numbers and texts."""
@@ -281,6 +298,7 @@ class History:
             "opened": self.opened,
             "newest": self.newest,
             "times": self._times.snapshot(),
+            "arrivals": self._arrivals.snapshot(),
             "versions": self._versions.snapshot(),
         }
 
@@ -290,5 +308,6 @@ class History:
         self = cls()
         self.opened, self.newest = state["opened"], state["newest"]
         self._times = Histogram.restore(state["times"])
+        self._arrivals = Histogram.restore(state["arrivals"])
         self._versions = Histogram.restore(state["versions"])
         return self

@@ -57,7 +57,7 @@ def build_learner(spec: ProblemSpec) -> Learner:
         spec.shape,
         base=build_base(spec),
         updater=build_updater(spec),
-        rewards=spec.rewards,
+        rewards=None if spec.rewards is None else spec.reward_map.unit(spec.rewards),
         episodes=spec.episodes,
         seed=spec.seed,
         **{name: getattr(spec, name) for name in LEARNER_OPTIONS},

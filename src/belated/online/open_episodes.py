@@ -13,6 +13,9 @@ AGE_LIMITS_S: Final = (
 )
 """Age limits in seconds; a status contains the number of episodes in flight below each limit."""
 
+BEFORE_ALL_TIMES: Final = -(2**63)
+"""Time in microseconds that is earlier than every time of an event."""
+
 
 @dataclass(slots=True)
 class OpenEpisode:
@@ -24,18 +27,25 @@ class OpenEpisode:
     number: int
     """Number of the episode within its problem; the learner uses it as the episode id."""
     opened_at: int
-    """Time of opening, in microseconds since 1970 (UTC)."""
+    """Time at which the episode was opened, in microseconds since 1970 (UTC)."""
+    recorded_at: int
+    """Time at which the opening was recorded, in microseconds since 1970 (UTC)."""
     version: int
     """Version of the policy that the episode follows."""
     place: int
     """Number of episodes of the problem opened up to and including this episode."""
+    last_feedback_at: int = BEFORE_ALL_TIMES
+    """Latest time at which absorbed feedback originated, in microseconds since 1970 (UTC)."""
     reward_sum: float = 0.0
-    """Sum of the rewards that the learner has absorbed."""
+    """Sum of the rewards that the learner has absorbed, in the units of the problem."""
     early_rewards: dict[int, float] = field(default_factory=dict)
-    """Rewards that arrived before the path, by step; the learner absorbs them with the path."""
+    """Rewards that arrived before the path, by step and in the units of the problem; the learner
+    absorbs them with the path."""
 
 
-INT_COLUMNS: Final = ("number", "opened_at", "version", "place")
+INT_COLUMNS: Final = (
+    *("number", "opened_at", "recorded_at", "version", "place", "last_feedback_at"),
+)
 
 
 def snapshot_all(episodes: dict[str, OpenEpisode]) -> dict[str, Any]:
@@ -71,7 +81,8 @@ def summarize_ages(opened_at: Sequence[int], *, now: int) -> dict[str, Any]:
     Parameters
     ----------
     opened_at : sequence of int
-        Opening times of the episodes, in microseconds since 1970 (UTC).
+        Opening times of the episodes, in microseconds since 1970 (UTC). The age of an episode is 0
+        if its opening time is after `now`.
     now : int
         Time to which the ages refer, in microseconds since 1970 (UTC).
 

@@ -18,7 +18,10 @@ class ProblemStatus:
     waiting: int
     """Number of feedback events that are queued until the next tick."""
     opened_at: tuple[int, ...] = field(repr=False)
-    """Opening times of the episodes in flight, oldest first, in microseconds since 1970 (UTC)."""
+    """Times at which the episodes in flight were opened, in order of arrival, in microseconds since
+    1970 (UTC)."""
+    recorded_at: tuple[int, ...] = field(repr=False)
+    """Times at which the openings of these episodes were recorded, in the same unit."""
     learner: Status
     """Status of the learner."""
     updates: int
@@ -39,6 +42,7 @@ class ProblemStatus:
             tick=fold.tick,
             waiting=fold.waiting,
             opened_at=tuple(fold.opened_at),
+            recorded_at=tuple(fold.recorded_at),
             learner=learner.status,
             updates=learner.updates,
             epochs=learner.epochs,

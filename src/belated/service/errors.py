@@ -41,7 +41,7 @@ DESCRIPTIONS: Final = {
     401: "Missing or invalid token.",
     403: "The token does not allow this request.",
     404: "Problem, episode, subject or version not found.",
-    409: "Conflict with what has been recorded.",
+    409: "Different content has been recorded; the same content again is answered with 200.",
     410: "The data of this episode has been withdrawn.",
     413: "Body too large.",
     415: "Unsupported content type.",

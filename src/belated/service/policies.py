@@ -135,9 +135,11 @@ def policy_json(spec: ProblemSpec, version: int, policy: Policy) -> dict[str, An
     -------
     dict[str, Any]
         JSON object with the fields of `models.policies.Policy` except `sha`. For each step,
-        `explore` contains only the states in which the policy explores.
+        `explore` contains only the states in which the policy explores, and `allowed` only those in
+        which some action is forbidden. The plan of a terminal state is None.
     """
     explore: list[dict[str, list[str]]] = [{} for _ in range(spec.horizon)]
+    ended = dict.fromkeys(spec.terminal or ())
     if policy.explore is not None:
         for step, state in np.argwhere(policy.explore.any(axis=2)).tolist():
             explore[step][spec.states[state]] = action_names(spec, policy, step, state)
@@ -147,12 +149,31 @@ def policy_json(spec: ProblemSpec, version: int, policy: Policy) -> dict[str, An
         "horizon": spec.horizon,
         "actions": list(spec.actions),
         "plan": [
-            {state: spec.actions[a] for state, a in zip(spec.states, row, strict=True)}
+            {state: spec.actions[a] for state, a in zip(spec.states, row, strict=True)} | ended
             for row in policy.actions.tolist()
         ],
         "explore": explore,
         "epsilon": policy.epsilon,
+        **restrictions_json(spec),
     }
+
+
+def restrictions_json(spec: ProblemSpec) -> dict[str, Any]:
+    """Return the optional fields of `models.policies.Policy` that the problem `spec` has."""
+    fields: dict[str, Any] = {}
+    if spec.terminal is not None:
+        fields["terminal"] = list(spec.terminal)
+    mask = spec.shape.allowed
+    if mask is not None:
+        allowed: list[dict[str, list[str]]] = [{} for _ in range(spec.horizon)]
+        restricted = ~mask.all(axis=2) & ~spec.shape.is_terminal
+        for step, state in np.argwhere(restricted).tolist():
+            names = [spec.actions[a] for a in np.flatnonzero(mask[step, state])]
+            allowed[step][spec.states[state]] = names
+        fields["allowed"] = allowed
+    if spec.factors is not None:
+        fields["factors"] = list(spec.factors)
+    return fields
 
 
 def action_names(spec: ProblemSpec, policy: Policy, step: int, state: int) -> list[str]:

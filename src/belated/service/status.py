@@ -1,7 +1,7 @@
 """Conversion of the status and the history of a problem to JSON."""
 
 import math
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from belated.online.history import MICROSECONDS_PER_SECOND, HistogramView, History
@@ -9,12 +9,16 @@ from belated.online.host import Failure
 from belated.online.open_episodes import summarize_ages
 from belated.online.serving import ServingState
 from belated.online.status import ProblemStatus
+from belated.service.parsing import UNIX_EPOCH
 
 FOLD_FIELDS: Final = (
     *("seq", "waiting", "begun", "observed", "missing", "mean_delay", "psi", "ages"),
-    *("in_flight", "updates", "epochs", "alpha"),
+    *("recorded_ages", "in_flight", "updates", "epochs", "alpha"),
 )
 """Fields of a status that are null if the problem's state cannot be computed from its events."""
+
+MIN_TIME_S: Final = (datetime.min.replace(tzinfo=UTC) - UNIX_EPOCH) // timedelta(seconds=1)
+"""First second of the year 1, in seconds since 1970 (UTC)."""
 
 
 def status_json(
@@ -53,6 +57,7 @@ def status_json(
         "mean_delay": finite_or_none(status.mean_delay),
         "psi": finite_or_none(status.psi),
         "ages": summarize_ages(fold.opened_at, now=now),
+        "recorded_ages": summarize_ages(fold.recorded_at, now=now),
         "in_flight": {
             "most": float(in_flight.max()),
             "mean": float(in_flight.mean()),
@@ -90,6 +95,7 @@ def history_json(problem: str, fold: ProblemStatus | Failure) -> dict[str, Any]:
         "problem": problem,
         "seq": None if isinstance(fold, Failure) else fold.seq,
         "times": times_json(history.times),
+        "arrivals": times_json(history.arrivals),
         "versions": versions_json(history.versions, history.newest),
     }
 
@@ -176,9 +182,11 @@ def standard_error(count: int, total: float, squares: float) -> float | None:
 def format_utc(microseconds: int) -> str:
     """Return a time, given in `microseconds` since 1970 (UTC), in ISO 8601 to the second.
 
+    Times before the year 1, which ISO 8601 cannot represent, are returned as its first second.
+
     >>> format_utc(1_794_750_602_000_000)
     '2026-11-15T13:50:02Z'
     """
-    return (
-        f"{datetime.fromtimestamp(microseconds // MICROSECONDS_PER_SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    )
+    seconds = max(microseconds // MICROSECONDS_PER_SECOND, MIN_TIME_S)
+    time = UNIX_EPOCH + timedelta(seconds=seconds)
+    return f"{time.replace(tzinfo=None).isoformat()}Z"

@@ -1,7 +1,6 @@
 """Content of feedback: its formats, its validation, and its conversion to parts.
 
-A part is the smallest unit of feedback that is recorded: a whole episode, one step, the path of an
-episode, or the reward of one step. Content has one of the forms
+Parts are described in `belated.ledger.recording.parts`. Content has one of the forms
 
     {"states": [s_1 .. s_H+1], "actions": [a_1 .. a_H], "rewards": [r_1 .. r_H]}
     {"steps": [{"step": h, "state": s, "action": a, "next_state": y, "reward": r}, ...]}
@@ -10,44 +9,35 @@ episode, or the reward of one step. Content has one of the forms
 where s_i, a_i and r_i are the state, action and reward of the i-th step, h is the index of a step
 from 0, and s, a, y and r are the state, action, next state and reward of step h. H is the horizon.
 
-States and actions are given by name (a text) or by index (a number). Rewards may be omitted or null
-if the mean rewards are known in the problem's specification. The third form is for problems in
-which only the rewards are late; the path and the rewards may arrive together or separately.
+States and actions are given by name (a text) or by index (a number); a state of a problem with
+factors also by an object with the value of each factor. Rewards lie in [0, 1], or in the problem's
+`reward_range`. They may be omitted or null if the mean rewards are known in the problem's
+specification. The third form is for problems in which only the rewards are late; the path and the
+rewards may arrive together or separately.
 
-Parts are named "whole", "step:3", "path" or "reward:3", where 3 is the step. In a part, states and
-actions are given by index.
+An episode ends when it reaches a terminal state of the problem, and may then have fewer than H
+steps. Steps after the end, the padding, may be sent if they repeat the terminal state without a
+reward; they are dropped.
 """
 
-import math
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from belated.ledger.problems import ProblemSpec
-
-Parts: TypeAlias = dict[str, Any]
-
-WHOLE: Final = "whole"
-PATH: Final = "path"
-
-MAX_LISTED_NAMES: Final = 10
-"""Maximum number of names of states or actions to list in an error message."""
-
-
-class ContentError(ValueError):
-    """Error in the content of feedback.
-
-    Parameters
-    ----------
-    field : str or None
-        Name of the invalid field, such as `steps[0].state`; None if the error concerns no single
-        field.
-    message : str
-        The error message.
-    """
-
-    def __init__(self, field: str | None, message: str) -> None:
-        super().__init__(message)
-        self.field = field
+from belated.ledger.recording.parts import PATH, WHOLE, Parts, end_part
+from belated.ledger.recording.values import (
+    ContentError,
+    check_allowed,
+    check_fields,
+    check_padding,
+    check_rewards_known,
+    check_stays,
+    parse_index,
+    parse_list,
+    parse_reward,
+    parse_step,
+    shorten,
+)
 
 
 def parse_content(content: object, spec: ProblemSpec) -> Parts:
@@ -57,9 +47,9 @@ def parse_content(content: object, spec: ProblemSpec) -> Parts:
     for the problem `spec`.
     """
     if not isinstance(content, Mapping):
-        raise ContentError(None, f"content must be an object, got {_shorten(content)}.")
+        raise ContentError(None, f"content must be an object, got {shorten(content)}.")
     if "steps" in content:
-        _check_fields(content, "steps")
+        check_fields(content, "steps")
         return _parse_steps(content["steps"], spec)
     if "states" in content or "actions" in content:
         return {WHOLE: _parse_whole(content, spec)}
@@ -81,120 +71,45 @@ def parse_correction(content: object, spec: ProblemSpec) -> Parts:
     return parts
 
 
-def parse_index(field: str, value: Any, numbers: Mapping[str, int]) -> int:
-    """Return the index of a state or action that is given by name or by index.
-
-    Parameters
-    ----------
-    field : str
-        Name of the field in error messages.
-    value : str or int
-        Name or index of the state or action.
-    numbers : mapping
-        Index of each state or action, by name.
-
-    Returns
-    -------
-    int
-        The index.
-
-    Raises
-    ------
-    ContentError
-        If `value` is not the name or index of a state or action.
-
-    >>> parse_index("state", "well", {"ill": 0, "well": 1}), parse_index("state", 0, {"ill": 0})
-    (1, 0)
-    """
-    found = numbers.get(value) if type(value) is str else value
-    if type(found) is int and 0 <= found < len(numbers):
-        return found
-    more = ", ..." if len(numbers) > MAX_LISTED_NAMES else ""
-    names = ", ".join(list(numbers)[:MAX_LISTED_NAMES]) + more
-    raise ContentError(
-        field,
-        f"{field} must be one of {names}, or in 0 .. {len(numbers) - 1}, got {_shorten(value)}.",
-    )
-
-
-def join_parts(parts: Parts) -> dict[str, Any]:
-    """Return the content of feedback from which `parse_content` returns the same `parts`."""
-    if WHOLE in parts:
-        return dict(parts[WHOLE])
-    steps = [value for part, value in parts.items() if part.startswith("step:")]
-    if steps:
-        return {"steps": steps}
-    content: dict[str, Any] = {}
-    if PATH in parts:
-        content["path"] = parts[PATH]
-    rewards = {
-        part.partition(":")[2]: value for part, value in parts.items() if part.startswith("reward:")
-    }
-    if rewards:
-        content["rewards"] = rewards
-    return content
-
-
-def split_into_steps(parts: Parts) -> Parts:
-    """Convert the part "whole" in `parts` to one part for each step, and return these parts."""
-    whole = parts[WHOLE]
-    states, rewards = whole["states"], whole["rewards"] or [None] * len(whole["actions"])
-    return {
-        f"step:{h}": {
-            "step": h,
-            "state": states[h],
-            "action": action,
-            "next_state": states[h + 1],
-            "reward": rewards[h],
-        }
-        for h, action in enumerate(whole["actions"])
-    }
-
-
-def split_into_path(parts: Parts) -> Parts:
-    """Convert the part "whole" in `parts` to the path and one part for each reward.
-
-    Returns these parts. If the episode contains no rewards, the path is the only part.
-    """
-    whole = parts[WHOLE]
-    path = {"states": whole["states"], "actions": whole["actions"]}
-    return {PATH: path, **{f"reward:{h}": r for h, r in enumerate(whole["rewards"] or [])}}
-
-
 def _parse_whole(content: Mapping[str, Any], spec: ProblemSpec) -> dict[str, Any]:
-    _check_fields(content, "states", "actions", "rewards")
+    check_fields(content, "states", "actions", "rewards")
     path, rewards = _parse_path(content, "", spec), content.get("rewards")
+    steps = len(path["actions"])
     if rewards is None:
-        _check_rewards_known("rewards", spec)
+        check_rewards_known("rewards", spec)
     else:
-        rewards = _parse_list("rewards", rewards, spec.horizon)
-        rewards = [_parse_reward("rewards", h, r) for h, r in enumerate(rewards)]
+        given = parse_list("rewards", rewards, len(content["actions"]))
+        rewards = [parse_reward("rewards", h, r, spec) for h, r in enumerate(given[:steps])]
+        for h, reward in enumerate(given[steps:], start=steps):
+            check_padding(f"rewards[{h}]", reward)
     return {**path, "rewards": rewards}
 
 
 def _parse_path(content: Mapping[str, Any], prefix: str, spec: ProblemSpec) -> dict[str, Any]:
+    """Return the states and actions in `content` up to the end of the episode."""
     path = {}
-    for name, count, numbers in (
-        ("states", spec.horizon + 1, spec.state_numbers),
-        ("actions", spec.horizon, spec.action_numbers),
+    steps = _count_steps(content.get("actions"), spec)
+    for name, count, numbers, factors in (
+        ("states", steps + 1, spec.state_numbers, spec.factors),
+        ("actions", steps, spec.action_numbers, None),
     ):
         field = f"{prefix}{name}"
-        values = _parse_list(field, content.get(name), count)
+        values = parse_list(field, content.get(name), count)
         limit = len(numbers)
         path[name] = [
             # fast path for valid indices, without formatting the name of the field
             value
             if type(value) is int and 0 <= value < limit
-            else parse_index(f"{field}[{i}]", value, numbers)
+            else parse_index(f"{field}[{i}]", value, numbers, factors)
             for i, value in enumerate(values)
         ]
-    return path
+    return _trim_path(path, prefix, spec) if spec.shape.is_restricted else path
 
 
 def _parse_steps(steps: object, spec: ProblemSpec) -> Parts:
     if not isinstance(steps, list | tuple) or not steps:
         raise ContentError(
-            "steps", f"steps must be a list of at least one step, got {_shorten(steps)}."
+            "steps", f"steps must be a list of at least one step, got {shorten(steps)}."
         )
     columns = {
         "state": spec.state_numbers,
@@ -205,18 +120,24 @@ def _parse_steps(steps: object, spec: ProblemSpec) -> Parts:
     for i, step in enumerate(steps):
         where = f"steps[{i}]"
         if not isinstance(step, Mapping):
-            raise ContentError(where, f"{where} must be an object, got {_shorten(step)}.")
-        _check_fields(step, "step", *columns, "reward", within=where)
+            raise ContentError(where, f"{where} must be an object, got {shorten(step)}.")
+        check_fields(step, "step", *columns, "reward", within=where)
         parsed: dict[str, Any] = {
-            "step": _parse_step(f"{where}.step", step.get("step"), spec.horizon)
+            "step": parse_step(f"{where}.step", step.get("step"), spec.horizon)
         }
         for name, numbers in columns.items():
-            parsed[name] = parse_index(f"{where}.{name}", step.get(name), numbers)
+            factors = None if name == "action" else spec.factors
+            parsed[name] = parse_index(f"{where}.{name}", step.get(name), numbers, factors)
         reward = step.get("reward")
+        if spec.shape.is_terminal[parsed["state"]]:
+            check_stays(where, parsed["state"], parsed["next_state"], spec)
+            check_padding(f"{where}.reward", reward)
+            continue
+        check_allowed(f"{where}.action", parsed["step"], parsed["state"], parsed["action"], spec)
         if reward is None:
-            _check_rewards_known(f"{where}.reward", spec)
+            check_rewards_known(f"{where}.reward", spec)
         else:
-            reward = _parse_reward(f"{where}.reward", None, reward)
+            reward = parse_reward(f"{where}.reward", None, reward, spec)
         parsed["reward"] = reward
         if parts.setdefault(f"step:{parsed['step']}", parsed) != parsed:
             raise ContentError(
@@ -224,11 +145,24 @@ def _parse_steps(steps: object, spec: ProblemSpec) -> Parts:
                 f"{where} is step {parsed['step']} again with different content; send each step "
                 "once.",
             )
-    return dict(sorted(parts.items(), key=lambda item: item[1]["step"]))
+    ordered = dict(sorted(parts.items(), key=lambda item: item[1]["step"]))
+    return ordered | _find_end([*ordered.values()], spec)
+
+
+def _find_end(steps: Sequence[Mapping[str, Any]], spec: ProblemSpec) -> Parts:
+    """Return the part which tells that one of `steps`, in order, reaches a terminal state."""
+    ends = [step["step"] for step in steps if spec.shape.is_terminal[step["next_state"]]]
+    if ends and steps[-1]["step"] > ends[0]:
+        raise ContentError(
+            "steps",
+            f"steps must end with step {ends[0]}, which reaches a terminal state, "
+            f"got step {steps[-1]['step']}.",
+        )
+    return end_part(ends[0] + 1, spec.horizon) if ends else {}
 
 
 def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Parts:
-    _check_fields(content, "path", "rewards")
+    check_fields(content, "path", "rewards")
     if spec.late != "rewards":
         raise ContentError(
             "path" if "path" in content else "rewards",
@@ -239,20 +173,23 @@ def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Pa
     if "path" in content:
         path = content["path"]
         if not isinstance(path, Mapping):
-            raise ContentError("path", f"path must be an object, got {_shorten(path)}.")
-        _check_fields(path, "states", "actions", within="path")
+            raise ContentError("path", f"path must be an object, got {shorten(path)}.")
+        check_fields(path, "states", "actions", within="path")
         parts[PATH] = _parse_path(path, "path.", spec)
+    steps = len(parts[PATH]["actions"]) if PATH in parts else spec.horizon
     if "rewards" in content:
-        parts |= _parse_rewards(content["rewards"], spec.horizon)
-    return parts
+        parts |= _parse_rewards(content["rewards"], spec, steps)
+    return parts | end_part(steps, spec.horizon)
 
 
-def _parse_rewards(rewards: object, horizon: int) -> Parts:
+def _parse_rewards(rewards: object, spec: ProblemSpec, steps: int) -> Parts:
+    """Return the parts of `rewards`, by step, of an episode that has at most `steps` steps."""
+    horizon = spec.horizon
     if not isinstance(rewards, Mapping) or not rewards:
         raise ContentError(
             "rewards",
             'rewards must be an object with at least one reward by step, such as {"0": 0.5}, '
-            f"got {_shorten(rewards)}.",
+            f"got {shorten(rewards)}.",
         )
     by_step: dict[int, float] = {}
     for key, value in rewards.items():
@@ -261,52 +198,42 @@ def _parse_rewards(rewards: object, horizon: int) -> Parts:
         step = int(key) if digits else key
         if type(step) is not int or not 0 <= step < horizon or str(step) != str(key):
             raise ContentError(
-                "rewards", f"A step in rewards must lie in 0 .. {horizon - 1}, got {_shorten(key)}."
+                "rewards", f"A step in rewards must lie in 0 .. {horizon - 1}, got {shorten(key)}."
             )
-        by_step[step] = _parse_reward("rewards", step, value)
+        if step < steps:
+            by_step[step] = parse_reward("rewards", step, value, spec)
+        else:
+            check_padding(f"rewards[{step}]", value)
     return {f"reward:{step}": by_step[step] for step in sorted(by_step)}
 
 
-def _check_rewards_known(field: str, spec: ProblemSpec) -> None:
-    if spec.rewards is None:
-        raise ContentError(
-            field,
-            f"{field} is missing; feedback must contain the rewards, since they are not known.",
-        )
+def _count_steps(actions: Any, spec: ProblemSpec) -> int:
+    """Return the number of steps that the lists of an episode with these `actions` must have."""
+    if spec.terminal is None or not hasattr(actions, "__len__"):
+        return spec.horizon
+    return len(actions) if 0 < len(actions) < spec.horizon else spec.horizon
 
 
-def _parse_list(field: str, values: Any, count: int) -> Any:
-    to_list: Callable[[], Any] | None = getattr(values, "tolist", None)
-    values = to_list() if to_list is not None else values
-    if not isinstance(values, list | tuple) or len(values) != count:
-        got = f"{len(values)} items" if isinstance(values, list | tuple) else _shorten(values)
-        raise ContentError(field, f"{field} must be a list of {count} items, got {got}.")
-    return values
-
-
-def _parse_step(field: str, value: Any, horizon: int) -> int:
-    if type(value) is int and 0 <= value < horizon:
-        return value
-    raise ContentError(field, f"{field} must lie in 0 .. {horizon - 1}, got {_shorten(value)}.")
-
-
-def _parse_reward(field: str, i: int | None, value: Any) -> float:
-    # adding 0.0 turns -0.0 into 0.0, so that equal numbers have equal text
-    if type(value) in (int, float) and 0 <= value <= 1 and math.isfinite(value):
-        return value + 0.0
-    where = field if i is None else f"{field}[{i}]"
-    raise ContentError(where, f"{where} must be a number in [0, 1], got {_shorten(value)}.")
-
-
-def _check_fields(given: Mapping[str, Any], *names: str, within: str = "content") -> None:
-    for key in given:
-        if key not in names:
+def _trim_path(path: dict[str, Any], prefix: str, spec: ProblemSpec) -> dict[str, Any]:
+    """Return `path` without its padding, after checking terminal states and allowed actions."""
+    states, actions, is_terminal = path["states"], path["actions"], spec.shape.is_terminal
+    names = spec.states
+    end = next((i for i, state in enumerate(states) if is_terminal[state]), None)
+    if end is None:
+        if len(actions) < spec.horizon:
             raise ContentError(
-                within if within != "content" else None,
-                f"{within} must have only the fields {', '.join(names)}, got {_shorten(key)}.",
+                f"{prefix}states",
+                f"{prefix}states must be a list of {spec.horizon + 1} or end in a terminal state, "
+                f"got {len(states)} and the last state {names[states[-1]]!r}.",
             )
-
-
-def _shorten(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        end = len(actions)
+    if end == 0:
+        raise ContentError(
+            f"{prefix}states[0]",
+            f"{prefix}states[0] must not be a terminal state, got {names[states[0]]!r}.",
+        )
+    for i, state in enumerate(states[end + 1 :], start=end + 1):
+        check_stays(f"{prefix}states[{i}]", states[end], state, spec)
+    for h, action in enumerate(actions[:end]):
+        check_allowed(f"{prefix}actions[{h}]", h, states[h], action, spec)
+    return {"states": states[: end + 1], "actions": actions[:end]}

@@ -1,6 +1,6 @@
 """Deduplication of feedback: detection of parts that are new, repeated or in conflict.
 
-The parts of feedback are defined in `belated.ledger.recording.content`. A claim is the record that
+The parts of feedback are defined in `belated.ledger.recording.parts`. A claim is the record that
 a part of an episode has arrived; it holds the digest of the part. An episode arrives in one of
 three forms: as a whole, by steps, or by path and rewards.
 """
@@ -10,7 +10,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from belated.ledger.canonical import canonical, digest
 from belated.ledger.outcomes import AlreadyRecorded, Conflict
-from belated.ledger.recording.content import (
+from belated.ledger.recording.parts import (
+    END,
     PATH,
     WHOLE,
     Parts,
@@ -21,11 +22,14 @@ from belated.ledger.recording.content import (
 
 Form = Literal["whole", "steps", "path"]
 
-SPLITTERS: Final[dict[Form, Callable[[Parts], Parts]]] = {
+SPLITTERS: Final[dict[Form, Callable[[Parts, int], Parts]]] = {
     "steps": split_into_steps,
     "path": split_into_path,
 }
 """Functions that convert the part "whole" to the parts of another form, by name of that form."""
+
+ZERO_SHA: Final = digest(canonical(0.0))
+"""Digest of a reward of 0."""
 
 
 class Claim(NamedTuple):
@@ -55,14 +59,14 @@ def encode_parts(parts: Parts) -> tuple[str, dict[str, str]]:
 
 def _form(parts: Iterable[str]) -> Form:
     """Return the form in which an episode arrives, given the names of some of its `parts`."""
-    part = next(iter(parts))
+    part = next(part for part in parts if not part.startswith(END))
     if part == WHOLE:
         return "whole"
     return "path" if part == PATH or part.startswith("reward:") else "steps"
 
 
 def find_new_parts(
-    parts: Parts, known: Mapping[str, Claim], load: Callable[[int], Parts]
+    parts: Parts, known: Mapping[str, Claim], load: Callable[[int], Parts], *, horizon: int
 ) -> Parts | AlreadyRecorded | Conflict:
     """Return the parts of feedback that are not yet recorded for its episode.
 
@@ -77,13 +81,15 @@ def find_new_parts(
         Recorded parts (claims) of the episode, by name of the part.
     load : callable
         Function that returns the parts of the feedback event with a given seq.
+    horizon : int
+        Number of steps of an episode that does not end early.
 
     Returns
     -------
     Parts, AlreadyRecorded or Conflict
         The new parts. AlreadyRecorded if no part is new. Conflict if a part differs from the
-        recorded part of the same name, or if the episode has arrived in another form to which the
-        new parts cannot be converted.
+        recorded part of the same name, if a part is of a step after the end of the episode, or if
+        the episode has arrived in another form to which the new parts cannot be converted.
     """
     if not known:
         return parts
@@ -91,10 +97,10 @@ def find_new_parts(
     if form != known_form:
         if known_form == "whole":
             seq = known[WHOLE].seq
-            digests = digest_parts(SPLITTERS[form](load(seq)))
+            digests = digest_parts(SPLITTERS[form](load(seq), horizon))
             known = {part: Claim(sha, seq) for part, sha in digests.items()}
         elif form == "whole":
-            parts = SPLITTERS[known_form](parts)
+            parts = SPLITTERS[known_form](parts, horizon)
         else:
             seq = min(claim.seq for claim in known.values())
             names: dict[Form, str] = {"steps": "steps", "path": "path and rewards"}
@@ -103,11 +109,15 @@ def find_new_parts(
                 f"rest as {names[known_form]} too, not as {names[form]}.",
                 seq,
             )
-    new, seq = {}, 0
-    for part, sha in digest_parts(parts).items():
+    kept = _drop_padding(parts, known)
+    if isinstance(kept, Conflict):
+        return kept
+    # feedback that consists of padding repeats what is known
+    new, seq = {}, 0 if kept else max(claim.seq for claim in known.values())
+    for part, sha in digest_parts(kept).items():
         claim = known.get(part)
         if claim is None:
-            new[part] = parts[part]
+            new[part] = kept[part]
         elif claim.sha != sha:
             return Conflict(
                 f"{_describe(part)} has already arrived with different content.", claim.seq
@@ -117,7 +127,39 @@ def find_new_parts(
     return new or AlreadyRecorded(seq)
 
 
-def find_superseded(parts: Parts, earlier: Iterable[tuple[int, Parts]]) -> int | None:
+def _drop_padding(parts: Parts, known: Mapping[str, Claim]) -> Parts | Conflict:
+    """Return `parts` without rewards of 0 after the end of the episode.
+
+    Returns a conflict if another part, new or `known`, is of a step after the end.
+    """
+    ends = [_number(part) for part in (*known, *parts) if part.startswith(END)]
+    if not ends:
+        return parts
+    end, kept = min(ends), dict(parts)
+    for part in (*known, *parts):
+        if _number(part) < end or part in (f"{END}{end}", WHOLE, PATH):
+            continue
+        claim = known.get(part)
+        if parts.get(part, 0) != 0 or (claim is not None and claim.sha != ZERO_SHA):
+            seq = max(each.seq for each in known.values()) if claim is None else claim.seq
+            return Conflict(
+                f"The episode ends after {end} steps in a terminal state, which contradicts "
+                f"{_describe(part).lower()}.",
+                seq,
+            )
+        kept.pop(part, None)
+    return kept
+
+
+def _number(part: str) -> int:
+    """Return the number in the name of a `part`: its step, or the number of steps; else -1."""
+    number = part.partition(":")[2]
+    return int(number) if number else -1
+
+
+def find_superseded(
+    parts: Parts, earlier: Iterable[tuple[int, Parts]], *, horizon: int
+) -> int | None:
     """Find out whether feedback repeats earlier feedback that a correction has replaced.
 
     Parameters
@@ -126,6 +168,8 @@ def find_superseded(parts: Parts, earlier: Iterable[tuple[int, Parts]]) -> int |
         Parts of the feedback.
     earlier : iterable of (int, Parts)
         Seq and parts of each feedback event of the episode that a correction has replaced.
+    horizon : int
+        Number of steps of an episode that does not end early.
 
     Returns
     -------
@@ -137,20 +181,20 @@ def find_superseded(parts: Parts, earlier: Iterable[tuple[int, Parts]]) -> int |
     old = {
         claim: seq
         for seq, earlier_parts in earlier
-        for form in _all_forms(earlier_parts)
+        for form in _all_forms(earlier_parts, horizon)
         for claim in digest_parts(form).items()
     }
-    for form in _all_forms(parts):
+    for form in _all_forms(parts, horizon):
         found = [old.get(claim) for claim in digest_parts(form).items()]
         if None not in found:
             return max(seq for seq in found if seq is not None)
     return None
 
 
-def _all_forms(parts: Parts) -> list[Parts]:
+def _all_forms(parts: Parts, horizon: int) -> list[Parts]:
     if WHOLE not in parts:
         return [parts]
-    return [parts, split_into_steps(parts), split_into_path(parts)]
+    return [parts, split_into_steps(parts, horizon), split_into_path(parts, horizon)]
 
 
 def _describe(part: str) -> str:
@@ -159,4 +203,6 @@ def _describe(part: str) -> str:
         return "The episode"
     if name == PATH:
         return "Its path"
+    if name == "end":
+        return f"Its end after {step} steps"
     return f"Its step {step}" if name == "step" else f"Its reward at step {step}"

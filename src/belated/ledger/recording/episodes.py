@@ -23,19 +23,16 @@ from belated.ledger.outcomes import (
 )
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.quarantine import RejectedRequest, quarantine_request
-from belated.ledger.recording.content import (
-    ContentError,
-    Parts,
-    parse_content,
-    parse_correction,
-)
+from belated.ledger.recording.content import parse_content, parse_correction
 from belated.ledger.recording.deduplication import (
     encode_parts,
     find_new_parts,
     find_superseded,
 )
+from belated.ledger.recording.parts import Parts
 from belated.ledger.recording.problems import problem_not_found
 from belated.ledger.recording.transaction import Transaction
+from belated.ledger.recording.values import ContentError
 
 F = TypeVar("F", bound=Feedback)
 
@@ -151,7 +148,11 @@ def record_feedback(
         parts = parse_content(event.content, spec)
     except ContentError as error:
         return Invalid(str(error), error.field)
-    found = find_new_parts(parts, transaction.claims(episode.id), _loader(transaction, spec))
+    known = transaction.claims(episode.id)
+    if not parts:  # only steps after the end of the episode, which are not recorded
+        return AlreadyRecorded(max((claim.seq for claim in known.values()), default=episode.seq))
+    load = _loader(transaction, spec)
+    found = find_new_parts(parts, known, load, horizon=spec.horizon)
     if isinstance(found, Conflict):
         return _find_superseded_repeat(transaction, parts, episode, spec) or found
     if isinstance(found, AlreadyRecorded):
@@ -173,7 +174,7 @@ def record_correction(
     except ContentError as error:
         return Invalid(str(error), error.field)
     known = transaction.claims(episode.id)
-    found = find_new_parts(parts, known, _loader(transaction, spec))
+    found = find_new_parts(parts, known, _loader(transaction, spec), horizon=spec.horizon)
     if isinstance(found, AlreadyRecorded):
         return found
     text, _ = encode_parts(parts)
@@ -238,5 +239,5 @@ def _find_superseded_repeat(
     events = _read_feedback(transaction, episode.id)
     last = max((event.seq for event in events if event.kind == "corrected"), default=0)
     earlier = [(event.seq, parse_content(event.body, spec)) for event in events if event.seq < last]
-    seq = find_superseded(parts, earlier)
+    seq = find_superseded(parts, earlier, horizon=spec.horizon)
     return None if seq is None else AlreadyRecorded(seq)

@@ -5,8 +5,9 @@ function showHeader({spec, status, ready}) {
   document.title = `${spec.name} · belated`;
   setText(byId('title'), spec.name);
   setText(byId('subtitle'), [
-    pluralize(spec.states.length, 'state'), pluralize(spec.actions.length, 'action'),
-    pluralize(spec.horizon, 'step'),
+    pluralize(spec.states.length, 'state') + (spec.terminal ? `, ${spec.terminal.length} terminal` : ''),
+    pluralize(spec.actions.length, 'action'), pluralize(spec.horizon, 'step'),
+    ...(spec.reward_range ? [`rewards in [${spec.reward_range.map(formatNumber).join(', ')}]`] : []),
     `base ${formatPart(spec.base)}`, `updater ${formatPart(spec.updater)}`,
     spec.late === 'rewards' ? 'rewards are delayed' : 'all feedback is delayed',
   ].join(' · '));

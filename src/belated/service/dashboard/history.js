@@ -8,12 +8,17 @@ class HistoryCharts {
     this.arrivals = new Chart(byId('arrivals'));
     this.delays = new Chart(byId('delays'));
     this.returns = new Chart(byId('returns-chart'));
+    this.axis = 'times';
+    byId('times-axis').addEventListener('change', event => {
+      this.axis = event.target.value;
+      if (this.history) this.showTimes(this.history[this.axis]);
+    });
   }
 
   show(history, served) {
-    const bins = history?.times.bins ?? [];
-    setVisible(byId('times'), bins.length > 0);
-    if (bins.length) this.showTimes(history.times);
+    this.history = history?.times.bins.length ? history : null;
+    setVisible(byId('times'), this.history !== null);
+    if (this.history) this.showTimes(history[this.axis]);
     const versions = (history?.versions.bins ?? []).filter(bin => isKnown(bin.mean_return));
     setVisible(byId('returns'), versions.length > 0);
     if (versions.length) this.showReturns(versions, history.versions.width, served);

@@ -7,7 +7,7 @@ class Legend {
   }
 
   // Shows short names too if the cells use these.
-  show(palette, {explore}, short) {
+  show(palette, {explore, terminal, allowed}, short) {
     const {actions, keys} = palette;
     const drawn = explore.some(step => Object.keys(step).length);
     replaceRows(byId('legend'), [
@@ -19,6 +19,8 @@ class Legend {
         return item;
       }),
       ...(drawn ? [element('span', {class: 'key drawn'}, 'drawn at random')] : []),
+      ...(terminal ? [element('span', {class: 'key terminal'}, 'terminal')] : []),
+      ...(allowed ? [element('span', {class: 'key restricted'}, 'some actions not allowed')] : []),
     ]);
   }
 

@@ -38,7 +38,8 @@ class Overview {
       for (let step = 0; step < horizon; step++) {
         const actions = map.actionsAt(state, step).map(name => map.palette.index.get(name));
         const alpha = map.legend.dims(actions) ? 40 : 255;
-        image.data.set([...map.palette.rgb(actions[0]), alpha], 4 * (y * horizon + step));
+        const colour = actions.length ? map.palette.rgb(actions[0]) : [128, 128, 128];
+        image.data.set([...colour, actions.length ? alpha : 40], 4 * (y * horizon + step));
       }
     }
     context.putImageData(image, 0, 0);

@@ -4,7 +4,7 @@ function showPending(status) {
   const {missing, psi, ages, in_flight: flight} = status;
   setText(byId('pending-words'), pendingText(status));
   showBullet(missing, psi);
-  showAges(ages);
+  showAges(ages, status.recorded_ages);
   const facts = {
     'flight-mean': `${flight && !flight.exact ? 'at most ' : ''}${formatPercent(flight?.mean)}`,
     'flight-most': `${flight && !flight.exact ? 'at most ' : ''}${formatPercent(flight?.most)}`,
@@ -41,6 +41,12 @@ function showBullet(missing, psi) {
   setAriaLabel(byId('bullet'), `${formatCount(missing)} missing, ψ is ${formatTenths(psi)}`);
 }
 
+// The oldest episode by event time and, if it differs, the one that was recorded first.
+function oldestText(happened, recorded) {
+  const [opened, arrived] = [happened, recorded].map(formatAgo);
+  return opened === arrived ? `oldest ${opened}` : `oldest ${opened}; first recorded ${arrived}`;
+}
+
 // Converts cumulative counts, by maximum age in seconds, to counts between two limits.
 function ageBins(counts) {
   const limits = Object.keys(counts).map(Number).filter(Number.isFinite).sort((a, b) => a - b);
@@ -63,8 +69,8 @@ function ageName({low, high}) {
   return to.endsWith(` ${unit}`) ? `${value} – ${to}` : `${from} – ${to}`;
 }
 
-function showAges(ages) {
-  setText(byId('ages-note'), ages && isKnown(ages.oldest) ? `oldest ${formatAgo(ages.oldest)}` : '');
+function showAges(ages, recorded) {
+  setText(byId('ages-note'), ages && isKnown(ages.oldest) ? oldestText(ages.oldest, recorded.oldest) : '');
   const bins = ages ? ageBins(ages.counts) : [];
   const list = byId('ages');
   if (list.children.length !== bins.length) {

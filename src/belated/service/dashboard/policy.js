@@ -47,18 +47,28 @@ class PolicyMap {
     this.layOut();
   }
 
-  // Returns the actions in a state; several if one of them is drawn at random.
+  // Returns the actions in a state; several if one of them is drawn at random, none if it is terminal.
   actionsAt(state, step) {
     const [name, drawn] = [this.spec.states[state], this.policy.explore[step]];
     // `in` would find a state called "constructor"
-    return Object.hasOwn(drawn, name) ? drawn[name] : [this.policy.plan[step][name]];
+    if (Object.hasOwn(drawn, name)) return drawn[name];
+    const action = this.policy.plan[step][name];
+    return action === null ? [] : [action];
+  }
+
+  // Returns the actions that are not allowed in a state.
+  forbiddenAt(state, step) {
+    const [name, allowed] = [this.spec.states[state], this.policy.allowed?.[step] ?? {}];
+    return Object.hasOwn(allowed, name)
+      ? this.spec.actions.filter(action => !allowed[name].includes(action)) : [];
   }
 
   describe(state, step) {
-    const actions = this.actionsAt(state, step);
-    const text = actions.length > 1
-      ? `${joinWithOr(actions)}, drawn with equal probabilities` : actions[0];
-    return `${this.spec.states[state]}, step ${step}: ${text}`;
+    const [actions, forbidden] = [this.actionsAt(state, step), this.forbiddenAt(state, step)];
+    let text = actions.length ? actions[0] : 'terminal, the episode has ended';
+    if (actions.length > 1) text = `${joinWithOr(actions)}, drawn with equal probabilities`;
+    const not = forbidden.length ? `; not allowed: ${forbidden.join(', ')}` : '';
+    return `${this.spec.states[state]}, step ${step}: ${text}${not}`;
   }
 
   showLegend() {
@@ -179,14 +189,19 @@ class PolicyMap {
     const actions = this.actionsAt(state, step);
     const label = this.describe(state, step);
     const indices = actions.map(name => this.palette.index.get(name));
-    const text = actions.length > 1 ? '' : this.namesFit ? actions[0] : this.palette.keys[indices[0]];
+    const named = this.namesFit ? actions[0] : this.palette.keys[indices[0]];
+    const text = actions.length === 1 ? named : actions.length ? '' : '–';
     const cell = element('div', {
       class: 'map-cell', role: 'gridcell', id: `cell-${state}-${step}`, title: label,
       'aria-label': label, 'aria-colindex': step + 2, 'data-state': state, 'data-step': step,
     }, text);
     this.place(cell, step);
-    cell.style.background = this.fill(indices);
-    cell.style.color = this.palette.textColour(indices[0]);
+    if (actions.length) {
+      cell.style.background = this.fill(indices);
+      cell.style.color = this.palette.textColour(indices[0]);
+    }
+    cell.classList.toggle('terminal', actions.length === 0);
+    cell.classList.toggle('restricted', this.forbiddenAt(state, step).length > 0);
     cell.classList.toggle('drawn', actions.length > 1);
     cell.classList.toggle('dim', this.legend.dims(indices));
     return cell;

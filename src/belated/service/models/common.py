@@ -11,13 +11,20 @@ EXAMPLE_ID: Final = "q3Jx0b8mT5yVf1sKz9WcRA"
 # Fields of bodies
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 Index = Annotated[int, Field(ge=0, le=MAX_INT32)]
-Reward = Annotated[float, Field(ge=0, le=1)]
-State = Annotated[Text | Index, Field(description="State, by name or by index.")]
+Reward = Annotated[
+    float, Field(description="Reward, in [0, 1] or in the `reward_range` of the problem.")
+]
+State = Annotated[
+    Text | Index | dict[Text, Text | int],
+    Field(description="State, by name or by index, or by the value of each factor of the states."),
+]
 Action = Annotated[Text | Index, Field(description="Action, by name or by index.")]
 Time = Annotated[
     str | None,
     Field(
-        description="Time of the event, in ISO 8601 with a time zone.",
+        description="Time at which the event happened, in ISO 8601 with a time zone; null for the "
+        "time of recording. Ages, delays in seconds and the history are computed from it. A time "
+        "in the future counts as the time of recording.",
         json_schema_extra={"format": "date-time"},
     ),
 ]
@@ -56,13 +63,15 @@ def optional_field(**options: Any) -> Any:
     return Field(default=None, json_schema_extra=without_default, **options)
 
 
-def with_example(value: dict[str, Any]) -> ConfigDict:
-    """Return the `model_config` of a model that has `value` as its example in OpenAPI."""
-    return ConfigDict(extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": [value]})
+def with_example(*values: Any) -> ConfigDict:
+    """Return the `model_config` of a model that has `values` as its examples in OpenAPI."""
+    return ConfigDict(
+        extra="forbid", allow_inf_nan=False, json_schema_extra={"examples": list(values)}
+    )
 
 
 def example_of(model: type[BaseModel]) -> Any:
-    """Return the example in the configuration of `model`."""
+    """Return the first example in the configuration of `model`."""
     extra: Any = model.model_config["json_schema_extra"]
     return extra["examples"][0]
 

@@ -1,20 +1,32 @@
 """Models of the history of a problem: its episodes by time and by version of the policy."""
 
+from typing import Final
+
 from pydantic import Field
 
 from belated.service.models.common import Model, with_example
+
+EXAMPLE_BIN: Final = {
+    "start": "2026-11-15T13:50:02Z",
+    "opened": 12,
+    "returned": 9,
+    "delay": 34.5,
+    "longest": 120.0,
+    "episodes": 8.2,
+}
 
 
 class TimeBin(Model):
     """Statistics of one interval of time: numbers of episodes opened and returned, and delays.
 
     An episode returns when its feedback is complete. The delays are those of the returned episodes,
-    and null if no episode returned.
+    and null if no episode returned. `episodes` counts the episodes opened between the arrivals of
+    the opening and of the last feedback.
     """
 
     start: str = Field(json_schema_extra={"format": "date-time"})
     opened: int
-    returned: int = Field(description="Episodes whose last feedback arrived in the interval.")
+    returned: int = Field(description="Episodes whose last feedback is in the interval.")
     delay: float | None = Field(description="Mean of their delays, in seconds.")
     longest: float | None = Field(description="Maximum of their delays, in seconds.")
     episodes: float | None = Field(description="Mean of their delays, in episodes.")
@@ -30,7 +42,7 @@ class TimeBins(Model):
 class VersionBin(Model):
     """Statistics of the episodes that follow the versions from `first` to `last` of the policy.
 
-    The return of an episode is the sum of its rewards.
+    The return of an episode is the sum of its rewards, in the units of the problem's rewards.
     """
 
     first: int
@@ -56,25 +68,18 @@ class History(Model):
 
     problem: str
     seq: int | None = Field(description="Sequence number of the last event that was folded.")
-    times: TimeBins
+    times: TimeBins = Field(
+        description="By the time at which openings and feedback happened: `event_time`, or the "
+        "time of recording if it is omitted or earlier than `event_time`."
+    )
+    arrivals: TimeBins = Field(description="By the time of recording.")
     versions: VersionBins
     model_config = with_example(
         {
             "problem": "clinic",
             "seq": 120,
-            "times": {
-                "width": 2.0,
-                "bins": [
-                    {
-                        "start": "2026-11-15T13:50:02Z",
-                        "opened": 12,
-                        "returned": 9,
-                        "delay": 34.5,
-                        "longest": 120.0,
-                        "episodes": 8.2,
-                    }
-                ],
-            },
+            "times": {"width": 2.0, "bins": [EXAMPLE_BIN]},
+            "arrivals": {"width": 2.0, "bins": [EXAMPLE_BIN]},
             "versions": {
                 "width": 1,
                 "bins": [

@@ -4,7 +4,13 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from belated.service.models.common import MAX_INT32, Model, RequestModel, with_example
+from belated.service.models.common import (
+    MAX_INT32,
+    Model,
+    RequestModel,
+    optional_field,
+    with_example,
+)
 
 EXAMPLE_POLICY: Final[dict[str, Any]] = {
     "problem": "clinic",
@@ -23,17 +29,24 @@ class Policy(Model):
 
     The action at step h (from 0) in a state is chosen as follows. If `explore[h][state]` is
     present, draw one of its actions with equal probabilities. Otherwise, with probability
-    `epsilon`, draw one of all actions with equal probabilities. Otherwise take `plan[h][state]`.
+    `epsilon`, draw one of all actions with equal probabilities, or of `allowed[h][state]` if it is
+    present. Otherwise take `plan[h][state]`. It is null in a terminal state, in which the episode
+    has ended. The fields after `sha` are present only if the problem has them.
     """
 
     problem: str
     version: int
     horizon: int
     actions: list[str]
-    plan: list[dict[str, str]]
+    plan: list[dict[str, str | None]]
     explore: list[dict[str, list[str]]]
     epsilon: float
     sha: str = Field(description="Digest of the policy.")
+    terminal: list[str] = optional_field(description="Terminal states.")
+    allowed: list[dict[str, list[str]]] = optional_field(
+        description="For each step, the allowed actions of the states that do not allow all."
+    )
+    factors: list[str] = optional_field(description="Names of the factors of the states.")
     model_config = with_example(EXAMPLE_POLICY)
 
 

@@ -43,7 +43,10 @@ class Status(Model):
     missing: int | None = Field(description="Episodes in flight.")
     mean_delay: float | None = Field(description="Observed mean delay, in episodes.")
     psi: float | None = Field(description="Upper bound on `missing` with high probability.")
-    ages: Ages | None
+    ages: Ages | None = Field(
+        description="Time since the episodes were opened, by `event_time` where it was given."
+    )
+    recorded_ages: Ages | None = Field(description="Time since their openings were recorded.")
     in_flight: InFlight | None
     updates: int | None = Field(description="Number of plans, without the first one.")
     epochs: int | None = Field(description="Number of plans, with the first one.")
@@ -63,6 +66,7 @@ class Status(Model):
             "mean_delay": 8.5,
             "psi": 31.4,
             "ages": {"oldest": 86000.0, "median": 3600.0, "counts": {"60": 1, "inf": 9}},
+            "recorded_ages": {"oldest": 600.0, "median": 90.0, "counts": {"60": 4, "inf": 9}},
             "in_flight": {"most": 0.4, "mean": 0.1, "exact": False},
             "updates": 12,
             "epochs": 13,

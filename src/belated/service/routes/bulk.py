@@ -65,7 +65,8 @@ async def send_bulk(problem: ProblemName, request: Request) -> StreamingResponse
     Each object has the field `episode`, which is the id of an episode, and the fields of a feedback
     request for one episode. Lines are recorded in batches while the body is read. The response
     begins after the last line has been recorded, because few clients read a response while they
-    send a request. A request that was interrupted may be sent again.
+    send a request. A request that was interrupted may be sent again: lines that are recorded get
+    the status 200, "already recorded", and count once.
     """
     state, known = get_state(request), await get_problem(request, problem)
     check_content_type(request, NDJSON)

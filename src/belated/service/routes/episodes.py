@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Request, Response
 
 from belated.ledger.events import Opened
 from belated.ledger.outcomes import Recorded
-from belated.ledger.recording.content import ContentError, parse_index
+from belated.ledger.recording.values import ContentError, parse_index
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import ApiError, check_outcome, error_responses, unavailable
 from belated.service.models.common import ProblemName
@@ -40,7 +40,9 @@ async def open_episode(
 ) -> Response:
     """Open an episode.
 
-    The response contains the whole policy, so that a device can choose its actions offline.
+    The response contains the whole policy, so that a device can choose its actions offline. An id
+    that is open already, with the same problem and subject, is answered with 200 and the same
+    episode; with another problem or subject, the request is rejected with 409.
     """
     state, known = get_state(request), await get_problem(request, problem)
     new = body or NewEpisode()
@@ -78,9 +80,12 @@ async def decide(problem: ProblemName, body: DecisionRequest, request: Request) 
     state, known = get_state(request), await get_problem(request, problem)
     spec = known.spec
     try:
-        index = parse_index("state", body.state, spec.state_numbers)
+        index = parse_index("state", body.state, spec.state_numbers, spec.factors)
     except ContentError as error:
         raise ApiError(422, str(error), field=error.field) from None
+    if spec.shape.is_terminal[index]:
+        message = f"state must not be terminal, got {spec.states[index]!r}; the episode has ended."
+        raise ApiError(422, message, field="state")
     if body.step >= spec.horizon:
         message = f"step must be in 0 .. {spec.horizon - 1}, got {body.step}."
         raise ApiError(422, message, field="step")

@@ -18,7 +18,10 @@ from belated.service.state import get_state
 router = APIRouter(prefix="/v1/episodes/{episode}", route_class=AuthorizedRoute, tags=["feedback"])
 
 RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": Receipt, "description": "All of it was already recorded."},
+    200: {
+        "model": Receipt,
+        "description": "All of it was already recorded with the same content; nothing changes.",
+    },
     **error_responses(404, 409, 410, 413, 415),
 }
 ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
@@ -36,7 +39,9 @@ async def send_feedback(episode: EpisodeId, request: Request) -> Response:
     """Send feedback of an episode: the whole episode, or steps and rewards as they arrive.
 
     States and actions are given by name (string) or by index (number); steps count from 0. The
-    feedback is on disk when the response arrives. Sending the same feedback again is safe.
+    feedback is on disk when the response arrives. The same feedback again is answered with 200,
+    "already recorded", and counts once. Feedback that differs from recorded feedback of the same
+    steps is rejected with 409.
     """
     return await _record(episode, request, Feedback)
 
@@ -50,7 +55,11 @@ async def send_feedback(episode: EpisodeId, request: Request) -> Response:
 )
 @require_scope("correct")
 async def correct_feedback(episode: EpisodeId, request: Request) -> Response:
-    """Replace all recorded feedback of an episode by the whole episode in the body."""
+    """Replace all recorded feedback of an episode by the whole episode in the body.
+
+    If the body equals the feedback that is currently valid, the response is 200, "already
+    recorded".
+    """
     return await _record(episode, request, Corrected)
 
 

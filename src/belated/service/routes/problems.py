@@ -1,5 +1,6 @@
 """Routes that define problems and return their definitions."""
 
+import math
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -24,6 +25,7 @@ router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["pr
     "",
     status_code=201,
     response_model=Problem,
+    response_model_exclude_unset=True,
     responses={
         200: {"model": Problem, "description": "Already defined in the same way."},
         **error_responses(409, 413),
@@ -33,11 +35,14 @@ router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["pr
 async def define_problem(body: NewProblem, request: Request, response: Response) -> dict[str, Any]:
     """Define a problem.
 
-    A definition cannot be changed later. Sending the same definition again has no effect.
+    A definition cannot be changed later. The same definition again is answered with 200 and has no
+    effect; a different definition with the same name is rejected with 409.
     """
     state = get_state(request)
     max_cells = state.settings.max_problem_cells
-    cells = body.horizon * len(body.states) * len(body.actions)
+    sizes = [len(each) for each in body.states.values()] if isinstance(body.states, dict) else []
+    states = math.prod(sizes) if sizes else len(body.states)
+    cells = body.horizon * states * len(body.actions)
     if cells > max_cells:
         message = f"horizon x states x actions must be at most {max_cells}, got {cells}."
         raise ApiError(422, message, field="horizon")
@@ -49,7 +54,7 @@ async def define_problem(body: NewProblem, request: Request, response: Response)
     return spec.body
 
 
-@router.get("", response_model=Problems)
+@router.get("", response_model=Problems, response_model_exclude_unset=True)
 @require_scope("read")
 async def list_problems(request: Request) -> dict[str, Any]:
     """Return the definitions of all problems, oldest first."""
@@ -58,7 +63,12 @@ async def list_problems(request: Request) -> dict[str, Any]:
     return {"problems": [problem.spec.body for problem in problems]}
 
 
-@router.get("/{problem}", response_model=Problem, responses=error_responses(404))
+@router.get(
+    "/{problem}",
+    response_model=Problem,
+    response_model_exclude_unset=True,
+    responses=error_responses(404),
+)
 @require_scope("read")
 async def read_problem(problem: ProblemName, request: Request) -> dict[str, Any]:
     """Return the definition of a problem."""

@@ -1,0 +1,73 @@
+"""Parts of feedback: their names, and their conversion between the forms of an episode.
+
+A part is the smallest unit of feedback that is recorded: a whole episode, one step, the path of an
+episode, or the reward of one step. Parts are named "whole", "step:3", "path" or "reward:3", where 3
+is the step. In a part, states and actions are given by index. The part "end:4" accompanies the step
+or path from which it is known that the episode has 4 steps, fewer than the horizon.
+"""
+
+from typing import Any, Final, TypeAlias
+
+Parts: TypeAlias = dict[str, Any]
+
+WHOLE: Final = "whole"
+PATH: Final = "path"
+END: Final = "end:"
+"""Beginning of the name of the part that tells the number of steps of an episode."""
+
+
+def join_parts(parts: Parts) -> dict[str, Any]:
+    """Return the content of feedback from which `parse_content` returns the same `parts`."""
+    if WHOLE in parts:
+        return dict(parts[WHOLE])
+    steps = [value for part, value in parts.items() if part.startswith("step:")]
+    if steps:
+        return {"steps": steps}
+    content: dict[str, Any] = {}
+    if PATH in parts:
+        content["path"] = parts[PATH]
+    rewards = {
+        part.partition(":")[2]: value for part, value in parts.items() if part.startswith("reward:")
+    }
+    if rewards:
+        content["rewards"] = rewards
+    return content
+
+
+def split_into_steps(parts: Parts, horizon: int | None = None) -> Parts:
+    """Convert the part "whole" in `parts` to one part for each step, and return these parts.
+
+    If the episode has fewer than `horizon` steps, the end is a part too.
+    """
+    whole = parts[WHOLE]
+    states, rewards = whole["states"], whole["rewards"] or [None] * len(whole["actions"])
+    return {
+        f"step:{h}": {
+            "step": h,
+            "state": states[h],
+            "action": action,
+            "next_state": states[h + 1],
+            "reward": rewards[h],
+        }
+        for h, action in enumerate(whole["actions"])
+    } | end_part(len(whole["actions"]), horizon)
+
+
+def split_into_path(parts: Parts, horizon: int | None = None) -> Parts:
+    """Convert the part "whole" in `parts` to the path and one part for each reward.
+
+    Returns these parts. If the episode contains no rewards, the path is the only part. If it has
+    fewer than `horizon` steps, the end is a part too.
+    """
+    whole = parts[WHOLE]
+    path = {"states": whole["states"], "actions": whole["actions"]}
+    rewards = {f"reward:{h}": r for h, r in enumerate(whole["rewards"] or [])}
+    return {PATH: path, **rewards} | end_part(len(path["actions"]), horizon)
+
+
+def end_part(steps: int, horizon: int | None) -> Parts:
+    """Return the part for the end of an episode with a number of `steps`, by name of the part.
+
+    The result is empty if the episode has as many steps as `horizon`, or if `horizon` is None.
+    """
+    return {f"{END}{steps}": True} if horizon is not None and steps < horizon else {}

@@ -1,0 +1,211 @@
+"""Values in feedback: their validation, and their conversion to indices and rewards.
+
+A parameter `field` is the name of the value in error messages.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from belated.ledger.problems import ProblemSpec
+from belated.ledger.validation import describe_range
+from belated.states import SEPARATOR
+
+MAX_LISTED_NAMES: Final = 10
+"""Maximum number of names of states or actions to list in an error message."""
+
+
+class ContentError(ValueError):
+    """Error in the content of feedback.
+
+    Parameters
+    ----------
+    field : str or None
+        Name of the invalid field, such as `steps[0].state`; None if the error concerns no single
+        field.
+    message : str
+        The error message.
+    """
+
+    def __init__(self, field: str | None, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def parse_index(
+    field: str,
+    value: Any,
+    numbers: Mapping[str, int],
+    factors: Mapping[str, Sequence[str]] | None = None,
+) -> int:
+    """Return the index of a state or action that is given by name, by index or by factors.
+
+    Parameters
+    ----------
+    field : str
+        Name of the field in error messages.
+    value : str or int
+        Name or index of the state or action.
+    numbers : mapping
+        Index of each state or action, by name.
+    factors : mapping, optional
+        Values of each factor of the states, by name; None if there are no factors.
+
+    Returns
+    -------
+    int
+        The index.
+
+    Raises
+    ------
+    ContentError
+        If `value` is not the name or index of a state or action.
+
+    >>> parse_index("state", "well", {"ill": 0, "well": 1}), parse_index("state", 0, {"ill": 0})
+    (1, 0)
+    """
+    if factors is not None and isinstance(value, Mapping):
+        if set(value) != set(factors):
+            names = ", ".join(factors)
+            raise ContentError(
+                field, f"{field} must have the fields {names}, got {shorten(list(value))}."
+            )
+        value = SEPARATOR.join(str(value[name]) for name in factors)
+    found = numbers.get(value) if type(value) is str else value
+    if type(found) is int and 0 <= found < len(numbers):
+        return found
+    more = ", ..." if len(numbers) > MAX_LISTED_NAMES else ""
+    names = ", ".join(list(numbers)[:MAX_LISTED_NAMES]) + more
+    raise ContentError(
+        field,
+        f"{field} must be one of {names}, or in 0 .. {len(numbers) - 1}, got {shorten(value)}.",
+    )
+
+
+def check_stays(field: str, terminal: int, state: int, spec: ProblemSpec) -> None:
+    """Raise ContentError if `state` is not `terminal`, which an episode of `spec` has reached.
+
+    Both states are indices; `field` is the name of the state in the message.
+    """
+    if state != terminal:
+        raise ContentError(
+            field,
+            f"{field} must stay in {spec.states[terminal]!r}, the terminal state that the episode "
+            f"has reached, got {spec.states[state]!r}.",
+        )
+
+
+def check_padding(field: str, reward: object) -> None:
+    """Raise ContentError if `reward`, called `field`, is neither 0 nor None.
+
+    It is the reward of a step after the end of an episode.
+    """
+    if reward is not None and reward != 0:
+        raise ContentError(
+            field,
+            f"{field} must be 0 after the episode has reached a terminal state, "
+            f"got {shorten(reward)}.",
+        )
+
+
+def check_allowed(field: str, step: int, state: int, action: int, spec: ProblemSpec) -> None:
+    """Raise ContentError if an action is not allowed.
+
+    Parameters
+    ----------
+    field : str
+        Name of the action in the error message.
+    step, state, action : int
+        Indices of the step, of a state that is not terminal, and of the action.
+    spec : ProblemSpec
+        The problem.
+    """
+    allowed = spec.shape.allowed
+    if allowed is not None and not allowed[step, state, action]:
+        names = ", ".join(spec.actions[a] for a in allowed[step, state].nonzero()[0])
+        raise ContentError(
+            field,
+            f"{field} must be allowed in state {spec.states[state]!r} at step {step} ({names}), "
+            f"got {spec.actions[action]!r}.",
+        )
+
+
+def check_rewards_known(field: str, spec: ProblemSpec) -> None:
+    """Raise ContentError for the missing reward `field` unless the rewards of `spec` are known."""
+    if spec.rewards is None:
+        raise ContentError(
+            field,
+            f"{field} is missing; feedback must contain the rewards, since they are not known.",
+        )
+
+
+def parse_list(field: str, values: Any, count: int) -> Any:
+    """Return `values`, called `field`, as a list if it is a list or array of `count` items.
+
+    Otherwise raises ContentError.
+    """
+    to_list: Callable[[], Any] | None = getattr(values, "tolist", None)
+    values = to_list() if to_list is not None else values
+    if not isinstance(values, list | tuple) or len(values) != count:
+        got = f"{len(values)} items" if isinstance(values, list | tuple) else shorten(values)
+        raise ContentError(field, f"{field} must be a list of {count} items, got {got}.")
+    return values
+
+
+def parse_step(field: str, value: Any, horizon: int) -> int:
+    """Return `value`, called `field`, if it is the index of one of `horizon` steps.
+
+    Otherwise raises ContentError.
+    """
+    if type(value) is int and 0 <= value < horizon:
+        return value
+    raise ContentError(field, f"{field} must lie in 0 .. {horizon - 1}, got {shorten(value)}.")
+
+
+def parse_reward(field: str, i: int | None, value: Any, spec: ProblemSpec) -> float:
+    """Return a reward as a float.
+
+    Parameters
+    ----------
+    field : str
+        Name of the reward, or of the list or object that contains it.
+    i : int or None
+        Index of the reward in the list or object; None if `field` is the reward.
+    value : object
+        The reward, in the units of the problem.
+    spec : ProblemSpec
+        The problem.
+
+    Returns
+    -------
+    float
+        The reward.
+
+    Raises
+    ------
+    ContentError
+        If `value` is not a number in the range of the rewards.
+    """
+    low, high = spec.reward_range or (0, 1)
+    is_number = type(value) in (int, float)
+    # adding 0.0 turns -0.0 into 0.0, so that equal numbers have equal text
+    if is_number and low <= value <= high:
+        return value + 0.0
+    where = field if i is None else f"{field}[{i}]"
+    expected = describe_range(spec.reward_range) if is_number else "must be a number"
+    raise ContentError(where, f"{where} {expected}, got {shorten(value)}.")
+
+
+def check_fields(given: Mapping[str, Any], *names: str, within: str = "content") -> None:
+    """Raise ContentError if the object `given`, called `within`, has other fields than `names`."""
+    for key in given:
+        if key not in names:
+            raise ContentError(
+                within if within != "content" else None,
+                f"{within} must have only the fields {', '.join(names)}, got {shorten(key)}.",
+            )
+
+
+def shorten(value: object) -> str:
+    """Return the `repr` of `value`, shortened to at most 60 characters."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,312 @@
+"""Terminal states and allowed actions in problems and in their feedback."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ledger_samples as samples
+from belated.episode import Policy
+from belated.ledger import (
+    AlreadyRecorded,
+    Conflict,
+    Corrected,
+    Feedback,
+    Invalid,
+    Ledger,
+    Opened,
+    Part,
+    ProblemSpec,
+    Recorded,
+)
+from belated.ledger.recording.content import parse_content
+from belated.ledger.recording.parts import join_parts, split_into_path, split_into_steps
+from belated.ledger.recording.values import ContentError
+
+GIVEN: dict[str, Any] = {
+    "name": "shop",
+    "states": ["looks", "thinks", "sold", "gone"],
+    "actions": ["nothing", "coupon"],
+    "horizon": 4,
+    "rewards": None,
+    "base": Part("ucrl2"),
+    "updater": Part("active"),
+    "episodes": 100,
+    "terminal": ["gone", "sold"],
+    "allowed": {"looks": ["nothing"], "gone": ["nothing"]},
+}
+SHOP = ProblemSpec(**GIVEN)
+LATE = ProblemSpec(**{**GIVEN, "name": "late", "late": "rewards"})
+SHORT = {
+    "states": ["looks", "thinks", "sold"],
+    "actions": ["nothing", "coupon"],
+    "rewards": [0, 0.75],
+}
+PADDED = {
+    "states": ["looks", "thinks", "sold", "sold", "sold"],
+    "actions": ["nothing", "coupon", "nothing", "coupon"],
+    "rewards": [0, 0.75, 0, None],
+}
+LONG = {
+    "states": ["looks", "looks", "thinks", "looks", "thinks"],
+    "actions": ["nothing", "nothing", "coupon", "nothing"],
+    "rewards": [0, 0.25, 0, 0],
+}
+TRIMMED = {"states": [0, 1, 2], "actions": [0, 1], "rewards": [0.0, 0.75]}
+
+
+def step(h: int, state: str, action: str, after: str, reward: float | None) -> dict[str, Any]:
+    given = {"step": h, "state": state, "action": action, "next_state": after, "reward": reward}
+    return {"steps": [given]}
+
+
+FIRST = step(0, "looks", "nothing", "thinks", 0)
+SECOND = step(1, "thinks", "coupon", "sold", 0.75)
+
+
+def test_a_shape_has_the_terminal_states_and_the_allowed_actions() -> None:
+    shape = SHOP.shape
+    assert SHOP.terminal == ("sold", "gone")
+    assert shape.terminal == (2, 3)
+    assert shape.available[0].astype(int).tolist() == [[1, 0], [1, 1], [1, 0], [1, 0]]
+
+
+def test_allowed_actions_may_differ_between_steps() -> None:
+    allowed = [{}, {"thinks": ["coupon"]}, {}, {"looks": ["nothing"]}]
+    shape = ProblemSpec(**{**GIVEN, "allowed": allowed}).shape
+    assert shape.available[:, :2].astype(int).tolist() == [
+        [[1, 1], [1, 1]],
+        [[1, 1], [0, 1]],
+        [[1, 1], [1, 1]],
+        [[1, 0], [1, 1]],
+    ]
+
+
+@pytest.mark.parametrize("allowed", [GIVEN["allowed"], [{}, {"thinks": ["coupon"]}, {}, {}]])
+def test_a_definition_with_restrictions_comes_back_as_it_was(allowed: Any) -> None:
+    spec = ProblemSpec(**{**GIVEN, "allowed": allowed})
+    again = ProblemSpec.of(json.loads(spec.text))
+    assert again == spec
+    assert again.shape == spec.shape
+    assert spec.body["terminal"] == ["sold", "gone"]
+    assert spec.body["allowed"] == allowed
+
+
+def test_a_definition_without_restrictions_keeps_its_text() -> None:
+    plain = {**GIVEN, "terminal": None, "allowed": None}
+    assert ProblemSpec(**plain).text == ProblemSpec(**{**GIVEN, "terminal": [], "allowed": {}}).text
+    assert not {"terminal", "allowed", "state_factors"} & set(ProblemSpec(**plain).body)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"terminal": ["sold", "lost"]}, "terminal[1] must be one of looks, thinks, sold, gone,"),
+        ({"terminal": GIVEN["states"]}, "terminal must not contain all states; episodes start"),
+        ({"allowed": {"thinks": []}}, "allowed['thinks'] must be a list of at least one action,"),
+        ({"allowed": {"x": ["coupon"]}}, "A state in allowed must be one of looks, thinks, sold,"),
+        ({"allowed": {"looks": ["run"]}}, "allowed['looks'][0] must be one of nothing, coupon,"),
+        ({"allowed": [{}]}, "allowed must be an object, or a list of 4, one object for each step,"),
+        ({"allowed": 3}, "allowed must be an object of lists of actions by state, got 3."),
+        ({"reward_range": [-1, 1]}, "reward_range must begin at 0 in a problem with terminal"),
+        ({"rewards": [[0, 0], [0, 0], [1, 0], [0, 0]]}, "rewards must be 0 in terminal states,"),
+    ],
+)
+def test_restrictions_that_make_no_sense_are_refused(change: Any, sentence: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as raised:
+        ProblemSpec(**{**GIVEN, **change})
+    assert str(raised.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("content", [SHORT, PADDED])
+def test_padding_after_a_terminal_state_is_dropped(content: Any) -> None:
+    assert parse_content(content, SHOP) == {"whole": TRIMMED}
+
+
+def test_an_episode_that_does_not_end_has_all_steps() -> None:
+    whole = parse_content(LONG, SHOP)["whole"]
+    assert len(whole["actions"]) == 4
+
+
+@pytest.mark.parametrize("spec", [SHOP, LATE])
+@pytest.mark.parametrize("content", [SHORT, LONG])
+def test_the_parts_of_an_episode_are_those_of_its_text(content: Any, spec: ProblemSpec) -> None:
+    whole = parse_content(content, spec)
+    for split in (
+        (split_into_steps, split_into_path) if spec.late == "rewards" else (split_into_steps,)
+    ):
+        parts = split(whole, spec.horizon)
+        assert parse_content(json.loads(json.dumps(join_parts(parts))), spec) == parts
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "sentence"),
+    [
+        (
+            {**SHORT, "states": ["looks", "thinks", "looks"]},
+            "states",
+            "states must be a list of 5 or end in a terminal state, got 3 and the last state "
+            "'looks'.",
+        ),
+        (
+            {"states": ["sold", "sold"], "actions": ["nothing"], "rewards": [0]},
+            "states[0]",
+            "states[0] must not be a terminal state, got 'sold'.",
+        ),
+        (
+            {**PADDED, "states": ["looks", "thinks", "sold", "sold", "gone"]},
+            "states[4]",
+            "states[4] must stay in 'sold', the terminal state that the episode has reached, got",
+        ),
+        (
+            {**PADDED, "rewards": [0, 0.75, 0, 0.5]},
+            "rewards[3]",
+            "rewards[3] must be 0 after the episode has reached a terminal state, got 0.5.",
+        ),
+        ({**SHORT, "rewards": [0, 0.75, 0]}, "rewards", "rewards must be a list of 2, got 3."),
+        (
+            {**SHORT, "actions": ["coupon", "coupon"]},
+            "actions[0]",
+            "actions[0] must be allowed in state 'looks' at step 0 (nothing), got 'coupon'.",
+        ),
+        (
+            step(2, "looks", "coupon", "gone", 0),
+            "steps[0].action",
+            "steps[0].action must be allowed in state 'looks' at step 2 (nothing), got 'coupon'.",
+        ),
+        (
+            step(2, "sold", "nothing", "looks", 0),
+            "steps[0]",
+            "steps[0] must stay in 'sold', the terminal state",
+        ),
+        (
+            {"steps": SECOND["steps"] + step(2, "looks", "nothing", "looks", 0)["steps"]},
+            "steps",
+            "steps must end with step 1, which reaches a terminal state, got step 2.",
+        ),
+    ],
+)
+def test_feedback_that_breaks_a_restriction_gets_a_sentence(
+    content: Any, field: str, sentence: str
+) -> None:
+    with pytest.raises(ContentError) as raised:
+        parse_content(content, SHOP)
+    assert str(raised.value).startswith(sentence)
+    assert raised.value.field == field
+
+
+def begin(ledger: Ledger, spec: ProblemSpec = SHOP) -> str:
+    """Define the shop, publish a policy and open an episode; return its id."""
+    defined = ledger.define(spec)
+    assert isinstance(defined, Recorded)
+    policy = Policy(np.zeros((4, 4), np.int32))
+    assert isinstance(ledger.publish(defined.seq, policy, version=1), Recorded)
+    [opened] = ledger.append([Opened(defined.seq, 1)])
+    assert isinstance(opened, Recorded)
+    assert opened.episode is not None
+    return opened.episode.id
+
+
+def send(ledger: Ledger, id: str, content: Any) -> Any:
+    return samples.one(ledger, Feedback(id, content))
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (SHORT, [PADDED, SHORT, FIRST, SECOND, step(2, "sold", "nothing", "sold", 0)]),
+        (FIRST, [FIRST, step(3, "sold", "nothing", "sold", None)]),
+        (SECOND, [SECOND, step(3, "sold", "nothing", "sold", 0)]),
+    ],
+)
+def test_what_is_recorded_may_be_repeated_with_or_without_padding(
+    ledger: Ledger, first: Any, again: list[Any]
+) -> None:
+    id = begin(ledger)
+    assert isinstance(send(ledger, id, first), Recorded)
+    for content in again:
+        assert isinstance(send(ledger, id, content), AlreadyRecorded), content
+    assert ledger.faults() == []
+
+
+def test_padding_alone_is_not_recorded(ledger: Ledger) -> None:
+    id = begin(ledger)
+    assert isinstance(send(ledger, id, step(3, "sold", "nothing", "sold", 0)), AlreadyRecorded)
+    assert list(ledger.events(kinds=["feedback"])) == []
+
+
+def test_the_rest_of_an_episode_by_steps_is_recorded(ledger: Ledger) -> None:
+    id = begin(ledger)
+    assert isinstance(send(ledger, id, FIRST), Recorded)
+    assert isinstance(send(ledger, id, PADDED), Recorded)
+    assert isinstance(send(ledger, id, SECOND), AlreadyRecorded)
+    [_, rest] = [event.body for event in ledger.events(kinds=["feedback"])]
+    assert [one["step"] for one in rest["steps"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (SECOND, step(2, "looks", "nothing", "looks", 0)),
+        (step(2, "looks", "nothing", "looks", 0), SECOND),
+        (SHORT, step(2, "looks", "nothing", "looks", 0)),
+        (step(2, "looks", "nothing", "looks", 0), SHORT),
+        (SECOND, step(2, "thinks", "nothing", "gone", 0)),
+        (SHORT, LONG),
+    ],
+)
+def test_a_step_after_the_end_is_a_conflict(ledger: Ledger, first: Any, second: Any) -> None:
+    id = begin(ledger)
+    assert isinstance(send(ledger, id, first), Recorded)
+    assert isinstance(send(ledger, id, second), Conflict)
+
+
+PATH = {"path": {"states": SHORT["states"], "actions": SHORT["actions"]}}
+
+
+@pytest.mark.parametrize("late", [{"rewards": {"3": 0}}, {"rewards": {"2": 0.0, "3": 0}}])
+@pytest.mark.parametrize("path_first", [True, False])
+def test_rewards_of_0_after_the_end_are_padding(
+    ledger: Ledger, late: Any, path_first: bool
+) -> None:
+    id = begin(ledger, LATE)
+    for content in (PATH, late) if path_first else (late, PATH):
+        assert isinstance(send(ledger, id, content), Recorded | AlreadyRecorded), content
+    assert isinstance(send(ledger, id, {"rewards": {"0": 0, "1": 0.75}}), Recorded)
+    assert isinstance(send(ledger, id, SHORT), AlreadyRecorded)
+    assert isinstance(send(ledger, id, {"rewards": {"3": 1}}), Conflict)
+
+
+@pytest.mark.parametrize("path_first", [True, False])
+def test_a_reward_after_the_end_is_a_conflict(ledger: Ledger, path_first: bool) -> None:
+    id = begin(ledger, LATE)
+    contents = [PATH, {"rewards": {"3": 0.5}}]
+    first, second = contents if path_first else reversed(contents)
+    assert isinstance(send(ledger, id, first), Recorded)
+    assert isinstance(send(ledger, id, second), Conflict)
+
+
+def test_a_correction_may_end_early(ledger: Ledger) -> None:
+    id = begin(ledger)
+    assert isinstance(send(ledger, id, LONG), Recorded)
+    assert isinstance(samples.one(ledger, Corrected(id, PADDED)), Recorded)
+    assert isinstance(send(ledger, id, SHORT), AlreadyRecorded)
+    assert isinstance(send(ledger, id, LONG), AlreadyRecorded)  # replaced
+
+
+def test_a_forbidden_action_is_quarantined_with_the_reason(ledger: Ledger) -> None:
+    id = begin(ledger)
+    outcome = send(ledger, id, {**SHORT, "actions": ["coupon", "coupon"]})
+    assert isinstance(outcome, Invalid)
+    [kept] = ledger.quarantine
+    assert kept.episode == id
+    assert kept.reason.startswith("actions[0] must be allowed in state 'looks' at step 0 (nothing)")
+
+
+def test_a_policy_with_a_forbidden_action_is_not_published(ledger: Ledger) -> None:
+    defined = ledger.define(SHOP)
+    assert isinstance(defined, Recorded)
+    outcome = ledger.publish(defined.seq, Policy(np.ones((4, 4), np.int32)), version=1)
+    assert isinstance(outcome, Invalid)
+    assert "must be allowed, got 'coupon' in state 'looks' at step 0" in outcome.reason

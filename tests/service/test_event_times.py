@@ -1,0 +1,81 @@
+"""Event times over HTTP: ages, delays and the history, with the times of recording beside them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import belated as bl
+from belated.ledger import Ledger
+from belated.service.status import format_utc
+from service.site import PLAYED, Site
+
+NOW = 1_794_750_602 * 10**6  # 2026-11-15T13:50:02Z
+JANUARY = "2026-01-01T00:00:00Z"
+AGE_S = 1_794_750_602 - 1_767_225_600
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}", clock=lambda: NOW) as opened:
+        yield opened
+
+
+def test_episodes_of_january_are_months_old(site: Site) -> None:
+    site.define()
+    site.open(event_time=JANUARY)
+    status = site.get("/v1/problems/clinic/status").json()
+    assert status["ages"]["oldest"] == AGE_S
+    assert status["ages"]["counts"]["60"] == 0
+    assert status["recorded_ages"]["oldest"] == 0
+    assert status["recorded_ages"]["counts"]["60"] == 1
+
+
+def test_the_history_begins_in_january(site: Site) -> None:
+    site.define()
+    id = site.open(event_time=JANUARY)
+    content = PLAYED | {"event_time": "2026-01-02T00:00:00Z"}
+    assert site.post(f"/v1/episodes/{id}/feedback", content).status_code == 201
+    site.host.step()
+    history = site.get("/v1/problems/clinic/history").json()
+    assert history["times"]["bins"][0]["start"] == JANUARY
+    assert history["times"]["bins"][-1]["delay"] == 86_400
+    [arrived] = history["arrivals"]["bins"]
+    assert (arrived["start"], arrived["delay"]) == ("2026-11-15T13:50:02Z", 0)
+
+
+def test_an_episode_that_starts_tomorrow_has_the_age_zero(site: Site) -> None:
+    site.define()
+    site.open(event_time="9999-12-31T23:59:59Z")
+    status = site.get("/v1/problems/clinic/status").json()
+    assert status["ages"]["oldest"] == 0
+    [bin] = site.get("/v1/problems/clinic/history").json()["times"]["bins"]
+    assert bin["start"] == "2026-11-15T13:50:02Z"
+
+
+def test_the_first_and_the_last_year_are_shown(site: Site) -> None:
+    site.define()
+    for time in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
+        site.open(event_time=time)
+    history = site.get("/v1/problems/clinic/history").json()
+    assert history["times"]["bins"][0]["start"] == "0001-01-01T00:00:00Z"
+    assert format_utc(-(2**62)) == "0001-01-01T00:00:00Z"
+
+
+def test_every_kind_of_feedback_of_the_client_takes_an_event_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent = []
+    client = bl.Client("http://nowhere")
+
+    def answer(*path: str, body: dict[str, object]) -> dict[str, str]:
+        sent.append(body["event_time"])
+        return {"result": "recorded"}
+
+    monkeypatch.setattr(client._transport, "json", answer)
+    client.feedback("id", [0, 1], [0], event_time=JANUARY)
+    client.steps("id", [], event_time=JANUARY)
+    client.path("id", [0, 1], [0], event_time=JANUARY)
+    client.rewards("id", {0: 1}, event_time=JANUARY)
+    client.correct("id", [0, 1], [0], event_time=JANUARY)
+    assert sent == 5 * [JANUARY]

@@ -1,0 +1,117 @@
+"""States that are combinations of factors."""
+
+import json
+from typing import Any
+
+import pytest
+
+from belated.client import NamedPolicy
+from belated.client.responses import from_json
+from belated.ledger import ProblemSpec
+from belated.service.models.problems import CLINIC
+from belated.states import product_states
+from service.site import Site
+
+FACTORS = {"stage": ["new", "returning"], "severity": ["mild", "severe"]}
+NAMES = ["new/mild", "new/severe", "returning/mild", "returning/severe"]
+MILD = {"severity": "mild", "stage": "returning"}
+PLAYED: dict[str, Any] = {
+    "states": [{"stage": "new", "severity": "mild"}, "new/severe", 2, MILD],
+    "actions": ["wait", "treat", "wait"],
+    "rewards": [0, 0, 1],
+}
+
+
+def test_states_are_all_combinations_of_the_factors(site: Site) -> None:
+    site.define(states=FACTORS)
+    problem = site.get("/v1/problems/clinic").json()
+    assert problem["states"] == NAMES == product_states(FACTORS)
+    assert problem["state_factors"] == [
+        {"name": "stage", "values": ["new", "returning"]},
+        {"name": "severity", "values": ["mild", "severe"]},
+    ]
+
+
+def test_the_definition_that_is_returned_is_the_same_definition(site: Site) -> None:
+    site.define(states=FACTORS)
+    returned = site.get("/v1/problems/clinic").json()
+    assert site.post("/v1/problems", returned).status_code == 200
+    assert site.post("/v1/problems", {**CLINIC, "states": FACTORS}).status_code == 200
+    other = dict(reversed(FACTORS.items()))
+    assert site.post("/v1/problems", {**CLINIC, "states": other}).status_code == 409
+
+
+def test_a_definition_with_factors_comes_back_from_the_ledger() -> None:
+    spec = ProblemSpec.of({**CLINIC, "states": FACTORS})
+    again = ProblemSpec.of(json.loads(spec.text))
+    assert again == spec
+    assert again.factors == FACTORS
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"states": {}}, "states"),
+        ({"states": {"stage": []}}, "stage must have at least one value"),
+        ({"states": {"stage": ["a/b"]}}, "must not be empty or contain '/'"),
+        ({"states": {"stage": ["a", "a"]}}, "values of stage must differ"),
+        ({"states": ["a"], "state_factors": [{"name": "x", "values": ["b"]}]}, "all combinations"),
+        ({"states": {f"f{i}": ["0", "1"] for i in range(64)}}, "horizon x states x actions"),
+    ],
+)
+def test_factors_that_make_no_sense_are_refused(site: Site, change: Any, words: str) -> None:
+    answer = site.post("/v1/problems", {**CLINIC, **change})
+    assert answer.status_code == 422
+    assert words in answer.json()["message"] or words == answer.json()["field"]
+
+
+def test_feedback_gives_a_state_by_its_factors(site: Site) -> None:
+    site.define(states=FACTORS)
+    path = f"/v1/episodes/{site.open()}/feedback"
+    assert site.post(path, PLAYED).status_code == 201
+    assert site.post(path, PLAYED | {"states": [0, 1, 2, 2]}).status_code == 200
+    step = {"step": 2, "state": MILD, "action": 0, "next_state": MILD, "reward": 1}
+    assert site.post(path, {"steps": [step]}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({"stage": "new"}, "states[0] must have the fields stage, severity, got ['stage']."),
+        (MILD | {"x": 1}, "states[0] must have the fields stage, severity, got"),
+        (MILD | {"stage": "old"}, "states[0] must be one of new/mild, new/severe, returning/mild"),
+        (MILD | {"stage": ["new"]}, "states[0] must be one of new/mild,"),
+    ],
+)
+def test_a_state_with_wrong_factors_is_rejected(site: Site, state: Any, words: str) -> None:
+    site.define(states=FACTORS)
+    answer = site.post(
+        f"/v1/episodes/{site.open()}/feedback", PLAYED | {"states": [state, 1, 2, 3]}
+    )
+    assert answer.status_code == 422
+    assert answer.json()["message"].startswith(words)
+
+
+def test_without_factors_an_object_is_not_a_state(site: Site) -> None:
+    site.define()
+    answer = site.post(f"/v1/episodes/{site.open()}/feedback", PLAYED | {"states": [MILD, 1, 1, 1]})
+    assert answer.status_code == 422
+    assert answer.json()["field"] == "states[0]"
+
+
+def test_an_action_is_chosen_for_factors(site: Site) -> None:
+    site.define(states=FACTORS)
+    by_factors = site.post("/v1/problems/clinic/decide", {"state": MILD, "step": 0}).json()
+    by_name = site.post("/v1/problems/clinic/decide", {"state": NAMES[2], "step": 0}).json()
+    assert by_factors == by_name
+    policy = from_json(NamedPolicy, site.get("/v1/problems/clinic/policy").json())
+    assert policy.factors == ["stage", "severity"]
+    assert policy.act(0, MILD) == policy.act(0, 2) == by_name["action"]
+    with pytest.raises(ValueError, match=r"state must be new/mild, .* got \{'stage': 'new'\}"):
+        policy.act(0, {"stage": "new"})
+
+
+def test_a_policy_without_factors_keeps_its_text(site: Site) -> None:
+    site.define()
+    policy = site.get("/v1/problems/clinic/policy").json()
+    assert not {"factors", "terminal", "allowed"} & set(policy)
