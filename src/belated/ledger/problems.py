@@ -1,6 +1,7 @@
 """Problems: the immutable specification of a problem, and a cache of the problems of a ledger."""
 
 import json
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
