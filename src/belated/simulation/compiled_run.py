@@ -19,7 +19,7 @@ from belated.learner.status import share_in_flight
 from belated.mdp.model import MDP
 from belated.simulation import engine
 from belated.simulation.compiled_queue import enlarge, is_full
-from belated.simulation.run import Run, checkpoints
+from belated.simulation.run import Run
 from belated.theory import missing, owners, psi
 
 BLOCK_S: Final = 0.1
@@ -63,7 +63,7 @@ def run_compiled(
     problem: LearningProblem,
     delays: Ints,
     *,
-    every: int,
+    at: Ints,
     trace: bool,
     plans: bool,
     on_progress: OnProgress,
@@ -79,8 +79,8 @@ def run_compiled(
     delays : Ints
         Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
         delay.
-    every : int
-        Number of episodes between two checkpoints.
+    at : Ints
+        Checkpoints, in increasing order.
     trace : bool
         Whether to record the policy of every episode.
     plans : bool
@@ -101,7 +101,6 @@ def run_compiled(
         played, instances = play_instances(player, delays, policies)
     else:
         played, instances = player(0, np.arange(1, episodes + 1), delays, policies), 1
-    at = checkpoints(episodes, every)
     tally = played.tally
     mean_delay = int(tally[engine.WAITED]) / episodes
     return Run(

@@ -22,7 +22,7 @@ from belated.learner.problem import LearningProblem
 from belated.learner.status import share_in_flight
 from belated.mdp.model import MDP
 from belated.mdp.play import play
-from belated.simulation.run import Run, checkpoints
+from belated.simulation.run import Run
 from belated.theory import psi
 
 OPTIMISM_TOLERANCE: Final = 1e-9
@@ -34,7 +34,7 @@ def run_reference(
     problem: LearningProblem,
     delays: Ints,
     *,
-    every: int,
+    at: Ints,
     trace: bool,
     on_progress: Callable[[int], None],
 ) -> Run:
@@ -49,8 +49,8 @@ def run_reference(
     delays : Ints
         Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
         delay.
-    every : int
-        Number of episodes between two checkpoints.
+    at : Ints
+        Checkpoints, in increasing order.
     trace : bool
         Whether to record the policy of every episode.
     on_progress : callable
@@ -99,7 +99,6 @@ def run_reference(
             policies.append(policy)
         on_progress(1)
 
-    at = checkpoints(len(delays), every)
     auto = problem.updater.lazy_alpha() == "auto"
     return Run(
         seed=problem.seed,

@@ -64,13 +64,38 @@ class Run:
         )
 
 
-def checkpoints(episodes: int, every: int) -> Ints:
+def checkpoints(episodes: int, every: int, *, early: bool = False) -> Ints:
     """Return the episodes after which the regret is recorded, in increasing order.
 
-    These are the multiples of `every` up to `episodes`, and `episodes` itself.
+    Parameters
+    ----------
+    episodes : int
+        Number of episodes K.
+    every : int
+        Number of episodes between two checkpoints. The checkpoints are the multiples of `every`,
+        and `episodes` itself.
+    early : bool
+        Whether to add those of 1, 2, 5, 10, 20, 50, ... that are below `every`. Most is often
+        learnt before the first multiple of `every`.
 
+    Returns
+    -------
+    Ints
+        Checkpoints.
+
+    Examples
+    --------
     >>> checkpoints(10, 4)
     array([ 4,  8, 10])
+    >>> checkpoints(90, 30, early=True)
+    array([ 1,  2,  5, 10, 20, 30, 60, 90])
     """
-    marks = np.arange(every, episodes + 1, every, dtype=np.int64)
-    return marks if marks.size and marks[-1] == episodes else np.append(marks, episodes)
+    first = min(every, episodes)
+    early_marks = [d * 10**e for e in range(len(str(first))) for d in (1, 2, 5)] if early else []
+    return np.concatenate(
+        [
+            np.array([mark for mark in early_marks if mark < first], np.int64),
+            np.arange(every, episodes, every, dtype=np.int64),
+            np.array([episodes], np.int64),
+        ]
+    )

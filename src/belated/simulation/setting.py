@@ -22,7 +22,7 @@ from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
 from belated.simulation.notice import announce_compilation
 from belated.simulation.reference import run_reference
-from belated.simulation.run import Run
+from belated.simulation.run import Run, checkpoints
 
 Engine = Literal["auto", "compiled", "reference"]
 
@@ -68,7 +68,10 @@ class Setting(SimulationOptions):
         and observed with the feedback. An array of shape (H, S, A) or (S, A): the learner is given
         these mean rewards.
     every : int, optional
-        Number of episodes between two checkpoints; by default `episodes` // 1000, at least 1.
+        Number of episodes between two checkpoints; by default `episodes` // `points`, at least 1,
+        with early checkpoints before the first (see `checkpoints`).
+    points : int
+        Approximate number of checkpoints if `every` is None.
     engine : {"auto", "compiled", "reference"}
         Implementation of the simulation: the compiled engine or the reference loop. "auto" selects
         the compiled engine if it supports the setting, else the reference loop.
@@ -83,6 +86,7 @@ class Setting(SimulationOptions):
     episodes: int
     rewards: Any = "known"
     every: int | None = None
+    points: int = 1000
     engine: Engine = "auto"
     trace: bool = False
 
@@ -153,7 +157,6 @@ class Setting(SimulationOptions):
             Result of the run.
         """
         seed = check_seed(seed)
-        every = max(1, self.episodes // 1000) if self.every is None else self.every
         pieces = self.world.shape.horizon if self.delay_per == "step" else 1
         law = self.delay or constant(0)
         delays = draw_delays(law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
@@ -164,14 +167,25 @@ class Setting(SimulationOptions):
                 self.world,
                 problem,
                 delays,
-                every=every,
+                at=self.checkpoints(),
                 trace=self.trace,
                 plans=self.planning != "none",
                 on_progress=on_progress,
             )
         return run_reference(
-            self.world, problem, delays, every=every, trace=self.trace, on_progress=on_progress
+            self.world,
+            problem,
+            delays,
+            at=self.checkpoints(),
+            trace=self.trace,
+            on_progress=on_progress,
         )
+
+    def checkpoints(self) -> Ints:
+        """Return the episodes after which the regret is recorded, in increasing order."""
+        if self.every is not None:
+            return checkpoints(self.episodes, self.every)
+        return checkpoints(self.episodes, max(1, self.episodes // self.points), early=True)
 
     def _is_compiled(self, problem: LearningProblem, pieces: int) -> bool:
         reason = why_not_compiled(problem, pieces)
