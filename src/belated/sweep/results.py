@@ -2,12 +2,14 @@
 
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 import duckdb
 import numpy as np
 
+from belated.arguments import check_choice
 from belated.sweep.store import TABLES, Columns, Store
 
 MAX_WARNINGS = 3
@@ -16,13 +18,32 @@ MAX_WARNINGS = 3
 If there are more invalid files, one further warning gives the number of the others.
 """
 
+Library = Literal["pandas", "polars"]
+LIBRARIES: Final[tuple[Library, ...]] = ("pandas", "polars")
+"""Libraries of data frames, by the name of the package."""
+
+ROW_ORDER: Final = {"runs": "setting, seed", "curves": "setting, seed, episode"}
+"""Columns by which the rows of each table are sorted."""
+
+CURVES_VIEW: Final = """
+    CREATE VIEW curves AS
+    SELECT setting, world, base, updater, delay, seed, episode, regret
+    FROM stored_curves JOIN (
+        SELECT setting, any_value(world) AS world, any_value(base) AS base,
+               any_value(updater) AS updater, any_value(delay) AS delay
+        FROM runs GROUP BY setting
+    ) USING (setting)
+"""
+"""Definition of the table `curves`: the stored curves, with the parts of their setting."""
+
 
 class Results:
     """Results of the finished cells in a folder.
 
-    The table `runs` has one row per run; the table `curves` has one row per run and checkpoint. The
-    methods `runs` and `curves` return columns of these tables, `frame` returns a table as a data
-    frame, and `sql` evaluates a query.
+    The table `runs` has one row per run; the table `curves` has one row per run and checkpoint,
+    with the columns setting, world, base, updater, delay, seed, episode and regret. The methods
+    `runs` and `curves` return columns of these tables, `frame` returns a table as a data frame,
+    `sql` evaluates a query, and `plot` draws regret.
 
     Files that are damaged or have no provenance are skipped with a warning. ValueError is raised if
     the folder does not exist or has no finished cell.
@@ -40,21 +61,25 @@ class Results:
         if not self.provenance:
             raise ValueError(f"folder {str(folder)!r} holds no finished cell.")
         self._connection = duckdb.connect()
-        for table in TABLES:
+        for table, view in zip(TABLES, ("runs", "stored_curves"), strict=True):
             files = [str(self.store.path(table, id)) for id in self.provenance]
-            self._connection.read_parquet(files, union_by_name=True).create_view(table)
+            self._connection.read_parquet(files, union_by_name=True).create_view(view)
+        self._connection.execute(CURVES_VIEW)
         self._by_setting: dict[str, Columns] | None = None
 
     def runs(self) -> Columns:
         """Return the columns of the table `runs`, sorted by setting and seed."""
-        return self.sql("SELECT * FROM runs ORDER BY setting, seed")
+        return self.sql(f"SELECT * FROM runs ORDER BY {ROW_ORDER['runs']}")
 
-    def curves(self, setting: str) -> Columns:
+    def curves(self, setting: str | None = None) -> Columns:
         """Return the columns seed, episode and regret of the setting with the id `setting`.
 
-        The rows are sorted by seed and episode. Raise ValueError if there are no results of
+        The rows are sorted by seed and episode. Without `setting`, return all columns of the table
+        `curves`, sorted by setting, seed and episode. Raise ValueError if there are no results of
         `setting`.
         """
+        if setting is None:
+            return self.sql(f"SELECT * FROM curves ORDER BY {ROW_ORDER['curves']}")
         if self._by_setting is None:
             self._by_setting = self._split_curves()
         if setting not in self._by_setting:
@@ -63,7 +88,7 @@ class Results:
 
     def _split_curves(self) -> dict[str, Columns]:
         """Return the table `curves` split by setting: the columns of each setting by its id."""
-        table = self.sql("SELECT * FROM curves ORDER BY setting, seed, episode")
+        table = self.sql(f"SELECT * FROM stored_curves ORDER BY {ROW_ORDER['curves']}")
         names, starts = np.unique(table.pop("setting").astype(str), return_index=True)
         ends = np.append(starts[1:], table["seed"].size)
         return {
@@ -80,22 +105,46 @@ class Results:
         columns = self._connection.execute(query, list(values)).fetchnumpy()
         return {name: fill_masked(column) for name, column in columns.items()}
 
-    def frame(self, table: str = "runs") -> Any:
-        """Return the table named `table`, "runs" or "curves", as a pandas data frame.
+    def frame(
+        self, table: Literal["runs", "curves"] | Library = "runs", library: Library = "pandas"
+    ) -> Any:
+        """Return a table as a data frame, sorted by setting, seed and episode.
 
-        If pandas is not installed, return a Polars data frame. Raise ImportError if neither is
-        installed.
+        Parameters
+        ----------
+        table : {"runs", "curves"}
+            Name of the table. The name of a library is accepted too: `frame("polars")` is short for
+            `frame("runs", "polars")`.
+        library : {"pandas", "polars"}
+            Library of the data frame, which must be installed.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            The table.
+
+        Raises
+        ------
+        ImportError
+            If the library is not installed.
         """
-        if table not in TABLES:
-            raise ValueError(f"table must be 'runs' or 'curves', got {table!r}.")
-        relation = self._connection.table(table)
-        for library, convert in (("pandas", "df"), ("polars", "pl")):
-            try:
-                __import__(library)
-            except ImportError:
-                continue
-            return getattr(relation, convert)()
-        raise ImportError("frame() needs pandas or polars; runs() and curves() need neither.")
+        name: str = table
+        if table == "pandas" or table == "polars":
+            name, library = "runs", table
+        check_choice("table", name, TABLES)
+        check_choice("library", library, LIBRARIES)
+        try:
+            package = import_module(library)
+        except ImportError:
+            raise ImportError(
+                f"A {library} data frame needs {library}: pip install {library}. "
+                "runs() and curves() return arrays and need no other package."
+            ) from None
+        columns = self.sql(f"SELECT * FROM {name} ORDER BY {ROW_ORDER[name]}")
+        # Polars reads texts from lists, not from arrays of objects.
+        return package.DataFrame(
+            {name: x.tolist() if x.dtype == object else x for name, x in columns.items()}
+        )
 
     def __repr__(self) -> str:
         runs = self._connection.execute("SELECT count(*), sum(episodes) FROM runs").fetchone()
