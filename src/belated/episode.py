@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arguments import check_id, check_integer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -274,6 +278,25 @@ class Policy:
             marked = self.explore.sum(axis=2, keepdims=True)
             np.divide(self.explore, marked, out=dense, where=marked > 0)
         return dense
+
+    def plot(self, *, ax: "Axes | None" = None, actions: Sequence[str] = ()) -> "Axes":
+        """Draw the action of each step and state as a coloured cell.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes of Matplotlib to draw on; by default those of a new figure.
+        actions : sequence of str
+            Names of the actions. If empty, the actions are numbered.
+
+        Returns
+        -------
+        Axes
+            The axes.
+        """
+        import belated
+
+        return belated.plot(self, ax=ax, actions=actions)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):

@@ -98,7 +98,11 @@ def test_a_study_is_played_summed_up_and_drawn(
     assert "4 cells run, 0 already finished" in printed
     assert json.loads((out / "study.json").read_text())["study"] == "small"
     assert call(monkeypatch, "figures", out) == 0
-    assert (out / "figures" / "chain-3-ucrl2.png").read_bytes().startswith(b"\x89PNG")
+    assert (
+        (out / "figures" / "regret_chain-3_ucrl2_by-updater.png")
+        .read_bytes()
+        .startswith(b"\x89PNG")
+    )
 
 
 def test_a_wrong_study_leaves_with_2_and_a_sentence(

@@ -1,7 +1,6 @@
 """Results: data frames, and curves with the parts of their setting."""
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 

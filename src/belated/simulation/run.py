@@ -1,11 +1,15 @@
 """`Run`: the result of a simulation with one seed."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.episode import Floats, Ints
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +54,37 @@ class Run:
     policies: NDArray[np.int32] | None = field(default=None, repr=False)
     """Action in each episode, step and state, or -1 where the policy explores; shape (K, H, S).
     None unless the run was traced."""
+    world: str = ""
+    """Size of the world, such as "5 states, 2 actions, 5 steps"; empty if unknown, as are `base`,
+    `updater` and `delay`."""
+    base: str = ""
+    """Name of the base and its options, such as "ucrl2:scale=0.1"."""
+    updater: str = ""
+    """Name of the updater and its options, such as "lazy:10"."""
+    delay: str = ""
+    """Name of the delay law, such as "geometric:100"."""
 
     @property
     def total_regret(self) -> float:
         """Cumulative regret after the last episode."""
         return float(self.regret[-1])
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the regret over episodes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes of Matplotlib to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        Axes
+            The axes.
+        """
+        import belated
+
+        return belated.plot(self, ax=ax)
 
     def __repr__(self) -> str:
         return (

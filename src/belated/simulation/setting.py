@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Literal, Required
 
 import numpy as np
@@ -25,6 +25,12 @@ from belated.simulation.reference import run_reference
 from belated.simulation.run import Run, checkpoints
 
 Engine = Literal["auto", "compiled", "reference"]
+
+UNNAMED: Final = ("", BaseAlgorithm.name, Updater.name)
+"""Values of the attribute `name` of a base or an updater that does not define it."""
+
+MAX_OPTION_CHARS: Final = 20
+"""Maximum length of the value of an option in the name of a base or an updater, in characters."""
 
 DELAYS_PER_BLOCK: Final = 2**18
 """Number of delays drawn between two calls of `on_progress`."""
@@ -163,7 +169,7 @@ class Setting(SimulationOptions):
         problem = self.problem(seed, longest_delay(delays))
         if self._is_compiled(problem, pieces):
             announce_compilation()
-            return run_compiled(
+            run = run_compiled(
                 self.world,
                 problem,
                 delays,
@@ -172,13 +178,22 @@ class Setting(SimulationOptions):
                 plans=self.planning != "none",
                 on_progress=on_progress,
             )
-        return run_reference(
-            self.world,
-            problem,
-            delays,
-            at=self.checkpoints(),
-            trace=self.trace,
-            on_progress=on_progress,
+        else:
+            run = run_reference(
+                self.world,
+                problem,
+                delays,
+                at=self.checkpoints(),
+                trace=self.trace,
+                on_progress=on_progress,
+            )
+        shape = self.world.shape
+        return replace(
+            run,
+            world=f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
+            base=name_with_options(self.base),
+            updater=name_with_options(self.updater),
+            delay=law.name,
         )
 
     def checkpoints(self) -> Ints:
@@ -202,6 +217,32 @@ class Setting(SimulationOptions):
         if self.engine == "auto":
             warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
         return False
+
+
+def name_with_options(part: object) -> str:
+    """Return the name of a base or an updater, with the options that differ from their defaults.
+
+    `part` is the base or updater. An option without a default is given by its value alone. Options
+    with long values, such as arrays, are omitted.
+
+    >>> from belated.learner.bases import UCRL2
+    >>> from belated.learner.updaters import Lazy
+    >>> name_with_options(UCRL2(scale=0.1)), name_with_options(Lazy(10))
+    ('ucrl2:scale=0.1', 'lazy:10')
+    """
+    own = getattr(part, "name", "")
+    name = own if isinstance(own, str) and own not in UNNAMED else type(part).__name__
+    values = []
+    for option in fields(part) if is_dataclass(part) else ():
+        value = getattr(part, option.name)
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        if len(text) > MAX_OPTION_CHARS:
+            continue
+        if option.default is MISSING:
+            values.append(text)
+        elif value != option.default:
+            values.append(f"{option.name}={text}")
+    return ":".join([name, ",".join(values)]) if values else name
 
 
 def draw_delays(

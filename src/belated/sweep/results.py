@@ -4,13 +4,18 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import duckdb
 import numpy as np
 
 from belated.arguments import check_choice
 from belated.sweep.store import TABLES, Columns, Store
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from belated.figures.result_plots import X
 
 MAX_WARNINGS = 3
 """Maximum number of warnings about single invalid files.
@@ -145,6 +150,43 @@ class Results:
         return package.DataFrame(
             {name: x.tolist() if x.dtype == object else x for name, x in columns.items()}
         )
+
+    def plot(
+        self,
+        x: "X" = "episode",
+        *,
+        color: str | None = None,
+        facet: str | Sequence[str] | None = None,
+        ax: "Axes | None" = None,
+        **where: Any,
+    ) -> Any:
+        """Draw regret over episodes, or final regret against the expected delay or another number.
+
+        Lines are means over seeds, and bands contain the central 95 % of the runs. Every setting
+        has a line of its own; settings are never averaged.
+
+        Parameters
+        ----------
+        x : {"episode", "mean_delay", "states", "horizon"}
+            Column on the x axis.
+        color : str, optional
+            Column whose values have different colours, such as "base". Other columns that vary are
+            distinguished by dashes. By default it is the first column that varies.
+        facet : str or sequence of str, optional
+            Column whose values have different panels, such as "world".
+        ax : Axes, optional
+            Axes of Matplotlib to draw on, only without `facet`; by default those of a new figure.
+        **where
+            Values of columns to select, such as updater="lazy:10" or world=["chain-5", "chain-10"].
+
+        Returns
+        -------
+        Axes or NDArray
+            Axes, or an array of axes if `facet` is given.
+        """
+        import belated
+
+        return belated.plot(self, ax=ax, x=x, color=color, facet=facet, **where)
 
     def __repr__(self) -> str:
         runs = self._connection.execute("SELECT count(*), sum(episodes) FROM runs").fetchone()
