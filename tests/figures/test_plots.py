@@ -215,7 +215,7 @@ def test_wrong_choices_are_explained(results, options, message):
 
 
 def test_too_many_lines_are_refused_with_a_way_out():
-    with pytest.raises(ValueError, match=r"^At most 35 lines .* got 130, .* such as delay="):
+    with pytest.raises(ValueError, match=r"^At most 35 lines .* got 130, .* such as updater="):
         MadeUpResults(means=(0, 100, 200, 500)).plot()
 
 

@@ -12,11 +12,8 @@ from belated.cli.support.options import SchedulerOption, ThreadsOption
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table
-
     from belated.sweep.cell import Cell
-    from belated.sweep.results import Results
-    from belated.sweep.store import Store
+    from belated.sweep.store import Columns, Store
     from belated.sweep.sweep import SweepResult
 
 
@@ -37,7 +34,6 @@ def sweep(
 
     Example: belated sweep studies/late-rewards.toml
     """
-    from belated.cli.support.tables import print_table
     from belated.sweep.results import Results
     from belated.sweep.store import Store, write_atomically
     from belated.sweep.study import read_study
@@ -51,8 +47,12 @@ def sweep(
     facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
     write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     outcome = run_cells(cells, store, threads=threads, scheduler=scheduler)
-    print_table(build_summary_table(Results(store.folder)))
+    rows = Results(store.folder).summary()
+    print_summary(rows)
+    summary = store.folder / "summary.csv"
+    write_atomically(summary, format_csv(rows).encode())
     typer.echo(f"{format_outcome(outcome)}: {store.folder}")
+    typer.echo(f"All columns of each setting: {summary}")
 
 
 def run_cells(
@@ -104,30 +104,52 @@ def format_outcome(outcome: "SweepResult") -> str:
     return f"{outcome.computed} cells run, {outcome.skipped} already finished"
 
 
-def build_summary_table(results: "Results") -> "Table":
-    """Return a table that summarises the runs in `results`, with one row for each setting."""
-    from belated.cli.support.tables import build_table
+def print_summary(rows: "Columns") -> None:
+    """Print a table of the settings of a study that fits the width of the terminal.
 
-    table = build_table(
-        ["Setting"],
-        ("Seeds", "Mean final regret", "Central 95% of runs", "Mean updates", "Optimism held"),
-    )
-    rows = results.sql(
-        """
-        SELECT setting, count(*) AS seeds, avg(total_regret) AS mean,
-               quantile_cont(total_regret, 0.025) AS low,
-               quantile_cont(total_regret, 0.975) AS high,
-               avg(updates) AS updates, sum((optimism_broken = 0)::int) AS held
-        FROM runs GROUP BY setting ORDER BY setting
-        """
-    )
-    for i, setting in enumerate(rows["setting"]):
-        table.add_row(
-            str(setting),
-            f"{rows['seeds'][i]}",
-            f"{rows['mean'][i]:,.1f}",
-            f"{rows['low'][i]:,.1f} to {rows['high'][i]:,.1f}",
-            f"{rows['updates'][i]:,.0f}",
-            f"{rows['held'][i]:.0f} of {rows['seeds'][i]}",
-        )
-    return table
+    The table has the columns that differ between settings; values that all settings share are
+    printed above it. The last columns of numbers are omitted if the terminal is too narrow. `rows`
+    is the result of `Results.summary`.
+    """
+    from belated.cli.support.run_summary import format_regret
+    from belated.cli.support.tables import build_table, print_fitting
+    from belated.sweep.results import PARTS, varied_parts
+
+    varied = varied_parts(rows) or ["updater"]
+    common = [str(rows[name][0]) for name in PARTS[:4] if name not in varied]
+    if common:
+        typer.echo(f"All settings: {', '.join(common)}.")
+    numbers = {
+        "Mean regret": [format_regret(x) for x in rows["mean_regret"]],
+        "95% of runs": [
+            f"{format_regret(low)} to {format_regret(high)}"
+            for low, high in zip(rows["low"], rows["high"], strict=True)
+        ],
+        "Runs": [f"{x}" for x in rows["runs"]],
+        "Updates": [f"{x:,.0f}" for x in rows["updates"]],
+        "Optimism held": [
+            f"{held} of {runs}"
+            for held, runs in zip(rows["optimism_held"], rows["runs"], strict=True)
+        ],
+    }
+    tables = []
+    for shown in range(len(numbers), 0, -1):
+        headings = [name.replace("_", " ").capitalize() for name in varied]
+        table = build_table(headings, list(numbers)[:shown])
+        for i in range(len(rows["setting"])):
+            texts = [str(rows[name][i]) for name in varied]
+            table.add_row(*texts, *(column[i] for column in list(numbers.values())[:shown]))
+        tables.append(table)
+    print_fitting(tables)
+
+
+def format_csv(rows: "Columns") -> str:
+    """Return a table as the text of a CSV file. `rows` holds its columns by name."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows)
+    writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
+    return text.getvalue()

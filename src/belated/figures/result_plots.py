@@ -13,7 +13,7 @@ from belated.figures.curves import LEGEND_TITLE, plot_lines
 from belated.figures.multipanel import build_delay_figure, build_regret_figure
 from belated.figures.names import readable, title_of
 from belated.figures.styles import DASHES, PALETTE, LineStyle, two_way_styles
-from belated.sweep.results import Results
+from belated.sweep.results import PARTS, Results
 
 X = Literal["episode", "mean_delay", "states", "horizon"]
 
@@ -117,7 +117,7 @@ def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]
     if x not in X_LABELS:
         raise ValueError(f"x must be one of {', '.join(X_LABELS)}, got {x!r}.")
     # Columns that determine x do not distinguish lines.
-    parts = [name for name in studies.PARTS if x in ("episode", "mean_delay") or name != "world"]
+    parts = [name for name in PARTS if x in ("episode", "mean_delay") or name != "world"]
     if x == "mean_delay":
         parts[parts.index("delay")] = "law"
     given = [("color", color)] if color else []
@@ -153,7 +153,7 @@ def check_number_of_lines(runs: Columns, columns: Sequence[str], lines: NDArray[
 
 def common_title(runs: Columns) -> str:
     """Return the readable values of the columns that do not vary in `runs`, joined by commas."""
-    names = [name for name in ("world", "base", "updater", "delay") if len(set(runs[name])) == 1]
+    names = [name for name in PARTS[:4] if len(set(runs[name])) == 1]
     return title_of([readable(name, runs[name][0]) for name in names])
 
 

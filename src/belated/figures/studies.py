@@ -13,10 +13,10 @@ from belated.figures.bands import Band, Columns, Panels, curve_band, final_band
 from belated.figures.multipanel import delay_panels, regret_panels
 from belated.figures.names import readable, title_of
 from belated.figures.styles import PALETTE
+from belated.sweep.results import PARTS
 
-OPTION_COLUMNS: Final = ("stages", "rewards", "late", "delay_per")
-PARTS: Final = ("world", "base", "updater", "delay", *OPTION_COLUMNS)
-"""Columns of the results that distinguish settings."""
+OPTION_COLUMNS: Final = PARTS[4:]
+"""Columns of the results with the options of a simulation."""
 
 MAX_DELAYS_PER_FIGURE: Final = 4
 """Maximum number of delays in one figure of a study. If there are more, each delay law has a figure

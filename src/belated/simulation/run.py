@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.episode import Floats, Ints
+from belated.html import describe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,6 +86,24 @@ class Run:
         import belated
 
         return belated.plot(self, ax=ax)
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks display."""
+        return describe(
+            "Run",
+            {
+                "world": self.world,
+                "base": self.base,
+                "updater": self.updater,
+                "delay": self.delay,
+                "seed": self.seed,
+                "episodes": f"{self.episodes:,}",
+                "total regret": f"{self.total_regret:,.6g}",
+                "updates": f"{self.updates:,}",
+                "episodes in flight": f"at most {self.max_missing:,}, {self.missing:,} at the end",
+                "optimism failed": f"in {self.optimism_broken:,} episodes",
+            },
+        )
 
     def __repr__(self) -> str:
         return (

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Required
 
 import numpy as np
@@ -17,7 +17,13 @@ from belated.learner.bases.planner import Planner
 from belated.learner.problem import LearningProblem
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.options import LearnerOptions, SimulationKeywords, SimulationOptions, option_values
+from belated.options import (
+    LearnerOptions,
+    SimulationKeywords,
+    SimulationOptions,
+    name_with_options,
+    option_values,
+)
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
 from belated.simulation.notice import announce_compilation
@@ -25,12 +31,6 @@ from belated.simulation.reference import run_reference
 from belated.simulation.run import Run, checkpoints
 
 Engine = Literal["auto", "compiled", "reference"]
-
-UNNAMED: Final = ("", BaseAlgorithm.name, Updater.name)
-"""Values of the attribute `name` of a base or an updater that does not define it."""
-
-MAX_OPTION_CHARS: Final = 20
-"""Maximum length of the value of an option in the name of a base or an updater, in characters."""
 
 DELAYS_PER_BLOCK: Final = 2**18
 """Number of delays drawn between two calls of `on_progress`."""
@@ -217,32 +217,6 @@ class Setting(SimulationOptions):
         if self.engine == "auto":
             warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
         return False
-
-
-def name_with_options(part: object) -> str:
-    """Return the name of a base or an updater, with the options that differ from their defaults.
-
-    `part` is the base or updater. An option without a default is given by its value alone. Options
-    with long values, such as arrays, are omitted.
-
-    >>> from belated.learner.bases import UCRL2
-    >>> from belated.learner.updaters import Lazy
-    >>> name_with_options(UCRL2(scale=0.1)), name_with_options(Lazy(10))
-    ('ucrl2:scale=0.1', 'lazy:10')
-    """
-    own = getattr(part, "name", "")
-    name = own if isinstance(own, str) and own not in UNNAMED else type(part).__name__
-    values = []
-    for option in fields(part) if is_dataclass(part) else ():
-        value = getattr(part, option.name)
-        text = f"{value:g}" if isinstance(value, float) else str(value)
-        if len(text) > MAX_OPTION_CHARS:
-            continue
-        if option.default is MISSING:
-            values.append(text)
-        elif value != option.default:
-            values.append(f"{option.name}={text}")
-    return ":".join([name, ",".join(values)]) if values else name
 
 
 def draw_delays(

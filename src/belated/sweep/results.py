@@ -10,6 +10,7 @@ import duckdb
 import numpy as np
 
 from belated.arguments import check_choice
+from belated.html import describe, format_table
 from belated.sweep.store import TABLES, Columns, Store
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ If there are more invalid files, one further warning gives the number of the oth
 Library = Literal["pandas", "polars"]
 LIBRARIES: Final[tuple[Library, ...]] = ("pandas", "polars")
 """Libraries of data frames, by the name of the package."""
+
+PARTS: Final = ("world", "base", "delay", "updater", "stages", "rewards", "late", "delay_per")
+"""Columns of results that distinguish settings."""
+
+MAX_LISTED_SETTINGS: Final = 20
+"""Maximum number of settings in the table that notebooks display."""
 
 ROW_ORDER: Final = {"runs": "setting, seed", "curves": "setting, seed, episode"}
 """Columns by which the rows of each table are sorted."""
@@ -188,6 +195,50 @@ class Results:
 
         return belated.plot(self, ax=ax, x=x, color=color, facet=facet, **where)
 
+    def summary(self) -> Columns:
+        """Return the columns of a table with one row per setting.
+
+        The columns are the id and the parts of the setting, the number of runs, the mean and the
+        central 95 % of the final regret (mean_regret, low, high), the mean number of updates, and
+        the number of runs in which optimism held in every episode (optimism_held).
+        """
+        known = [row[0] for row in self._connection.execute("DESCRIBE runs").fetchall()]
+        parts = ", ".join(f"any_value({name}) AS {name}" for name in PARTS if name in known)
+        return self.sql(
+            f"""
+            SELECT setting, {parts}, any_value(episodes) AS episodes, count(*) AS runs,
+                   avg(total_regret) AS mean_regret,
+                   quantile_cont(total_regret, 0.025) AS low,
+                   quantile_cont(total_regret, 0.975) AS high,
+                   avg(updates) AS updates,
+                   count_if(optimism_broken = 0)::BIGINT AS optimism_held
+            FROM runs GROUP BY setting ORDER BY min(world), min(base), min(mean_delay), setting
+            """
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the tables that notebooks display."""
+        rows = self.summary()
+        settings = rows["setting"].size
+        varied = varied_parts(rows)
+        table = format_table(
+            [
+                (
+                    *(str(rows[name][i]) for name in varied),
+                    f"{rows['runs'][i]:,}",
+                    f"{rows['mean_regret'][i]:,.4g}",
+                    f"{rows['low'][i]:,.4g} to {rows['high'][i]:,.4g}",
+                )
+                for i in range(min(settings, MAX_LISTED_SETTINGS))
+            ],
+            head=(*varied, "runs", "mean regret", "central 95%"),
+        )
+        common = {name: rows[name][0] for name in PARTS[:4] if name not in varied}
+        more = settings - MAX_LISTED_SETTINGS
+        facts = {"folder": self.store.folder, "cells": f"{len(self.provenance):,}", **common}
+        note = f"<p>{more:,} more settings: see summary().</p>" if more > 0 else ""
+        return describe("Results", facts, table, note)
+
     def __repr__(self) -> str:
         runs = self._connection.execute("SELECT count(*), sum(episodes) FROM runs").fetchone()
         assert runs is not None
@@ -195,6 +246,11 @@ class Results:
             f"Results({str(self.store.folder)!r}, {len(self.provenance):,} cells, "
             f"{runs[0]:,} runs, {runs[1]:,} episodes)"
         )
+
+
+def varied_parts(table: Columns) -> list[str]:
+    """Return the columns of `table` that distinguish settings and have more than one value."""
+    return [name for name in PARTS if name in table and len(set(table[name])) > 1]
 
 
 def fill_masked(column: Any) -> np.ndarray:
