@@ -224,7 +224,7 @@ def _start_bar(title: str, total: int) -> Bar | None:
     bar = RichProgress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TaskProgressColumn(),
+        TaskProgressColumn("{task.percentage:>3.0f}%"),  # without a colour, for dark pages
         TextColumn("{task.fields[text]}"),
         console=Console(stderr=True, force_jupyter=False),
         auto_refresh=False,

@@ -114,7 +114,7 @@ def test_a_study_is_played_summed_up_and_drawn(
     )
 
 
-@pytest.mark.parametrize(("columns", "last"), [(79, "Mean regret"), (92, "95% of runs"), (200, "")])
+@pytest.mark.parametrize(("columns", "last"), [(79, "Mean regret"), (96, "95% of runs"), (200, "")])
 def test_the_table_of_a_study_fits_the_terminal(
     columns: int, last: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

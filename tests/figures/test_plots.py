@@ -224,6 +224,15 @@ def test_axes_and_facets_exclude_each_other(results):
         results.plot(facet="world", ax=pyplot.figure().add_subplot())
 
 
+def test_a_notebook_shows_the_whole_legend_of_panels(results):
+    figure = results.plot(facet="world", delay="geometric:100")[0].figure
+    figure.draw_without_rendering()
+    shown = figure.get_tightbbox(figure.canvas.get_renderer())  # as notebooks crop a figure
+    legend = figure.legends[0].get_window_extent()
+    assert shown.y0 * figure.dpi <= legend.y0
+    assert shown.x1 * figure.dpi >= legend.x1
+
+
 # Worlds and policies
 
 

@@ -289,9 +289,8 @@ def build_grid(
         ncols=entries_per_row,
         frameon=False,
         borderaxespad=0,
-    ).set_in_layout(False)
-    note = figure.text(0.01, 0.04 / height, "\n".join(text), va="bottom", **FOOTER)
-    note.set_in_layout(False)
+    )
+    figure.text(0.01, 0.04 / height, "\n".join(text), va="bottom", **FOOTER)
     return figure, list(grid[: len(panels)])
 
 
