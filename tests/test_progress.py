@@ -1,7 +1,9 @@
 """Progress is shown once work has lasted two seconds: as a bar, or as lines in a log."""
 
+import builtins
 import io
 import sys
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -146,3 +148,58 @@ def test_the_bar_disappears_and_stderr_is_restored_when_the_work_fails(monkeypat
     with pytest.raises(ValueError, match="No"):
         fail()
     assert sys.stderr is terminal
+
+
+class Output:
+    """Output of a notebook cell that keeps every state it was in."""
+
+    def __init__(self):
+        self.texts = []
+
+    def update(self, shown):
+        bundle = shown._repr_mimebundle_([], [])
+        self.texts.append((bundle["text/html"], bundle["text/plain"]))
+
+
+def notebook_for(monkeypatch):
+    """Return the output of a notebook, which has no terminal and no widgets."""
+    output = Output()
+
+    class ZMQInteractiveShell:
+        """Shell of a notebook; rich recognises it by its name."""
+
+    def display(shown, *, display_id):
+        assert display_id
+        output.update(shown)
+        return output
+
+    monkeypatch.setattr(builtins, "get_ipython", ZMQInteractiveShell, raising=False)
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    return output
+
+
+def test_a_notebook_gets_one_bar_that_is_replaced_and_stays(monkeypatch, capsys):
+    output = notebook_for(monkeypatch)
+    show_progress([(3.0, 250), (3.1, 260), (4.0, 500), (5.0, 1000)], shown=None)
+    html, plain = zip(*output.texts, strict=True)
+    assert len(html) == 5  # started, 250, 500 and 1000 units, and the end
+    assert "25%" in plain[1]
+    assert "125 episodes/s, 0:04 left" in plain[2]
+    assert "100%" in plain[-1]
+    assert "0:05, 200 episodes/s" in plain[-1]
+    assert all("━" in text for text in html)
+    assert not any("\x1b" in text for text in html)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_notebook_stays_clean_for_short_work(monkeypatch):
+    output = notebook_for(monkeypatch)
+    show_progress([(1.0, 500), (1.9, 1000)], shown=None)
+    assert output.texts == []
+
+
+def test_ipython_without_a_notebook_gets_lines(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    show_progress([(3.0, 250)], shown=None)
+    assert "250 of 1,000 episodes" in capsys.readouterr().err

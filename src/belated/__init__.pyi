@@ -12,6 +12,7 @@ from .episode import Step as Step
 from .exact.values import optimal_actions as optimal_actions
 from .exact.values import optimal_value as optimal_value
 from .exact.values import policy_value as policy_value
+from .figures.plots import plot as plot
 from .gym.delayed import DelayedFeedback as DelayedFeedback
 from .learner.backup import Backup as Backup
 from .learner.backup import Row as Row

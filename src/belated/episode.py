@@ -2,16 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated.arguments import SCALE_REWARDS, check_id, check_integer
+from belated.html import describe, format_details, format_table
 from belated.shape import Shape as Shape
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+MAX_LISTED_STATES: Final = 20
+MAX_LISTED_STEPS: Final = 24
+"""Largest numbers of states, and of steps with different actions, of a policy that notebooks
+display in full."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,6 +325,56 @@ class Policy:
             marked = self.explore.sum(axis=2, keepdims=True)
             np.divide(self.explore, marked, out=dense, where=marked > 0)
         return dense
+
+    def plot(self, *, ax: "Axes | None" = None, actions: Sequence[str] = ()) -> "Axes":
+        """Draw the action of each step and state as a coloured cell.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes of Matplotlib to draw on; by default those of a new figure.
+        actions : sequence of str
+            Names of the actions. If empty, the actions are numbered.
+
+        Returns
+        -------
+        Axes
+            The axes.
+        """
+        import belated
+
+        return belated.plot(self, ax=ax, actions=actions)
+
+    def _repr_html_(self) -> str:
+        """Return the tables that notebooks display; for many states, without the actions."""
+        H, S = self.actions.shape
+        explored = self._explored()
+        facts = {
+            "size": f"{S:,} states, {H:,} steps",
+            "exploration": f"at {explored.sum():,} of {H * S:,} steps and states"
+            if explored.any()
+            else "",
+            "epsilon": f"{self.epsilon:g}" if self.epsilon else "",
+        }
+        if S > MAX_LISTED_STATES:
+            return describe("Policy", facts)
+        texts = np.where(explored, "random", self.actions.astype(str))
+        first = [h for h in range(H) if h == 0 or (texts[h] != texts[h - 1]).any()]
+        if len(first) > MAX_LISTED_STEPS:
+            return describe("Policy", facts)
+        last = [*(h - 1 for h in first[1:]), H - 1]
+        steps = [
+            f"{a + 1}" if a == b else f"{a + 1}-{b + 1}" for a, b in zip(first, last, strict=True)
+        ]
+        rows = [[str(s), *(texts[h, s] for h in first)] for s in range(S)]
+        table = format_table(rows, head=["state", *(f"step {step}" for step in steps)])
+        return describe("Policy", facts, format_details("Actions", table))
+
+    def _explored(self) -> Bools:
+        """Return whether the mask `explore` contains an action at each step and state, (H, S)."""
+        if self.explore is None:
+            return np.zeros(self.actions.shape, np.bool_)
+        return np.asarray(self.explore.any(axis=2))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):

@@ -7,8 +7,8 @@ imports no slow modules.
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, Literal, TypedDict, TypeVar, get_args
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any, Final, Literal, TypedDict, TypeVar, get_args
 
 from belated.arguments import check_choice
 
@@ -94,6 +94,13 @@ class SimulationOptions(LearnerOptions):
     )
 
 
+UNNAMED: Final = ("", "base", "updater")
+"""Values of the attribute `name` of a base or an updater that does not define it."""
+
+MAX_OPTION_CHARS: Final = 20
+"""Maximum length of the value of an option in the name of a base or an updater, in characters."""
+
+
 class LearnerKeywords(TypedDict, total=False):
     """Types of the keyword arguments of `LearnerOptions`."""
 
@@ -125,6 +132,32 @@ def option_choices(options: type[LearnerOptions]) -> dict[str, tuple[str, ...]]:
 def option_values(source: LearnerOptions, options: type[LearnerOptions]) -> dict[str, Any]:
     """Return a dict with the value in `source` of each option declared in `options`, by name."""
     return {name: getattr(source, name) for name in option_choices(options)}
+
+
+def name_with_options(part: object) -> str:
+    """Return the name of a base or an updater, with the options that differ from their defaults.
+
+    `part` is the base or updater. An option without a default is given by its value alone. Options
+    with long values, such as arrays, are omitted.
+
+    >>> from belated.learner.bases import UCRL2
+    >>> from belated.learner.updaters import Lazy
+    >>> name_with_options(UCRL2(scale=0.1)), name_with_options(Lazy(10))
+    ('ucrl2:scale=0.1', 'lazy:10')
+    """
+    own = getattr(part, "name", "")
+    name = own if isinstance(own, str) and own not in UNNAMED else type(part).__name__
+    values = []
+    for option in fields(part) if is_dataclass(part) else ():
+        value = getattr(part, option.name)
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        if len(text) > MAX_OPTION_CHARS:
+            continue
+        if option.default is MISSING:
+            values.append(text)
+        elif value != option.default:
+            values.append(f"{option.name}={text}")
+    return ":".join([name, ",".join(values)]) if values else name
 
 
 def extend_signature(function: Callee, added: list[inspect.Parameter]) -> Callee:

@@ -1,11 +1,14 @@
-"""Progress display on stderr: a progress bar on a terminal, otherwise a line every few seconds."""
+"""Progress display: a bar on a terminal or in a notebook, otherwise a line every few seconds.
+
+The lines and the bar of a terminal are written to stderr; a notebook shows the bar as output.
+"""
 
 import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -15,7 +18,10 @@ SHOW_AFTER_S: Final = 2.0
 """Seconds before progress is shown, so that it is not shown for short tasks."""
 
 BAR_EVERY_S: Final = 0.1
-"""Minimum number of seconds between two updates of the progress bar."""
+"""Minimum number of seconds between two updates of the bar on a terminal."""
+
+NOTEBOOK_EVERY_S: Final = 0.5
+"""Minimum number of seconds between two updates of the bar in a notebook, each a message."""
 
 LINE_EVERY_S: Final = 5.0
 """Minimum number of seconds between two lines of progress."""
@@ -81,7 +87,7 @@ class Progress:
         self._clock = clock
         self._next_s = SHOW_AFTER_S if shown is None else (0.0 if shown else math.inf)
         self._visible = False
-        self._bar: tuple[RichProgress, TaskID] | None = None
+        self._bar: Bar | None = None
         self._time_left = TimeLeft()
 
     def __enter__(self) -> Self:
@@ -105,14 +111,13 @@ class Progress:
             return
         if not self._visible:
             self._visible = True
-            self._bar = _start_bar(self.title, self.total) if sys.stderr.isatty() else None
+            self._bar = _start_bar(self.title, self.total)
         shown = min(done, self.total)
         rate = format_rate(shown, seconds, self.unit)
         left = f"{'-:--' if left_s is None else format_duration(left_s)} left"
         if self._bar is not None:
-            self._next_s = seconds + BAR_EVERY_S
-            bar, task = self._bar
-            bar.update(task, completed=shown, text=f"{rate}, {left}", refresh=True)
+            self._next_s = seconds + self._bar.every_s
+            self._bar.update(shown, f"{rate}, {left}")
         else:
             self._next_s = seconds + LINE_EVERY_S
             percent = 100 * shown // max(self.total, 1)  # rounded down: 100 % means done
@@ -134,11 +139,11 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        seconds = self._clock() - self._start
+        rate = format_rate(self.done, seconds, self.unit)
         if self._bar is not None:
-            self._bar[0].stop()
+            self._bar.stop(min(self.done, self.total), f"{format_duration(seconds)}, {rate}")
         elif self._visible:
-            seconds = self._clock() - self._start
-            rate = format_rate(self.done, seconds, self.unit)
             self._print(f"{self.done:,} {self.unit} in {format_duration(seconds)}, {rate}")
 
     def _print(self, text: str) -> None:
@@ -176,24 +181,85 @@ def format_rate(done: int, seconds: float, unit: str) -> str:
     return f"{done / seconds if seconds > 0 else 0:,.0f} {unit}/s"
 
 
-def _start_bar(title: str, total: int) -> "tuple[RichProgress, TaskID]":
-    """Start a progress bar for `total` units and return the bar with its task.
+class Bar:
+    """Progress bar on a terminal, which is removed when it is stopped.
 
-    The bar is removed from the terminal when it is stopped.
+    Parameters
+    ----------
+    progress : rich.progress.Progress
+        Bar of rich.
+    task : TaskID
+        Its task.
     """
+
+    every_s = BAR_EVERY_S
+
+    def __init__(self, progress: "RichProgress", task: "TaskID") -> None:
+        self.progress = progress
+        self.task = task
+        self.start()
+
+    def start(self) -> None:
+        """Show the bar."""
+        self.progress.start()
+
+    def update(self, done: int, text: str) -> None:
+        """Show `done` finished units, with a `text` beside the bar."""
+        self.progress.update(self.task, completed=done, text=text, refresh=True)
+
+    def stop(self, done: int, text: str) -> None:
+        """Remove the bar. `done` and `text` are as in `update`."""
+        self.progress.stop()
+
+
+class NotebookBar(Bar):
+    """Progress bar as output of a notebook cell, which stays when it is stopped.
+
+    rich renders the bar as HTML. The output is replaced through its display id, which needs no
+    widgets.
+    """
+
+    every_s = NOTEBOOK_EVERY_S
+
+    def start(self) -> None:
+        """Show the bar."""
+        from IPython.display import display
+
+        self.output: Any = display(self.progress, display_id=True)
+
+    def update(self, done: int, text: str) -> None:
+        """Show `done` finished units, with a `text` beside the bar."""
+        self.progress.update(self.task, completed=done, text=text)
+        self.output.update(self.progress)
+
+    def stop(self, done: int, text: str) -> None:
+        """Show the final state of the bar. `done` and `text` are as in `update`."""
+        self.update(done, text)
+
+
+def _start_bar(title: str, total: int) -> Bar | None:
+    """Start a progress bar for `total` units, and return it.
+
+    Return None if the output is neither a terminal nor a notebook.
+    """
+    terminal = sys.stderr.isatty()
+    if not terminal and "IPython" not in sys.modules:
+        return None
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as RichProgress
 
+    notebook = Console().is_jupyter
+    if not terminal and not notebook:
+        return None
     bar = RichProgress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TaskProgressColumn(),
+        TaskProgressColumn("{task.percentage:>3.0f}%"),  # without a colour, for dark pages
         TextColumn("{task.fields[text]}"),
-        console=Console(stderr=True),
+        console=Console(stderr=True, force_jupyter=False),
         auto_refresh=False,
         transient=True,
     )
     task = bar.add_task(title, total=total, text="")
-    bar.start()
-    return bar, task
+    return NotebookBar(bar, task) if notebook else Bar(bar, task)

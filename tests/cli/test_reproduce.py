@@ -1,13 +1,16 @@
 """`belated reproduce`, `sweep` and `figures`, end to end on something small."""
 
+import csv
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from belated.cli.main import main
+from belated.cli.sweep import print_summary
 from belated.papers.howson2021 import grid
 from belated.sweep.store import Store
 
@@ -94,11 +97,42 @@ def test_a_study_is_played_summed_up_and_drawn(
     out = tmp_path / "out"
     assert call(monkeypatch, "sweep", study_file(tmp_path), "--out", out) == 0
     printed = capsys.readouterr().out
-    assert "chain-3/ucrl2/poisson-5/lazy-10" in printed
+    assert "All settings: chain-3, ucrl2.\n" in printed
+    [row] = [line for line in printed.splitlines() if line.split()[:2] == ["poisson:5", "lazy:10"]]
+    assert row.endswith("of 3 ")
     assert "4 cells run, 0 already finished" in printed
+    assert f"All columns of each setting: {out / 'summary.csv'}" in printed
+    rows = list(csv.DictReader((out / "summary.csv").read_text().splitlines()))
+    assert [row["runs"] for row in rows] == ["3"] * 4
+    assert rows[-1]["setting"] == "chain-3/ucrl2/poisson-5/lazy-10"
     assert json.loads((out / "study.json").read_text())["study"] == "small"
     assert call(monkeypatch, "figures", out) == 0
-    assert (out / "figures" / "chain-3-ucrl2.png").read_bytes().startswith(b"\x89PNG")
+    assert (
+        (out / "figures" / "regret_chain-3_ucrl2_by-updater.png")
+        .read_bytes()
+        .startswith(b"\x89PNG")
+    )
+
+
+@pytest.mark.parametrize(("columns", "last"), [(79, "Mean regret"), (96, "95% of runs"), (200, "")])
+def test_the_table_of_a_study_fits_the_terminal(
+    columns: int, last: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = {
+        "world": np.array(["riverswim-6", "chain-30"]),
+        "base": np.array(["ucbvi-bf-two_term-0.03", "ucrl2"]),
+        "delay": np.array(["geometric:500", "constant:0"]),
+        "updater": np.array(["lazy:100", "active"]),
+    }
+    numbers = {"runs": 10, "mean_regret": 12345.6, "low": 10000.5, "high": 15000.5, "updates": 7.5}
+    rows |= {name: np.full(2, value) for name, value in numbers.items()}
+    rows |= {"optimism_held": np.array([10, 9]), "setting": np.array(["a", "b"])}
+    monkeypatch.setenv("COLUMNS", str(columns))
+    print_summary(rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns
+    head = next(line for line in lines if "World" in line)
+    assert head.rstrip().endswith(last or "Optimism held")
 
 
 def test_a_base_that_is_not_optimistic_is_not_judged_by_its_optimism(

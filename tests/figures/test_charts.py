@@ -51,7 +51,8 @@ def test_a_chart_holds_every_line_thinned_and_to_its_end(regret):
     for panel, lines in regret.items():
         for name, line in lines.items():
             found = values(chart, panel, name)
-            assert len(found) == MAX_POINTS_PER_CURVE < line.x.size
+            assert len(found) == 1 + MAX_POINTS_PER_CURVE < line.x.size
+            assert (found[0]["x"], found[0]["mean"]) == (0, 0)
             places = [list(line.x).index(row["x"]) for row in found]
             assert places[-1] == line.x.size - 1
             for part in ("mean", "low", "high"):

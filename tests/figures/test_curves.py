@@ -74,7 +74,22 @@ def test_the_figure_says_what_it_shows_and_what_made_it(groups):
     assert axes.get_xlabel() == "Episode"
     assert axes.get_ylabel() == "Cumulative regret"
     assert figure.get_supxlabel() == "belated reproduce --seeds 3"
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Active", "Lazy"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Active", "Lazy"]
+
+
+def test_the_legend_covers_no_curve(groups):
+    many = {f"a long label of learner {i}": groups["Active"] for i in range(12)}
+    figure = build_figure(many, **NOTES)
+    figure.draw_without_rendering()
+    legend, axes = figure.legends[0].get_window_extent(), figure.axes[0].get_window_extent()
+    assert axes.x1 < legend.x0 < legend.x1 <= figure.bbox.x1
+    assert axes.width > 0.4 * figure.bbox.width
+
+
+def test_curves_begin_at_zero(groups):
+    [axes] = build_figure(groups, **NOTES).axes
+    for line in axes.get_lines():
+        assert (line.get_xdata()[0], line.get_ydata()[0]) == (0, 0)
 
 
 def test_a_long_command_is_broken_into_lines_and_kept_whole(groups):

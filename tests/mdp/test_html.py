@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.html import format_cell
 from belated.mdp.garnet import garnet
-from belated.mdp.html import describe_html, format_cell
+from belated.mdp.html import describe_html
 
 
 class Reader(HTMLParser):

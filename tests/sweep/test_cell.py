@@ -35,10 +35,19 @@ STEPS = dataclasses.replace(PLAIN, delay_per="step")
 
 def test_digests_are_what_they_were_before_rewards_could_be_unknown() -> None:
     """Results stored before the fields existed stay finished."""
-    assert PLAIN.digest == "43de5a2e0225fb0c"
+    assert dataclasses.replace(PLAIN, points=200).digest == "43de5a2e0225fb0c"
     assert FANCY.digest == "5319ac234c734083"
     assert PLAIN.id == "chain-30/ucrl2/geometric-100/lazy-10/seeds-0-4"
     assert FANCY.id == "chain-5/short/constant-0/explicit/seeds-5-6"
+
+
+def test_evenly_spaced_checkpoints_are_not_taken_for_those_with_early_ones() -> None:
+    even = dataclasses.replace(PLAIN, points=200)
+    assert even.id == PLAIN.id
+    assert even.digest != PLAIN.digest
+    old, new = even.build().checkpoints(), PLAIN.build().checkpoints()
+    assert old.tolist() == list(range(500, 100_001, 500))
+    assert new.tolist() == [1, 2, 5, 10, 20, 50, 100, 200, *old.tolist()]
 
 
 def test_what_is_late_has_a_digest_and_a_name_of_its_own() -> None:

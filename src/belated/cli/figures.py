@@ -18,8 +18,8 @@ def figures(
 
     The stored results are used; nothing is simulated. For a reproduced paper, this command writes
     its figures, numbers and report, and prints the outcomes of its claims. For a study, it draws
-    two figures for each world and base: regret over episodes, with a panel for each delay, and
-    final regret against the expected delay.
+    regret over episodes, with a panel for each delay, and final regret against the expected delay.
+    Updaters are compared for each base, and bases for each updater.
 
     Example: belated figures results/late-rewards
     """

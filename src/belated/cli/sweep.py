@@ -10,13 +10,11 @@ from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import SchedulerOption, ThreadsOption
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.table import Table
+    from collections.abc import Mapping, Sequence
 
     from belated.sweep.cell import Cell
     from belated.sweep.results import Results
-    from belated.sweep.store import Store
+    from belated.sweep.store import Columns, Store
     from belated.sweep.sweep import SweepResult
 
 
@@ -38,7 +36,6 @@ def sweep(
     Example: belated sweep studies/late-rewards.toml
     """
     from belated.cli.support.run_summary import optimism_note
-    from belated.cli.support.tables import print_table
     from belated.files import write_atomically
     from belated.sweep.results import Results
     from belated.sweep.store import Store
@@ -55,10 +52,15 @@ def sweep(
         write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     outcome = run_cells(cells, store, threads=threads, scheduler=scheduler)
     results = Results(store.folder)
-    print_table(build_summary_table(results))
-    if note := optimism_note(not_optimistic(results).values()):
+    rows, unjudged = results.summary(), not_optimistic(results)
+    print_summary(rows, unjudged)
+    if note := optimism_note(unjudged.values()):
         typer.echo(note)
+    summary = store.folder / "summary.csv"
+    with usage_errors("--out"):
+        write_atomically(summary, format_csv(rows).encode())
     typer.echo(f"{format_outcome(outcome)}: {store.folder}")
+    typer.echo(f"All columns of each setting: {summary}")
 
 
 def run_cells(
@@ -110,36 +112,57 @@ def format_outcome(outcome: "SweepResult") -> str:
     return f"{outcome.computed} cells run, {outcome.skipped} already finished"
 
 
-def build_summary_table(results: "Results") -> "Table":
-    """Return a table that summarises the runs in `results`, with one row for each setting."""
-    from belated.cli.support.run_summary import format_optimism
-    from belated.cli.support.tables import build_table
+def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
+    """Print a table of the settings of a study that fits the width of the terminal.
 
-    table = build_table(
-        ["Setting"],
-        ("Seeds", "Mean final regret", "Central 95% of runs", "Mean updates", "Optimism held"),
-    )
-    rows = results.sql(
-        """
-        SELECT setting, count(*) AS seeds, avg(total_regret) AS mean,
-               quantile_cont(total_regret, 0.025) AS low,
-               quantile_cont(total_regret, 0.975) AS high,
-               avg(updates) AS updates, sum((optimism_broken = 0)::int) AS held
-        FROM runs GROUP BY setting ORDER BY setting
-        """
-    )
-    unjudged = not_optimistic(results)
-    for i, setting in enumerate(rows["setting"]):
-        held = None if setting in unjudged else int(rows["held"][i])
-        table.add_row(
-            str(setting),
-            f"{rows['seeds'][i]}",
-            f"{rows['mean'][i]:,.1f}",
-            f"{rows['low'][i]:,.1f} to {rows['high'][i]:,.1f}",
-            f"{rows['updates'][i]:,.0f}",
-            format_optimism(held, rows["seeds"][i]),
-        )
-    return table
+    The table has the columns that differ between settings; values that all settings share are
+    printed above it. The last columns of numbers are omitted if the terminal is too narrow. `rows`
+    is the result of `Results.summary`, and `unjudged` that of `not_optimistic`.
+    """
+    from belated.cli.support.run_summary import format_optimism, format_regret
+    from belated.cli.support.tables import build_table, print_fitting
+    from belated.sweep.results import PARTS, varied_parts
+
+    varied = varied_parts(rows) or ["updater"]
+    common = [str(rows[name][0]) for name in PARTS[:4] if name not in varied]
+    if common:
+        typer.echo(f"All settings: {', '.join(common)}.")
+    numbers = {
+        "Mean regret": [format_regret(x) for x in rows["mean_regret"]],
+        "95% of runs": [
+            f"{format_regret(low)} to {format_regret(high)}"
+            for low, high in zip(rows["low"], rows["high"], strict=True)
+        ],
+        "Runs": [f"{x}" for x in rows["runs"]],
+        "Updates": [f"{x:,.0f}" for x in rows["updates"]],
+        "Optimism held": [
+            format_optimism(None if setting in unjudged else int(held), runs)
+            for setting, held, runs in zip(
+                *(rows[name] for name in ("setting", "optimism_held", "runs")), strict=True
+            )
+        ],
+    }
+    tables = []
+    for shown in range(len(numbers), 0, -1):
+        headings = [name.replace("_", " ").capitalize() for name in varied]
+        table = build_table(headings, list(numbers)[:shown])
+        for i in range(len(rows["setting"])):
+            texts = [str(rows[name][i]) for name in varied]
+            table.add_row(*texts, *(column[i] for column in list(numbers.values())[:shown]))
+        tables.append(table)
+    print_fitting(tables)
+
+
+def format_csv(rows: "Columns") -> str:
+    """Return a table as the text of a CSV file. `rows` holds its columns by name."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows)
+    writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
+    return text.getvalue()
 
 
 def not_optimistic(results: "Results") -> dict[str, str]:

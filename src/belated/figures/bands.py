@@ -60,7 +60,7 @@ PanelPer = Literal["learner", "law"]
 
 
 def band(runs: Sequence[Run]) -> Band:
-    """Return the band of the regret of `runs`.
+    """Return the band of the regret of `runs`, which begins with regret 0 at episode 0.
 
     Raise ValueError if there are no runs, or if their checkpoints differ.
     """
@@ -73,7 +73,7 @@ def band(runs: Sequence[Run]) -> Band:
                 f"runs must have the same checkpoints; those of seeds {runs[0].seed} and "
                 f"{run.seed} differ. Simulate them with the same episodes and every."
             )
-    return quantile_band(episode, np.array([run.regret for run in runs]))
+    return curve_from_origin(episode, np.array([run.regret for run in runs]))
 
 
 def quantile_band(x: Ints | Floats, regret: Floats) -> Band:
@@ -85,8 +85,16 @@ def quantile_band(x: Ints | Floats, regret: Floats) -> Band:
     return Band(x, regret.mean(axis=0), low, high)
 
 
+def curve_from_origin(episode: Ints, regret: Floats) -> Band:
+    """Return the band of curves of `regret` over runs, with regret 0 at episode 0 in front.
+
+    `regret` has shape (runs, len(`episode`)).
+    """
+    return quantile_band(np.append(0, episode), np.pad(regret, ((0, 0), (1, 0))))
+
+
 def curve_band(curves: Columns) -> Band:
-    """Return the band of the regret curves of one setting.
+    """Return the band of the regret curves of one setting, which begins with 0 at episode 0.
 
     `curves` has the columns seed, episode and regret, sorted by seed and episode. Raise ValueError
     if the checkpoints differ between seeds.
@@ -98,7 +106,7 @@ def curve_band(curves: Columns) -> Band:
             f"The runs of a band must have the same checkpoints; "
             f"those of seeds {seeds[0]} to {seeds[-1]} differ."
         )
-    return quantile_band(episode, curves["regret"].reshape(seeds.size, episode.size))
+    return curve_from_origin(episode, curves["regret"].reshape(seeds.size, episode.size))
 
 
 def final_band(mean_delay: NDArray[Any], regret: NDArray[Any]) -> Band:

@@ -64,7 +64,8 @@ def regret_chart(
     Parameters
     ----------
     panels : Panels
-        Lines of each panel. Each line is reduced to at most `MAX_POINTS_PER_CURVE` points.
+        Lines of each panel. Each line is reduced to its first point and at most
+        `MAX_POINTS_PER_CURVE` others.
     name : str
         Id of the chart: letters, digits and hyphens.
     title : str
@@ -171,7 +172,7 @@ def chart_rows(
     panels : Panels
         Lines of each panel.
     thin : bool
-        Whether to reduce each line to at most `MAX_POINTS_PER_CURVE` points.
+        Whether to reduce each line to its first point and at most `MAX_POINTS_PER_CURVE` others.
     published : Points or None
         Published values to add to the rows; None for none.
 
@@ -187,7 +188,7 @@ def chart_rows(
         for line, band in lines.items()
         for row in line_rows(
             band,
-            thin_indices(band.x.size) if thin else np.arange(band.x.size),
+            np.append(0, 1 + thin_indices(band.x.size - 1)) if thin else np.arange(band.x.size),
             (published or {}).get(panel, {}).get(line, {}),
         )
     ]

@@ -1,9 +1,9 @@
 """Figures in the paper's layout: several panels side by side with one legend below them."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from matplotlib import style
 from matplotlib.axes import Axes
@@ -12,7 +12,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from belated.figures.bands import Panels, Points, axis_limit, line_names
-from belated.figures.curves import draw_band, start_at_zero
+from belated.figures.curves import (
+    LEGEND_CHAR_IN,
+    LEGEND_HANDLE_IN,
+    draw_band,
+    leave_room_for_markers,
+    start_at_zero,
+)
 from belated.figures.styles import (
     BAND_NOTE,
     FOOTER,
@@ -21,6 +27,8 @@ from belated.figures.styles import (
     PALETTE,
     RC_PARAMS,
     LineStyle,
+    hollow_marker,
+    legend_handles,
     line_styles,
     save_figure,
 )
@@ -28,6 +36,18 @@ from belated.figures.styles import (
 CUT_NOTE: Final = "Lines that leave a panel end at the value beside the arrow."
 
 PANEL_SIZE_IN: Final = (2.4, 2.1)
+SINGLE_PANEL_HEIGHT_IN: Final = 3.0
+"""Height of the panel of a figure with one panel, which is as wide as two panels."""
+
+MAX_CUT_CHARS: Final = 22
+"""Maximum length of the name of a line in the note about its final value, in characters."""
+
+PANEL_TITLE_CHARS: Final = 30
+"""Maximum number of characters in a line of the title of a panel."""
+
+TITLE_LINE_IN: Final = 0.15
+"""Height of a line of the title of a panel, in inches."""
+
 LEGEND_ENTRY_SIZE_IN: Final = (1.75, 0.22)
 FOOTER_CHAR_SIZE_IN: Final = (0.053, 0.115)
 """Width and height in inches of a character at the foot of a figure.
@@ -106,7 +126,14 @@ def delay_panels(
 
 
 def build_regret_figure(
-    panels: Panels, *, title: str, command: str, order: Sequence[str] = ()
+    panels: Panels,
+    *,
+    title: str,
+    command: str = "",
+    order: Sequence[str] = (),
+    styles: Mapping[str, LineStyle] | None = None,
+    make: Callable[[], Figure] = Figure,
+    share_y: bool = True,
 ) -> Figure:
     """Return the figure of `regret_panels` without saving it.
 
@@ -114,27 +141,41 @@ def build_regret_figure(
     ----------
     panels, title, command, order
         As in `regret_panels`.
+    styles : Mapping[str, LineStyle] or None
+        Style by label of line, in the order of the legend; None for the usual styles.
+    make : Callable[[], Figure]
+        Function that returns an empty figure.
+    share_y : bool
+        Whether all panels have the same y axis.
 
     Returns
     -------
     Figure
         The figure.
     """
-    styles = line_styles(line_names(panels, order), PALETTE)
-    limit = axis_limit(panels)
+    styles = styles or line_styles(line_names(panels, order), PALETTE)
+    limits = {
+        panel: axis_limit(panels if share_y else {panel: lines}) for panel, lines in panels.items()
+    }
     cut = {
-        panel: {n: float(b.mean[-1]) for n, b in lines.items() if limit and b.mean.max() > limit}
+        panel: {
+            name: float(line.mean[-1])
+            for name, line in lines.items()
+            if (limit := limits[panel]) and line.mean.max() > limit
+        }
         for panel, lines in panels.items()
     }
     note = f"{BAND_NOTE} {CUT_NOTE}" if any(cut.values()) else BAND_NOTE
-    figure, grid = build_grid(panels, title, legend_handles(panels, styles), [note, command])
+    handles = legend_handles(panels, styles)
+    figure, grid = build_grid(panels, title, handles, [note, command], make=make, share_y=share_y)
     for axes, (panel, lines) in zip(grid, panels.items(), strict=True):
         for name, line_style in styles.items():
             if name in lines:
                 draw_band(axes, lines[name], line_style, label=name)
         write_cut_values(axes, cut[panel], styles)
     format_axes(grid, x="Episode", y="Cumulative regret", ticks=3)
-    grid[0].set_ylim(top=limit)
+    for axes, limit in zip(grid, limits.values(), strict=True):
+        axes.set_ylim(top=limit)
     return figure
 
 
@@ -142,10 +183,14 @@ def build_delay_figure(
     panels: Panels,
     *,
     title: str,
-    command: str,
+    command: str = "",
     published: Points | None = None,
     order: Sequence[str] = (),
     palette: Sequence[str] = LAW_PALETTE,
+    styles: Mapping[str, LineStyle] | None = None,
+    x: str = "Expected delay E[τ]",
+    make: Callable[[], Figure] = Figure,
+    share_y: bool = True,
 ) -> Figure:
     """Return the figure of `delay_panels` without saving it.
 
@@ -153,33 +198,43 @@ def build_delay_figure(
     ----------
     panels, title, command, published, order, palette
         As in `delay_panels`.
+    styles, make, share_y
+        As in `build_regret_figure`.
+    x : str
+        Label of the x axis.
 
     Returns
     -------
     Figure
         The figure.
     """
-    styles = line_styles(line_names(panels, order), palette)
+    styles = styles or line_styles(line_names(panels, order), palette)
     handles = legend_handles(panels, styles, markers=True)
     if published:
         grey = LineStyle("0.3", (), "o", "circle")
         handles.append(Line2D([], [], label="Published", **hollow_marker(grey)))
-    figure, grid = build_grid(panels, title, handles, [BAND_NOTE, command])
+    figure, grid = build_grid(
+        panels, title, handles, [BAND_NOTE, command], make=make, share_y=share_y
+    )
     for axes, (panel, lines) in zip(grid, panels.items(), strict=True):
         for name, line_style in styles.items():
             if name in lines:
                 draw_band(axes, lines[name], line_style, label=name, markers=True)
             points = (published or {}).get(panel, {}).get(name, {})
             axes.plot([*points], [*points.values()], **hollow_marker(line_style))
-    format_axes(grid, x="Expected delay E[τ]", y="Final regret", ticks=6)
-    last = max(float(band.x.max()) for lines in panels.values() for band in lines.values())
-    margin = 0.04 * (last or 1.0)  # for the markers at the ends
-    grid[0].set_xlim(-margin, last + margin)
+    format_axes(grid, x=x, y="Final regret", ticks=6)
+    leave_room_for_markers(grid[0], [band for lines in panels.values() for band in lines.values()])
     return figure
 
 
 def build_grid(
-    panels: Panels, title: str, handles: Sequence[Line2D], notes: Sequence[str]
+    panels: Panels,
+    title: str,
+    handles: Sequence[Line2D],
+    notes: Sequence[str],
+    *,
+    make: Callable[[], Figure] = Figure,
+    share_y: bool = True,
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure of empty panels, with a legend and notes below the panels.
 
@@ -193,6 +248,8 @@ def build_grid(
         Entries of the legend.
     notes : Sequence[str]
         Paragraphs at the foot of the figure.
+    make, share_y
+        As in `build_regret_figure`.
 
     Returns
     -------
@@ -205,18 +262,24 @@ def build_grid(
     width = 0.5 + max(2, columns) * PANEL_SIZE_IN[0]
     line_chars = int(width / FOOTER_CHAR_SIZE_IN[0])
     text = [line for note in notes for line in textwrap.wrap(note, line_chars)]
-    entries_per_row = int(width / LEGEND_ENTRY_SIZE_IN[0])
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    entry_width = max(LEGEND_ENTRY_SIZE_IN[0], LEGEND_HANDLE_IN + LEGEND_CHAR_IN * longest)
+    entries_per_row = max(1, int(width / entry_width))
+    titles = [textwrap.fill(panel, PANEL_TITLE_CHARS) for panel in panels]
+    title_lines = max(panel.count("\n") for panel in titles)
     text_height = 0.06 + FOOTER_CHAR_SIZE_IN[1] * len(text)
     foot = text_height + LEGEND_ENTRY_SIZE_IN[1] * -(-len(handles) // entries_per_row)
-    height = foot + 0.3 + PANEL_SIZE_IN[1] * rows + 0.3
-    figure = Figure(figsize=(width, height))
+    panel_height = SINGLE_PANEL_HEIGHT_IN if len(panels) == 1 else PANEL_SIZE_IN[1]
+    height = foot + 0.3 + (panel_height + TITLE_LINE_IN * title_lines) * rows + 0.3
+    figure = make()
+    figure.set_size_inches(width, height)
     figure.set_layout_engine(
         "constrained", rect=(0, foot / height, 1, 1 - foot / height), wspace=0.03
     )
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    grid = figure.subplots(rows, columns, sharex=True, sharey=share_y, squeeze=False).ravel()
     for axes in grid[len(panels) :]:
         axes.remove()
-    for axes, panel in zip(grid, panels, strict=False):
+    for axes, panel in zip(grid, titles, strict=False):
         axes.set_title(panel, loc="left", fontsize=9)
     figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     figure.legend(
@@ -226,59 +289,9 @@ def build_grid(
         ncols=entries_per_row,
         frameon=False,
         borderaxespad=0,
-    ).set_in_layout(False)
-    note = figure.text(0.01, 0.04 / height, "\n".join(text), va="bottom", **FOOTER)
-    note.set_in_layout(False)
+    )
+    figure.text(0.01, 0.04 / height, "\n".join(text), va="bottom", **FOOTER)
     return figure, list(grid[: len(panels)])
-
-
-def legend_handles(
-    panels: Panels, styles: dict[str, LineStyle], *, markers: bool = False
-) -> list[Line2D]:
-    """Return a legend entry for each line that occurs in `panels`.
-
-    Parameters
-    ----------
-    panels : Panels
-        Lines of each panel.
-    styles : dict[str, LineStyle]
-        Style by name of line, in the order of the legend.
-    markers : bool
-        Whether the lines have markers.
-
-    Returns
-    -------
-    list[Line2D]
-        Entries in the order of `styles`. Lines that occur in no panel have no entry.
-    """
-    present = {name for lines in panels.values() for name in lines}
-    return [
-        Line2D(
-            *([], []),
-            color=line_style.colour,
-            linestyle=line_style.linestyle,
-            marker=line_style.marker if markers else "",
-            markersize=4,
-            label=name,
-        )
-        for name, line_style in styles.items()
-        if name in present
-    ]
-
-
-def hollow_marker(line_style: LineStyle) -> dict[str, Any]:
-    """Return the Matplotlib properties of the hollow markers that show published values.
-
-    Their colour and shape are those of `line_style`.
-    """
-    return {
-        "linestyle": "none",
-        "marker": line_style.marker,
-        "markersize": 7,
-        "markerfacecolor": "none",
-        "markeredgecolor": line_style.colour,
-        "markeredgewidth": 0.8,
-    }
 
 
 def format_axes(grid: Sequence[Axes], *, x: str, y: str, ticks: int) -> None:
@@ -303,12 +316,15 @@ def format_axes(grid: Sequence[Axes], *, x: str, y: str, ticks: int) -> None:
             axes.tick_params(labelbottom=True)
         if index % columns == 0:
             axes.set_ylabel(y)
-    start_at_zero(grid[0])
+    for axes in grid:
+        start_at_zero(axes)
     grid[0].xaxis.set_major_locator(MaxNLocator(nbins=ticks, steps=[1, 2, 5, 10]))
 
 
-def write_cut_values(axes: Axes, values: dict[str, float], styles: dict[str, LineStyle]) -> None:
+def write_cut_values(axes: Axes, values: dict[str, float], styles: Mapping[str, LineStyle]) -> None:
     """Annotate a panel with the final values of the lines that are cut off by its y-axis limit.
+
+    Names longer than `MAX_CUT_CHARS` are omitted; the value has the colour of the line.
 
     Parameters
     ----------
@@ -316,14 +332,14 @@ def write_cut_values(axes: Axes, values: dict[str, float], styles: dict[str, Lin
         Axes of the panel.
     values : dict[str, float]
         Final value of each line that is cut off, by the name of the line.
-    styles : dict[str, LineStyle]
+    styles : Mapping[str, LineStyle]
         Style by name of line, for the colour of the text.
     """
     for index, (name, value) in enumerate(values.items()):
         axes.text(
             0.98,
             0.98 - 0.09 * index,
-            f"{name} ↑ {value:,.0f}",
+            f"{name if len(name) <= MAX_CUT_CHARS else ''} ↑ {value:,.0f}".strip(),
             transform=axes.transAxes,
             ha="right",
             va="top",

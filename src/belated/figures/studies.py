@@ -1,8 +1,9 @@
-"""Figures of a study: for each world and base, regret over episodes, and final regret by delay."""
+"""Results of a study as panels of lines, and the figures of a study."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,26 +11,38 @@ from numpy.typing import NDArray
 from belated.episode import Bools
 from belated.figures.bands import Band, Columns, Panels, curve_band, final_band
 from belated.figures.multipanel import delay_panels, regret_panels
+from belated.figures.names import readable, title_of
 from belated.figures.styles import PALETTE
+from belated.sweep.results import PARTS
 
-PANELS_PER_FIGURE = 4
+OPTION_COLUMNS: Final = PARTS[4:]
+"""Columns of the results with the options of a simulation."""
 
-MIN_DELAYS_PER_LINE = 3
+MAX_DELAYS_PER_FIGURE: Final = 4
+"""Maximum number of delays in one figure of a study. If there are more, each delay law has a figure
+of its own."""
+
+MIN_DELAYS_PER_LINE: Final = 3
 """Minimum number of distinct expected delays for a panel of final regret against the delay."""
 
+Curves = Callable[[str], Columns]
+"""Function from the id of a setting to its columns seed, episode and regret, with one row per run
+and checkpoint."""
 
-def draw_study(
-    runs: Columns, curves: Callable[[str], Columns], folder: Path, *, command: str
-) -> list[Path]:
+
+def draw_study(runs: Columns, curves: Curves, folder: Path, *, command: str) -> list[Path]:
     """Draw all figures of a study, and write each as PDF and PNG.
+
+    In each world, the updaters are compared for each base, and the bases for each updater if there
+    are several. The name of a file lists the content of its figure, such as
+    "regret_chain-10_lazy-10_by-base".
 
     Parameters
     ----------
     runs : Columns
         Final results, with one row per run.
-    curves : Callable[[str], Columns]
-        Function from the id of a setting to its columns seed, episode and regret, with one row per
-        run and checkpoint.
+    curves : Curves
+        Curves of each setting.
     folder : Path
         Folder for the files.
     command : str
@@ -40,111 +53,240 @@ def draw_study(
     list[Path]
         The files written.
     """
-    names = line_labels(runs)
     paths = []
-    for world, base in sorted({*zip(runs["world"], runs["base"], strict=True)}):
-        mask = (runs["world"] == world) & (runs["base"] == base)
-        order = list(dict.fromkeys(names[mask]))
-        title = f"{world}, {base}"
-        for suffix, panels in split_panels(regret_by_delay(runs, curves, names, mask)):
-            path = folder / f"{world}-{base}{suffix}"
-            paths += regret_panels(panels, path, title=title, command=command, order=order)
-        for suffix, panels in split_panels(final_regret_by_law(runs, names, mask, order)):
-            path = folder / f"{world}-{base}-delays{suffix}"
-            paths += delay_panels(
-                panels, path, title=title, command=command, order=order, palette=PALETTE
-            )
+    runs = reading_order(runs)
+    for world in dict.fromkeys(runs["world"]):
+        in_world = select(runs, {"world": world})
+        for fixed, columns in comparisons(in_world):
+            order = list(dict.fromkeys(labels(in_world, columns)))
+            compared = f"by-{'-and-'.join(columns)}".replace("_", "-")
+            for value in dict.fromkeys(in_world[fixed]):
+                name = f"{world}_{value}".replace(":", "-")
+                chosen = select(in_world, {fixed: value})
+                style: dict[str, Any] = {
+                    "title": title_of([str(world), readable(fixed, value)]),
+                    "command": command,
+                    "order": order,
+                }
+                for law, part in split_delays(chosen):
+                    path = folder / "_".join(filter(None, ("regret", name, law, compared)))
+                    by_delay, lines = labels(part, ["delay"]), labels(part, columns)
+                    paths += regret_panels(
+                        episode_panels(part, curves, by_delay, lines), path, **style
+                    )
+                panels = panels_by_law(chosen, columns)
+                if panels:
+                    path = folder / f"final-regret_{name}_{compared}"
+                    paths += delay_panels(panels, path, palette=PALETTE, **style)
     return paths
 
 
-def line_labels(runs: Columns) -> NDArray[Any]:
-    """Return the legend label of each run.
+def comparisons(runs: Columns) -> Iterator[tuple[str, list[str]]]:
+    """Yield the comparisons of a study, each as the column to fix and the columns of its lines.
 
-    A label starts with the updater of the run. If the options `late` or `delay_per` differ between
-    `runs`, their values are part of the label.
+    `runs` are the results in one world. The bases are compared for each updater if there are
+    several bases. The updaters are compared for each base if there are several updaters or only one
+    base. Options that vary distinguish lines too.
     """
-    names = runs["updater"].astype(object)
-    for column, value, label, other_label in (
-        ("late", "rewards", ", only rewards late", ", everything late"),
-        ("delay_per", "step", ", step by step", ", whole episodes"),
-    ):
-        if column in runs and len(set(runs[column])) > 1:
-            names = names + np.where(runs[column] == value, label, other_label)
-    return names
+    options = varied(runs, OPTION_COLUMNS)
+    bases, updaters = varied(runs, ["base"]), varied(runs, ["updater"])
+    if bases:
+        yield "updater", [*bases, *options]
+    if updaters or not bases:
+        yield "base", [*updaters, *options] or ["updater"]
 
 
-def regret_by_delay(
-    runs: Columns, curves: Callable[[str], Columns], names: NDArray[Any], mask: Bools
-) -> Panels:
-    """Return the bands of cumulative regret over episodes, with a panel for each delay.
-
-    Parameters
-    ----------
-    runs, curves
-        As in `draw_study`.
-    names : NDArray
-        Label of each run.
-    mask : Bools
-        Whether to include each run.
-
-    Returns
-    -------
-    Panels
-        Panels by delay (law and mean), with a line for each setting.
-    """
-    panels: dict[str, dict[str, Band]] = {}
-    for delay in dict.fromkeys(runs["delay"][mask]):
-        rows = np.flatnonzero(mask & (runs["delay"] == delay))
-        settings = {str(runs["setting"][row]): str(names[row]) for row in rows}
-        panels[str(delay)] = {
-            name: curve_band(curves(setting)) for setting, name in settings.items()
-        }
-    return panels
-
-
-def final_regret_by_law(
-    runs: Columns, names: NDArray[Any], mask: Bools, order: list[str]
-) -> Panels:
+def panels_by_law(runs: Columns, columns: Sequence[str]) -> Panels:
     """Return the bands of final regret against the expected delay, with a panel for each law.
+
+    The lines are distinguished by the values of `columns` in `runs`. Laws with fewer than
+    `MIN_DELAYS_PER_LINE` distinct finite expected delays are omitted.
+    """
+    by_law = repeat_undelayed(runs)
+    panels = final_panels(by_law, "mean_delay", labels(by_law, ["law"]), labels(by_law, columns))
+    return {
+        law: lines
+        for law, lines in panels.items()
+        if max(line.x.size for line in lines.values()) >= MIN_DELAYS_PER_LINE
+    }
+
+
+def varied(runs: Columns, columns: Sequence[str] = PARTS) -> list[str]:
+    """Return those of `columns` that have more than one value in `runs`, in the same order."""
+    return [name for name in columns if name in runs and len(set(runs[name])) > 1]
+
+
+def labels(runs: Columns, columns: Sequence[str]) -> NDArray[Any]:
+    """Return a readable label of each of `runs`, which names the values of `columns`."""
+    texts = [
+        title_of([readable(name, value) for name, value in zip(columns, values, strict=True)])
+        for values in zip(*(runs[name] for name in columns), strict=True)
+    ]
+    return np.array(texts or [""] * len(runs["seed"]), object)
+
+
+def select(runs: Columns, where: Mapping[str, Any]) -> Columns:
+    """Return the rows of `runs` that have given values.
+
+    `where` maps the name of a column to its value, or to a list of allowed values. Raise ValueError
+    if there is no such column or no such run.
+    """
+    mask: Bools = np.ones(len(runs["seed"]), np.bool_)
+    for column, value in where.items():
+        if column not in runs:
+            raise ValueError(f"{column} must be one of {', '.join(runs)}.")
+        allowed: list[Any] = (
+            [value] if isinstance(value, str) or np.isscalar(value) else list(value)
+        )
+        found = np.isin(runs[column].astype(type(allowed[0])), allowed)
+        if not found.any():
+            present = ", ".join(map(str, dict.fromkeys(runs[column])))
+            raise ValueError(f"{column} must be among {present}, got {value!r}.")
+        mask &= found
+    if not mask.any():
+        raise ValueError(f"No run has all of {dict(where)}.")
+    return take(runs, np.flatnonzero(mask))
+
+
+def take(runs: Columns, rows: NDArray[Any]) -> Columns:
+    """Return the rows of `runs` with the indices `rows`."""
+    return {name: column[rows] for name, column in runs.items()}
+
+
+def reading_order(runs: Columns) -> Columns:
+    """Return `runs` sorted by world, base, updater and delay, with numbers in numerical order.
+
+    Runs without delay come first.
+    """
+
+    def key(row: int) -> tuple[Any, ...]:
+        names = (natural_key(str(runs[name][row])) for name in ("world", "base", "updater"))
+        mean = float(runs["mean_delay"][row])
+        return (*names, mean > 0, runs["law"][row], mean, int(runs["seed"][row]))
+
+    return take(runs, np.array(sorted(range(len(runs["seed"])), key=key)))
+
+
+def natural_key(text: str) -> tuple[tuple[int, str], ...]:
+    """Return a key that sorts texts by the numbers in them.
+
+    >>> sorted(["chain-10", "chain-5", "grid-5x5"], key=natural_key)
+    ['chain-5', 'chain-10', 'grid-5x5']
+    """
+    parts = re.findall(r"[0-9]+|[^0-9]+", text)
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)
+
+
+def repeat_undelayed(runs: Columns) -> Columns:
+    """Return `runs` with those without delay repeated for each delay law.
+
+    Runs with an infinite expected delay are omitted.
+    """
+    delayed = (runs["mean_delay"] > 0) & np.isfinite(runs["mean_delay"])
+    without = np.flatnonzero(runs["mean_delay"] == 0)
+    laws = list(dict.fromkeys(runs["law"][delayed])) or ["constant"]
+    rows = np.concatenate([np.flatnonzero(delayed), np.tile(without, len(laws))])
+    repeated = dict(take(runs, rows))
+    law = repeated["law"].astype(object)
+    law[delayed.sum() :] = np.repeat(np.array(laws, object), without.size)
+    return {**repeated, "law": law}
+
+
+def split_delays(runs: Columns) -> Iterator[tuple[str, Columns]]:
+    """Yield the name of a delay law and its runs for each figure of regret over episodes.
+
+    There is one figure, with an empty name, if `runs` has at most `MAX_DELAYS_PER_FIGURE` delays.
+    Otherwise each law has a figure, which includes the runs without delay.
+    """
+    if len(set(runs["delay"])) <= MAX_DELAYS_PER_FIGURE:
+        yield "", runs
+        return
+    for law in dict.fromkeys(runs["law"][runs["mean_delay"] > 0]):
+        mask = (runs["law"] == law) | (runs["mean_delay"] == 0)
+        yield str(law), take(runs, np.flatnonzero(mask))
+
+
+def episode_panels(
+    runs: Columns, curves: Curves, panel_labels: NDArray[Any], line_labels: NDArray[Any]
+) -> Panels:
+    """Return the bands of cumulative regret over episodes.
 
     Parameters
     ----------
     runs : Columns
         Final results, with one row per run.
-    names : NDArray
-        Label of each run.
-    mask : Bools
-        Whether to include each run.
-    order : list[str]
-        Labels in the order of the legend.
+    curves : Curves
+        Curves of each setting.
+    panel_labels, line_labels : NDArray
+        Title of the panel and label of the line of each run.
 
     Returns
     -------
     Panels
-        Panels by law, with a line for each label. Laws with fewer than `MIN_DELAYS_PER_LINE`
-        distinct finite expected delays are omitted.
+        Bands by panel and line.
+
+    Raises
+    ------
+    ValueError
+        If several settings have the same panel and line.
     """
     panels: dict[str, dict[str, Band]] = {}
-    for law in dict.fromkeys(runs["law"][mask & (runs["mean_delay"] > 0)]):
-        rows = mask & ((runs["law"] == law) | (runs["mean_delay"] == 0))
-        rows &= np.isfinite(runs["mean_delay"])
-        if np.unique(runs["mean_delay"][rows]).size < MIN_DELAYS_PER_LINE:
-            continue
-        panels[str(law).capitalize()] = {
-            name: final_band(runs["mean_delay"][line], runs["total_regret"][line])
-            for name in order
-            if (line := rows & (names == name)).any()
-        }
+    for panel, line, rows in group(panel_labels, line_labels):
+        setting = only_setting(runs["setting"][rows], line)
+        panels.setdefault(panel, {})[line] = curve_band(curves(setting))
     return panels
 
 
-def split_panels(panels: Panels) -> Iterator[tuple[str, Panels]]:
-    """Split `panels` into figures of at most `PANELS_PER_FIGURE` panels.
+def final_panels(
+    runs: Columns, x: str, panel_labels: NDArray[Any], line_labels: NDArray[Any]
+) -> Panels:
+    """Return the bands of final regret against a column of the results.
 
-    Yield the suffix of the file name and the panels of each figure. The suffix is empty if there is
-    only one figure.
+    Parameters
+    ----------
+    runs : Columns
+        Final results, with one row per run.
+    x : str
+        Column of numbers, such as "mean_delay".
+    panel_labels, line_labels : NDArray
+        Title of the panel and label of the line of each run.
+
+    Returns
+    -------
+    Panels
+        Bands by panel and line.
+
+    Raises
+    ------
+    ValueError
+        If several settings have the same panel, line and x.
     """
-    names = list(panels)
-    for first in range(0, len(names), PANELS_PER_FIGURE):
-        number = f"-{first // PANELS_PER_FIGURE + 1}" if len(names) > PANELS_PER_FIGURE else ""
-        yield number, {name: panels[name] for name in names[first : first + PANELS_PER_FIGURE]}
+    panels: dict[str, dict[str, Band]] = {}
+    for panel, line, rows in group(panel_labels, line_labels):
+        for value in np.unique(runs[x][rows]):
+            only_setting(runs["setting"][rows][runs[x][rows] == value], line)
+        panels.setdefault(panel, {})[line] = final_band(runs[x][rows], runs["total_regret"][rows])
+    return panels
+
+
+def group(
+    panel_labels: NDArray[Any], line_labels: NDArray[Any]
+) -> Iterator[tuple[str, str, NDArray[Any]]]:
+    """Yield each pair of `panel_labels` and `line_labels`, with the indices of its runs."""
+    pairs = list(zip(panel_labels, line_labels, strict=True))
+    for panel, line in dict.fromkeys(pairs):
+        yield str(panel), str(line), np.flatnonzero((panel_labels == panel) & (line_labels == line))
+
+
+def only_setting(settings: NDArray[Any], line: str) -> str:
+    """Return the only value of `settings`, the ids of the settings of one point of a line.
+
+    Raise ValueError if there are several. `line` is the label of the line.
+    """
+    first, *others = dict.fromkeys(map(str, settings))
+    if others:
+        raise ValueError(
+            f"{first} and {others[0]} would both be the line {line!r}; "
+            "a line shows one setting. Choose among them, such as stages='each'."
+        )
+    return first

@@ -1,13 +1,17 @@
-"""Colours, line styles, notes and file output, shared by all figures."""
+"""Colours, line styles, legend entries, notes and file output, shared by all figures."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from belated.figures.bands import Panels
 
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Colours of learners, from the palette of Okabe and Ito for colour-blind readers. The yellow of
@@ -107,6 +111,86 @@ def line_styles(names: Iterable[str], palette: Sequence[str] = PALETTE) -> dict[
     """
     styles = zip(names, cycle(palette), cycle(DASHES), cycle(MARKERS), strict=False)
     return {name: LineStyle(colour, dashes, *marker) for name, colour, dashes, marker in styles}
+
+
+def two_way_styles(lines: Iterable[tuple[str, str, str]]) -> dict[str, LineStyle]:
+    """Return the styles of lines that differ in two ways, shown by colour and by dashes.
+
+    `lines` holds the label of each line, the value that determines its colour, and the value that
+    determines its dashes and marker. If all colours or all dashes would be equal, each line has its
+    own colour and dashes.
+
+    >>> styles = two_way_styles([("A", "a", "x"), ("B", "a", "y"), ("C", "b", "x")])
+    >>> styles["A"].colour == styles["B"].colour, styles["A"].dashes == styles["C"].dashes
+    (True, True)
+    """
+    lines = list(dict.fromkeys(lines))
+    if not lines:
+        return {}
+    colours, patterns = (
+        line_styles(dict.fromkeys(values)) for values in list(zip(*lines, strict=True))[1:]
+    )
+    if min(len(colours), len(patterns)) == 1:
+        return line_styles(label for label, _, _ in lines)
+    return {
+        label: replace(patterns[pattern], colour=colours[colour].colour)
+        for label, colour, pattern in lines
+    }
+
+
+def legend_handles(
+    panels: Panels, styles: Mapping[str, LineStyle], *, markers: bool = False
+) -> list[Line2D]:
+    """Return a legend entry for each line that occurs in `panels`.
+
+    Parameters
+    ----------
+    panels : Panels
+        Lines of each panel.
+    styles : Mapping[str, LineStyle]
+        Style by name of line, in the order of the legend.
+    markers : bool
+        Whether the lines have markers.
+
+    Returns
+    -------
+    list[Line2D]
+        Entries in the order of `styles`. Lines that occur in no panel have no entry.
+    """
+    present = {name for lines in panels.values() for name in lines}
+    return [
+        Line2D(
+            *([], []),
+            color=line_style.colour,
+            linestyle=line_style.linestyle,
+            marker=line_style.marker if markers else "",
+            markersize=4,
+            label=name,
+        )
+        for name, line_style in styles.items()
+        if name in present
+    ]
+
+
+def hollow_marker(line_style: LineStyle) -> dict[str, Any]:
+    """Return the Matplotlib properties of the hollow markers that show published values.
+
+    Their colour and shape are those of `line_style`.
+    """
+    return {
+        "linestyle": "none",
+        "marker": line_style.marker,
+        "markersize": 7,
+        "markerfacecolor": "none",
+        "markeredgecolor": line_style.colour,
+        "markeredgewidth": 0.8,
+    }
+
+
+def figure_of(axes: Axes) -> Figure:
+    """Return the figure of `axes`, not a part of the figure."""
+    figure = axes.figure
+    return figure if isinstance(figure, Figure) else figure.figure
 
 
 def add_command(figure: Figure, command: str, *, width: int) -> None:

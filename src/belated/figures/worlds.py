@@ -7,9 +7,10 @@ from typing import Final
 
 import numpy as np
 from matplotlib import style
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from belated.figures.styles import RC_PARAMS, add_command, save_figure
+from belated.figures.styles import RC_PARAMS, add_command, figure_of, save_figure
 from belated.figures.world_layouts import draw_grid, draw_ring, draw_row, draw_steps
 from belated.mdp.model import MDP
 from belated.mdp.worlds import Layout
@@ -110,19 +111,62 @@ def build_figure(
     Figure
         The figure.
     """
-    check_drawable(world, layout)
-    names = list(actions) or [f"action {a}" for a in range(world.shape.actions)]
     figure = Figure(layout="constrained")
     axes = figure.add_subplot()
+    draw_states(axes, world, layout=layout, actions=actions)
+    axes.set_title(title, loc="left")
+    fit_figure(axes)
+    add_command(figure, command, width=COMMAND_LINE_CHARS)
+    return figure
+
+
+def draw_states(axes: Axes, world: MDP, *, layout: Layout, actions: Sequence[str] = ()) -> None:
+    """Draw the states and transitions of a small world on axes without ticks.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    world, layout, actions
+        As in `draw_world`.
+    """
+    check_drawable(world, layout)
+    names = list(actions) or [f"action {a}" for a in range(world.shape.actions)]
     axes.set_axis_off()
     axes.set_aspect("equal")
-    axes.set_title(title, loc="left")
     if isinstance(layout, str):
         LAYOUTS[layout](axes, world, names)
     else:
         draw_grid(axes, world, names, columns=layout[1])
+
+
+def fit_figure(axes: Axes) -> None:
+    """Set the size of the figure of `axes`, a picture of a world, to the extent of the picture."""
     width, height = np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())
     scale = max(STATE_DISTANCE_IN, MIN_WIDTH_IN / width)
-    figure.set_size_inches(scale * width, scale * height + MARGIN_IN)
-    add_command(figure, command, width=COMMAND_LINE_CHARS)
-    return figure
+    figure_of(axes).set_size_inches(scale * width, scale * height + MARGIN_IN)
+
+
+def find_layout(world: MDP) -> Layout | None:
+    """Return a layout in which `world` can be drawn, or None if there is none.
+
+    A world whose states lead only to their neighbours is a row. If they also lead a fixed number of
+    states further, this number is the number of columns of a grid.
+
+    >>> from belated.mdp.worlds import world
+    >>> [find_layout(world(name)) for name in ("chain-5", "grid-3x7", "garnet-4-2-2", "chain-30")]
+    ['row', (3, 7), 'ring', None]
+    """
+    S, A = world.shape.states, world.shape.actions
+    state = np.repeat(np.arange(world.ptr.size - 1) // A % S, np.diff(world.ptr))
+    moves = sorted(set(np.abs(world.succ - state).tolist()) - {0})
+    candidates: list[Layout] = ["row", "steps"] if moves == [1] else []
+    if len(moves) == 2 and moves[0] == 1 and S % moves[1] == 0:
+        candidates.append((S // moves[1], moves[1]))
+    for layout in (*candidates, "ring", "steps"):
+        try:
+            check_drawable(world, layout)
+        except ValueError:
+            continue
+        return layout
+    return None

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_id
 from belated.episode import Episode, Floats, Policy, Shape, Step
+from belated.html import describe
 from belated.id_set import IdSet
 from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import BaseAlgorithm
@@ -42,7 +43,7 @@ from belated.learner.snapshot import (
 from belated.learner.status import Status, status_of
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import EpochStart, Updater
-from belated.options import LearnerKeywords, LearnerOptions, accepts
+from belated.options import LearnerKeywords, LearnerOptions, accepts, name_with_options
 from belated.shape import Allowed
 
 F = TypeVar("F", Episode, Step)
@@ -220,6 +221,23 @@ class Learner:
             begun=self._begun,
             observed=self.observed,
             mean_delay=self.mean_delay,
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks display."""
+        shape, problem = self.shape, self._problem
+        return describe(
+            "Learner",
+            {
+                "size": f"{shape.states:,} states, {shape.actions:,} actions, "
+                f"{shape.horizon:,} steps",
+                "base": name_with_options(problem.base),
+                "updater": name_with_options(problem.updater),
+                "episodes": f"{problem.episodes:,} planned, {self._begun:,} started, "
+                f"{self.observed:,} observed, {self.missing:,} in flight",
+                "mean delay": f"{self.mean_delay:.4g} episodes",
+                "plans": f"{self.epochs:,}",
+            },
         )
 
     def pending(self, id: int) -> PendingEpisode | None:

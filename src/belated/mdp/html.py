@@ -1,11 +1,11 @@
 """HTML description of a world for notebooks: a summary and, for a small world, transitions."""
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Final
 
 import numpy as np
 
+from belated.html import describe, format_details, format_table
 from belated.mdp.model import MDP
 
 MAX_TRANSITION_ROWS: Final = 32
@@ -13,8 +13,6 @@ MAX_TRANSITION_ROWS: Final = 32
 
 MAX_LISTED_STATES: Final = 4
 """Largest number of states that are listed. A longer list is replaced by the number of states."""
-
-ALIGN_LEFT: Final = ' style="text-align:left"'
 
 REWARD_PHRASES: Final = {
     "deterministic": "deterministic",
@@ -35,13 +33,13 @@ def describe_html(world: MDP) -> str:
     >>> "<th" in text, "<script" in text, "successors</th><td" in text
     (True, False, True)
     """
-    parts = ["<b>MDP</b>", format_table(summary(world).items(), head=None)]
+    parts = []
     same_every_step = world.homogeneous and len(world.rewards) == 1
     if same_every_step and world.ptr.size - 1 <= MAX_TRANSITION_ROWS:
         head = ("state", "action", "mean reward", "successors")
         rows = format_table(transition_rows(world), head=head)
-        parts.append(f"<details><summary>Transitions and rewards</summary>{rows}</details>")
-    return f"<div>{''.join(parts)}</div>"
+        parts.append(format_details("Transitions and rewards", rows))
+    return describe("MDP", summary(world), *parts)
 
 
 def summary(world: MDP) -> dict[str, str]:
@@ -125,20 +123,3 @@ def format_distribution(states: Iterable[int], probabilities: Iterable[float]) -
     '0 (0.25), 2 (0.75)'
     """
     return ", ".join(f"{s} ({p:.4g})" for s, p in zip(states, probabilities, strict=True))
-
-
-def format_table(rows: Iterable[Sequence[str]], *, head: Sequence[str] | None) -> str:
-    """Return `rows` of text as an HTML table.
-
-    `head` is the header row. If `head` is None, the first cell of each row is a header.
-    """
-    lines = [] if head is None else ["".join(format_cell("th", text) for text in head)]
-    for first, *others in rows:
-        tag = "th" if head is None else "td"
-        lines.append(format_cell(tag, first) + "".join(format_cell("td", text) for text in others))
-    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
-
-
-def format_cell(tag: str, text: str) -> str:
-    """Return an HTML table cell with the tag name `tag` ("td" or "th") and escaped `text`."""
-    return f"<{tag}{ALIGN_LEFT}>{escape(text)}</{tag}>"

@@ -14,7 +14,7 @@ MDP(states=2, actions=1, horizon=3, homogeneous, 3 successors)
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,11 @@ from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape
 from belated.mdp.rewards import Affine
 from belated.shape import Allowed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from belated.mdp.worlds import Layout
 
 Draws = Literal["deterministic", "bernoulli", "beta"]
 DRAWS: Final[tuple[Draws, ...]] = ("deterministic", "bernoulli", "beta")
@@ -337,6 +342,36 @@ class MDP:
         row = row_of(self.ptr, self.rewards, h, s, a)
         block = slice(self.ptr[row], self.ptr[row + 1])
         return self.succ[block].copy(), self.prob[block].copy()
+
+    def plot(
+        self,
+        *,
+        ax: "Axes | None" = None,
+        layout: "Layout | None" = None,
+        actions: Sequence[str] = (),
+    ) -> "Axes":
+        """Draw the world: its states, transitions, rewards and optimal actions.
+
+        A world that is too large for such a picture is drawn as a table of its optimal values.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes of Matplotlib to draw on; by default those of a new figure.
+        layout : {"row", "ring", "steps"} or tuple of int, optional
+            Arrangement of the states: in a row, in a ring, in a row for each step, or in a grid of
+            (rows, columns). By default it is chosen by the transitions.
+        actions : sequence of str
+            Names of the actions. If empty, the actions are numbered.
+
+        Returns
+        -------
+        Axes
+            The axes.
+        """
+        import belated
+
+        return belated.plot(self, ax=ax, layout=layout, actions=actions)
 
     def __repr__(self) -> str:
         kind = "homogeneous" if self.homogeneous else "stage-dependent"

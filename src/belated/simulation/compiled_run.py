@@ -23,7 +23,7 @@ from belated.simulation import engine
 from belated.simulation.compiled_queue import enlarge, is_full
 from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
 from belated.simulation.resume import RunSaver
-from belated.simulation.run import Run, checkpoints
+from belated.simulation.run import Run
 from belated.theory import missing, owners, psi
 
 BLOCK_S: Final = 0.1
@@ -72,7 +72,7 @@ def run_compiled(
     problem: LearningProblem,
     delays: Ints,
     *,
-    every: int,
+    at: Ints,
     trace: bool,
     plans: bool,
     on_progress: OnProgress,
@@ -90,8 +90,8 @@ def run_compiled(
     delays : Ints
         Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
         delay.
-    every : int
-        Number of episodes between two checkpoints.
+    at : Ints
+        Checkpoints, in increasing order.
     trace : bool
         Whether to record the policy of every episode.
     plans : bool
@@ -109,7 +109,6 @@ def run_compiled(
         Result of the run.
     """
     episodes = len(delays)
-    at = checkpoints(episodes, every)
     shape = problem.shape
     policies = np.zeros((episodes if trace else 0, shape.horizon, shape.states), np.int32)
     player = Player(world, problem, plans, on_progress)

@@ -23,7 +23,7 @@ POLL_INTERVAL_S: Final = 0.1
 """Seconds between two updates of the progress display."""
 
 
-@accepts(Setting, omit=("world",))
+@accepts(Setting, omit=("world", "points"))
 def simulate_many(
     world: MDP | str,
     *,

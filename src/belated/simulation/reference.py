@@ -23,7 +23,7 @@ from belated.learner.status import share_in_flight
 from belated.mdp.model import MDP
 from belated.mdp.play import play
 from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
-from belated.simulation.run import Run, checkpoints
+from belated.simulation.run import Run
 from belated.theory import psi
 
 OPTIMISM_TOLERANCE: Final = 1e-9
@@ -35,7 +35,7 @@ def run_reference(
     problem: LearningProblem,
     delays: Ints,
     *,
-    every: int,
+    at: Ints,
     trace: bool,
     on_progress: Callable[[int], None],
     on_checkpoint: OnCheckpoint | None = None,
@@ -51,8 +51,8 @@ def run_reference(
     delays : Ints
         Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
         delay.
-    every : int
-        Number of episodes between two checkpoints.
+    at : Ints
+        Checkpoints, in increasing order.
     trace : bool
         Whether to record the policy of every episode.
     on_progress : callable
@@ -66,7 +66,6 @@ def run_reference(
         Result of the run.
     """
     learner = Learner.of(problem)
-    at = checkpoints(len(delays), every)
     reporter = on_checkpoint and CheckpointReporter(
         on_checkpoint, seed=problem.seed, episodes=len(delays), at=at
     )

@@ -1,11 +1,16 @@
 """`Run`: the result of a simulation with one seed."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.episode import Floats, Ints
+from belated.html import describe
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +55,55 @@ class Run:
     policies: NDArray[np.int32] | None = field(default=None, repr=False)
     """Action in each episode, step and state, or -1 where the policy explores; shape (K, H, S).
     None unless the run was traced."""
+    world: str = ""
+    """Size of the world, such as "5 states, 2 actions, 5 steps"; empty if unknown, as are `base`,
+    `updater` and `delay`."""
+    base: str = ""
+    """Name of the base and its options, such as "ucrl2:scale=0.1"."""
+    updater: str = ""
+    """Name of the updater and its options, such as "lazy:10"."""
+    delay: str = ""
+    """Name of the delay law, such as "geometric:100"."""
 
     @property
     def total_regret(self) -> float:
         """Cumulative regret after the last episode."""
         return float(self.regret[-1])
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the regret over episodes.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes of Matplotlib to draw on; by default those of a new figure.
+
+        Returns
+        -------
+        Axes
+            The axes.
+        """
+        import belated
+
+        return belated.plot(self, ax=ax)
+
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks display."""
+        return describe(
+            "Run",
+            {
+                "world": self.world,
+                "base": self.base,
+                "updater": self.updater,
+                "delay": self.delay,
+                "seed": self.seed,
+                "episodes": f"{self.episodes:,}",
+                "total regret": f"{self.total_regret:,.6g}",
+                "updates": f"{self.updates:,}",
+                "episodes in flight": f"at most {self.max_missing:,}, {self.missing:,} at the end",
+                "optimism failed": f"in {self.optimism_broken:,} episodes",
+            },
+        )
 
     def __repr__(self) -> str:
         return (
@@ -64,13 +113,38 @@ class Run:
         )
 
 
-def checkpoints(episodes: int, every: int) -> Ints:
+def checkpoints(episodes: int, every: int, *, early: bool = False) -> Ints:
     """Return the episodes after which the regret is recorded, in increasing order.
 
-    These are the multiples of `every` up to `episodes`, and `episodes` itself.
+    Parameters
+    ----------
+    episodes : int
+        Number of episodes K.
+    every : int
+        Number of episodes between two checkpoints. The checkpoints are the multiples of `every`,
+        and `episodes` itself.
+    early : bool
+        Whether to add those of 1, 2, 5, 10, 20, 50, ... that are below `every`. Most is often
+        learnt before the first multiple of `every`.
 
+    Returns
+    -------
+    Ints
+        Checkpoints.
+
+    Examples
+    --------
     >>> checkpoints(10, 4)
     array([ 4,  8, 10])
+    >>> checkpoints(90, 30, early=True)
+    array([ 1,  2,  5, 10, 20, 30, 60, 90])
     """
-    marks = np.arange(every, episodes + 1, every, dtype=np.int64)
-    return marks if marks.size and marks[-1] == episodes else np.append(marks, episodes)
+    first = min(every, episodes)
+    early_marks = [d * 10**e for e in range(len(str(first))) for d in (1, 2, 5)] if early else []
+    return np.concatenate(
+        [
+            np.array([mark for mark in early_marks if mark < first], np.int64),
+            np.arange(every, episodes, every, dtype=np.int64),
+            np.array([episodes], np.int64),
+        ]
+    )

@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Required
 
 import numpy as np
@@ -21,13 +21,19 @@ from belated.learner.problem import LearningProblem
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.options import LearnerOptions, SimulationKeywords, SimulationOptions, option_values
+from belated.options import (
+    LearnerOptions,
+    SimulationKeywords,
+    SimulationOptions,
+    name_with_options,
+    option_values,
+)
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
 from belated.simulation.notice import announce_compilation
 from belated.simulation.reference import run_reference
 from belated.simulation.reporting import OnCheckpoint
-from belated.simulation.run import Run
+from belated.simulation.run import Run, checkpoints
 
 Engine = Literal["auto", "compiled", "reference"]
 
@@ -73,7 +79,10 @@ class Setting(SimulationOptions):
         and observed with the feedback. An array of shape (H, S, A) or (S, A): the learner is given
         these mean rewards.
     every : int, optional
-        Number of episodes between two checkpoints; by default `episodes` // 1000, at least 1.
+        Number of episodes between two checkpoints; by default `episodes` // `points`, at least 1,
+        with early checkpoints before the first (see `checkpoints`).
+    points : int
+        Approximate number of checkpoints if `every` is None.
     engine : {"auto", "compiled", "reference"}
         Implementation of the simulation: the compiled engine or the reference loop. "auto" selects
         the compiled engine if it supports the setting, else the reference loop.
@@ -88,6 +97,7 @@ class Setting(SimulationOptions):
     episodes: int
     rewards: Any = "known"
     every: int | None = None
+    points: int = 1000
     engine: Engine = "auto"
     trace: bool = False
 
@@ -172,33 +182,47 @@ class Setting(SimulationOptions):
             Result of the run.
         """
         seed = check_seed(seed)
-        every = max(1, self.episodes // 1000) if self.every is None else self.every
         pieces = self.world.shape.horizon if self.delay_per == "step" else 1
         law = constant(0) if self.delay is None else parse_delay(self.delay)
         delays = draw_delays(law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
         problem = self.problem(seed, longest_delay(delays))
         if self._is_compiled(problem, pieces, checkpoint is not None):
             announce_compilation()
-            return run_compiled(
+            run = run_compiled(
                 self.world,
                 problem,
                 delays,
-                every=every,
+                at=self.checkpoints(),
                 trace=self.trace,
                 plans=self.planning != "none",
                 on_progress=on_progress,
                 on_checkpoint=on_checkpoint,
                 checkpoint=checkpoint,
             )
-        return run_reference(
-            self.world,
-            problem,
-            delays,
-            every=every,
-            trace=self.trace,
-            on_progress=on_progress,
-            on_checkpoint=on_checkpoint,
+        else:
+            run = run_reference(
+                self.world,
+                problem,
+                delays,
+                at=self.checkpoints(),
+                trace=self.trace,
+                on_progress=on_progress,
+                on_checkpoint=on_checkpoint,
+            )
+        shape = self.world.shape
+        return replace(
+            run,
+            world=f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
+            base=name_with_options(self.base),
+            updater=name_with_options(self.updater),
+            delay=law.name,
         )
+
+    def checkpoints(self) -> Ints:
+        """Return the episodes after which the regret is recorded, in increasing order."""
+        if self.every is not None:
+            return checkpoints(self.episodes, self.every)
+        return checkpoints(self.episodes, max(1, self.episodes // self.points), early=True)
 
     def _is_compiled(self, problem: LearningProblem, pieces: int, saved: bool) -> bool:
         reason = why_not_compiled(problem, pieces)

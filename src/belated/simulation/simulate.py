@@ -11,7 +11,7 @@ from belated.simulation.run import Run
 from belated.simulation.setting import Setting, SettingKeywords
 
 
-@accepts(Setting, omit=("world",))
+@accepts(Setting, omit=("world", "points"))
 def simulate(
     world: MDP | str,
     *,
@@ -59,7 +59,8 @@ def simulate(
         rewards are drawn and observed with the feedback. An array of shape (H, S, A) or (S, A): the
         learner is given these mean rewards.
     every : int, optional
-        Number of episodes between two checkpoints; by default `episodes` // 1000, at least 1.
+        Number of episodes between two checkpoints. By default it is `episodes` // 1000, at least 1,
+        and 1, 2, 5, 10, 20, 50, ... below it are checkpoints too.
     engine : {"auto", "compiled", "reference"}
         Compiled engine or reference loop; the results are identical. "auto" selects the compiled
         engine if it supports the setting, else the reference loop.

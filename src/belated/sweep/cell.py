@@ -22,6 +22,9 @@ It must be increased whenever a change of the code changes results.
 SEEDS_PER_CELL = 5
 """Maximum number of seeds in a cell. A sweep that is killed loses only its unfinished cells."""
 
+DEFAULT_POINTS = 200
+"""Number of evenly spaced checkpoints of a run if a cell does not give one."""
+
 DEFAULTS = SimulationOptions()
 """Options of a simulation with their default values."""
 
@@ -53,7 +56,7 @@ class Cell(SimulationOptions):
     base_options: Options = ()
     updater_options: Options = ()
     rewards: Literal["known", "unknown"] = "known"
-    points: int = 200  # number of checkpoints
+    points: int | None = None  # evenly spaced checkpoints; None: DEFAULT_POINTS and early ones
     label: str = field(default="", compare=False)  # replaces the base's name in ids, unless empty
 
     @property
@@ -86,9 +89,9 @@ class Cell(SimulationOptions):
         return f"{self.setting}/seeds-{self.seeds[0]}-{self.seeds[-1]}"
 
     @property
-    def every(self) -> int:
-        """Number of episodes between two checkpoints."""
-        return max(1, self.episodes // self.points)
+    def every(self) -> int | None:
+        """Number of episodes between two checkpoints; None if `points` is not given."""
+        return None if self.points is None else max(1, self.episodes // self.points)
 
     @property
     def digest(self) -> str:
@@ -109,6 +112,7 @@ class Cell(SimulationOptions):
             delay=parse_delay(self.delay),
             episodes=self.episodes,
             every=self.every,
+            points=DEFAULT_POINTS,
             rewards=self.rewards,
             **option_values(self, SimulationOptions),
         )

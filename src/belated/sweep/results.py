@@ -3,13 +3,21 @@
 import reprlib
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import duckdb
 import numpy as np
 
+from belated.arguments import check_choice
+from belated.html import describe, format_table
 from belated.sweep.store import TABLES, Columns, Store
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from belated.figures.result_plots import X
 
 MAX_WARNINGS = 3
 """Maximum number of warnings about single invalid files.
@@ -17,13 +25,38 @@ MAX_WARNINGS = 3
 If there are more invalid files, one further warning gives the number of the others.
 """
 
+Library = Literal["pandas", "polars"]
+LIBRARIES: Final[tuple[Library, ...]] = ("pandas", "polars")
+"""Libraries of data frames, by the name of the package."""
+
+PARTS: Final = ("world", "base", "delay", "updater", "stages", "rewards", "late", "delay_per")
+"""Columns of results that distinguish settings."""
+
+MAX_LISTED_SETTINGS: Final = 20
+"""Maximum number of settings in the table that notebooks display."""
+
+ROW_ORDER: Final = {"runs": "setting, seed", "curves": "setting, seed, episode"}
+"""Columns by which the rows of each table are sorted."""
+
+CURVES_VIEW: Final = """
+    CREATE VIEW curves AS
+    SELECT setting, world, base, updater, delay, seed, episode, regret
+    FROM stored_curves JOIN (
+        SELECT setting, any_value(world) AS world, any_value(base) AS base,
+               any_value(updater) AS updater, any_value(delay) AS delay
+        FROM runs GROUP BY setting
+    ) USING (setting)
+"""
+"""Definition of the table `curves`: the stored curves, with the parts of their setting."""
+
 
 class Results:
     """Results of the finished cells in a folder.
 
-    The table `runs` has one row per run; the table `curves` has one row per run and checkpoint. The
-    methods `runs` and `curves` return columns of these tables, `frame` returns a table as a data
-    frame, and `sql` evaluates a query.
+    The table `runs` has one row per run; the table `curves` has one row per run and checkpoint,
+    with the columns setting, world, base, updater, delay, seed, episode and regret. The methods
+    `runs` and `curves` return columns of these tables, `frame` returns a table as a data frame,
+    `sql` evaluates a query, and `plot` draws regret.
 
     Files that are damaged or have no provenance are skipped with a warning. ValueError is raised if
     the folder does not exist or has no finished cell.
@@ -46,21 +79,25 @@ class Results:
                 "`belated reproduce` wrote."
             )
         self._connection = duckdb.connect()
-        for table in TABLES:
+        for table, view in zip(TABLES, ("runs", "stored_curves"), strict=True):
             files = [str(self.store.path(table, id)) for id in self.provenance]
-            self._connection.read_parquet(files, union_by_name=True).create_view(table)
+            self._connection.read_parquet(files, union_by_name=True).create_view(view)
+        self._connection.execute(CURVES_VIEW)
         self._by_setting: dict[str, Columns] | None = None
 
     def runs(self) -> Columns:
         """Return the columns of the table `runs`, sorted by setting and seed."""
-        return self.sql("SELECT * FROM runs ORDER BY setting, seed")
+        return self.sql(f"SELECT * FROM runs ORDER BY {ROW_ORDER['runs']}")
 
-    def curves(self, setting: str) -> Columns:
+    def curves(self, setting: str | None = None) -> Columns:
         """Return the columns seed, episode and regret of the setting with the id `setting`.
 
-        The rows are sorted by seed and episode. Raise ValueError if there are no results of
+        The rows are sorted by seed and episode. Without `setting`, return all columns of the table
+        `curves`, sorted by setting, seed and episode. Raise ValueError if there are no results of
         `setting`.
         """
+        if setting is None:
+            return self.sql(f"SELECT * FROM curves ORDER BY {ROW_ORDER['curves']}")
         if self._by_setting is None:
             self._by_setting = self._split_curves()
         if setting not in self._by_setting:
@@ -71,7 +108,7 @@ class Results:
 
     def _split_curves(self) -> dict[str, Columns]:
         """Return the table `curves` split by setting: the columns of each setting by its id."""
-        table = self.sql("SELECT * FROM curves ORDER BY setting, seed, episode")
+        table = self.sql(f"SELECT * FROM stored_curves ORDER BY {ROW_ORDER['curves']}")
         names, starts = np.unique(table.pop("setting").astype(str), return_index=True)
         ends = np.append(starts[1:], table["seed"].size)
         return {
@@ -88,22 +125,127 @@ class Results:
         columns = self._connection.execute(query, list(values)).fetchnumpy()
         return {name: fill_masked(column) for name, column in columns.items()}
 
-    def frame(self, table: str = "runs") -> Any:
-        """Return the table named `table`, "runs" or "curves", as a pandas data frame.
+    def frame(
+        self, table: Literal["runs", "curves"] | Library = "runs", library: Library = "pandas"
+    ) -> Any:
+        """Return a table as a data frame, sorted by setting, seed and episode.
 
-        If pandas is not installed, return a Polars data frame. Raise ImportError if neither is
-        installed.
+        Parameters
+        ----------
+        table : {"runs", "curves"}
+            Name of the table. The name of a library is accepted too: `frame("polars")` is short for
+            `frame("runs", "polars")`.
+        library : {"pandas", "polars"}
+            Library of the data frame, which must be installed.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            The table.
+
+        Raises
+        ------
+        ImportError
+            If the library is not installed.
         """
-        if table not in TABLES:
-            raise ValueError(f"table must be 'runs' or 'curves', got {table!r}.")
-        relation = self._connection.table(table)
-        for library, convert in (("pandas", "df"), ("polars", "pl")):
-            try:
-                __import__(library)
-            except ImportError:
-                continue
-            return getattr(relation, convert)()
-        raise ImportError("frame() needs pandas or polars; runs() and curves() need neither.")
+        name: str = table
+        if table == "pandas" or table == "polars":
+            name, library = "runs", table
+        check_choice("table", name, TABLES)
+        check_choice("library", library, LIBRARIES)
+        try:
+            package = import_module(library)
+        except ImportError:
+            raise ImportError(
+                f"A {library} data frame needs {library}: pip install {library}. "
+                "runs() and curves() return arrays and need no other package."
+            ) from None
+        columns = self.sql(f"SELECT * FROM {name} ORDER BY {ROW_ORDER[name]}")
+        # Polars reads texts from lists, not from arrays of objects.
+        return package.DataFrame(
+            {name: x.tolist() if x.dtype == object else x for name, x in columns.items()}
+        )
+
+    def plot(
+        self,
+        x: "X" = "episode",
+        *,
+        color: str | None = None,
+        facet: str | Sequence[str] | None = None,
+        ax: "Axes | None" = None,
+        **where: Any,
+    ) -> Any:
+        """Draw regret over episodes, or final regret against the expected delay or another number.
+
+        Lines are means over seeds, and bands contain the central 95 % of the runs. Every setting
+        has a line of its own; settings are never averaged.
+
+        Parameters
+        ----------
+        x : {"episode", "mean_delay", "states", "horizon"}
+            Column on the x axis.
+        color : str, optional
+            Column whose values have different colours, such as "base". Other columns that vary are
+            distinguished by dashes. By default it is the first column that varies.
+        facet : str or sequence of str, optional
+            Column whose values have different panels, such as "world".
+        ax : Axes, optional
+            Axes of Matplotlib to draw on, only without `facet`; by default those of a new figure.
+        **where
+            Values of columns to select, such as updater="lazy:10" or world=["chain-5", "chain-10"].
+
+        Returns
+        -------
+        Axes or NDArray
+            Axes, or an array of axes if `facet` is given.
+        """
+        import belated
+
+        return belated.plot(self, ax=ax, x=x, color=color, facet=facet, **where)
+
+    def summary(self) -> Columns:
+        """Return the columns of a table with one row per setting.
+
+        The columns are the id and the parts of the setting, the number of runs, the mean and the
+        central 95 % of the final regret (mean_regret, low, high), the mean number of updates, and
+        the number of runs in which optimism held in every episode (optimism_held).
+        """
+        known = [row[0] for row in self._connection.execute("DESCRIBE runs").fetchall()]
+        parts = ", ".join(f"any_value({name}) AS {name}" for name in PARTS if name in known)
+        return self.sql(
+            f"""
+            SELECT setting, {parts}, any_value(episodes) AS episodes, count(*) AS runs,
+                   avg(total_regret) AS mean_regret,
+                   quantile_cont(total_regret, 0.025) AS low,
+                   quantile_cont(total_regret, 0.975) AS high,
+                   avg(updates) AS updates,
+                   count_if(optimism_broken = 0)::BIGINT AS optimism_held
+            FROM runs GROUP BY setting ORDER BY min(world), min(base), min(mean_delay), setting
+            """
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the tables that notebooks display."""
+        rows = self.summary()
+        settings = rows["setting"].size
+        varied = varied_parts(rows)
+        table = format_table(
+            [
+                (
+                    *(str(rows[name][i]) for name in varied),
+                    f"{rows['runs'][i]:,}",
+                    f"{rows['mean_regret'][i]:,.4g}",
+                    f"{rows['low'][i]:,.4g} to {rows['high'][i]:,.4g}",
+                )
+                for i in range(min(settings, MAX_LISTED_SETTINGS))
+            ],
+            head=(*varied, "runs", "mean regret", "central 95%"),
+        )
+        common = {name: rows[name][0] for name in PARTS[:4] if name not in varied}
+        more = settings - MAX_LISTED_SETTINGS
+        facts = {"folder": self.store.folder, "cells": f"{len(self.provenance):,}", **common}
+        note = f"<p>{more:,} more settings: see summary().</p>" if more > 0 else ""
+        return describe("Results", facts, table, note)
 
     def __repr__(self) -> str:
         runs = self._connection.execute("SELECT count(*), sum(episodes) FROM runs").fetchone()
@@ -112,6 +254,11 @@ class Results:
             f"Results({str(self.store.folder)!r}, {len(self.provenance):,} cells, "
             f"{runs[0]:,} runs, {runs[1]:,} episodes)"
         )
+
+
+def varied_parts(table: Columns) -> list[str]:
+    """Return the columns of `table` that distinguish settings and have more than one value."""
+    return [name for name in PARTS if name in table and len(set(table[name])) > 1]
 
 
 def fill_masked(column: Any) -> np.ndarray:

@@ -87,7 +87,7 @@ class Study(OptionLists):  # type: ignore[misc]
     updaters: list[str] = Field(min_length=1)
     delays: list[str] = Field(min_length=1)
     rewards: Literal["known", "unknown"] = Field(default="known", validate_default=True)
-    checkpoints: int = Field(default=200, ge=1)
+    checkpoints: int | None = Field(default=None, ge=1)
 
     @field_validator("bases", mode="before")
     @classmethod

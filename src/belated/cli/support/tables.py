@@ -1,5 +1,6 @@
 """Tables, printed at full width on a terminal, in a pipe or in a log file."""
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,28 @@ def build_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> "Table":
 def print_table(table: "Table") -> None:
     """Print `table` at its full width, even if the terminal is narrower."""
     from rich.console import Console
+
+    Console(width=full_width(table)).print(table)
+
+
+def print_fitting(tables: "Sequence[Table]") -> None:
+    """Print the first of `tables` that fits the width of the terminal, or the last if none does.
+
+    If the output is not a terminal and the environment variable COLUMNS is not set, the first table
+    is printed.
+    """
+    from rich.console import Console
+
+    console = Console()
+    unlimited = not console.is_terminal and "COLUMNS" not in os.environ
+    fitting = (table for table in tables if unlimited or full_width(table) <= console.width)
+    print_table(next(fitting, tables[-1]))
+
+
+def full_width(table: "Table") -> int:
+    """Return the width of `table` in characters if no cell is wrapped."""
+    from rich.console import Console
     from rich.measure import Measurement
 
     wide = Console(width=MAX_TABLE_CHARS)
-    Console(width=Measurement.get(wide, wide.options, table).maximum).print(table)
+    return Measurement.get(wide, wide.options, table).maximum

@@ -39,6 +39,9 @@ REGRET_FIGURE_MEANS: Final = (100, 300, 500)
 VARIANTS: Final = ("figures", "calibrated", "literal")
 Variant = Literal["figures", "calibrated", "literal"]
 
+CHECKPOINTS: Final = 200
+"""Number of checkpoints of a run, evenly spaced."""
+
 CALIBRATED_SCALES: Final = {5: 0.0486, 10: 0.00649, 20: 0.00154, 30: 0.000562}
 """Scale of the two-term bonus by number of states of the chain. The scales were found by
 
@@ -104,6 +107,7 @@ def _build_cell(
         seeds=seeds,
         base_options=tuple(options.items()),
         stages="pooled" if variant == "figures" else "each",
+        points=CHECKPOINTS,
         label=variant,
     )
 

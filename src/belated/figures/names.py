@@ -1,0 +1,135 @@
+"""Readable names of worlds, bases, updaters and delays, for labels and titles.
+
+>>> base_name("ucbvi-bf:scale=0.1"), updater_name("lazy:10"), delay_name("geometric:100")
+('UCBVI-BF, scale 0.1', 'Lazy, α = 10', 'geometric delay, mean 100')
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from belated.learner.bases import BASES
+
+UPDATER_NAMES: Final = {"explicit": "Explicit exploration", "multi": "Multi-instance"}
+"""Readable names of updaters that differ from the capitalized name."""
+
+LAW_NAMES: Final = {"poisson": "Poisson"}
+"""Readable names of delay laws that differ from the name."""
+
+OPTION_NAMES: Final = {
+    "stages": {"each": "counts of each step", "pooled": "pooled counts"},
+    "rewards": {"known": "known rewards", "unknown": "unknown rewards"},
+    "late": {"everything": "everything late", "rewards": "only rewards late"},
+    "delay_per": {"episode": "whole episodes", "step": "step by step"},
+}
+"""Readable values of the options of a simulation, by name of the option."""
+
+
+def base_name(text: str, *, options: bool = True) -> str:
+    """Return the readable name of a base.
+
+    Parameters
+    ----------
+    text : str
+        Name of the base, optionally followed by its options: "ucrl2", "ucrl2:scale=0.1", or a label
+        of a study such as "ucrl2-0.1". A text that does not begin with the name of a built-in base
+        is returned unchanged.
+    options : bool
+        Whether to include the options.
+
+    Returns
+    -------
+    str
+        Name such as "UCRL2, scale 0.1".
+
+    Examples
+    --------
+    >>> base_name("ucbvi-bf-two_term-0.03"), base_name("psrl:scale=2", options=False)
+    ('UCBVI-BF, two_term 0.03', 'PSRL')
+    """
+    for name in sorted(BASES, key=len, reverse=True):
+        rest = text.removeprefix(name)
+        if rest == text or (rest and rest[0] not in ":-"):
+            continue
+        own = BASES[name].__name__.replace("_", "-")
+        readable = own if own.lower() == name else name.capitalize()
+        return with_options(readable, rest) if options else readable
+    return text
+
+
+def with_options(name: str, rest: str) -> str:
+    """Return `name`, followed by the options in `rest` after a comma.
+
+    `rest` begins with a colon or a hyphen, or is empty. Options are separated by hyphens or commas.
+
+    >>> with_options("UCRL2", ":scale=0.1,form=bonus")
+    'UCRL2, scale 0.1, form bonus'
+    """
+    if rest.startswith(":"):
+        return ", ".join([name, *(part.replace("=", " ") for part in rest[1:].split(","))])
+    return ", ".join([name, *([rest[1:].replace("-", " ")] if rest else [])])
+
+
+def updater_name(text: str) -> str:
+    """Return the readable name of the updater `text`, such as "Lazy, α = 10".
+
+    >>> updater_name("active"), updater_name("lazy:auto"), updater_name("explicit:threshold=7")
+    ('Active', 'Lazy, automatic α', 'Explicit exploration, threshold 7')
+    """
+    name, _, value = text.partition(":")
+    if name == "lazy" and value:
+        return "Lazy, automatic α" if value == "auto" else f"Lazy, α = {value.replace('inf', '∞')}"
+    readable = UPDATER_NAMES.get(name) or name[:1].upper() + name[1:]
+    return with_options(readable, f":{value}" if value else "")
+
+
+def delay_name(text: str) -> str:
+    """Return the readable name of the delay law `text`, such as "geometric delay, mean 100".
+
+    >>> delay_name("constant:0"), delay_name("constant:7")
+    ('no delay', 'constant delay of 7')
+    >>> delay_name("never:0.1:poisson:30")
+    'Poisson delay, mean 30, 10% never arrive'
+    """
+    kind, _, mean = text.partition(":")
+    if kind == "never":
+        probability, _, other = mean.partition(":")
+        return f"{delay_name(other)}, {100 * float(probability):.3g}% never arrive"
+    if kind == "constant":
+        return "no delay" if mean == "0" else f"constant delay of {mean}"
+    if kind in ("uniform", "poisson", "geometric"):
+        return f"{law_name(kind)} delay, mean {mean}"
+    return f"{text} delay"
+
+
+def law_name(text: str) -> str:
+    """Return the readable name of the kind of delay law `text`, such as "Poisson"."""
+    return LAW_NAMES.get(text, text)
+
+
+READERS: Final[dict[str, Callable[[str], str]]] = {
+    "base": base_name,
+    "updater": updater_name,
+    "delay": delay_name,
+    "law": lambda text: f"{law_name(text)} delay",
+}
+"""Functions that return the readable form of a value, by column of the results."""
+
+
+def readable(column: str, value: object) -> str:
+    """Return the readable form of a `value` of the `column` of the results, as text."""
+    text = str(value)
+    return OPTION_NAMES.get(column, {}).get(text) or READERS.get(column, str)(text)
+
+
+def title_of(parts: Sequence[str]) -> str:
+    """Return `parts` joined by commas, with a capital first letter. Empty parts are omitted.
+
+    Parts that contain commas themselves are joined by semicolons. The first word stays as it is if
+    it does not consist of letters, such as "chain-5".
+
+    >>> title_of(["", "no delay", "Active"]), title_of(["UCRL2", "geometric delay, mean 5"])
+    ('No delay, Active', 'UCRL2; geometric delay, mean 5')
+    """
+    shown = [part for part in parts if part]
+    text = ("; " if len(shown) > 1 and any("," in part for part in shown) else ", ").join(shown)
+    return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text

@@ -1,0 +1,120 @@
+"""Tables of steps and states as pictures: the actions of a policy, and the values of a world."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from belated.episode import Floats, Policy
+from belated.figures.styles import PALETTE, figure_of
+from belated.figures.world_layouts import VALUE_COLOURS
+
+MAX_LABELLED_CELLS: Final = 300
+"""Maximum number of cells of a picture in which the number of the action is written."""
+
+MAX_LABELLED_ROWS: Final = 20
+"""Maximum number of states, and of steps, of a picture with numbers in its cells."""
+
+RANDOM_COLOUR: Final = "0.85"
+"""Colour of the cells where a policy draws its action at random."""
+
+CELL_IN: Final = 0.26
+"""Side of a cell in inches, in pictures of few cells."""
+
+MAX_SIDE_IN: Final = 5.0
+"""Maximum width and height of a picture, without legend and labels, in inches."""
+
+
+def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> None:
+    """Draw the action of each step and state as a coloured cell.
+
+    Cells in which the policy explores are grey.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    policy : Policy
+        Policy to draw.
+    actions : Sequence[str]
+        Names of the actions. If empty, the actions are numbered.
+    """
+    table = policy.actions.T.astype(np.int64)
+    if policy.explore is not None:
+        table = np.where(policy.explore.any(axis=2).T, -1, table)
+    count = max(int(policy.actions.max()) + 1, len(actions))
+    if policy.explore is not None:
+        count = max(count, policy.explore.shape[2])
+    colours = [RANDOM_COLOUR, *(PALETTE[a % len(PALETTE)] for a in range(count))]
+    draw_cells(axes, table, cmap=ListedColormap(colours), vmin=-1.5, vmax=count - 0.5)
+    S, H = table.shape
+    if table.size <= MAX_LABELLED_CELLS and max(S, H) <= MAX_LABELLED_ROWS:
+        centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
+        for (s, h), a in np.ndenumerate(table):
+            axes.text(h + 1, s, "?" if a < 0 else str(a), color="0.3" if a < 0 else "w", **centred)
+    names = list(actions) or [f"action {a}" for a in range(count)]
+    names += [f"action {a}" for a in range(len(names), count)]
+    shown = np.unique(table).tolist()
+    labels = {a: "drawn at random" if a < 0 else f"{a}: {names[a]}" for a in shown}
+    if not actions:
+        labels |= {a: names[a] for a in shown if a >= 0}
+    handles = [Patch(color=colours[a + 1], label=label) for a, label in sorted(labels.items())]
+    axes.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(1.02, 1),
+        borderaxespad=0,
+        frameon=False,
+        handlelength=1,
+    )
+
+
+def draw_values(axes: Axes, values: Floats) -> None:
+    """Draw the value of each step and state as a coloured cell, with a colour bar.
+
+    `axes` are the axes to draw on, and `values` has shape (H, S).
+    """
+    image = draw_cells(axes, values.T, cmap=VALUE_COLOURS, vmin=0)
+    bar = figure_of(axes).colorbar(image, ax=axes, shrink=0.9, pad=0.02)
+    bar.set_label("Optimal value V* from there on")
+    bar.outline.set_visible(False)
+
+
+def draw_cells(axes: Axes, table: Any, **colours: Any) -> Any:
+    """Draw a table with a row for each state and a column for each step.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    table : NDArray
+        Numbers, of shape (S, H).
+    **colours
+        Arguments `cmap`, `vmin` and `vmax` of Matplotlib's imshow.
+
+    Returns
+    -------
+    AxesImage
+        The picture of the table.
+    """
+    S, H = table.shape
+    extent = (0.5, H + 0.5, -0.5, S - 0.5)
+    image = axes.imshow(
+        table, origin="lower", aspect="auto", interpolation="nearest", extent=extent, **colours
+    )
+    axes.grid(False)
+    axes.set_xlabel("Step")
+    axes.set_ylabel("State")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    return image
+
+
+def fit_figure(axes: Axes, states: int, steps: int) -> None:
+    """Set the size of the figure of `axes`, a picture of a table of `states` and `steps`."""
+    width, height = (min(max(CELL_IN * n, 1.6), MAX_SIDE_IN) for n in (steps, states))
+    figure_of(axes).set_size_inches(width + 2.2, height + 0.8)

@@ -1,0 +1,190 @@
+"""Plots of stored results: regret over episodes, or final regret against a number."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from belated.figures import studies
+from belated.figures.bands import Columns, Panels
+from belated.figures.curves import LEGEND_TITLE, plot_lines
+from belated.figures.multipanel import build_delay_figure, build_regret_figure
+from belated.figures.names import readable, title_of
+from belated.figures.styles import DASHES, PALETTE, LineStyle, two_way_styles
+from belated.sweep.results import PARTS, Results
+
+X = Literal["episode", "mean_delay", "states", "horizon"]
+
+X_LABELS: Final[Mapping[str, str]] = {
+    "episode": "Episode",
+    "mean_delay": "Expected delay E[τ]",
+    "states": "Number of states S",
+    "horizon": "Horizon H",
+}
+"""Columns that can be on the x axis, with the label of the axis."""
+
+MAX_LINES: Final = len(PALETTE) * len(DASHES)
+"""Maximum number of lines that can be told apart."""
+
+
+def plot_results(
+    results: Results,
+    ax: Axes | None,
+    title: str,
+    *,
+    x: X = "episode",
+    color: str | None = None,
+    facet: str | Sequence[str] | None = None,
+    **where: Any,
+) -> Any:
+    """Draw the regret of results.
+
+    Parameters
+    ----------
+    results : Results
+        Results to draw.
+    ax : Axes or None
+        Axes to draw on; None for a new figure.
+    title : str
+        Title; if empty, it is formed from the values that all lines share.
+    x, color, facet, **where
+        As in `Results.plot`.
+
+    Returns
+    -------
+    Axes or NDArray
+        Axes, or an array of axes if `facet` is given.
+    """
+    facets = [facet] if isinstance(facet, str) else list(facet or ())
+    if ax is not None and facets:
+        raise ValueError("ax cannot be combined with facet, which needs a figure of its own.")
+    runs = studies.reading_order(studies.select(results.runs(), where))
+    if x == "mean_delay":
+        runs = studies.repeat_undelayed(runs)
+    columns = line_columns(runs, x, color, facets)
+    lines = studies.labels(runs, columns)
+    check_number_of_lines(runs, columns, lines)
+    by_facet = studies.labels(runs, facets)
+    if x == "episode":
+        panels = studies.episode_panels(runs, results.curves, by_facet, lines)
+    else:
+        panels = studies.final_panels(runs, x, by_facet, lines)
+    title = title or common_title(runs)
+    styles = two_way_styles(
+        zip(lines, runs[columns[0]], studies.labels(runs, columns[1:]), strict=True)
+    )
+    if facets:
+        return plot_panels(panels, styles, title, x, share_y="world" not in facets)
+    y = "Cumulative regret" if x == "episode" else "Final regret"
+    return plot_lines(
+        panels[""],
+        styles,
+        ax,
+        title=title,
+        x=X_LABELS[x],
+        y=y,
+        markers=x != "episode",
+        legend_title=LEGEND_TITLE,
+    )
+
+
+def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]) -> list[str]:
+    """Return the columns whose values distinguish the lines of a panel. The first has the colours.
+
+    Parameters
+    ----------
+    runs : Columns
+        Final results, with one row per run.
+    x : str
+        Column on the x axis.
+    color : str or None
+        Column that has the colours; None for the first column that varies.
+    facets : Sequence[str]
+        Columns whose values distinguish panels.
+
+    Returns
+    -------
+    list[str]
+        Columns.
+
+    Raises
+    ------
+    ValueError
+        If `x`, `color` or one of `facets` is not a possible column.
+    """
+    if x not in X_LABELS:
+        raise ValueError(f"x must be one of {', '.join(X_LABELS)}, got {x!r}.")
+    # Columns that determine x do not distinguish lines.
+    parts = [name for name in PARTS if x in ("episode", "mean_delay") or name != "world"]
+    if x == "mean_delay":
+        parts[parts.index("delay")] = "law"
+    given = [("color", color)] if color else []
+    for name, column in [*given, *(("facet", column) for column in facets)]:
+        if column not in parts:
+            raise ValueError(f"{name} must be one of {', '.join(parts)}, got {column!r}.")
+    varied = [name for name in studies.varied(runs, parts) if name not in facets]
+    first = color or (varied[0] if varied else "base")
+    return [first, *(name for name in varied if name != first)]
+
+
+def check_number_of_lines(runs: Columns, columns: Sequence[str], lines: NDArray[Any]) -> None:
+    """Raise ValueError if there are more lines than can be told apart.
+
+    Parameters
+    ----------
+    runs : Columns
+        Final results, with one row per run.
+    columns : Sequence[str]
+        Columns whose values distinguish lines.
+    lines : NDArray
+        Label of the line of each run.
+    """
+    count = len(set(lines))
+    if count > MAX_LINES:
+        last = columns[-1]
+        raise ValueError(
+            f"At most {MAX_LINES} lines can be told apart, got {count}, which differ in "
+            f"{', '.join(columns)}. Give one of them as facet, or choose values, such as "
+            f"{last}={str(runs[last][0])!r}."
+        )
+
+
+def common_title(runs: Columns) -> str:
+    """Return the readable values of the columns that do not vary in `runs`, joined by commas."""
+    names = [name for name in PARTS[:4] if len(set(runs[name])) == 1]
+    return title_of([readable(name, runs[name][0]) for name in names])
+
+
+def plot_panels(
+    panels: Panels, styles: Mapping[str, LineStyle], title: str, x: str, *, share_y: bool
+) -> NDArray[Any]:
+    """Draw panels in a new figure.
+
+    Parameters
+    ----------
+    panels : Panels
+        Lines of each panel.
+    styles : Mapping[str, LineStyle]
+        Style by label of line, in the order of the legend.
+    title : str
+        Title of the figure.
+    x : str
+        Column on the x axis.
+    share_y : bool
+        Whether all panels have the same y axis.
+
+    Returns
+    -------
+    NDArray
+        Axes of the panels.
+    """
+    from matplotlib import pyplot
+
+    options: dict[str, Any] = {"styles": styles, "share_y": share_y, "make": pyplot.figure}
+    if x == "episode":
+        figure = build_regret_figure(panels, title=title, **options)
+    else:
+        figure = build_delay_figure(panels, title=title, x=X_LABELS[x], **options)
+    return np.array(figure.axes, object)
