@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Final, Unpack
 
 from belated.arguments import check_integer
+from belated.learner.updaters import UPDATER_NAMES
 from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
 from belated.options import accepts
@@ -114,7 +115,7 @@ def run_seeds(
         On Ctrl-C. The exception holds the finished runs.
     """
     pool = RunPool(setting, seeds)
-    title = f"Simulating {setting.problem(0).updater.name}"
+    title = f"Simulating {UPDATER_NAMES.parse(setting.updater).name}"
     try:
         try:
             pool.compile()
