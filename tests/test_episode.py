@@ -89,11 +89,11 @@ def test_an_episode_is_checked_against_a_shape() -> None:
         ),
         (
             bl.Episode(1, [0, 1, 1], [2, 0], [0, math.nan]),
-            r"^rewards\[1\] of .* must .*, got nan\.$",
+            r"^rewards\[1\] of .* must .*, got nan; map rewards ",
         ),
         (
             bl.Episode(1, [0, 1, 1], [2, 0], [-0.1, 0]),
-            r"^rewards\[0\] of .* must .*, got -0\.1\.$",
+            r"^rewards\[0\] of .* must .*, got -0\.1; map rewards ",
         ),
     ):
         with pytest.raises(ValueError, match=message):

@@ -233,7 +233,7 @@ def staged(h, entry):
         ),
         (
             {"rewards": [[[0.0], [1.0]], [[0.0], [np.nan]], [[0.0], [1.0]]]},
-            r"^The reward of stage 1, state 1, action 0 must lie .*, got nan\.$",
+            r"^The reward of stage 1, state 1, action 0 must lie .*, got nan; map rewards ",
         ),
         (
             {"rewards": np.zeros((2, 2, 1))},

@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Final, Unpack
 
 from belated.arguments import check_integer
+from belated.learner.updaters import UPDATER_NAMES
 from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
 from belated.options import accepts, check_keywords
@@ -132,7 +133,7 @@ def run_seeds(
         On Ctrl-C. The exception holds the finished runs.
     """
     pool = RunPool(setting, seeds, on_checkpoint)
-    title = f"Simulating {setting.problem(0).updater.name}"
+    title = f"Simulating {UPDATER_NAMES.parse(setting.updater).name}"
     try:
         try:
             pool.compile()
