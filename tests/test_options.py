@@ -107,7 +107,7 @@ def test_signatures_show_every_option_with_its_default(function: Any, options: t
 def test_simulate_and_simulate_many_pass_an_option_to_the_setting(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Setting, "run", lambda setting, seed: setting)
+    monkeypatch.setattr(Setting, "run", lambda setting, seed, **how: setting)
     monkeypatch.setattr(many, "run_seeds", lambda setting, seeds, **how: [setting])
     setting: Any = bl.simulate(bl.chain(3), **simulated(**{name: value}))
     assert getattr(setting, name) == value

@@ -13,6 +13,7 @@ import belated as bl
 from belated.checks import check_updater
 from belated.compiled import JIT
 from belated.learner.updaters import Arrival
+from belated.simulation import engine
 from random_problems import puzzling_world
 from ways import all_agree, difference, four_ways, printed_compiled_and_plain
 
@@ -210,6 +211,15 @@ def test_a_plain_function_runs_in_the_reference_loop_with_a_warning() -> None:
     assert difference(run, simulate(bl.Triggered(every_fifth))) is None
     with pytest.raises(ValueError, match=reason):
         simulate(updater, engine="compiled")
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled")
+def test_the_engine_is_compiled_once_for_all_triggers() -> None:
+    simulate(bl.Active())
+    compiled = len(engine.advance.signatures)
+    for updater in UPDATERS.values():
+        simulate(updater)
+    assert len(engine.advance.signatures) == compiled
 
 
 def test_a_subclass_that_overrides_one_form_of_the_rule_does_not_inherit_the_other() -> None:

@@ -326,6 +326,14 @@ def test_an_archive_with_pickled_objects_is_not_opened(tmp_path: Path) -> None:
         simulate("lazy", checkpoint=path)
 
 
+def test_a_folder_that_is_not_writable_is_rejected_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ValueError, match=r"^checkpoint must be in a folder that is writable, got"):
+        simulate("lazy", checkpoint=tmp_path / "run")
+
+
 def test_a_checkpoint_needs_the_compiled_engine(tmp_path: Path) -> None:
     path = tmp_path / "run"
     reason = r"^checkpoint needs the compiled engine, but engine is 'reference'\.$"

@@ -112,9 +112,9 @@ def run_compiled(
     shape = problem.shape
     policies = np.zeros((episodes if trace else 0, shape.horizon, shape.states), np.int32)
     player = Player(world, problem, plans, on_progress)
-    reporter = on_checkpoint and CheckpointReporter(
-        on_checkpoint, seed=problem.seed, episodes=episodes, at=at
-    )
+    reporter = None
+    if on_checkpoint is not None:
+        reporter = CheckpointReporter(on_checkpoint, seed=problem.seed, episodes=episodes, at=at)
     if checkpoint is not None:
         player.saver = RunSaver(checkpoint, player.truth, problem, delays, (trace, plans))
     if problem.updater.multi_instance:

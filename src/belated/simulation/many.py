@@ -16,7 +16,7 @@ from belated.mdp.worlds import world as parse_world
 from belated.options import accepts, check_keywords
 from belated.progress import Progress
 from belated.randomness import check_seed
-from belated.simulation.reporting import OnCheckpoint, RunSoFar
+from belated.simulation.reporting import OnCheckpoint, RunSoFar, check_callback
 from belated.simulation.run import Run
 from belated.simulation.setting import Setting, SettingKeywords
 
@@ -182,6 +182,8 @@ class RunPool:
         self.futures: list[Future[None]] = []
         self.executor: ThreadPoolExecutor | None = None
         self.stopped = threading.Event()
+        if on_checkpoint is not None:
+            check_callback(on_checkpoint)
         self.on_checkpoint = on_checkpoint
         self.checkpoints: SimpleQueue[RunSoFar] = SimpleQueue()
 

@@ -66,9 +66,9 @@ def run_reference(
         Result of the run.
     """
     learner = Learner.of(problem)
-    reporter = on_checkpoint and CheckpointReporter(
-        on_checkpoint, seed=problem.seed, episodes=len(delays), at=at
-    )
+    reporter = None
+    if on_checkpoint is not None:
+        reporter = CheckpointReporter(on_checkpoint, seed=problem.seed, episodes=len(delays), at=at)
     v_star = optimal_table(world)[0]
     queue: Queue[Feedback] = Queue()
     visits = np.zeros(problem.rows, np.int64)

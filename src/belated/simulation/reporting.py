@@ -26,6 +26,12 @@ OnCheckpoint = Callable[[RunSoFar], object]
 """Function that is called at each checkpoint. An exception that it raises stops the run."""
 
 
+def check_callback(on_checkpoint: object) -> None:
+    """Raise TypeError if `on_checkpoint` is not a function."""
+    if not callable(on_checkpoint):
+        raise TypeError(f"on_checkpoint must be a function of a RunSoFar, got {on_checkpoint!r}.")
+
+
 class CheckpointReporter:
     """Calls a function once for each checkpoint, in order, as episodes are played.
 
@@ -40,6 +46,7 @@ class CheckpointReporter:
     """
 
     def __init__(self, on_checkpoint: OnCheckpoint, *, seed: int, episodes: int, at: Ints) -> None:
+        check_callback(on_checkpoint)
         self._on_checkpoint = on_checkpoint
         self._seed = seed
         self._episodes = episodes

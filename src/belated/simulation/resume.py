@@ -53,7 +53,7 @@ class RunSaver:
     Raises
     ------
     ValueError
-        If the file exists and belongs to another run, or is damaged.
+        If the folder is not writable, or the file belongs to another run or is damaged.
     """
 
     def __init__(
@@ -65,6 +65,9 @@ class RunSaver:
         options: tuple[Any, ...],
     ) -> None:
         self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(self.path.parent, os.W_OK):
+            raise ValueError(f"checkpoint must be in a folder that is writable, got {path}.")
         self.problem = problem
         self.totals: Arrays = {}
         """Results of the instances that are finished, included in each save."""
