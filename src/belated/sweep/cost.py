@@ -7,14 +7,20 @@ from typing import Final
 from belated.episode import Shape
 from belated.sweep.cell import Cell
 
-STEP_COST: Final = 0.05
+STEP_COST: Final = 0.1
 """Time of one step of an episode, relative to the fixed time of an episode."""
 
-PLAN_COST: Final = 1.5
+PLAN_COST: Final = 1.0
 """Fixed time of a plan, in the same unit."""
 
-VALUE_COST: Final = 0.024
+VALUE_COST: Final = 0.05
 """Time of a plan for each step, state and action, in the same unit."""
+
+MAX_PLANS: Final = 0.7
+"""Number of plans for each episode if every arrival makes a plan due."""
+
+LAZY_PLANS: Final = 11.0
+"""Number of plans of lazy updating with alpha = 1, divided by the root of the number of rows."""
 
 BASE_COSTS: Final = {"psrl": 50.0, "kl-ucrl": 10.0, "epsilon-greedy": 4.0, "ucrl2": 2.0}
 """Factor of `VALUE_COST` by name of the base; 1 for other bases."""
@@ -28,13 +34,15 @@ def expected_cost(cell: Cell, shape: Shape) -> float:
 
     `shape` is the shape of its world.
     """
-    plans = 1.0
-    if cell.updater.startswith("lazy"):
-        alpha = cell.updater.partition(":")[2]
-        plans = 0.1 if alpha == "auto" else 1 / (1 + 100 / float(alpha))
     H, S, A = shape.table
+    plans = MAX_PLANS * cell.episodes
+    if cell.updater.startswith("lazy"):
+        given = cell.updater.partition(":")[2]
+        alpha = 10.0 if given == "auto" else float(given)
+        rows = S * A * (H if cell.stages == "each" else 1)
+        plans = min(plans, LAZY_PLANS * alpha**0.7 * rows**0.5)  # fitted to measurements
     plan = PLAN_COST + H * S * A * VALUE_COST * BASE_COSTS.get(cell.base, 1.0)
-    return cell.episodes * len(cell.seeds) * (1 + H * STEP_COST + plans * plan)
+    return len(cell.seeds) * (cell.episodes * (1 + H * STEP_COST) + plans * plan)
 
 
 class SweepWork:

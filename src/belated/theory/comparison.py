@@ -76,9 +76,10 @@ def compare(
     --------
     >>> chain = Shape(states=30, actions=2, horizon=30)
     >>> guarantees = compare(chain, episodes=100_000, mean_delay=300)
-    >>> smallest = min(guarantees, key=lambda guarantee: guarantee.order.total)
-    >>> smallest.base, smallest.updating, smallest.order_fades
-    (None, 'explicit', 44584)
+    >>> with_base = guarantees[:-1]  # the order of explicit exploration needs the longest delay
+    >>> smallest = min(with_base, key=lambda guarantee: guarantee.order.total)
+    >>> smallest.base, smallest.updating
+    ('ucrl2', 'active')
     """
     K = check_episodes(episodes)
     mean = check_mean_delay(mean_delay)
