@@ -89,9 +89,7 @@ def a_restricted_world(seed: int) -> bl.MDP:
 
 
 @pytest.mark.parametrize("updater", test_definition.UPDATERS.values(), ids=str)
-@pytest.mark.parametrize(
-    "base", test_definition.BASES.values(), ids=test_definition.BASES.keys()
-)
+@pytest.mark.parametrize("base", test_definition.BASES.values(), ids=test_definition.BASES.keys())
 def test_every_base_under_every_updater_does_what_is_defined(base: Any, updater: Any) -> None:
     for seed, mode in enumerate(test_definition.MODES):
         world = a_restricted_world(seed)

@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 
 from belated.episode import Episode, Floats, Ints, Shape, Step
 
-_ID_CHUNK_BITS: Final = 4096
-
 WATCH_FROM_EPISODES: Final = 20
 """Number of episodes after which `RepetitionWatch` may warn."""
 
@@ -323,7 +321,9 @@ class RepetitionWatch:
             Whether at least half of the episodes, and of 20 or more, end in suspicious states.
         """
         for item in feedback:
-            rewards = item.rewards if known is None else known[item.steps, item.states, item.actions]
+            rewards = (
+                item.rewards if known is None else known[item.steps, item.states, item.actions]
+            )
             moves = item.states != item.successors
             self._active[item.states[moves]] = True
             if rewards is not None:
@@ -345,56 +345,8 @@ class RepetitionWatch:
         """Text of the warning."""
         states = np.flatnonzero((self._ends > 0) & ~self._active).tolist()
         return (
-            f"{int(self._ends[states].sum())} of {self._episodes} episodes repeat one of the states "
-            f"{states} to the end, and none leaves it. If episodes end there, declare "
+            f"{int(self._ends[states].sum())} of {self._episodes} episodes repeat one of the "
+            f"states {states} to the end, and none leaves it. If episodes end there, declare "
             f"terminal={states} and leave out the repetitions; otherwise actions that were not "
             "tried in these states keep optimistic values."
         )
-
-
-class IdSet:
-    """Set of non-negative integers to which integers can be added, stored as a bitmap in chunks.
-
-    A range of consecutive integers takes about one bit for each integer.
-
-    >>> ids = IdSet()
-    >>> ids.add(7)
-    >>> 7 in ids, 8 in ids, len(ids)
-    (True, False, 1)
-    """
-
-    def __init__(self) -> None:
-        self._chunks: dict[int, int] = {}
-        self._size = 0
-
-    def __contains__(self, id: int) -> bool:
-        chunk, bit = divmod(id, _ID_CHUNK_BITS)
-        return bool(self._chunks.get(chunk, 0) >> bit & 1)
-
-    def __len__(self) -> int:
-        return self._size
-
-    def add(self, id: int) -> None:
-        """Add `id`, which must not be in the set."""
-        chunk, bit = divmod(id, _ID_CHUNK_BITS)
-        self._chunks[chunk] = self._chunks.get(chunk, 0) | 1 << bit
-        self._size += 1
-
-    def snapshot(self) -> dict[str, Any]:
-        """Return the set as a dict of arrays, for `restore`."""
-        size = _ID_CHUNK_BITS // 8
-        bits = b"".join(word.to_bytes(size, "little") for word in self._chunks.values())
-        return {
-            "chunks": np.array(list(self._chunks), np.int64),
-            "bits": np.frombuffer(bits, np.uint8).reshape(-1, size).copy(),
-        }
-
-    @classmethod
-    def restore(cls, state: dict[str, Any]) -> "IdSet":
-        """Return the set stored in `state`, which is a result of `snapshot`."""
-        ids = cls()
-        for chunk, bits in zip(state["chunks"], state["bits"], strict=True):
-            word = int.from_bytes(bits.tobytes(), "little")
-            ids._chunks[int(chunk)] = word
-            ids._size += word.bit_count()
-        return ids

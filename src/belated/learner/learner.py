@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_id
 from belated.episode import Episode, Floats, Policy, Shape, Step
+from belated.id_set import IdSet
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.feedback import (
     Feedback,
-    IdSet,
     PendingEpisode,
     RepetitionWatch,
     check_late_rewards,

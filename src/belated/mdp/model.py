@@ -457,7 +457,9 @@ def _close(shape: Shape, homogeneous: bool, flat: Ints, prob: Floats) -> tuple[I
         New flat indices and probabilities.
     """
     S, A = shape.states, shape.actions
-    usable = shape.playable.any(axis=0, keepdims=True) if homogeneous else shape.playable
+    usable = shape.playable
+    if homogeneous:
+        usable = np.array([usable.any(axis=0)])
     state = np.tile(np.repeat(np.arange(S), A), len(usable))  # of each row
     terminal = shape.is_terminal[state]
     kept = ~terminal[flat // S]
