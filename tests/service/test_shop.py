@@ -162,6 +162,19 @@ def shop(site: Site) -> Site:
     return site
 
 
+def test_padding_without_terminal_states_is_warned_of_once(
+    site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = {name: SHOP[name] for name in SHOP if name not in ("terminal", "allowed")}
+    assert site.post("/v1/problems", plain).status_code == 201
+    ended = padded({"states": ["looks", "gone"], "actions": ["nothing"], "rewards": [0]})
+    for _ in range(30):
+        assert site.post(f"/v1/episodes/{site.open('shop')}/feedback", ended).status_code == 201
+        site.host.step()
+    [message] = [text for text in caplog.messages if "repeat" in text]
+    assert message.startswith("Problem shop: episodes repeat one state to the end (gone), and none")
+
+
 def test_the_definition_keeps_its_restrictions(shop: Site) -> None:
     problem = shop.get(HOME).json()
     assert problem["terminal"] == ["sold", "gone"]

@@ -341,9 +341,14 @@ class RepetitionWatch:
         return self._warned or self._episodes >= WATCH_TO_EPISODES
 
     @property
+    def suspects(self) -> list[int]:
+        """States in which episodes seem to end."""
+        return [int(s) for s in np.flatnonzero((self._ends > 0) & ~self._active)]
+
+    @property
     def message(self) -> str:
         """Text of the warning."""
-        states = np.flatnonzero((self._ends > 0) & ~self._active).tolist()
+        states = self.suspects
         return (
             f"{int(self._ends[states].sum())} of {self._episodes} episodes repeat one of the "
             f"states {states} to the end, and none leaves it. If episodes end there, declare "

@@ -15,7 +15,10 @@ from bisect import bisect_right
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from belated.episode import Policy
+from belated.learner.feedback import Feedback, RepetitionWatch
 from belated.learner.learner import Learner
 from belated.ledger.episodes import Exclusions
 from belated.ledger.events import Event
@@ -26,6 +29,7 @@ from belated.online.learner_factory import build_base, build_learner, build_upda
 from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 
 LOG: Final = logging.getLogger("belated.service")
+
 FORMAT: Final = 4
 """Version of the format of snapshots; snapshots in another format are ignored."""
 
@@ -72,6 +76,7 @@ class Fold:
         self._last_news = 0  # seq of the last event that makes a tick due
         self._in_flight: dict[str, OpenEpisode] = {}
         self._waiting: list[WaitingFeedback] = []
+        self._watch = _create_watch(spec)
 
     @property
     def policy(self) -> Policy:
@@ -201,6 +206,7 @@ class Fold:
         pieces = zip(episodes, contents, strict=True)
         feedback = build_feedback(pieces, self.learner, self.spec.reward_map)
         self.learner.absorb(feedback)
+        self._warn_of_repetitions(feedback)
         for item, episode in zip(batch, episodes, strict=True):
             episode.last_feedback_at = max(episode.last_feedback_at, item.happened_at)
         by_number = {episode.number: episode for episode in episodes}
@@ -208,6 +214,27 @@ class Fold:
             by_number[number].reward_sum += reward_sum
         self._remove_complete(batch)
         self.tick, self._ticked_upto = event.seq, upto
+
+    def _warn_of_repetitions(self, feedback: list[Feedback]) -> None:
+        """Log a warning, once, if whole episodes in `feedback` repeat one state to the end."""
+        if self._watch is None:
+            return
+        spec, horizon = self.spec, self.spec.horizon
+        whole = [
+            item
+            for item in feedback
+            if item.delayed and item.transitions and item.steps.size == horizon
+        ]
+        known = None if spec.rewards is None else np.broadcast_to(spec.rewards, spec.shape.table)
+        if self._watch.see(whole, known):
+            LOG.warning(
+                "Problem %s: episodes repeat one state to the end (%s), and none leaves it. If "
+                "episodes end there, define a problem with these states as terminal.",
+                spec.name,
+                ", ".join(spec.states[state] for state in self._watch.suspects),
+            )
+        if self._watch.is_over:
+            self._watch = None
 
     def _remove_complete(self, batch: list[WaitingFeedback]) -> None:
         """Move the episodes whose feedback is complete after `batch` to the history."""
@@ -287,4 +314,9 @@ class Fold:
         self._ticked_upto, self._last_news = state["ticked_upto"], state["last_news"]
         self._in_flight = restore_all(state["in_flight"])
         self._waiting = [WaitingFeedback(*item) for item in state["waiting"]]
+        self._watch = _create_watch(spec)
         return self
+
+
+def _create_watch(spec: ProblemSpec) -> RepetitionWatch | None:
+    return None if spec.terminal else RepetitionWatch(spec.shape)
