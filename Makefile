@@ -5,7 +5,7 @@ BIN := .venv/bin
 JOBS ?= 2# processes that run tests
 BASE ?= main# branch that `make check` compares with
 # All tests of a file run in one process, so that they can share fixtures.
-PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 .PHONY: help setup reproduce check test lint types layers quick unit plain test-browser bench \
 	bench-service tables clean

@@ -189,7 +189,8 @@ def add_legend_above(axes: Axes, *, title: str) -> None:
     legend = axes.legend(loc="upper left", title=title, alignment="left")
     figure_of(axes).draw_without_rendering()
     share = legend.get_window_extent().height / axes.get_window_extent().height
-    top = axes.get_ylim()[1]
+    shared = axes.get_shared_y_axes().get_siblings(axes)
+    top = max(each.dataLim.y1 for each in shared)  # their limits may have been set before
     axes.set_ylim(top=top / (1 - min(share + LEGEND_MARGIN, MAX_LEGEND_SHARE)))
 
 

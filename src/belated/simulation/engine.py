@@ -217,17 +217,18 @@ def receive(config: Config, run: RunState) -> None:
     have free capacity for the feedback.
     """
     queue, learner = run.queue, run.learner
-    H, S = learner.table.actions.shape
-    A = learner.table.q.shape[1] // S
+    H = run.actions.size
     steps = queue.actions.shape[1]
     number = queue.number[0]
     slot = pop(queue)
     # Add its steps to the learner state.
     first = 0 if steps == H else number % H
-    for j in range(steps):
+    count = steps
+    if config.fixed.size > 0:
+        actions = config.fixed.shape[1] // learner.table.actions.shape[1]
+        count = count_steps(config.fixed, queue.states[slot], first, steps, actions)
+    for j in range(count):
         s = int(queue.states[slot, j])
-        if is_terminal(config.fixed, first + j, s, A):
-            break
         a = int(queue.actions[slot, j])
         y = int(queue.states[slot, j + 1])
         if not config.late_rewards:
@@ -245,6 +246,34 @@ def receive(config: Config, run: RunState) -> None:
         run.outstanding[episode - 1] -= 1
         if run.outstanding[episode - 1] == 0:
             run.tally[MISSING] -= 1
+
+
+@kernel
+def count_steps(fixed: Floats, states: NDArray[np.int32], first: int, steps: int, A: int) -> int:
+    """Return the number of steps before a terminal state.
+
+    Parameters
+    ----------
+    fixed : Floats
+        (H, S * A) fixed values, which tell the terminal states.
+    states : NDArray
+        (steps + 1) states.
+    first : int
+        Step of the first state.
+    steps : int
+        Largest number of steps.
+    A : int
+        Number of actions.
+
+    Returns
+    -------
+    int
+        Number of steps whose state is not terminal.
+    """
+    for j in range(steps):
+        if is_terminal(fixed, first + j, states[j], A):
+            return j
+    return steps
 
 
 @inlined
@@ -307,7 +336,7 @@ def evaluate_trigger(
 
 
 @inlined
-def play(config: Config, truth: Truth, run: RunState, label: int) -> int:
+def play(config: Config, truth: Truth, run: RunState, label: int, may_end: bool) -> int:
     """Play one episode and store its states, actions and rewards in the run state.
 
     Rewards are drawn and stored only if they are unknown to the learner. If the episode reaches a
@@ -323,6 +352,8 @@ def play(config: Config, truth: Truth, run: RunState, label: int) -> int:
         State of the run, changed in place.
     label : int
         Number of the episode in the whole run, part of the key of its random numbers.
+    may_end : bool
+        Whether there can be terminal states. A constant, so that the compiler removes the check.
 
     Returns
     -------
@@ -337,7 +368,7 @@ def play(config: Config, truth: Truth, run: RunState, label: int) -> int:
     s = draw(world.start_cum, 0, S, uniform(config.seed, START, label, 0))
     run.states[0] = s
     for h in range(H):
-        if is_terminal(config.fixed, h, s, A):
+        if may_end and is_terminal(config.fixed, h, s, A):
             run.states[h:] = s
             return h
         a = int(run.learner.table.actions[h, s])
@@ -446,7 +477,10 @@ def advance(
         tally[WAITED] += tally[MISSING]
         tally[STARTED] += 1
         # 4. Play, and add the exact regret for the first state drawn.
-        length = play(config, truth, run, labels[i])
+        if config.fixed.size > 0:
+            length = play(config, truth, run, labels[i], True)
+        else:
+            length = play(config, truth, run, labels[i], False)
         s = run.states[0]
         outputs.gaps[i] = truth.v_star[s] - run.v_pi[0, s]
         if learner.table.v[0, s] < truth.v_star[s] - OPTIMISM_TOLERANCE:
