@@ -44,6 +44,12 @@ def test_help_names_the_commands(call):
         assert f"\n  {command} " in out
 
 
+def test_the_help_of_sweep_names_the_packaged_studies(call):
+    code, out, _ = call("sweep", "--help")
+    assert code == 0
+    assert "algorithms, alpha, late-rewards" in " ".join(out.split())
+
+
 def test_version_is_that_of_the_package(call):
     assert call("--version") == (0, f"belated {belated.__version__}\n", "")
 

@@ -39,6 +39,7 @@ from pydantic import (
 from belated.options import SimulationOptions
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 from belated.sweep.names import parse_base, parse_updater, parse_world
+from belated.sweep.packaged import find_study
 
 
 class BaseEntry(BaseModel):
@@ -197,11 +198,12 @@ class Study(OptionLists):  # type: ignore[misc]
 
 
 def read_study(path: Path | str) -> Study:
-    """Return the study described by the file `path`.
+    """Return the study described by the file `path`, or the packaged study of this name.
 
-    Raise ValueError if the file is invalid. The message has one line for each error.
+    Raise ValueError if there is no such study, or if the file is invalid. The message has one line
+    for each error.
     """
-    file = Path(path)
+    file = find_study(path)
     try:
         facts = tomllib.loads(file.read_text())
     except OSError as error:
