@@ -80,6 +80,17 @@ def test_no_command_shows_the_help_and_leaves_with_2(call):
     assert "Usage: belated" in out + err
 
 
+def test_python_m_belated_is_the_same_command(tmp_path):
+    def run(*arguments):
+        command = [sys.executable, "-m", "belated", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert run("--version").stdout == f"belated {belated.__version__}\n"
+    done = run("fly")
+    assert done.returncode == 2
+    assert "Usage: belated" in done.stderr
+
+
 def test_the_command_line_loads_nothing_heavy_before_a_command_runs():
     script = (
         "import sys, belated.cli.main; "
