@@ -1,6 +1,6 @@
 """Write the tables of docs/algorithms.md and docs/theory.md from their studies: `make tables`.
 
-Computes the unfinished cells of studies/algorithms.toml, late-rewards.toml and alpha.toml in
+Computes the unfinished cells of the packaged studies algorithms, late-rewards and alpha in
 results/, and replaces the tables between their markers. The marker of a table contains the digest
 of its cells, so that a test can detect an outdated table.
 """
@@ -150,7 +150,7 @@ def block_pattern(name: str) -> re.Pattern[str]:
 def main() -> None:
     """Compute missing cells, and write the tables."""
     for name, (page, lines) in TABLES.items():
-        study = read_study(ROOT / "studies" / f"{name}.toml")
+        study = read_study(name)
         store = Store(ROOT / "results" / name)
         sweep(study.cells(), store)
         block = table_block(name, "\n".join(lines(bl.results(store.folder))), digest(study))

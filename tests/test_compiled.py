@@ -1,9 +1,13 @@
 """The disk cache of compiled code depends on every source file that the code is made from."""
 
+import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,10 +97,14 @@ class Project:
         (self.root / name).write_text(text.replace(old, new))
 
     def run(self) -> Outcome:
-        command = [sys.executable, str(self.root / "elsewhere" / "main.py")]
-        environment = {"PYTHONPATH": str(self.root), "HOME": str(self.root)}
+        return self.run_with(HOME=str(self.root))[0]
+
+    def run_with(self, *privileges: str, **environment: str) -> tuple[Outcome, str]:
+        """Return the outcome and the standard error; `privileges` is a command that runs Python."""
+        command = [*privileges, sys.executable, str(self.root / "elsewhere" / "main.py")]
+        environment["PYTHONPATH"] = str(self.root)
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        return Outcome(*map(int, done.stdout.split()))
+        return Outcome(*map(int, done.stdout.split())), done.stderr
 
 
 @pytest.fixture
@@ -142,6 +150,116 @@ def test_an_index_never_refers_to_code_that_is_not_written_yet(
         written.clear()
     assert len(list(tmp_path.glob("*.nbc"))) == 2
     assert CacheFile(str(tmp_path), "module.function-1", "other digest").load("signature") is None
+
+
+class ReadOnlyProject(Project):
+    """A project whose folders and home are not writable, and a temporary directory."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root / "installed")
+        self.temporary = root / "temporary"
+        self.private = self.temporary / f"tiny-{os.geteuid()}"
+        self.temporary.mkdir(mode=0o700)
+        self.folders = [self.root, *filter(Path.is_dir, self.root.iterdir())]
+
+    def run_unprivileged(self, **environment: str) -> tuple[Outcome, str]:
+        """Run as a user whom file permissions bind, which they do not for root."""
+        privileges = []
+        if os.geteuid() == 0:
+            setpriv = shutil.which("setpriv") or pytest.skip("root without setpriv writes anywhere")
+            privileges = [setpriv, "--bounding-set=-all", "--inh-caps=-all"]
+        settings = {"HOME": str(self.root), "TMPDIR": str(self.temporary), **environment}
+        return self.run_with(*privileges, **settings)
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[ReadOnlyProject]:
+    (tmp_path / "installed").mkdir()
+    project = ReadOnlyProject(tmp_path)
+    for folder in project.folders:
+        folder.chmod(0o555)
+    yield project
+    for folder in [*project.folders, project.temporary]:
+        folder.chmod(0o755)
+
+
+CACHED = Outcome(3, 1, 20, 1)
+COMPILED = Outcome(3, 0, 20, 0)
+
+
+@needs_compiler
+def test_code_is_cached_in_a_private_folder_if_no_usual_one_is_writable(
+    read_only: ReadOnlyProject,
+) -> None:
+    outcome, stderr = read_only.run_unprivileged()
+    assert outcome == COMPILED
+    assert stderr.count(f"compiled code is cached in {read_only.private}.") == 1
+    assert stderr.count("Set NUMBA_CACHE_DIR") == 1
+    assert stat.S_IMODE(read_only.private.stat().st_mode) == 0o700
+    assert read_only.run_unprivileged()[0] == CACHED
+
+
+@needs_compiler
+def test_a_folder_in_numba_cache_dir_is_used_without_a_warning(
+    read_only: ReadOnlyProject, tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "chosen")
+    assert read_only.run_unprivileged(NUMBA_CACHE_DIR=folder) == (COMPILED, "")
+    assert read_only.run_unprivileged(NUMBA_CACHE_DIR=folder) == (CACHED, "")
+    assert not list(read_only.temporary.iterdir())
+
+
+@needs_compiler
+def test_code_is_compiled_without_a_cache_if_there_is_no_private_folder(
+    read_only: ReadOnlyProject,
+) -> None:
+    read_only.private.mkdir()
+    read_only.private.chmod(0o770)
+    for _ in range(2):
+        outcome, stderr = read_only.run_unprivileged()
+        assert outcome == COMPILED
+        assert stderr.count("compiled code is not cached") == 1
+        assert stderr.count("Set NUMBA_CACHE_DIR") == 1
+    assert not list(read_only.private.iterdir())
+
+
+def find_private_folder(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    return belated.compiled.private_folder.__wrapped__()
+
+
+def test_a_folder_that_others_can_change_is_never_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / f"belated-{os.geteuid()}"
+    assert find_private_folder(tmp_path, monkeypatch) == str(folder)
+    for mode in (0o770, 0o707, 0o740):
+        folder.chmod(mode)
+        assert find_private_folder(tmp_path, monkeypatch) is None
+    folder.chmod(0o700)
+    for mode in (0o777, 0o770):  # others could rename the folder and put their own in its place
+        tmp_path.chmod(mode)
+        assert find_private_folder(tmp_path, monkeypatch) is None
+    tmp_path.chmod(0o1777)
+    assert find_private_folder(tmp_path, monkeypatch) == str(folder)
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert find_private_folder(tmp_path, monkeypatch) is None
+
+
+def test_a_folder_of_another_user_is_never_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    (tmp_path / f"belated-{other}").mkdir(mode=0o700)
+    assert find_private_folder(tmp_path, monkeypatch) is None
+
+
+def test_there_is_no_private_folder_without_a_temporary_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_private_folder(tmp_path / "missing", monkeypatch) is None
 
 
 def test_every_import_in_the_package_is_absolute() -> None:

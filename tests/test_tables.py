@@ -39,12 +39,12 @@ def standing(name: str) -> tuple[str, list[str]]:
 @pytest.mark.parametrize("name", tables.TABLES)
 def test_a_table_is_made_of_the_cells_of_its_study(name: str) -> None:
     made_of, lines = standing(name)
-    assert made_of == tables.digest(read_study(ROOT / "studies" / f"{name}.toml")), "make tables"
+    assert made_of == tables.digest(read_study(name)), "make tables"
     assert len(lines) > 10
 
 
 def test_another_study_would_have_another_digest() -> None:
-    study = read_study(ROOT / "studies" / "algorithms.toml")
+    study = read_study("algorithms")
     longer = study.model_copy(update={"episodes": 2001})
     assert tables.digest(study) != tables.digest(longer)
 
@@ -78,7 +78,7 @@ def test_the_numbers_of_the_smallest_chain_come_out_again() -> None:
     for line in lines[2:]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         shown[cells[0].strip("`"), cells[1]] = re.split(", ", cells[6])[1]  # E[tau] = 100
-    study = read_study(ROOT / "studies" / "algorithms.toml")
+    study = read_study("algorithms")
     for cell in study.cells():
         if (cell.world, cell.delay) != ("chain-5", "geometric:100"):
             continue

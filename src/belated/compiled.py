@@ -4,16 +4,26 @@ Kernels are compiled functions that allocate no memory: they only read and write
 passed to them. Their code then needs no reference counting, which would take several times as long
 as the arithmetic.
 
-Numba caches compiled code on disk beside the source file. The cached code of a function also
-contains the functions that it calls. Numba itself, however, discards cached code only when the
-source file of the function changes. This module also discards the cached code when the source file
-imports a module of this package, directly or indirectly, and that module changes.
+Numba caches compiled code on disk: in the folder NUMBA_CACHE_DIR, beside the source file, or in the
+user's cache folder, the first of these that is writable. If none is, this module caches it in a
+private folder in the temporary directory (see `private_folder`), or else compiles without a cache,
+and warns once.
+
+The cached code of a function also contains the functions that it calls. Numba itself, however,
+discards cached code only when the source file of the function changes. This module also discards
+the cached code when the source file imports a module of this package, directly or indirectly, and
+that module changes.
 """
 
 import glob
+import multiprocessing
 import os
 import re
+import stat
+import tempfile
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -28,7 +38,10 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
 # numba is typed in part; these parts are not, or not as they are used here
-IndexDataCacheFile: Any = numba.core.caching.IndexDataCacheFile
+caching: Any = numba.core.caching
+UserWideCacheLocator: Any = (  # its name since numba 0.62, and before
+    getattr(caching, "UserWideCacheLocator", None) or caching._UserWideCacheLocator
+)
 CFunc: Any = numba.core.ccallback.CFunc
 cgutils: Any = numba.core.cgutils
 types: Any = numba.types
@@ -38,8 +51,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """Whether functions are compiled; NUMBA_DISABLE_JIT=1 runs them as plain Python instead."""
 
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-"""Options of numba: cache on disk, release the GIL, and return inf or nan on division by zero."""
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+"""Options of numba: release the GIL, and return inf or nan on division by zero."""
 
 NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
 """Option of numba: compile without the runtime that allocates memory and counts references."""
@@ -79,12 +92,13 @@ def uncached(function: F) -> F:
 
     No file is needed, because the cached code of the callers contains the kernel.
     """
-    return _jit(function, **NO_ALLOCATION, forceinline=True, cache=False)
+    return _jit(function, **NO_ALLOCATION, forceinline=True, cached=False)
 
 
-def _jit(function: F, **options: Any) -> F:
-    result: F = njit(**{**OPTIONS, **options})(function)
-    stamp_cache(result)
+def _jit(function: F, *, cached: bool = True, **options: Any) -> F:
+    result: F = njit(**OPTIONS, **options)(function)
+    if JIT and cached:
+        enable_cache(result)
     return result
 
 
@@ -97,29 +111,110 @@ def compile_callback(function: FunctionType, signature: Any) -> Any:
     args, return_type = signature.args, signature.return_type
     callback = CFunc(function, (args, return_type), {}, {"error_model": "numpy", **NO_ALLOCATION})
     if os.path.isfile(function.__code__.co_filename):
-        callback.enable_caching()
-        stamp_cache(callback)
+        enable_cache(callback)
     callback.compile()
     return callback
+
+
+def enable_cache(function: Any) -> None:
+    """Cache the code of the compiled `function` on disk, if there is a folder for it.
+
+    Warn once per process if it is not a folder that numba itself would use.
+    """
+    try:
+        function.enable_caching()
+    except RuntimeError as error:
+        if "no locator available" not in str(error):
+            raise
+        if (folder := private_folder()) is None:
+            _warn_once("is not cached, and every process compiles it again")
+            return
+        function._cache = PrivateCache(function.__wrapped__)
+        _warn_once(f"is cached in {folder}")
+    stamp_cache(function)
+
+
+@cache
+def _warn_once(state: str) -> None:
+    """Warn that compiled code `state`, unless the parent of this process has done so."""
+    if multiprocessing.parent_process() is None:
+        warnings.warn(
+            "Neither the folder of the source code nor the home folder is writable: compiled code "
+            f"{state}. Set NUMBA_CACHE_DIR to a writable folder to cache it there.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+@cache
+def private_folder() -> str | None:
+    """Return the folder for compiled code in the temporary directory, created if necessary.
+
+    Cached code is executed, so nobody but this user and root may be able to change it. The result
+    is None if there is no such folder.
+    """
+    try:
+        folder = Path(tempfile.gettempdir()).resolve() / f"{NAME}-{os.geteuid()}"
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        if not _is_private(folder):
+            return None
+        tempfile.TemporaryFile(dir=folder).close()
+    except (AttributeError, OSError):  # no geteuid on Windows; not writable
+        return None
+    return str(folder)
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether only this user and root can read `folder`, and replace it or a parent of it."""
+    user = os.geteuid()
+    found = folder.lstat()  # a symbolic link is not a directory
+    parents = [parent.stat() for parent in folder.parents]
+    return (
+        stat.S_ISDIR(found.st_mode)
+        and found.st_uid == user
+        and not found.st_mode & 0o77
+        and all(parent.st_uid in (0, user) for parent in parents)
+        and all(p.st_mode & stat.S_ISVTX or not p.st_mode & 0o22 for p in parents)
+    )
+
+
+class PrivateLocator(UserWideCacheLocator):  # type: ignore[misc]
+    """Location of the cached code of one function in the private folder."""
+
+    def __init__(self, function: FunctionType, file: str) -> None:
+        super().__init__(function, file)
+        self._cache_path = os.path.join(
+            cast(str, private_folder()), self.get_suitable_cache_subpath(file)
+        )
+
+
+class PrivateCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    """Numba's way to write and read compiled code, in the private folder."""
+
+    _locator_classes = (PrivateLocator,)
+
+
+class PrivateCache(caching.FunctionCache):  # type: ignore[misc]
+    """Disk cache of one function in the private folder."""
+
+    _impl_class = PrivateCacheImpl
 
 
 def stamp_cache(function: Any) -> None:
     """Make the disk cache of the compiled `function` stale when any of its sources changes.
 
     The sources are the file of the function, the file of the module whose globals it uses, and the
-    modules of this package that these files import (see `digest_sources`). A function without a
-    disk cache is left unchanged.
+    modules of this package that these files import (see `digest_sources`).
     """
-    known = getattr(function, "_cache", None)
-    if not isinstance(known, numba.core.caching.Cache):
-        return
+    known = function._cache
     source = function.__wrapped__
     files = {source.__code__.co_filename, source.__globals__.get("__file__", "")}
     digest = digest_sources(frozenset(files))
     known._cache_file = CacheFile(known.cache_path, known._impl.filename_base, digest)
 
 
-class CacheFile(IndexDataCacheFile):  # type: ignore[misc]
+class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
     """Cached code of one function: an index, and one data file for each signature.
 
     Several processes may write at the same time. The base class in numba numbers the data files and

@@ -44,6 +44,12 @@ def test_help_names_the_commands(call):
         assert f"\n  {command} " in out
 
 
+def test_the_help_of_sweep_names_the_packaged_studies(call):
+    code, out, _ = call("sweep", "--help")
+    assert code == 0
+    assert "algorithms,alpha,late-rewards" in "".join(out.split())  # lines may break at hyphens
+
+
 def test_version_is_that_of_the_package(call):
     assert call("--version") == (0, f"belated {belated.__version__}\n", "")
 
@@ -143,6 +149,17 @@ def test_no_command_shows_the_help_and_leaves_with_2(call):
     code, out, err = call()
     assert code == 2
     assert "Usage: belated" in out + err
+
+
+def test_python_m_belated_is_the_same_command(tmp_path):
+    def run(*arguments):
+        command = [sys.executable, "-m", "belated", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert run("--version").stdout == f"belated {belated.__version__}\n"
+    done = run("fly")
+    assert done.returncode == 2
+    assert "Usage: belated" in done.stderr
 
 
 def test_the_command_line_loads_nothing_heavy_before_a_command_runs():

@@ -48,6 +48,14 @@ def test_a_sweep_reads_back_as_the_runs_it_played(whole: Path) -> None:
     assert results.sql("SELECT count(*) AS n FROM curves WHERE seed = ?", [3])["n"][0] == 8 * 300
 
 
+def test_results_can_be_read_right_after_they_were_printed(whole: Path) -> None:
+    results = Results(whole)
+    counts = f"{len(results.provenance)} cells, 56 runs, 16,800 episodes"
+    for read in (results.frame, results.runs, results.frame):
+        assert repr(results) == f"Results({str(whole)!r}, {counts})"
+        assert len(read()["seed"]) == 56
+
+
 def test_a_second_call_plays_nothing_and_more_seeds_play_only_the_new_ones(
     whole: Path, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import belated.sweep.study as study_module
+from belated.sweep.packaged import study_names
 from belated.sweep.study import Study, read_study
 
 GOOD: dict[str, Any] = {
@@ -157,3 +158,30 @@ def test_a_missing_key_a_missing_file_and_invalid_toml_are_rejected(tmp_path: Pa
     path.write_text("name = ")
     with pytest.raises(ValueError, match="is not TOML"):
         read_study(path)
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_a_packaged_study_is_found_by_name_in_any_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()  # a folder of that name, such as one of results
+    assert read_study(name).name == name
+    for path in (f"{name}.toml", f"studies/{name}.toml"):
+        assert read_study(path) == read_study(name)
+
+
+def test_a_file_comes_before_a_packaged_study_of_the_same_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "alpha").write_text(TEXT)
+    assert read_study("alpha").name != "alpha"
+
+
+def test_an_unknown_study_is_answered_with_near_names_and_all_names() -> None:
+    everything = r"The packaged studies are algorithms, alpha, late-rewards\.$"
+    with pytest.raises(ValueError, match=rf"Did you mean 'late-rewards'\? {everything}"):
+        read_study("late-reward.toml")
+    with pytest.raises(ValueError, match=rf"No such file or directory\. {everything}"):
+        read_study("xyz")

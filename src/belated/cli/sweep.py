@@ -1,4 +1,4 @@
-"""`belated sweep`: run all settings of a study file."""
+"""`belated sweep`: run all settings of a study."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,7 @@ import typer
 
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import SchedulerOption, ThreadsOption
+from belated.sweep.packaged import study_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from belated.sweep.store import Columns, Store
     from belated.sweep.sweep import SweepResult
 
+STUDY_HELP = f"Study file (TOML), or the name of a packaged study: {', '.join(study_names())}."
+
 
 def sweep(
-    study: Annotated[Path, typer.Argument(help="Study file (TOML); see docs/studies.md.")],
+    study: Annotated[Path, typer.Argument(help=STUDY_HELP)],
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for the results; by default results/NAME, the study's name."),
@@ -27,13 +30,13 @@ def sweep(
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
 ) -> None:
-    """Run all settings and seeds of a study file.
+    """Run all settings and seeds of a study.
 
     The settings are all combinations of the study's worlds, bases, delays and updaters. To resume
     an interrupted sweep, give the same command again. Results are stored as Parquet files.
     `belated.results(FOLDER)` reads the results in Python, and `belated figures FOLDER` draws them.
 
-    Example: belated sweep studies/late-rewards.toml
+    Example: belated sweep late-rewards
     """
     from belated.cli.support.run_summary import optimism_note
     from belated.files import write_atomically

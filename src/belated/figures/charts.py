@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from belated.episode import Ints
+from belated.extras import missing_extra
 from belated.figures.bands import Band, Panels, Points, axis_limit, line_names
 from belated.figures.styles import (
     BAND_NOTE,
@@ -24,7 +25,7 @@ from belated.figures.styles import (
 if TYPE_CHECKING:
     import altair as alt
 
-MISSING_EXTRA: Final = "A report needs Altair and Jinja2: pip install 'belated[report]'."
+MISSING_EXTRA: Final = missing_extra("A report", "Altair and Jinja2", "report")
 
 MAX_POINTS_PER_CURVE: Final = 100
 SIGNIFICANT_DIGITS: Final = 5

@@ -8,10 +8,12 @@ Importing this package registers the environments:
 <WorldEnv<belated/Chain-v0>>
 """
 
+from belated.extras import missing_extra
+
 try:
     import gymnasium as gymnasium
 except ImportError:
-    raise ImportError("belated.gym needs gymnasium: pip install 'belated[gym]'.") from None
+    raise ImportError(missing_extra("belated.gym", "gymnasium", "gym")) from None
 
 from belated.gym.delayed import DelayedFeedback
 from belated.gym.environment import WorldEnv

@@ -8,12 +8,14 @@
 Recorded(seq=1, episode=None)
 """
 
+from belated.extras import missing_extra
+
 try:
     import alembic as alembic
     import sqlalchemy as sqlalchemy
 except ImportError:
     raise ImportError(
-        "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'."
+        missing_extra("belated.ledger", "SQLAlchemy and alembic", "service")
     ) from None
 
 from belated.ledger.episodes import EpisodeRecord

@@ -14,6 +14,8 @@ from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.util import asbool
 
+from belated.extras import missing_extra
+
 Clock: TypeAlias = Callable[[], int]
 
 WRITER_LOCK_ID: Final = int.from_bytes(b"belated", "big")
@@ -264,9 +266,7 @@ def _create_postgres(url: sa.URL) -> sa.Engine:
             hide_parameters=True,
         )
     except ImportError:
-        raise ImportError(
-            "A store on PostgreSQL needs psycopg: pip install 'belated[postgres]'."
-        ) from None
+        raise ImportError(missing_extra("A store on PostgreSQL", "psycopg", "postgres")) from None
 
     @event.listens_for(engine, "connect")
     def durable(connection: Any, record: object) -> None:

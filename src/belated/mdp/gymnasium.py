@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_integer
 from belated.episode import Bools, Floats, Ints, Shape
+from belated.extras import missing_extra
 from belated.mdp.model import MDP, start_distribution
 from belated.mdp.rewards import Affine
 
@@ -191,9 +192,7 @@ def _make_environment(env_or_id: Any, options: dict[str, Any]) -> Any:
         try:
             import gymnasium
         except ImportError:
-            raise ImportError(
-                "from_gymnasium needs gymnasium: pip install 'belated[gym]'."
-            ) from None
+            raise ImportError(missing_extra("from_gymnasium", "gymnasium", "gym")) from None
         return gymnasium.make(env_or_id, **options)
     if options:
         raise TypeError(

@@ -16,6 +16,7 @@ import numpy as np
 
 from belated.arguments import check_integer
 from belated.episode import Bools, Floats, Shape
+from belated.extras import missing_extra
 from belated.mdp.model import MDP, Draws
 
 STATES: Final = 716
@@ -117,7 +118,7 @@ def _assets() -> Path:
         # find_spec could find a user's own script called icu_sepsis.py
         package = distribution("icu-sepsis").locate_file("icu_sepsis")
     except PackageNotFoundError:
-        raise ImportError("icu_sepsis needs icu-sepsis: pip install 'belated[icu]'.") from None
+        raise ImportError(missing_extra("icu_sepsis", "icu-sepsis", "icu")) from None
     return Path(str(package)) / "envs" / "assets"
 
 

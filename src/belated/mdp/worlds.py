@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final, Literal
 
+from belated.extras import install_command, missing_extra
 from belated.mdp.chain import chain
 from belated.mdp.deep_sea import deep_sea
 from belated.mdp.garnet import garnet
@@ -52,8 +53,8 @@ class MissingExtraError(ValueError):
     """
 
     def __init__(self, name: str, package: str, extra: str) -> None:
-        self.install_command = f"pip install 'belated[{extra}]'"
-        super().__init__(f"world {name!r} needs {package}: {self.install_command}.")
+        self.install_command = install_command(extra)
+        super().__init__(missing_extra(f"world {name!r}", package, extra))
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
 """HTTP service for the problems in a ledger, started by `belated serve`."""
 
+from belated.extras import missing_extra
+
 try:
     import fastapi as fastapi
     import prometheus_client as prometheus_client
 except ImportError:
     raise ImportError(
-        "belated.service needs FastAPI and prometheus-client: pip install 'belated[service]'."
+        missing_extra("belated.service", "FastAPI and prometheus-client", "service")
     ) from None
 
 from belated.service.app import create_app

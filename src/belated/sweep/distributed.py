@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
+from belated.extras import missing_extra
 from belated.sweep.cell import Cell
 from belated.sweep.sweep import Pool, TimedRuns, run_cell
 
@@ -46,9 +47,7 @@ def dask_pool(scheduler: str) -> Iterator[Pool]:
     try:
         from distributed import Client, LocalCluster
     except ImportError:
-        raise ValueError(
-            f"scheduler {scheduler!r} needs Dask: pip install 'belated[distributed]'."
-        ) from None
+        raise ValueError(missing_extra(f"scheduler {scheduler!r}", "Dask", "distributed")) from None
     kind, _, count = scheduler.partition(":")
     if kind == "local":
         if not count.isdigit() or int(count) < 1:

@@ -248,11 +248,11 @@ class Results:
         return describe("Results", facts, table, note)
 
     def __repr__(self) -> str:
-        runs = self._connection.execute("SELECT count(*), sum(episodes) FROM runs").fetchone()
-        assert runs is not None
+        # read in full: DuckDB 2 rejects further queries while a result is partly read
+        found = self.sql("SELECT count(*) AS runs, sum(episodes)::BIGINT AS episodes FROM runs")
         return (
             f"Results({str(self.store.folder)!r}, {len(self.provenance):,} cells, "
-            f"{runs[0]:,} runs, {runs[1]:,} episodes)"
+            f"{found['runs'][0]:,} runs, {found['episodes'][0]:,} episodes)"
         )
 
 

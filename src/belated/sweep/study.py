@@ -41,6 +41,7 @@ from belated.learner.updaters import UPDATER_NAMES
 from belated.mdp.worlds import world as parse_world
 from belated.options import SimulationOptions
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
+from belated.sweep.packaged import find_study
 
 
 class BaseEntry(BaseModel):
@@ -211,11 +212,12 @@ def _expand_base(entry: Any) -> Any:
 
 
 def read_study(path: Path | str) -> Study:
-    """Return the study described by the file `path`.
+    """Return the study described by the file `path`, or the packaged study of this name.
 
-    Raise ValueError if the file is invalid. The message has one line for each error.
+    Raise ValueError if there is no such study, or if the file is invalid. The message has one line
+    for each error.
     """
-    file = Path(path)
+    file = find_study(path)
     try:
         facts = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
