@@ -70,11 +70,11 @@ from .mdp.gymnasium import from_gymnasium as from_gymnasium
 from .mdp.icu_sepsis import icu_sepsis as icu_sepsis
 from .mdp.icu_sepsis import icu_sepsis_clinicians as icu_sepsis_clinicians
 from .mdp.model import MDP as MDP
-from .mdp.rewards import Affine as Affine
-from .mdp.rewards import ScaledRewards as ScaledRewards
-from .mdp.rewards import scaled_rewards as scaled_rewards
 from .mdp.riverswim import riverswim as riverswim
 from .mdp.worlds import world as world
+from .reward_map import Affine as Affine
+from .reward_map import ScaledRewards as ScaledRewards
+from .reward_map import scaled_rewards as scaled_rewards
 from .simulation.calibrate import Calibration as Calibration
 from .simulation.calibrate import Trial as Trial
 from .simulation.calibrate import calibrate as calibrate

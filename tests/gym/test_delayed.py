@@ -12,7 +12,7 @@ import belated as bl
 from belated.delays import constant, never
 from belated.gym import DelayedFeedback, WorldEnv
 from belated.mdp.gymnasium import from_gymnasium
-from belated.mdp.rewards import Affine
+from belated.reward_map import Affine
 from worlds import laws
 
 

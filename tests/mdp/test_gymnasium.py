@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.exact.values import optimal_table
 from belated.mdp.gymnasium import from_gymnasium, terminal_states
-from belated.mdp.rewards import Affine
+from belated.reward_map import Affine
 
 
 def dense_values(table, horizon):

@@ -15,8 +15,8 @@ from belated.delays.queue import Queue
 from belated.episode import Episode, Shape
 from belated.gym.environment import WorldEnv
 from belated.mdp.gymnasium import terminal_states
-from belated.mdp.rewards import Affine
 from belated.randomness import check_seed
+from belated.reward_map import Affine
 
 Info = dict[str, Any]
 

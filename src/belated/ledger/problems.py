@@ -26,8 +26,8 @@ from belated.ledger.validation import (
     check_terminal,
     check_text,
 )
-from belated.mdp.rewards import Affine
 from belated.options import Late
+from belated.reward_map import Affine
 
 
 @dataclass(frozen=True)

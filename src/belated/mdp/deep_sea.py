@@ -8,7 +8,7 @@ import numpy as np
 from belated.arguments import check_integer
 from belated.episode import Shape
 from belated.mdp.model import MDP, Draws
-from belated.mdp.rewards import Affine
+from belated.reward_map import Affine
 
 LEFT: Final = 0
 RIGHT: Final = 1

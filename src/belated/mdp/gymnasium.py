@@ -16,7 +16,7 @@ from belated.arguments import check_integer
 from belated.episode import Bools, Floats, Ints, Shape
 from belated.extras import missing_extra
 from belated.mdp.model import MDP, start_distribution
-from belated.mdp.rewards import Affine
+from belated.reward_map import Affine
 
 START_CHECK_RESETS: Final = 32
 """Number of resets in the test whether an environment always starts in the same state."""

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from belated.arguments import SCALE_REWARDS, check_integer
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape
-from belated.mdp.rewards import Affine
+from belated.reward_map import Affine
 from belated.shape import Allowed
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from belated.episode import Ints
 from belated.learner.feedback import Feedback
 from belated.learner.learner import Learner
 from belated.ledger.problems import ProblemSpec
-from belated.mdp.rewards import Affine
 from belated.online.open_episodes import OpenEpisode
+from belated.reward_map import Affine
 
 Content = dict[str, Any]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.mdp.rewards import Affine
+from belated.reward_map import Affine
 
 NUMBERS = st.floats(-1e6, 1e6)
 
