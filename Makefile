@@ -7,8 +7,10 @@ BASE ?= main# branch that `make check` compares with
 # All tests of a file run in one process, so that they can share fixtures.
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile
 
-.PHONY: help setup reproduce check test lint types layers quick unit plain test-browser bench \
-	bench-service tables clean
+LOWEST := .venv-lowest/bin
+
+.PHONY: help setup reproduce check test lint types layers quick unit plain test-browser test-lowest \
+	test-wheel bench bench-service tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +23,13 @@ help: ## list the targets
 
 .venv/.dev: .venv/.base
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+.venv-lowest/.dev: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-lowest
+	$(LOWEST)/python -m pip install --quiet uv
+	$(LOWEST)/uv pip install --quiet --python $(LOWEST)/python --resolution lowest-direct \
+		--editable '.[dev]'
 	@touch $@
 
 setup: .venv/.dev ## create .venv with everything that the tests need
@@ -54,6 +63,16 @@ plain: .venv/.dev ## tests of kernels as plain Python: a subset, since this is s
 test-browser: .venv/.dev ## the report and the dashboard in headless Chromium, if that is installed
 	BELATED_BROWSER=1 $(BIN)/pytest tests/browser
 
+# Its own cache, because another version of numba has compiled the code of .venv. Warnings are not
+# errors, because old versions warn about newer packages that they depend on.
+test-lowest: .venv-lowest/.dev ## all tests with the lowest allowed version of each dependency
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/cache $(LOWEST)/pytest -n $(JOBS) --dist loadfile -W default
+
+test-wheel: .venv/.dev ## install a wheel for another user, and run the README's commands with it
+	rm -rf build
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	BELATED_WHEEL=$$(ls $(CURDIR)/build/wheel/*.whl) $(BIN)/pytest tests/wheel
+
 bench: .venv/.dev ## measure speed side by side, write docs/performance.md
 	$(BIN)/python benchmarks/run.py
 
@@ -63,6 +82,6 @@ bench-service: .venv/.dev ## measure the service under load, write docs/service.
 tables: .venv/.dev ## run the studies behind the tables of the docs, and write them
 	$(BIN)/python docs/tables.py
 
-clean: ## remove .venv, results and caches
-	rm -rf .venv out results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## remove virtual environments, results and caches
+	rm -rf .venv .venv-lowest out results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -39,6 +39,9 @@ from numba.np.arrayobj import make_array, populate_array
 
 # numba is typed in part; these parts are not, or not as they are used here
 caching: Any = numba.core.caching
+UserWideCacheLocator: Any = (  # its name since numba 0.62, and before
+    getattr(caching, "UserWideCacheLocator", None) or caching._UserWideCacheLocator
+)
 CFunc: Any = numba.core.ccallback.CFunc
 cgutils: Any = numba.core.cgutils
 types: Any = numba.types
@@ -176,7 +179,7 @@ def _is_private(folder: Path) -> bool:
     )
 
 
-class PrivateLocator(caching.UserWideCacheLocator):  # type: ignore[misc]
+class PrivateLocator(UserWideCacheLocator):  # type: ignore[misc]
     """Location of the cached code of one function in the private folder."""
 
     def __init__(self, function: FunctionType, file: str) -> None:
