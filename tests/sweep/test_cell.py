@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.sweep import cell as cell_module
 from belated.sweep.cell import Cell
 from belated.sweep.results import Results
 from belated.sweep.store import Store
@@ -48,6 +49,14 @@ def test_evenly_spaced_checkpoints_are_not_taken_for_those_with_early_ones() -> 
     old, new = even.build().checkpoints(), PLAIN.build().checkpoints()
     assert old.tolist() == list(range(500, 100_001, 500))
     assert new.tolist() == [1, 2, 5, 10, 20, 50, 100, 200, *old.tolist()]
+
+
+def test_results_of_a_world_that_has_changed_are_computed_again() -> None:
+    chain, lake = PLAIN, dataclasses.replace(PLAIN, world="frozen-lake-4x4")
+    digests = chain.digest, lake.digest
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell_module, "WORLD_VERSIONS", {})
+        assert (chain.digest, lake.digest) == (digests[0], "2e9025f0f9636f10") != digests
 
 
 def test_what_is_late_has_a_digest_and_a_name_of_its_own() -> None:

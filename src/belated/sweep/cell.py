@@ -19,6 +19,11 @@ RESULTS_VERSION = 1
 It must be increased whenever a change of the code changes results.
 """
 
+WORLD_VERSIONS = {"frozen-lake": 2, "icu-sepsis": 2}
+"""Version numbers of the worlds whose results have changed, by the beginning of their names.
+
+Version 2 has terminal states."""
+
 SEEDS_PER_CELL = 5
 """Maximum number of seeds in a cell. A sweep that is killed loses only its unfinished cells."""
 
@@ -100,6 +105,9 @@ class Cell(SimulationOptions):
         defaults = {"rewards": "known", **asdict(DEFAULTS), "stages": None}
         facts = {name: x for name, x in asdict(self).items() if x != defaults.get(name)}
         facts.pop("label", None)
+        for name, version in WORLD_VERSIONS.items():
+            if self.world.startswith(name):
+                facts["world_version"] = version
         text = json.dumps([RESULTS_VERSION, facts], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
