@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 
 import belated as bl
-from belated.mdp.rewards import Affine
+from belated.reward_map import Affine
 
 LAKE = {"id": "FrozenLake-v1", "reward_schedule": (10, -1, 0)}  # goal, hole, ice
 HORIZON = 40
