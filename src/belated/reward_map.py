@@ -164,6 +164,10 @@ class ScaledRewards:
 def scaled_rewards(low: float, high: float) -> ScaledRewards:
     """Return the map of rewards in [`low`, `high`] to [0, 1], which learners and worlds need.
 
+    In a problem with terminal states `low` must be 0. Otherwise the map changes the objective: an
+    episode that has ended receives reward 0 in the units of the learner, which is `low` in original
+    units.
+
     >>> scale = scaled_rewards(-1, 5)
     >>> Episode(7, states=[0, 1, 1], actions=[1, 0], rewards=scale([2, 5])).rewards
     array([0.5, 1. ])
