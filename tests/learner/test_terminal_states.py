@@ -393,9 +393,7 @@ def test_a_plan_of_a_planner_is_checked_wherever_it_is_used(
     action: int, value: float, message: str
 ) -> None:
     class Careless:
-        def plan(
-            self, visits: Any, transitions: Any, rewards: Any, episodes: int, shape: Any
-        ) -> Any:
+        def plan(self, *_: Any, shape: bl.Shape) -> bl.Plan:
             v = np.zeros((shape.horizon + 1, shape.states))
             v[0, 1] = value
             actions = np.full((shape.horizon, shape.states), action)
