@@ -30,8 +30,9 @@ def figures(
         results = Results(folder)
     except ValueError as error:
         exit_with_message(
-            f"{folder} has no results that can be drawn: {str(error).rstrip('.')}. Give the folder "
-            "that `belated sweep` or `belated reproduce` has written, such as results/NAME.",
+            f"{folder} has no results that can be drawn: {str(error).partition(';')[0].rstrip('.')}. "
+            "Give the folder that `belated sweep` or `belated reproduce` has written, such as "
+            "results/NAME.",
             2,
         )
     with usage_errors("FOLDER"):
