@@ -423,10 +423,13 @@ def test_an_invalid_address_is_reported() -> None:
 
 def test_a_timeout_is_reported_as_a_timeout() -> None:
     release = threading.Event()
-    with stand_in(lambda handler, body: (release.wait(), None)[1]) as url:
-        with pytest.raises(
-            ServiceError, match=r"did not answer within 0\.05 s; .*timeout="
-        ) as error:
+    words = r"did not answer within 0\.05 s; .*timeout="
+
+    def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        release.wait()
+
+    with stand_in(answer) as url:
+        with pytest.raises(ServiceError, match=words) as error:
             Client(url, timeout=0.05, retries=0).problems()
         release.set()
     assert error.value.status is None

@@ -92,7 +92,7 @@ def test_a_problem_may_have_known_rewards(site: Site) -> None:
             "states.stage[0] must be a valid string or a valid integer.",
         ),
         ({"rewards": [[[0, 0], ["x", 0]]] * 3}, "rewards[0][1][0]", "must be a valid number."),
-        ({"rewards": [[0, 0.5], ["x", 1]]}, "rewards[1][0]", "must be a valid number."),
+        ({"rewards": [[0, 0.5], ["x", 1]]}, "rewards[1][0]", "must be a valid number or"),
         ({"allowed": {"ill": ["run"]}}, "allowed['ill'][0]", "must be one of wait, treat"),
         ({"terminal": ["dead"]}, "terminal[0]", "must be one of ill, well"),
         ({"base": {"name": "nothing"}}, "base", "base must be one of"),
