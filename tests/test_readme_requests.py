@@ -145,7 +145,13 @@ def test_the_first_requests_of_the_service_work_as_printed(tmp_path: Path) -> No
 
 
 def test_the_advice_on_scale_and_stages_holds_in_a_simulated_shop() -> None:
-    exec(blocks(CHOOSING, "python"), {"bl": bl})
+    code = blocks(CHOOSING, "python")
+    *definitions, shown = code.strip().splitlines()
+    names: dict[str, Any] = {"bl": bl}
+    exec("\n".join(definitions), names)
+    promise = re.search(r"# about (\d+), (\d+) and (\d+)$", shown)
+    assert promise
+    assert [round(regret) for regret in eval(shown, names)] == [*map(int, promise.groups())]
 
 
 def test_the_table_of_a_definition_has_all_fields_with_their_defaults() -> None:
