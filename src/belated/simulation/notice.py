@@ -21,18 +21,22 @@ def announce_compilation() -> None:
 
 
 class CompilationNotice(event.Listener):
-    """Listener that prints a message when numba compiles the first function of `module`."""
+    """Listener that prints `message` when numba compiles the first function of `module`.
 
-    def __init__(self, module: str) -> None:
+    `module` is the name of a module or package.
+    """
+
+    def __init__(self, module: str, message: str = MESSAGE) -> None:
         self.module = module
+        self.message = message
         self.printed = False
 
     def on_start(self, event: Any) -> None:
         """Print the message if `event` is the first compilation of a function of the module."""
         function = event.data["dispatcher"].py_func
-        if function.__module__ == self.module and not self.printed:
+        if f"{function.__module__}.".startswith(f"{self.module}.") and not self.printed:
             self.printed = True
-            print(MESSAGE, file=sys.stderr, flush=True)
+            print(self.message, file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:
         """Do nothing when the compilation described by `event` ends."""
