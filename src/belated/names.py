@@ -121,16 +121,15 @@ class Names(Generic[T]):
 
         Raises ValueError if there is no such name, or if an option is invalid.
         """
-        head, colon, rest = text.partition(":")
-        imported = IMPORTED.fullmatch(text)
-        if head in self._built_in:
-            name, target = head, self._built_in[head]
-        elif imported is not None:
-            name, target = f"{head}:{imported[2]}", self._import(text, head, imported[2])
-            colon, rest = (":", imported[3]) if imported[3] is not None else ("", "")
+        name, rest = self.split(text)
+        module, _, path = name.partition(":")
+        if name in self._built_in:
+            target = self._built_in[name]
+        elif path:
+            target = self._import(text, module, path)
         else:
             raise ValueError(self.unknown(text))
-        values, options = self._split_options(text, rest) if colon else ([], {})
+        values, options = self._split_options(text, rest) if rest is not None else ([], {})
         positional = [p.name for p in _parameters(target) if p.kind in POSITIONAL]
         if self._is_part(target):
             positional = []
@@ -147,6 +146,17 @@ class Names(Generic[T]):
         given |= options
         self._check_options(name, target, given)
         return Named(name, target, given)
+
+    def split(self, text: str) -> tuple[str, str | None]:
+        """Return the name in `text` and its options, None if there is no colon after the name.
+
+        The name of an imported part is "module:name". Nothing is imported or checked.
+        """
+        head, colon, rest = text.partition(":")
+        imported = None if head in self._built_in else IMPORTED.fullmatch(text)
+        if imported is not None:
+            return f"{head}:{imported[2]}", imported[3]
+        return head, rest if colon else None
 
     def unknown(self, text: str) -> str:
         """Return the error message for a `text` that is no name: all names, and similar ones."""

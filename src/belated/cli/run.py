@@ -221,11 +221,10 @@ def draw_figure(
     list[Path]
         The files written.
     """
-    import textwrap
-
     from belated.figures.curves import regret_curves
+    from belated.figures.names import wrap
 
-    title = textwrap.fill(settings.title, MAX_TITLE_CHARS)
+    title = wrap(settings.title, MAX_TITLE_CHARS)
     return regret_curves(runs, path, title=title, command=settings.command)
 
 

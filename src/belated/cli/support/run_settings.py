@@ -12,6 +12,7 @@ from belated.cli.support.options import (
     BaseOptions,
     check_choices,
     format_base,
+    join_options,
     parse_option,
 )
 
@@ -61,8 +62,8 @@ def build_settings(
     world : str
         Name of the world.
     base_options : mapping
-        Options of each base given on the command line separately, by text of the base. An option
-        in the text takes precedence.
+        Options of each base given on the command line separately, by text of the base. None of
+        them may be in the text too.
     option_texts : sequence of str
         The same options as text from the command line, used in `RunSettings.command`.
     updaters, delays : sequence of str
@@ -86,7 +87,7 @@ def build_settings(
     bases: dict[str, tuple[str, BaseOptions]] = {}  # name and options of each base
     for base, options in base_options.items():
         named = parse_option("--base", BASE_NAMES.find, base)
-        bases[base] = named.name, {**options, **named.options}
+        bases[base] = named.name, parse_option("--option", join_options, options, named.options)
         parse_option("--base", BASE_NAMES.parse, *bases[base])
     updaters = list(dict.fromkeys(updaters))
     for updater in updaters:
