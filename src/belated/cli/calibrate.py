@@ -111,9 +111,9 @@ class CalibrationSetting:
         """
         from belated.delays import parse as parse_delay
         from belated.learner.bases import BASE_NAMES
-        from belated.simulation.calibrate import check_base
         from belated.learner.updaters import UPDATER_NAMES
         from belated.mdp.worlds import world as parse_world
+        from belated.simulation.calibrate import check_base
 
         check_choices(stages=self.stages)
         base = parse_option("--base", BASE_NAMES.parse, self.base, self.options)

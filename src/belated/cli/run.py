@@ -117,6 +117,8 @@ def check_report(path: Path) -> None:
     from belated.figures.charts import load_altair
 
     with usage_errors("--report"):
+        if path.suffix != ".html":
+            raise ValueError(f"report must end in .html, got {str(path)!r}.")
         load_altair()
         path.parent.mkdir(parents=True, exist_ok=True)
 

@@ -14,13 +14,13 @@ from typing import Final, Literal, Unpack
 from numpy.typing import ArrayLike
 
 from belated.delays.laws import Law
-from belated.learner.bases import BASE_NAMES
+from belated.learner.bases import BASE_NAMES, BASES
 from belated.learner.bases.base import Base
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
-from belated.options import SimulationKeywords, SimulationOptions, accepts
+from belated.options import SimulationKeywords, SimulationOptions, accepts, requires_keywords
 from belated.simulation.many import simulate_many
 
 DEFAULT_SEEDS: Final = range(40)
@@ -79,6 +79,7 @@ def check_base(base: object, given: object) -> Base:
     return base
 
 
+@requires_keywords
 @accepts(SimulationOptions)
 def calibrate(
     world: MDP | str,
