@@ -125,7 +125,7 @@ ERRORS = [
     ("delay", "never:often:constant:1", "must have the form never:PROBABILITY:DELAY", ""),
     ("delay", "never:0.1:soon", "delay must be one of constant:MEAN", "got 'soon'."),
     ("delay", "own_parts:own_law:mea=3", "has no option 'mea'", "Did you mean 'mean'?"),
-    ("world", "chian-5", "world must be one of chain-S, ", "Did you mean 'chain-S'"),
+    ("world", "chian-5", "world must be one of chain-S, ", "Did you mean 'chain-5'"),
     ("world", "own_parts:own_wrld", "module 'own_parts' has no 'own_wrld'.", "own_world"),
     ("world", "own_parts:wrong", "world 'own_parts:wrong' must give an MDP, got 'nothing'.", ""),
 ]
@@ -212,7 +212,10 @@ def test_learner_plan_calibrate_and_many_take_names() -> None:
         lowest=0.5,
     )
     assert found.runs == 3
-    with pytest.raises(TypeError, match="base must be a Base, which has a scale, got 'psrl'"):
+    with pytest.raises(
+        TypeError,
+        match="base must have a scale, got 'psrl'; built-in bases with a scale are ubev, ",
+    ):
         bl.calibrate("chain-3", base="psrl", episodes=30)
 
 

@@ -4,8 +4,21 @@ The public names are listed in `__init__.pyi`. Their modules are imported when t
 so that `belated --help` starts quickly.
 """
 
+from typing import Any
+
 import lazy_loader
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_import_attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    """Return the public attribute `name`; raise AttributeError with near names if there is none."""
+    if name in __all__ or name.startswith("_"):
+        return _import_attribute(name)
+    from importlib import import_module
+
+    names = import_module(f"{__name__}.names")
+    near = names.did_you_mean(names.similar(name, __all__))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{near}")

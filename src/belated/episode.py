@@ -256,12 +256,15 @@ class Policy:
         `explore` is required, because its shape gives the number of actions.
     allowed : Bools, optional
         (H, S, A) mask of the actions from which `epsilon` draws; by default all actions.
+    terminal : tuple of int
+        Terminal states, in which no action is played. Pictures show them without an action.
     """
 
     actions: NDArray[np.int32]
     explore: Bools | None = None
     epsilon: float = 0.0
     allowed: Bools | None = None
+    terminal: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.epsilon <= 1:

@@ -82,8 +82,13 @@ class Names(Generic[T]):
         """Return the part that `text` names; an object that is not text is returned unchanged.
 
         `options` are further options, by name. Raises ValueError if the name or an option is
-        invalid.
+        invalid, and TypeError if `text` is a class.
         """
+        if isinstance(text, type):
+            raise TypeError(
+                f"{self.kind} must be an object, got the class {text.__name__}. "
+                f"Did you mean {text.__name__}()?"
+            )
         if not isinstance(text, str):
             return text
         named = self.find(text)
@@ -121,16 +126,15 @@ class Names(Generic[T]):
 
         Raises ValueError if there is no such name, or if an option is invalid.
         """
-        head, colon, rest = text.partition(":")
-        imported = IMPORTED.fullmatch(text)
-        if head in self._built_in:
-            name, target = head, self._built_in[head]
-        elif imported is not None:
-            name, target = f"{head}:{imported[2]}", self._import(text, head, imported[2])
-            colon, rest = (":", imported[3]) if imported[3] is not None else ("", "")
+        name, rest = self.split(text)
+        module, _, path = name.partition(":")
+        if name in self._built_in:
+            target = self._built_in[name]
+        elif path:
+            target = self._import(text, module, path)
         else:
             raise ValueError(self.unknown(text))
-        values, options = self._split_options(text, rest) if colon else ([], {})
+        values, options = self._split_options(text, rest) if rest is not None else ([], {})
         positional = [p.name for p in _parameters(target) if p.kind in POSITIONAL]
         if self._is_part(target):
             positional = []
@@ -148,12 +152,23 @@ class Names(Generic[T]):
         self._check_options(name, target, given)
         return Named(name, target, given)
 
+    def split(self, text: str) -> tuple[str, str | None]:
+        """Return the name in `text` and its options, None if there is no colon after the name.
+
+        The name of an imported part is "module:name". Nothing is imported or checked.
+        """
+        head, colon, rest = text.partition(":")
+        imported = None if head in self._built_in else IMPORTED.fullmatch(text)
+        if imported is not None:
+            return f"{head}:{imported[2]}", imported[3]
+        return head, rest if colon else None
+
     def unknown(self, text: str) -> str:
         """Return the error message for a `text` that is no name: all names, and similar ones."""
         head, colon, rest = text.partition(":")
         listed = [self._form(name) for name in self._built_in] + list(self._forms)
         near = [f"{name}{colon}{rest}" for name in similar(head, self._built_in)]
-        near += similar(text, self._forms)
+        near += [fill_numbers(form, text) for form in similar(text, self._forms)]
         return (
             f"{self.kind} must be one of {', '.join(listed)}, or 'module:name' for your own, "
             f"got {text!r}.{did_you_mean(near)}"
@@ -260,6 +275,22 @@ def similar(text: str, names: Iterable[str]) -> list[str]:
     """
     by_key = {name.lower().replace("_", "-"): name for name in names}
     return [by_key[key] for key in get_close_matches(text.lower().replace("_", "-"), by_key)]
+
+
+def fill_numbers(form: str, text: str) -> str:
+    """Return `form` with the numbers in `text` in place of its words in capitals.
+
+    An optional part of the form, in brackets, is omitted. The form is returned unchanged if the
+    numbers do not fit.
+
+    >>> fill_numbers("garnet-S-A-B[-SEED]", "garnett-5-2-3"), fill_numbers("chain-S", "chian")
+    ('garnet-5-2-3', 'chain-S')
+    """
+    numbers = re.findall("[0-9]+", text)
+    needed = re.sub(r"\[.*?\]", "", form)
+    if ":" in form or len(re.findall("[A-Z]+", needed)) != len(numbers):
+        return form
+    return re.sub("[A-Z]+", lambda _: numbers.pop(0), needed)
 
 
 def did_you_mean(names: Iterable[str]) -> str:

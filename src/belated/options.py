@@ -8,7 +8,8 @@ imports no slow modules.
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Any, Final, Literal, TypedDict, TypeVar, get_args
+from functools import wraps
+from typing import Any, Final, Literal, TypedDict, TypeVar, cast, get_args
 
 from belated.arguments import check_choice
 
@@ -181,7 +182,7 @@ def check_keywords(function: Callable[..., Any], given: Iterable[str]) -> None:
     `given` are the names that were passed as `**keywords`. The message names `function`, which must
     have a signature made by `accepts`.
     """
-    names, name = set(given), function.__name__
+    names, name = set(given), function.__qualname__.removesuffix(".__init__")
     parameters = inspect.signature(function).parameters
     for parameter in parameters.values():
         required = parameter.default is inspect.Parameter.empty
@@ -191,8 +192,22 @@ def check_keywords(function: Callable[..., Any], given: Iterable[str]) -> None:
                 f"{name}() needs the argument {missing}; add {missing}=... to the call."
             )
     for unknown in sorted(names - parameters.keys()):
-        listed = ", ".join(parameters)
+        listed = ", ".join(name for name in parameters if name != "self")
         raise TypeError(f"{name}() has no argument {unknown!r}; its arguments are {listed}.")
+
+
+def requires_keywords(function: Callee) -> Callee:
+    """Return `function` with a check of its keyword arguments before each call.
+
+    A TypeError then names the missing or unknown argument; see `check_keywords`.
+    """
+
+    @wraps(function)
+    def checked(*arguments: Any, **keywords: Any) -> Any:
+        check_keywords(function, keywords)
+        return function(*arguments, **keywords)
+
+    return cast(Callee, checked)
 
 
 def accepts(

@@ -121,7 +121,7 @@ class Shape:
 
         Raises ValueError if they are given here although the shape has restrictions already.
         """
-        terminal = tuple(terminal)
+        terminal = _check_terminal(self.states, terminal)
         if not terminal and allowed is None:
             return self
         if self.is_restricted:
@@ -181,6 +181,8 @@ class Shape:
 
 def _check_terminal(states: int, terminal: Iterable[int]) -> tuple[int, ...]:
     """Return the `terminal` states in increasing order, each once, after checking them."""
+    if not isinstance(terminal, Iterable):
+        raise TypeError(f"terminal must be a list of states, such as [{terminal!r}].")
     listed = {check_integer("A terminal state", state, 0) for state in terminal}
     for state in sorted(listed)[-1:]:
         if state >= states:

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from belated.figures import studies
+from belated.delays.laws import LAW_NAMES
+from belated.figures import names, studies
 from made_up_runs import MadeUp
 
 
@@ -102,3 +103,65 @@ def test_two_settings_are_never_one_line():
         studies.episode_panels(runs, curves, one, one)
     with pytest.raises(ValueError, match="a line shows one setting"):
         studies.final_panels(runs, "mean_delay", one, one)
+
+
+def own_laws(*delays):
+    """Return the runs of a study with several means, in which laws are replaced by own ones.
+
+    `delays` are pairs of the name of an own law and its mean.
+    """
+    runs, curves = study(learners=("active",), means=(0, 100, 500))
+    runs = studies.select(runs, {"world": "chain-5", "law": ["geometric", "constant"]})
+    own = studies.select(runs, {"delay": "geometric:100"})
+    for delay, mean in delays:
+        size = own["seed"].size
+        added = {
+            **own,
+            "delay": np.full(size, delay, object),
+            "law": np.full(size, LAW_NAMES.split(delay)[0], object),
+            "mean_delay": np.full(size, float(mean)),
+            "setting": np.full(size, f"chain-5/figures/{delay}/active", object),
+        }
+        runs = {name: np.concatenate([runs[name], added[name]]) for name in runs}
+    known = own["setting"][0]
+    return runs, lambda setting: curves(known if "parts" in setting else setting)
+
+
+def test_own_laws_are_panels_of_their_own_named_without_the_module(monkeypatch):
+    runs, curves = own_laws(
+        ("parts:two_point", 5), ("parts:two_point:short=1,long=50", 25), ("parts:mylaw", 7)
+    )
+    figures = drawn(monkeypatch, runs, curves)
+    panels, _ = figures["final-regret_chain-5_figures_by-updater"]
+    assert {name: lines["Active"].x.tolist() for name, lines in panels.items()} == {
+        "Constant delay": [0, 100, 500],
+        "Geometric delay": [0, 100, 500],
+        "Mylaw delay": [0, 7],
+        "two_point delay": [0, 5, 25],
+    }
+    panels, _ = figures["regret_chain-5_figures_parts-two_point_by-updater"]
+    assert list(panels) == [
+        "No delay",
+        "two_point delay",
+        "two_point delay, short 1, long 50",
+    ]
+
+
+def test_own_laws_with_the_same_mean_are_not_one_line(monkeypatch):
+    runs, curves = own_laws(("parts:two_point:short=1", 5), ("parts:two_point:short=2", 5))
+    panels, _ = drawn(monkeypatch, runs, curves)["final-regret_chain-5_figures_by-updater"]
+    assert list(panels)[2:] == ["two_point delay, short 1", "two_point delay, short 2"]
+
+
+def test_own_parts_are_named_without_their_module():
+    assert names.updater_name("my_parts:Every:arrivals=25") == "Every, arrivals 25"
+    assert names.base_name("my_bases:MyBase:scale=0.1") == "MyBase, scale 0.1"
+    assert names.base_name("my_bases:MyBase:scale=0.1", options=False) == "MyBase"
+
+
+def test_titles_are_not_broken_inside_words():
+    title = "my_module_of_parts:two_point:short=1,long=50, Every, arrivals 25"
+    for width in (10, 20, 30):
+        lines = names.wrap(title, width).splitlines()
+        assert " ".join(lines).replace(" ", "") == title.replace(" ", "")
+        assert all(line[-1] in ",:" or line in title.split() for line in lines[:-1])

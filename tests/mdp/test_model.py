@@ -273,7 +273,7 @@ def test_bad_sparse_input_raises_an_error(changes, message):
         ),
         (
             {},
-            r"^transitions \(1, 1, 1\), rewards \(1, 1\) and horizon=None must .* got none\.$",
+            r"^horizon is missing: transitions \(1, 1, 1\) and .* have no .* pass horizon=",
         ),
         (
             {"transitions": np.ones((3, 1, 1, 1)), "horizon": 2},

@@ -52,8 +52,8 @@ def bounds(
 
     Orders omit constants and logarithms, and can be compared with each other. Bounds are those of
     the paper's theorems, with their constants. Each order and each bound is the sum of a leading
-    term, which does not depend on the delay, and a delay term. The column "delay fades at K" is the
-    number of episodes from which the delay term is smaller than the leading term.
+    term, which does not depend on the delay, and a delay term. The column "delay < leading" has the
+    number of episodes K from which the delay term is smaller than the leading term.
 
     Example: belated bounds --states 30 --actions 2 --horizon 30 --episodes 100000 --mean-delay 300
     """

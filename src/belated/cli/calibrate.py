@@ -17,6 +17,7 @@ from belated.cli.support.options import (
     ThreadsOption,
     check_choices,
     format_value,
+    join_options,
     parse_base_options,
     parse_option,
 )
@@ -112,11 +113,13 @@ class CalibrationSetting:
         from belated.learner.bases import BASE_NAMES
         from belated.learner.updaters import UPDATER_NAMES
         from belated.mdp.worlds import world as parse_world
+        from belated.simulation.calibrate import check_base
 
         check_choices(stages=self.stages)
+        base = parse_option("--base", BASE_NAMES.parse, self.base, self.options)
         return {
             "world": parse_option("--world", parse_world, self.world),
-            "base": parse_option("--base", BASE_NAMES.parse, self.base, self.options),
+            "base": parse_option("--base", check_base, base, self.base),
             "updater": parse_option("--updater", UPDATER_NAMES.parse, self.updater),
             "delay": parse_option("--delay", parse_delay, self.delay),
             "stages": self.stages,
@@ -150,10 +153,12 @@ def parse_options(base: str, preset: str | None, texts: Sequence[str]) -> tuple[
 
     named = parse_option("--base", BASE_NAMES.find, base)
     with usage_errors("--option"):
-        options = {**parse_base_options(texts, [base])[base], **named.options}
+        options = join_options(parse_base_options(texts, [base])[base], named.options)
+        if preset is not None:
+            options = join_options({"preset": preset}, options)
         if "scale" in options:
             raise ValueError("option scale must not be given: this command searches for it.")
-    return named.name, options if preset is None else {"preset": preset, **options}
+    return named.name, options
 
 
 def search(

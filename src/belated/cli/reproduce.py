@@ -1,53 +1,40 @@
 """`belated reproduce`: run a paper's experiments, draw its figures and test its claims."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
+from belated.arguments import check_choice
 from belated.cli.support.errors import usage_errors
-from belated.cli.support.options import SchedulerOption, ThreadsOption
+from belated.cli.support.options import SchedulerOption, ThreadsOption, parse_option
 
-
-class PaperName(StrEnum):
-    """Names of the papers that can be reproduced."""
-
-    howson2021 = "howson2021"
-
-
-class PresetName(StrEnum):
-    """Names of the presets, which are sizes of a reproduction."""
-
-    quick = "quick"
-    paper = "paper"
-
-
-class VariantName(StrEnum):
-    """Names of the variants of the paper's base algorithm, which differ in its constants."""
-
-    figures = "figures"
-    calibrated = "calibrated"
-    literal = "literal"
+CHOICES: Final = {
+    "paper": ("howson2021",),
+    "--preset": ("quick", "paper"),
+    "--variant": ("figures", "calibrated", "literal"),
+}
+"""Allowed values: papers, sizes of a reproduction, and variants of the base, which differ in its
+constants."""
 
 
 def reproduce(
-    paper: Annotated[PaperName, typer.Argument(help="Paper to reproduce.")] = PaperName.howson2021,
+    paper: Annotated[str, typer.Argument(help="Paper to reproduce: howson2021.")] = "howson2021",
     preset: Annotated[
-        PresetName,
+        str,
         typer.Option(
             help="quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, "
             "takes about an hour."
         ),
-    ] = PresetName.quick,
+    ] = "quick",
     variant: Annotated[
-        VariantName,
+        str,
         typer.Option(
             help="Constants of the base. figures: fitted to the published curves; calibrated: the "
             "smallest scale at which optimism holds; literal: as published."
         ),
-    ] = VariantName.figures,
+    ] = "figures",
     out: Annotated[
         Path | None,
         typer.Option(help="Results folder; by default out/PAPER-VARIANT-PRESET."),
@@ -74,15 +61,17 @@ def reproduce(
     from belated.papers.howson2021.grid import PRESETS, cells
     from belated.sweep.store import Store
 
-    chosen = PRESETS[preset.value]
+    for name, value in zip(CHOICES, (paper, preset, variant), strict=True):
+        parse_option(name, check_choice, name.lstrip("-"), value, CHOICES[name])
+    chosen = PRESETS[preset]
     command = f"belated reproduce {paper} --preset {preset} --variant {variant}"
     if seeds is not None:
         chosen = replace(chosen, seeds=seeds)
         command += f" --seeds {seeds}"
     store = Store(out or Path("out") / f"{paper}-{variant}-{preset}")
-    facts = {"paper": paper.value, "variant": variant.value, "command": command}
+    facts = {"paper": paper, "variant": variant, "command": command}
     with usage_errors("--out"):
         write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    outcome = run_cells(cells(chosen, variant.value), store, threads=threads, scheduler=scheduler)
+    outcome = run_cells(cells(chosen, variant), store, threads=threads, scheduler=scheduler)
     typer.echo(f"{format_outcome(outcome)}.")
-    write_paper(store.folder, variant.value, command)
+    write_paper(store.folder, variant, command)

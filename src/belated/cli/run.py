@@ -117,6 +117,8 @@ def check_report(path: Path) -> None:
     from belated.figures.charts import load_altair
 
     with usage_errors("--report"):
+        if path.suffix != ".html":
+            raise ValueError(f"report must end in .html, got {str(path)!r}.")
         load_altair()
         path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -221,11 +223,10 @@ def draw_figure(
     list[Path]
         The files written.
     """
-    import textwrap
-
     from belated.figures.curves import regret_curves
+    from belated.figures.names import wrap
 
-    title = textwrap.fill(settings.title, MAX_TITLE_CHARS)
+    title = wrap(settings.title, MAX_TITLE_CHARS)
     return regret_curves(runs, path, title=title, command=settings.command)
 
 

@@ -122,7 +122,7 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
     printed above it. The last columns of numbers are omitted if the terminal is too narrow. `rows`
     is the result of `Results.summary`, and `unjudged` that of `not_optimistic`.
     """
-    from belated.cli.support.run_summary import format_optimism, format_regret
+    from belated.cli.support.run_summary import format_mean_count, format_optimism, format_regret
     from belated.cli.support.tables import build_table, print_fitting
     from belated.sweep.results import PARTS, varied_parts
 
@@ -137,7 +137,7 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
             for low, high in zip(rows["low"], rows["high"], strict=True)
         ],
         "Runs": [f"{x}" for x in rows["runs"]],
-        "Updates": [f"{x:,.0f}" for x in rows["updates"]],
+        "Updates": [format_mean_count(x) for x in rows["updates"]],
         "Optimism held": [
             format_optimism(None if setting in unjudged else int(held), runs)
             for setting, held, runs in zip(

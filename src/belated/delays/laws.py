@@ -281,16 +281,19 @@ def from_scipy(frozen: Any, *, name: str | None = None) -> Law:
     return Law(name or _format_frozen(frozen), float(frozen.mean()), quantiles)
 
 
-def never(probability: float, otherwise: Law) -> Law:
+def never(probability: float, otherwise: Law | str) -> Law:
     """Return the law under which feedback never arrives with this `probability`.
 
-    Otherwise the delay is drawn from the law `otherwise`.
+    Otherwise the delay is drawn from the law `otherwise`, a law or its name.
 
     >>> never(0.1, otherwise=poisson(30))
     Law(name='never:0.1:poisson:30', mean=inf)
     """
     if not 0 <= probability <= 1:
         raise ValueError(f"probability must lie in [0, 1], got {probability}.")
+    otherwise = parse(otherwise)
+    if not isinstance(otherwise, Law):
+        raise TypeError(f"otherwise must be a law or its name, got {otherwise!r}.")
     return Law(
         f"never:{_format_number(probability)}:{otherwise.name}",
         math.inf if probability > 0 else otherwise.mean,

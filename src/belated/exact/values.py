@@ -254,19 +254,21 @@ def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
     return v
 
 
-def optimal_value(world: MDP) -> float:
+def optimal_value(world: MDP | str) -> float:
     """Return the largest expected sum of rewards of an episode in `world`, in [0, H].
 
-    This is the expectation of V*_1 over the distribution of the first state.
+    This is the expectation of V*_1 over the distribution of the first state. `world` is an MDP, or
+    its name such as "chain-5".
 
     >>> from belated.mdp.chain import chain
     >>> round(optimal_value(chain(5)), 12)
     0.4096
     """
+    world = find_world(world)
     return float(expectation(world.start, optimal_table(world)[0]))
 
 
-def optimal_actions(world: MDP) -> Bools:
+def optimal_actions(world: MDP | str) -> Bools:
     """Return whether each action of `world` is optimal at each step and state, shape (H, S, A).
 
     In case of a tie, several actions are optimal. Only allowed actions are optimal, and only action
@@ -278,6 +280,7 @@ def optimal_actions(world: MDP) -> Bools:
            [1, 1],
            [1, 1]])
     """
+    world = find_world(world)
     H, S, A = world.shape.table
     v = optimal_table(world)
     optimal = np.zeros((H, S, A), np.bool_)
@@ -294,7 +297,7 @@ def optimal_actions(world: MDP) -> Bools:
     return optimal
 
 
-def policy_value(world: MDP, policy: Policy | ArrayLike) -> float:
+def policy_value(world: MDP | str, policy: Policy | ArrayLike) -> float:
     """Return the expected sum of rewards of an episode that follows `policy` in `world`.
 
     This is the expectation of V^pi_1 over the distribution of the first state. `policy` is a
@@ -304,7 +307,19 @@ def policy_value(world: MDP, policy: Policy | ArrayLike) -> float:
     >>> round(policy_value(chain(5), np.ones((5, 5), int)), 12)
     0.4096
     """
+    world = find_world(world)
     return float(expectation(world.start, policy_table(world, policy)[0]))
+
+
+def find_world(world: MDP | str) -> MDP:
+    """Return the world with the name `world`; an MDP is returned unchanged.
+
+    Raises ValueError if there is no such name, and TypeError if `world` is neither.
+    """
+    # Imported here, so that compiled code does not depend on the modules of all worlds.
+    from belated.mdp.worlds import world as parse_world
+
+    return parse_world(world)
 
 
 def _policy_array(policy: ArrayLike) -> NDArray[Any]:

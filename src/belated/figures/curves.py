@@ -1,6 +1,5 @@
 """Figure of regret over episodes, with a line and a band for each learner."""
 
-import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from belated.figures.bands import Band, band
+from belated.figures.names import wrap
 from belated.figures.styles import (
     RC_PARAMS,
     LineStyle,
@@ -175,7 +175,7 @@ def plot_lines(
         The axes.
     """
     axes = ax or new_axes(lines)
-    axes.set_title(textwrap.fill(title, TITLE_LINE_CHARS), loc="left")
+    axes.set_title(wrap(title, TITLE_LINE_CHARS), loc="left")
     draw_lines(axes, {name: lines[name] for name in styles if name in lines}, styles, **labels)
     if len(lines) > 1 and ax is None:
         figure_of(axes).legend(loc=LEGEND_LOCATION, title=legend_title, alignment="left")

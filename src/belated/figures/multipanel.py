@@ -19,6 +19,7 @@ from belated.figures.curves import (
     leave_room_for_markers,
     start_at_zero,
 )
+from belated.figures.names import wrap
 from belated.figures.styles import (
     BAND_NOTE,
     FOOTER,
@@ -44,6 +45,9 @@ MAX_CUT_CHARS: Final = 22
 
 PANEL_TITLE_CHARS: Final = 30
 """Maximum number of characters in a line of the title of a panel."""
+
+TITLE_CHAR_IN: Final = 0.08
+"""Width of a character of the title of a figure, in inches."""
 
 TITLE_LINE_IN: Final = 0.15
 """Height of a line of the title of a panel, in inches."""
@@ -265,7 +269,7 @@ def build_grid(
     longest = max(len(str(handle.get_label())) for handle in handles)
     entry_width = max(LEGEND_ENTRY_SIZE_IN[0], LEGEND_HANDLE_IN + LEGEND_CHAR_IN * longest)
     entries_per_row = max(1, int(width / entry_width))
-    titles = [textwrap.fill(panel, PANEL_TITLE_CHARS) for panel in panels]
+    titles = [wrap(panel, PANEL_TITLE_CHARS) for panel in panels]
     title_lines = max(panel.count("\n") for panel in titles)
     text_height = 0.06 + FOOTER_CHAR_SIZE_IN[1] * len(text)
     foot = text_height + LEGEND_ENTRY_SIZE_IN[1] * -(-len(handles) // entries_per_row)
@@ -281,7 +285,7 @@ def build_grid(
         axes.remove()
     for axes, panel in zip(grid, titles, strict=False):
         axes.set_title(panel, loc="left", fontsize=9)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+    figure.suptitle(wrap(title, int(width / TITLE_CHAR_IN)), x=0.01, ha="left", fontsize=10)
     figure.legend(
         handles=handles,
         loc="upper center",

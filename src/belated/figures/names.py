@@ -4,10 +4,15 @@
 ('UCBVI-BF, scale 0.1', 'Lazy, α = 10', 'geometric delay, mean 100')
 """
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
-from belated.learner.bases import BASES
+from belated.delays.laws import LAW_NAMES as LAWS
+from belated.learner.bases import BASE_NAMES, BASES
+from belated.learner.updaters import UPDATER_NAMES as UPDATERS
+from belated.mdp.worlds import WORLD_NAMES
+from belated.names import Names
 
 UPDATER_NAMES: Final = {"explicit": "Explicit exploration", "multi": "Multi-instance"}
 """Readable names of updaters that differ from the capitalized name."""
@@ -30,9 +35,9 @@ def base_name(text: str, *, options: bool = True) -> str:
     Parameters
     ----------
     text : str
-        Name of the base, optionally followed by its options: "ucrl2", "ucrl2:scale=0.1", or a label
-        of a study such as "ucrl2-0.1". A text that does not begin with the name of a built-in base
-        is returned unchanged.
+        Name of the base, optionally followed by its options: "ucrl2", "ucrl2:scale=0.1",
+        "module:name", or a label of a study such as "ucrl2-0.1". Any other text is returned
+        unchanged.
     options : bool
         Whether to include the options.
 
@@ -53,7 +58,22 @@ def base_name(text: str, *, options: bool = True) -> str:
         own = BASES[name].__name__.replace("_", "-")
         readable = own if own.lower() == name else name.capitalize()
         return with_options(readable, rest) if options else readable
-    return text
+    name, rest = split_imported(BASE_NAMES, text) or (text, "")
+    return with_options(name, rest) if options else name
+
+
+def split_imported(names: Names[Any], text: str) -> tuple[str, str] | None:
+    """Return the name and the options in a `text` "module:name:options"; None for other texts.
+
+    The name has no module. The options begin with a colon, or are empty. `names` has the built-in
+    names.
+
+    >>> split_imported(LAWS, "my_laws:weekly:day=2"), split_imported(LAWS, "poisson:3")
+    (('weekly', ':day=2'), None)
+    """
+    name, options = names.split(text)
+    _, colon, short = name.partition(":")
+    return (short, f":{options}" if options else "") if colon else None
 
 
 def with_options(name: str, rest: str) -> str:
@@ -75,6 +95,8 @@ def updater_name(text: str) -> str:
     >>> updater_name("active"), updater_name("lazy:auto"), updater_name("explicit:threshold=7")
     ('Active', 'Lazy, automatic α', 'Explicit exploration, threshold 7')
     """
+    if own := split_imported(UPDATERS, text):
+        return with_options(*own)
     name, _, value = text.partition(":")
     if name == "lazy" and value:
         return "Lazy, automatic α" if value == "auto" else f"Lazy, α = {value.replace('inf', '∞')}"
@@ -98,6 +120,8 @@ def delay_name(text: str) -> str:
         return "no delay" if mean == "0" else f"constant delay of {mean}"
     if kind in ("uniform", "poisson", "geometric"):
         return f"{law_name(kind)} delay, mean {mean}"
+    if own := split_imported(LAWS, text):
+        return with_options(f"{own[0]} delay", own[1])
     return f"{text} delay"
 
 
@@ -106,11 +130,22 @@ def law_name(text: str) -> str:
     return LAW_NAMES.get(text, text)
 
 
+def world_name(text: str) -> str:
+    """Return the readable name of the world `text`.
+
+    >>> world_name("chain-5"), world_name("my_worlds:clinic:beds=3")
+    ('chain-5', 'clinic, beds 3')
+    """
+    own = split_imported(WORLD_NAMES, text)
+    return with_options(*own) if own else text
+
+
 READERS: Final[dict[str, Callable[[str], str]]] = {
     "base": base_name,
     "updater": updater_name,
     "delay": delay_name,
-    "law": lambda text: f"{law_name(text)} delay",
+    "law": lambda text: delay_name(text) if ":" in text else f"{law_name(text)} delay",
+    "world": world_name,
 }
 """Functions that return the readable form of a value, by column of the results."""
 
@@ -133,3 +168,19 @@ def title_of(parts: Sequence[str]) -> str:
     shown = [part for part in parts if part]
     text = ("; " if len(shown) > 1 and any("," in part for part in shown) else ", ").join(shown)
     return text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
+
+
+def wrap(text: str, width: int) -> str:
+    """Return `text` in lines of at most `width` characters, if words are not longer.
+
+    Lines are broken at spaces, and after commas and colons.
+
+    >>> wrap("my_parts:two_point:short=1,long=50", 20).splitlines()
+    ['my_parts:two_point:', 'short=1,long=50']
+    """
+    lines = [""]
+    for piece in re.findall(r"[^\s,:]*[,:]*\s*", text):
+        if lines[-1] and len((lines[-1] + piece).rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)

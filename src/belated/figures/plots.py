@@ -13,7 +13,7 @@ from belated.exact.values import optimal_table
 from belated.figures import policies, worlds
 from belated.figures.bands import band
 from belated.figures.curves import LEGEND_TITLE, new_axes, plot_lines
-from belated.figures.names import base_name, delay_name, title_of, updater_name
+from belated.figures.names import base_name, delay_name, title_of, updater_name, world_name
 from belated.figures.result_plots import X, plot_results
 from belated.figures.styles import RC_PARAMS, LineStyle, line_styles, two_way_styles
 from belated.mdp.model import MDP
@@ -173,7 +173,7 @@ def part_names(run: Run, *, options: bool = False) -> dict[str, str]:
         "base": base_name(run.base, options=options),
         "updater": updater_name(run.updater),
         "delay": delay_name(run.delay) if run.delay else "",
-        "world": run.world,
+        "world": world_name(run.world),
     }
 
 

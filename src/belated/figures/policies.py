@@ -22,6 +22,12 @@ MAX_LABELLED_ROWS: Final = 20
 RANDOM_COLOUR: Final = "0.85"
 """Colour of the cells where a policy draws its action at random."""
 
+TERMINAL_COLOUR: Final = "white"
+"""Colour of the cells of terminal states."""
+
+TERMINAL, EXPLORED = -2, -1
+"""Numbers in place of an action: in a terminal state, and where the action is drawn at random."""
+
 CELL_IN: Final = 0.26
 """Side of a cell in inches, in pictures of few cells."""
 
@@ -32,7 +38,8 @@ MAX_SIDE_IN: Final = 5.0
 def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> None:
     """Draw the action of each step and state as a coloured cell.
 
-    Cells in which the policy explores are grey.
+    State 0 is at the top. Cells in which the policy explores are grey, and those of terminal states
+    are blank.
 
     Parameters
     ----------
@@ -45,24 +52,29 @@ def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> N
     """
     table = policy.actions.T.astype(np.int64)
     if policy.explore is not None:
-        table = np.where(policy.explore.any(axis=2).T, -1, table)
+        table = np.where(policy.explore.any(axis=2).T, EXPLORED, table)
+    table[list(policy.terminal)] = TERMINAL
     count = max(int(policy.actions.max()) + 1, len(actions))
     if policy.explore is not None:
         count = max(count, policy.explore.shape[2])
-    colours = [RANDOM_COLOUR, *(PALETTE[a % len(PALETTE)] for a in range(count))]
-    draw_cells(axes, table, cmap=ListedColormap(colours), vmin=-1.5, vmax=count - 0.5)
+    colours = [TERMINAL_COLOUR, RANDOM_COLOUR, *(PALETTE[a % len(PALETTE)] for a in range(count))]
+    draw_cells(axes, table, cmap=ListedColormap(colours), vmin=-2.5, vmax=count - 0.5)
     S, H = table.shape
     if table.size <= MAX_LABELLED_CELLS and max(S, H) <= MAX_LABELLED_ROWS:
         centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
         for (s, h), a in np.ndenumerate(table):
-            axes.text(h + 1, s, "?" if a < 0 else str(a), color="0.3" if a < 0 else "w", **centred)
+            text = {TERMINAL: "", EXPLORED: "?"}.get(a, str(a))
+            axes.text(h + 1, s, text, color="0.3" if a < 0 else "w", **centred)
     names = list(actions) or [f"action {a}" for a in range(count)]
     names += [f"action {a}" for a in range(len(names), count)]
     shown = np.unique(table).tolist()
-    labels = {a: "drawn at random" if a < 0 else f"{a}: {names[a]}" for a in shown}
-    if not actions:
-        labels |= {a: names[a] for a in shown if a >= 0}
-    handles = [Patch(color=colours[a + 1], label=label) for a, label in sorted(labels.items())]
+    labels = {a: f"{a}: {names[a]}" if actions else names[a] for a in shown if a >= 0}
+    others = {EXPLORED: "drawn at random", TERMINAL: "terminal state"}
+    labels |= {a: label for a, label in others.items() if a in shown}
+    handles = [
+        Patch(fc=colours[a - TERMINAL], ec="0.7" if a == TERMINAL else "none", label=label)
+        for a, label in labels.items()
+    ]
     axes.legend(
         handles=handles,
         loc="upper left",
@@ -85,7 +97,7 @@ def draw_values(axes: Axes, values: Floats) -> None:
 
 
 def draw_cells(axes: Axes, table: Any, **colours: Any) -> Any:
-    """Draw a table with a row for each state and a column for each step.
+    """Draw a table with a row for each state, from the top, and a column for each step.
 
     Parameters
     ----------
@@ -102,9 +114,9 @@ def draw_cells(axes: Axes, table: Any, **colours: Any) -> Any:
         The picture of the table.
     """
     S, H = table.shape
-    extent = (0.5, H + 0.5, -0.5, S - 0.5)
+    extent = (0.5, H + 0.5, S - 0.5, -0.5)
     image = axes.imshow(
-        table, origin="lower", aspect="auto", interpolation="nearest", extent=extent, **colours
+        table, origin="upper", aspect="auto", interpolation="nearest", extent=extent, **colours
     )
     axes.grid(False)
     axes.set_xlabel("Step")

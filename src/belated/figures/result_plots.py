@@ -62,7 +62,7 @@ def plot_results(
         raise ValueError("ax cannot be combined with facet, which needs a figure of its own.")
     runs = studies.reading_order(studies.select(results.runs(), where))
     if x == "mean_delay":
-        runs = studies.repeat_undelayed(runs)
+        runs = studies.repeat_undelayed(studies.split_laws(runs))
     columns = line_columns(runs, x, color, facets)
     lines = studies.labels(runs, columns)
     check_number_of_lines(runs, columns, lines)

@@ -23,7 +23,8 @@ MAX_DELAYS_PER_FIGURE: Final = 4
 of its own."""
 
 MIN_DELAYS_PER_LINE: Final = 3
-"""Minimum number of distinct expected delays for a panel of final regret against the delay."""
+"""Minimum number of distinct expected delays, of at least one law, for a figure of final regret
+against the delay."""
 
 Curves = Callable[[str], Columns]
 """Function from the id of a setting to its columns seed, episode and regret, with one row per run
@@ -64,12 +65,13 @@ def draw_study(runs: Columns, curves: Curves, folder: Path, *, command: str) -> 
                 name = f"{world}_{value}".replace(":", "-")
                 chosen = select(in_world, {fixed: value})
                 style: dict[str, Any] = {
-                    "title": title_of([str(world), readable(fixed, value)]),
+                    "title": title_of([readable("world", world), readable(fixed, value)]),
                     "command": command,
                     "order": order,
                 }
                 for law, part in split_delays(chosen):
-                    path = folder / "_".join(filter(None, ("regret", name, law, compared)))
+                    part_name = law.replace(":", "-")
+                    path = folder / "_".join(filter(None, ("regret", name, part_name, compared)))
                     by_delay, lines = labels(part, ["delay"]), labels(part, columns)
                     paths += regret_panels(
                         episode_panels(part, curves, by_delay, lines), path, **style
@@ -99,16 +101,13 @@ def comparisons(runs: Columns) -> Iterator[tuple[str, list[str]]]:
 def panels_by_law(runs: Columns, columns: Sequence[str]) -> Panels:
     """Return the bands of final regret against the expected delay, with a panel for each law.
 
-    The lines are distinguished by the values of `columns` in `runs`. Laws with fewer than
-    `MIN_DELAYS_PER_LINE` distinct finite expected delays are omitted.
+    The lines are distinguished by the values of `columns` in `runs`. There are no panels if no law
+    has `MIN_DELAYS_PER_LINE` distinct finite expected delays.
     """
-    by_law = repeat_undelayed(runs)
+    by_law = repeat_undelayed(split_laws(runs))
     panels = final_panels(by_law, "mean_delay", labels(by_law, ["law"]), labels(by_law, columns))
-    return {
-        law: lines
-        for law, lines in panels.items()
-        if max(line.x.size for line in lines.values()) >= MIN_DELAYS_PER_LINE
-    }
+    points = [line.x.size for lines in panels.values() for line in lines.values()]
+    return panels if max(points, default=0) >= MIN_DELAYS_PER_LINE else {}
 
 
 def varied(runs: Columns, columns: Sequence[str] = PARTS) -> list[str]:
@@ -175,6 +174,20 @@ def natural_key(text: str) -> tuple[tuple[int, str], ...]:
     """
     parts = re.findall(r"[0-9]+|[^0-9]+", text)
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)
+
+
+def split_laws(runs: Columns) -> Columns:
+    """Return `runs` with the delay as law where two delays of a law have the same expected delay.
+
+    Such delays are not points of one line.
+    """
+    law = runs["law"].astype(object)
+    for name in dict.fromkeys(law):
+        rows = runs["law"] == name
+        delays = set(zip(runs["delay"][rows], runs["mean_delay"][rows], strict=True))
+        if len({mean for _, mean in delays}) < len(delays):
+            law[rows] = runs["delay"][rows]
+    return {**runs, "law": law}
 
 
 def repeat_undelayed(runs: Columns) -> Columns:

@@ -104,6 +104,9 @@ def draw_graph(
                 arrows.write_label(axes, middle, f"{p:.2g}", colour)
     handles = [legend_line(name, action_colour(a)) for a, name in enumerate(names)]
     note = "On arrows: transition probabilities; with +: mean reward of a step"
+    rewards = world.rewards[0]
+    if A > 2 and (np.ptp(rewards, axis=1) > 0).any():
+        note += ", with ≤: of the best action"
     arrows.add_legend(axes, [*handles, start_handle("o"), *terminal_handles(world)], note=note)
 
 

@@ -27,6 +27,7 @@ from belated.learner.updating import (
     make_plan_in_python,
     start_plan,
 )
+from belated.notice import announce_compilation
 from belated.worklist import clear
 
 
@@ -54,6 +55,7 @@ class Instance:
     ) -> None:
         self.problem = problem
         self.index = index
+        announce_compilation()
         self.config = configure(problem, index)
         self.state = empty_state(problem) if state is None else state
         self.planned_at = planned_at

@@ -43,7 +43,13 @@ from belated.learner.snapshot import (
 from belated.learner.status import Status, status_of
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import EpochStart, Updater
-from belated.options import LearnerKeywords, LearnerOptions, accepts, name_with_options
+from belated.options import (
+    LearnerKeywords,
+    LearnerOptions,
+    accepts,
+    name_with_options,
+    requires_keywords,
+)
 from belated.shape import Allowed
 
 F = TypeVar("F", Episode, Step)
@@ -90,6 +96,7 @@ class Learner:
     False
     """
 
+    @requires_keywords
     @accepts(LearnerOptions)
     def __init__(
         self,
@@ -364,6 +371,11 @@ class Learner:
         self, items: F | Iterable[F], kind: type[F], convert: Callable[[F], Feedback]
     ) -> list[Feedback]:
         feedback = []
+        if isinstance(items, Mapping):
+            raise TypeError(
+                f"Feedback must be of type {kind.__name__}, got a mapping; "
+                f"see help(bl.{kind.__name__})."
+            )
         for item in items if isinstance(items, Iterable) else (items,):
             if not isinstance(item, kind):
                 raise TypeError(f"Feedback must be of type {kind.__name__}, got {item!r}.")
@@ -504,7 +516,7 @@ class Learner:
         actions.setflags(write=False)
         epsilon = state.exploration.epsilon
         allowed = self.shape.available if restricted and epsilon > 0 else None
-        return Policy(actions, marks, epsilon, allowed)
+        return Policy(actions, marks, epsilon, allowed, self.shape.terminal)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the complete learner as plain arrays and numbers, for `restore`."""

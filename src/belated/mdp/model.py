@@ -132,10 +132,15 @@ class MDP:
         stages = {len(x) for x, axes in ((p, 4), (r, 3)) if x.ndim == axes}
         if horizon is not None:
             stages.add(check_integer("horizon", horizon, 1))
+        if not stages:
+            raise ValueError(
+                f"horizon is missing: transitions {p.shape} and rewards {r.shape} have no axis of "
+                "steps; pass horizon=, the number of steps of an episode."
+            )
         if len(stages) != 1:
             raise ValueError(
                 f"transitions {p.shape}, rewards {r.shape} and horizon={horizon} must agree on "
-                f"one number of steps, got {sorted(stages) or 'none'}."
+                f"one number of steps, got {sorted(stages)}."
             )
         sizes = p.shape[-1], p.shape[-2], stages.pop()
         shape = Shape(*sizes, terminal=terminal, allowed=allowed)

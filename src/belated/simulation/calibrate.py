@@ -14,13 +14,13 @@ from typing import Final, Literal, Unpack
 from numpy.typing import ArrayLike
 
 from belated.delays.laws import Law
-from belated.learner.bases import BASE_NAMES
+from belated.learner.bases import BASE_NAMES, BASES
 from belated.learner.bases.base import Base
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
-from belated.options import SimulationKeywords, SimulationOptions, accepts
+from belated.options import SimulationKeywords, SimulationOptions, accepts, requires_keywords
 from belated.simulation.many import simulate_many
 
 DEFAULT_SEEDS: Final = range(40)
@@ -66,6 +66,20 @@ class Calibration(Trial):
     """All trials, in the order in which they were made."""
 
 
+def check_base(base: object, given: object) -> Base:
+    """Return `base` if it is a Base, which has a scale; otherwise raise TypeError.
+
+    `given` is the base as given by the user, for the error message.
+    """
+    if not isinstance(base, Base):
+        listed = ", ".join(name for name, kind in BASES.items() if issubclass(kind, Base))
+        raise TypeError(
+            f"base must have a scale, got {given!r}; built-in bases with a scale are {listed}."
+        )
+    return base
+
+
+@requires_keywords
 @accepts(SimulationOptions)
 def calibrate(
     world: MDP | str,
@@ -136,8 +150,7 @@ def calibrate(
     (True, False)
     """
     world, found = parse_world(world), BASE_NAMES.parse(base)
-    if not isinstance(found, Base):
-        raise TypeError(f"base must be a Base, which has a scale, got {base!r}.")
+    found = check_base(found, base)
     if not 0 < level <= 1:
         raise ValueError(f"level must be above 0 and at most 1, got {level}.")
     if not 0 < lowest < 1:

@@ -13,7 +13,7 @@ from belated.arguments import check_integer
 from belated.learner.updaters import UPDATER_NAMES
 from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
-from belated.options import accepts, check_keywords
+from belated.options import accepts, requires_keywords
 from belated.progress import Progress
 from belated.randomness import check_seed
 from belated.simulation.reporting import OnCheckpoint, RunSoFar, check_callback
@@ -24,6 +24,7 @@ POLL_INTERVAL_S: Final = 0.1
 """Seconds between two updates of the progress display."""
 
 
+@requires_keywords
 @accepts(Setting, omit=("world", "points"))
 def simulate_many(
     world: MDP | str,
@@ -70,7 +71,6 @@ def simulate_many(
     >>> [run.seed for run in simulate_many(chain(3), **learner, episodes=50, seeds=range(3))]
     [0, 1, 2]
     """
-    check_keywords(simulate_many, {"seeds", *setting})
     checked = Setting(world=parse_world(world), **setting)
     if not isinstance(seeds, Iterable):
         raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")

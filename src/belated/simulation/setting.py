@@ -21,6 +21,7 @@ from belated.learner.problem import LearningProblem
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
+from belated.notice import announce_compilation
 from belated.options import (
     LearnerOptions,
     SimulationKeywords,
@@ -30,7 +31,6 @@ from belated.options import (
 )
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
-from belated.simulation.notice import announce_compilation
 from belated.simulation.reference import run_reference
 from belated.simulation.reporting import OnCheckpoint
 from belated.simulation.run import Run, checkpoints
@@ -109,7 +109,11 @@ class Setting(SimulationOptions):
         if self.delay is not None:
             object.__setattr__(self, "delay", parse_delay(self.delay))
         if not isinstance(self.delay, Law | None):
-            raise TypeError(f"delay must be a law of belated.delays, got {self.delay!r}.")
+            number = self.delay if isinstance(self.delay, int | float) else 100
+            raise TypeError(
+                f"delay must be a law of belated.delays, or its name such as 'constant:{number}', "
+                f"got {self.delay!r}."
+            )
         if isinstance(self.rewards, str):
             check_choice("rewards", self.rewards, ("known", "unknown"))
         if self.every is not None:

@@ -23,6 +23,7 @@ import numpy as np
 
 import belated
 from belated.delays import parse as parse_delay
+from belated.delays.laws import LAW_NAMES
 from belated.files import replace_atomically, write_atomically
 from belated.simulation.run import Run
 from belated.sweep.cell import Cell
@@ -182,7 +183,7 @@ def run_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
         "world": cell.world,
         "base": cell.base_label,
         "delay": cell.delay,
-        "law": cell.delay.split(":")[0],
+        "law": LAW_NAMES.split(cell.delay)[0],
         "mean_delay": float(parse_delay(cell.delay).mean),
         "updater": cell.updater,
         "states": shape.states,

@@ -24,7 +24,7 @@ import tomllib
 from dataclasses import fields
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -39,7 +39,7 @@ from pydantic import (
 from belated.learner.bases import BASE_NAMES
 from belated.learner.updaters import UPDATER_NAMES
 from belated.mdp.worlds import world as parse_world
-from belated.options import SimulationOptions
+from belated.options import SimulationOptions, option_choices
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 from belated.sweep.packaged import find_study
 
@@ -153,7 +153,9 @@ class Study(OptionLists):  # type: ignore[misc]
     @classmethod
     def _check_seeds(cls, value: int | list[int]) -> int | list[int]:
         if value == [] or (isinstance(value, int) and value < 1):
-            raise ValueError("must be a number of at least 1, or a list of at least one seed.")
+            raise ValueError(
+                f"seeds must be a number of at least 1, or a list of at least one, got {value}."
+            )
         return value
 
     def cells(self) -> list[Cell]:
@@ -229,12 +231,32 @@ def read_study(path: Path | str) -> Study:
     try:
         return Study(**facts)
     except ValidationError as error:
-        lines = [f"{file}: {format_error(detail)}" for detail in error.errors()]
+        # Pydantic reports each type that a value could have; the first detail of a key suffices.
+        by_key = {detail["loc"][0]: detail for detail in reversed(error.errors())}
+        lines = [f"{file}: {format_error(detail)}" for detail in reversed(by_key.values())]
         raise ValueError("\n".join(lines)) from None
 
 
+EXPECTED: Final = {
+    "name": "text that is not empty",
+    "episodes": "a whole number, or a table with a whole number for each world",
+    "seeds": "a whole number, or a list of seeds",
+    "worlds": "a list of names",
+    "bases": "a list of names, or [[bases]] sections with a name",
+    "updaters": "a list of names",
+    "delays": "a list of names",
+    "rewards": "'known' or 'unknown'",
+    "checkpoints": "a whole number of at least 1",
+    **{
+        name: f"one or a list of {', '.join(map(repr, values))}"
+        for name, values in option_choices(SimulationOptions).items()
+    },
+}
+"""Description of the value of each key, for error messages."""
+
+
 def format_error(detail: Any) -> str:
-    """Return a message that names the key and the value at fault.
+    """Return a message that names the key, the expected value and the value at fault.
 
     `detail` is one item of `pydantic.ValidationError.errors()`.
     """
@@ -244,5 +266,7 @@ def format_error(detail: Any) -> str:
         return f"key '{key}' is unknown; allowed are {', '.join(own + OPTION_NAMES)}."
     if detail["type"] == "missing":
         return f"key '{key}' is missing."
-    reason = detail["msg"].removeprefix("Value error, ").rstrip(".")
-    return f"key '{key}' is {detail['input']!r}: {reason}."
+    if detail["type"] == "value_error":
+        return f"key '{key}': {detail['ctx']['error']}"
+    key = detail["loc"][0]
+    return f"key '{key}' must be {EXPECTED[key]}, got {detail['input']!r}."

@@ -83,10 +83,14 @@ def sweep(
     episodes = {cell.id: cell.episodes * len(cell.seeds) for cell in todo}
     total = sum(episodes.values())
     done = 0
+    finished = len(cells) - len(todo)
+    title = f"{len(todo)} cells"
+    if finished:
+        title += f", {finished} of {len(cells)} finished before"
     if todo:
         with (
             open_pool(threads, scheduler) as pool,
-            Progress(f"{len(todo)} cells", total=total, shown=progress) as shown,
+            Progress(title, total=total, shown=progress) as shown,
         ):
             pending = {pool.submit(cell): cell for cell in todo}
             while pending:
@@ -101,7 +105,7 @@ def sweep(
                 share = work.share({id: count / episodes[id] for id, count in running.items()})
                 shown.update(min(total, done + sum(running.values())), share)
             shown.update(total)
-    return SweepResult(len(todo), len(cells) - len(todo), time.perf_counter() - began)
+    return SweepResult(len(todo), finished, time.perf_counter() - began)
 
 
 def run_cell(cell: Cell, on_progress: Callable[[int], None] | None = None) -> TimedRuns:

@@ -199,7 +199,12 @@ def _smallest_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
 def _best_alphas(query: BoundsQuery) -> str:
     alphas = query.best_alphas()
     listed = ", ".join(f"{base} {alpha:.3g}" for base, alpha in alphas.items())
-    active = " (inf is active updating)" if math.inf in alphas.values() else ""
+    active = ""
+    if math.inf in alphas.values():
+        active = (
+            " (inf is active updating: there, the bound of lazy updating, Theorem 2, falls as "
+            "alpha grows; the bound of active updating in the table, Theorem 1, is larger)"
+        )
     return f"Alpha with the smallest bound: {listed}{active}."
 
 
@@ -210,7 +215,7 @@ def _vacuous_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
     limit = f"K H = {bounds[0].max_regret:,}, the maximum reward of {query.episodes:,} episodes"
     if vacuous == len(bounds) and all(row.order.vacuous for row in rows):
         return (
-            f"Every total is vacuous: it is above {limit}. At this K no total is a reason to "
+            f"Every total is vacuous (*): it is above {limit}. At this K no total is a reason to "
             "prefer a method; only the proportions of its terms are useful."
         )
     if vacuous == len(bounds):

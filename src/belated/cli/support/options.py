@@ -125,6 +125,23 @@ def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, 
     return options
 
 
+def join_options(separate: BaseOptions, in_text: BaseOptions) -> BaseOptions:
+    """Return the options of a base given in separate words and `in_text`, with its name.
+
+    Raise ValueError if an option is given in both ways.
+
+    >>> join_options({"scale": 0.1}, {"ties": "random"})
+    {'scale': 0.1, 'ties': 'random'}
+    """
+    for name in separate:
+        if name in in_text:
+            raise ValueError(
+                f"{name} is given twice, {format_value(in_text[name])} with the base and "
+                f"{format_value(separate[name])} separately; give it once."
+            )
+    return {**separate, **in_text}
+
+
 def format_base(base: str, options: BaseOptions) -> str:
     """Return the name `base`, followed by its `options` in parentheses if it has options.
 

@@ -12,6 +12,7 @@ from belated.cli.support.options import (
     BaseOptions,
     check_choices,
     format_base,
+    join_options,
     parse_option,
 )
 
@@ -62,7 +63,7 @@ def build_settings(
         Name of the world.
     base_options : mapping
         Options of each base given on the command line separately, by text of the base. An option
-        in the text takes precedence.
+        in the text takes precedence; a separate option that then applies to no base is an error.
     option_texts : sequence of str
         The same options as text from the command line, used in `RunSettings.command`.
     updaters, delays : sequence of str
@@ -83,10 +84,15 @@ def build_settings(
     from belated.sweep.cell import Cell, normalize_delay
 
     parse_option("--world", parse_world, world)
+    named = {base: parse_option("--base", BASE_NAMES.find, base) for base in base_options}
+    for key in dict.fromkeys(key for options in base_options.values() for key in options):
+        addressed = [base for base, options in base_options.items() if key in options]
+        if all(key in named[base].options for base in addressed):
+            first = addressed[0]
+            parse_option("--option", join_options, base_options[first], named[first].options)
     bases: dict[str, tuple[str, BaseOptions]] = {}  # name and options of each base
     for base, options in base_options.items():
-        named = parse_option("--base", BASE_NAMES.find, base)
-        bases[base] = named.name, {**options, **named.options}
+        bases[base] = named[base].name, {**options, **named[base].options}
         parse_option("--base", BASE_NAMES.parse, *bases[base])
     updaters = list(dict.fromkeys(updaters))
     for updater in updaters:

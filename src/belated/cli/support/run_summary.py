@@ -65,8 +65,8 @@ class Summary:
             format_regret(self.mean_regret),
             f"{format_regret(self.low)} to {format_regret(self.high)}",
             f"{100 * self.lost:.1f}%",
-            f"{self.updates:,.0f}",
-            f"{self.epochs:,.0f}",
+            format_mean_count(self.updates),
+            format_mean_count(self.epochs),
             f"{self.max_missing:,} ({'∞' if self.psi is None else format_regret(self.psi)})",
             format_optimism(self.optimism_held, self.runs),
         ]
@@ -125,6 +125,17 @@ def optimism_note(bases: Iterable[str]) -> str:
     verb = "is" if len(names) == 1 else "are"
     listed = " and ".join(names)
     return f"Optimism: - for {listed}, which {verb} not designed to be optimistic." if names else ""
+
+
+def format_mean_count(value: float) -> str:
+    """Return a mean number of updates or epochs as text, rounded half up.
+
+    Halves are always rounded up, so that means that differ by 1 are shown so.
+
+    >>> format_mean_count(12_611.5), format_mean_count(12_612.5)
+    ('12,612', '12,613')
+    """
+    return f"{math.floor(value + 0.5):,}"
 
 
 def format_regret(value: float) -> str:
