@@ -59,15 +59,6 @@ def test_compiling_anything_else_is_not_announced(engine, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_compiling_any_module_of_a_package_is_announced(engine, capsys):
-    advance = engine("package.module").advance
-    for name in ("package", "pack"):
-        with event.install_listener("numba:compile", CompilationNotice(name, name)):
-            assert advance(1) == 2
-            advance = engine("package.module").advance
-    assert capsys.readouterr() == ("", "package\n")
-
-
 @pytest.mark.parametrize(("engine_name", "times"), [("compiled", 1), ("reference", 0)])
 def test_a_compiled_run_asks_for_the_notice(engine_name, times, monkeypatch):
     asked = []
