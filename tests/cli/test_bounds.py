@@ -78,7 +78,10 @@ def test_the_answer_is_said_in_sentences():
 
 
 def test_numbers_that_say_nothing_are_called_vacuous():
-    assert "Every total is vacuous (*): it is above K H = 3,000,000, the maximum" in call(*ASKED).stdout
+    assert (
+        "Every total is vacuous (*): it is above K H = 3,000,000, the maximum"
+        in call(*ASKED).stdout
+    )
     long = call(*TINY, "--episodes", 10**4).stdout
     assert "Every bound is vacuous (*): it is above K H = 20,000, the maximum" in long
     longer = call(*TINY, "--episodes", 10**6).stdout
