@@ -18,7 +18,7 @@ import pytest
 import uvicorn
 
 from belated.client import Client, NamedPolicy, OpenEpisode, ServiceError
-from belated.client.client import MAX_BULK_BYTES, MAX_BULK_LINES
+from belated.client.requests import MAX_BULK_BYTES, MAX_BULK_LINES
 from belated.client.transport import MAX_RETRY_AFTER_S
 from belated.ledger import Ledger
 from belated.online.host import Host
@@ -251,7 +251,14 @@ def test_errors_have_the_message_of_the_service(client: Client, service: Service
             lambda: client.feedback(episode, ALL[0], ALL[1], [1, 1, 1]),
             409,
             None,
-            "different content",
+            "different content; to replace all feedback of the episode, send a correction "
+            "(POST /v1/episodes/{episode}/correction).",
+        ),
+        (
+            lambda: client.feedback(episode, ["ill"], ALL[1], ALL[2]),
+            422,
+            "states",
+            "states must be a list of 4 items, got 1 item.",
         ),
         (lambda: client.define(CLINIC | {"horizon": 4}), 409, None, "clinic"),
         (lambda: client.feedback(ID, *ALL), 404, None, ID),
@@ -414,6 +421,49 @@ def test_an_invalid_address_is_reported() -> None:
     assert refused.value.status is None
 
 
+def test_a_timeout_is_reported_as_a_timeout() -> None:
+    release = threading.Event()
+    words = r"did not answer within 0\.05 s; .*timeout="
+
+    def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        release.wait()
+
+    with stand_in(answer) as url:
+        with pytest.raises(ServiceError, match=words) as error:
+            Client(url, timeout=0.05, retries=0).problems()
+        release.set()
+    assert error.value.status is None
+
+
+@pytest.mark.parametrize("wrong", [None, {"episode": ID}, 7])
+def test_an_episode_of_a_wrong_type_is_reported(wrong: Any) -> None:
+    client = Client("http://nowhere", sleep=never)
+    words = "episode must be an episode returned by open_episode, or its id as a text, got"
+    with pytest.raises(TypeError, match=words):
+        client.feedback(wrong, *ALL)
+    with pytest.raises(TypeError, match=words):
+        client.bulk("clinic", [{"episode": wrong, **PLAYED}])
+
+
+def test_lines_of_a_wrong_type_are_reported() -> None:
+    client = Client("http://nowhere", sleep=never)
+    with pytest.raises(TypeError, match="lines must be a list of objects, one for each episode"):
+        client.bulk("clinic", {"episode": ID, **PLAYED})  # type: ignore[arg-type]
+    for wrong in ("episode", PLAYED):
+        with pytest.raises(TypeError, match="Line 1 must be an object with the field 'episode'"):
+            client.bulk("clinic", [wrong])  # type: ignore[list-item]
+
+
+def test_an_own_id_of_a_wrong_format_is_explained(client: Client) -> None:
+    with pytest.raises(ServiceError) as refused:
+        client.open_episode("clinic", id="order-4711")
+    assert (refused.value.status, refused.value.field) == (422, "id")
+    assert str(refused.value) == (
+        "id must be 22 to 64 characters of A-Z, a-z, 0-9, '_' and '-', got 'order-4711'; "
+        "use secrets.token_urlsafe(16)."
+    )
+
+
 POLICY = NamedPolicy(
     "clinic",
     3,
@@ -462,6 +512,20 @@ def test_an_episode_draws_as_the_service_would() -> None:
 def test_a_policy_rejects_invalid_arguments(step: int, state: Any, u: float, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
         POLICY.act(step, state, u)
+
+
+@pytest.mark.parametrize(
+    ("step", "state", "words"),
+    [
+        ("ill", 0, "step must be an integer from 0, got 'ill'; the order is act(step, state)."),
+        (True, "ill", "step must be an integer from 0, got True"),
+        (0, None, "state must be a name, an index or factors, got None."),
+        (0, 1.0, "state must be a name, an index or factors, got 1.0."),
+    ],
+)
+def test_an_episode_rejects_arguments_of_a_wrong_type(step: Any, state: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(words)):
+        OpenEpisode(ID, 3, POLICY).act(step, state)
 
 
 def test_the_client_needs_only_the_standard_library() -> None:

@@ -285,3 +285,15 @@ def test_the_digest_of_the_engine_covers_the_kernels_it_calls(
     names = {Path(file).relative_to(belated.compiled.PACKAGE).as_posix() for file in read}
     assert {"compiled.py", "randomness.py", "exact/values.py", "learner/counts.py"} <= names
     assert not {"learner/bases/ucrl2.py", "__init__.py"} & names
+
+
+def test_code_is_compiled_again_if_its_module_has_another_name(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "own.py").write_text(
+        "from belated.compiled import compiled\n\n\n@compiled\ndef add(x, y):\n    return x + y\n"
+    )
+    for name in ("own", "folder.own"):
+        script = f"import sys; sys.path[:0] = {[str(folder), str(tmp_path)][name != 'own' :]!r}\n"
+        script += f"import {name} as own; assert own.add(1, 2) == 3"
+        subprocess.run([sys.executable, "-c", script], check=True)

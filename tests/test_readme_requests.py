@@ -17,6 +17,7 @@ import pytest
 
 import belated as bl
 from belated.cli.main import app
+from belated.service.models.problems import NewProblem
 from service.site import wait_until
 
 pytestmark = pytest.mark.skipif(
@@ -39,12 +40,14 @@ def section(text: str, title: str) -> str:
 AS_A_SERVICE = section((ROOT / "README.md").read_text(), "## As a service")
 OTHER = section((ROOT / "docs/service.md").read_text(), "## Other requests")
 FIRST = section((ROOT / "docs/service.md").read_text(), "# Service")
+CHOOSING = section((ROOT / "docs/service.md").read_text(), "## Choosing base, scale and stages")
 LATER = [
     section((ROOT / "docs/service.md").read_text(), f"## {title}")
     for title in (
         "Episodes that end early, and actions that are not allowed",
         "States with several factors",
         "Times",
+        "Import old episodes",
     )
 ]
 
@@ -136,9 +139,30 @@ def test_the_first_requests_of_the_service_work_as_printed(tmp_path: Path) -> No
         for text in LATER:
             exec(blocks(text, "python"), names)
         assert names["states"] == ["looks", "hesitates", "sold"]
-        assert "Terminal: sold, gone" in str(client.policy("shop"))
-        wait_until(lambda: client.status("clinic")["observed"] == 3)
-        assert client.history("clinic")["times"]["bins"][0]["start"].startswith("2026-01")
+        assert "Terminal: sold, gone" in str(client.policy("webshop"))
+        wait_until(lambda: client.status("clinic")["observed"] == 5)
+        assert client.history("clinic")["times"]["bins"][0]["start"] < "2025-03-02"
+
+
+def test_the_advice_on_scale_and_stages_holds_in_a_simulated_shop() -> None:
+    code = blocks(CHOOSING, "python")
+    *definitions, shown = code.strip().splitlines()
+    names: dict[str, Any] = {"bl": bl}
+    exec("\n".join(definitions), names)
+    promise = re.search(r"# about (\d+), (\d+) and (\d+)$", shown)
+    assert promise
+    assert [round(regret) for regret in eval(shown, names)] == [*map(int, promise.groups())]
+
+
+def test_the_table_of_a_definition_has_all_fields_with_their_defaults() -> None:
+    fields = NewProblem.model_fields
+    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", CHOOSING, re.MULTILINE))
+    assert rows.keys() == fields.keys()
+    for name, row in rows.items():
+        assert (row == "required") == fields[name].is_required()
+        assert fields[name].description
+    for name in ("stages", "late", "reward_bonus", "seed"):
+        assert rows[name].strip("`") == str(fields[name].default)
 
 
 def test_the_commands_before_them_are_there() -> None:

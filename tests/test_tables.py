@@ -52,7 +52,7 @@ def test_another_study_would_have_another_digest() -> None:
 def test_every_base_of_the_study_stands_there_with_every_updater_and_what_is_known_of_it() -> None:
     _, lines = standing("algorithms")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-    study = read_study(ROOT / "studies" / "algorithms.toml")
+    study = read_study("algorithms")
     named = {entry.name for entry in study.bases}
     assert {row[0].strip("`") for row in rows} == named <= set(BASES)
     assert len(rows) == len(named) * len(study.updaters)

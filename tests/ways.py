@@ -13,8 +13,9 @@ from belated.simulation.run import Run
 
 
 def difference(one: Run, other: Run) -> str | None:
-    """The first field in which two runs are not the same bits."""
-    for field in dataclasses.fields(Run):
+    """The first field in which two runs are not the same bits, names of parts apart."""
+    names = {"world", "base", "updater", "delay"}
+    for field in (field for field in dataclasses.fields(Run) if field.name not in names):
         a, b = getattr(one, field.name), getattr(other, field.name)
         if type(a) is not type(b) or not np.array_equal(a, b):
             return field.name

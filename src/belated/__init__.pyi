@@ -4,6 +4,7 @@ from . import delays as delays
 from . import gym as gym
 from . import theory as theory
 from .client import Client as Client
+from .client import ServiceError as ServiceError
 from .delays.laws import Law as Law
 from .episode import Episode as Episode
 from .episode import Policy as Policy

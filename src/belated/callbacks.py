@@ -12,6 +12,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from belated.extras import missing_extra
 from belated.simulation.reporting import RunSoFar
 
 __all__ = ["CSVLogger", "RunSoFar", "TensorBoard"]
@@ -45,7 +46,7 @@ class TensorBoard:
     """Callback that writes the regret at each checkpoint to a log folder of TensorBoard.
 
     Each seed has its own subfolder, such as `seed-7`, and is shown as a curve of its own, with the
-    tags "regret" and "regret per episode". Requires `pip install belated[tensorboard]`.
+    tags "regret" and "regret per episode". Requires the extra `[tensorboard]`.
 
     Parameters
     ----------
@@ -81,8 +82,5 @@ def _default_writer() -> Callable[[str], Any]:
     try:
         from tensorboard.summary import Writer
     except ImportError as error:
-        raise ImportError(
-            "TensorBoard needs the package tensorboard; install it with "
-            "pip install 'belated[tensorboard]'."
-        ) from error
+        raise ImportError(missing_extra("TensorBoard", "tensorboard", "tensorboard")) from error
     return Writer

@@ -234,6 +234,16 @@ class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
             return {}
         return index
 
+    def load(self, key: Any) -> Any:
+        """Return the compiled code of the signature in `key`; None if there is none to use.
+
+        Code of a module that was imported under another name cannot be used.
+        """
+        try:
+            return super().load(key)
+        except (AttributeError, ImportError):
+            return None
+
     def save(self, key: Any, data: Any) -> None:
         """Write `data`, the compiled code of the signature in `key`, and remove stale files."""
         name = sha256(repr((key, self._source_stamp)).encode()).hexdigest()[:16]

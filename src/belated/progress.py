@@ -223,9 +223,10 @@ class NotebookBar(Bar):
 
     def start(self) -> None:
         """Show the bar."""
-        from IPython.display import display
+        import IPython.display
 
-        self.output: Any = display(self.progress, display_id=True)
+        show: Any = IPython.display.display  # not typed in every version
+        self.output = show(self.progress, display_id=True)
 
     def update(self, done: int, text: str) -> None:
         """Show `done` finished units, with a `text` beside the bar."""

@@ -127,7 +127,7 @@ def test_the_summary_covers_all_patients() -> None:
         5.0, [1.0] * 10 + [2.0] * 80 + [4.5] * 10, back=90, twice=9, repeats=9, never=4
     )
     first, second = statistics.summary(10).splitlines()
-    assert first.startswith("100 patients: 90 back, 4 never sent, 6 not yet sent; ")
+    assert first.startswith("100 patients. Outcomes: 90 sent, 4 never sent, 6 not yet sent; ")
     assert "10 pending" in first
     assert second.startswith("Mean return: 1.00 of the first 10, 4.50 of the last 10; ")
     assert "5.00" in second

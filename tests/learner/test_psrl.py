@@ -15,6 +15,9 @@ from random_problems import random_episodes
 from ways import difference
 from worlds import random_world
 
+# Some learners here observe more episodes than they are told of.
+pytestmark = pytest.mark.filterwarnings("ignore:Episode .* of a learner with episodes=")
+
 UNLIKELY = 1e-3  # a p-value that a fixed seed should not fall below
 DRAWS = 4000
 

@@ -16,6 +16,9 @@ from belated.learner.problem import LearningProblem
 from belated.learner.rewards import BONUSES, UNIT
 from random_problems import random_episodes, random_shape
 
+# Some learners here observe more episodes than they are told of.
+pytestmark = pytest.mark.filterwarnings("ignore:Episode .* of a learner with episodes=")
+
 SHAPE = bl.Shape(2, 3, 4)
 EPISODES = 500
 S, A, H, T = 2, 3, 4, 2000

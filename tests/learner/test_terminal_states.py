@@ -378,3 +378,39 @@ def test_common_worlds_cause_no_warning(name: str) -> None:
     )
     for k in range(1, 201):
         learner.observe([play(world, learner.start(k), seed=3, episode=k)])
+
+
+@pytest.mark.parametrize(
+    ("action", "value", "message"),
+    [
+        (1, 0.0, "must be allowed in state 0 at step 0"),
+        (-1, 0.0, r"must lie in 0 .. 1, got -1"),
+        (7, 0.0, r"must lie in 0 .. 1, got 7"),
+        (0, 1.0, "v of a plan must be 0 in terminal states, got 1"),
+    ],
+)
+def test_a_plan_of_a_planner_is_checked_wherever_it_is_used(
+    action: int, value: float, message: str
+) -> None:
+    class Careless:
+        def plan(self, *_: Any, shape: bl.Shape) -> bl.Plan:
+            v = np.zeros((shape.horizon + 1, shape.states))
+            v[0, 1] = value
+            actions = np.full((shape.horizon, shape.states), action)
+            return bl.Plan(actions, np.zeros(shape.table), v)
+
+    shape = bl.Shape(2, 2, 1, terminal=[1], allowed={0: [0]})
+    with pytest.raises(ValueError, match=message):
+        bl.plan(
+            Careless(),
+            np.zeros((1, 2, 2)),
+            np.zeros((1, 2, 2, 2)),
+            np.zeros((2, 2)),
+            episodes=5,
+            terminal=[1],
+            allowed={0: [0]},
+        )
+    with pytest.raises(ValueError, match=message):
+        bl.Learner(
+            shape, base=Careless(), updater=bl.Active(), rewards=np.zeros((2, 2)), episodes=5
+        ).start(1)

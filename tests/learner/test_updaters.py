@@ -220,7 +220,7 @@ def test_an_alpha_below_one_is_refused(alpha: float) -> None:
 
 @pytest.mark.parametrize("alpha", ["2", None, True])
 def test_an_alpha_that_is_no_number_is_refused(alpha: Any) -> None:
-    with pytest.raises(TypeError, match=rf"^alpha must be a number, got {alpha!r}\.$"):
+    with pytest.raises(TypeError, match=rf"^alpha must be a number( or 'auto')?, got {alpha!r}\.$"):
         bl.Lazy(alpha)
 
 

@@ -35,7 +35,7 @@ ID = "x" * 22
             lambda: Opened(1, 1, subject="\ud800"),
             "subject must consist of printable characters, got '\\ud800'.",
         ),
-        (lambda: Opened(1, 1, id="mine"), "id must be 22 .. 64 of the letters"),
+        (lambda: Opened(1, 1, id="mine"), "id must be 22 to 64 characters of A-Z, a-z, 0-9"),
         (lambda: Feedback(7, {}), "episode must be a text, got 7."),
         (lambda: Feedback(ID, {}, 1.5), "event_time must be an integer, got 1.5."),
         (lambda: Corrected(ID, {}, 2**63), f"event_time must be below 2**63, got {2**63}."),

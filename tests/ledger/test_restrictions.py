@@ -164,7 +164,11 @@ def test_the_parts_of_an_episode_are_those_of_its_text(content: Any, spec: Probl
             "rewards[3]",
             "rewards[3] must be 0 after the episode has reached a terminal state, got 0.5.",
         ),
-        ({**SHORT, "rewards": [0, 0.75, 0]}, "rewards", "rewards must be a list of 2, got 3."),
+        (
+            {**SHORT, "rewards": [0, 0.75, 0]},
+            "rewards",
+            "rewards must be a list of 2 items, got 3 items.",
+        ),
         (
             {**SHORT, "actions": ["coupon", "coupon"]},
             "actions[0]",

@@ -1,6 +1,7 @@
 """Event times over HTTP: ages, delays and the history, with the times of recording beside them."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import belated as bl
 from belated.ledger import Ledger
 from belated.service.status import format_utc
-from service.site import PLAYED, Site
+from service.site import ID, PLAYED, Site
 
 NOW = 1_794_750_602 * 10**6  # 2026-11-15T13:50:02Z
 JANUARY = "2026-01-01T00:00:00Z"
@@ -53,12 +54,32 @@ def test_an_episode_that_starts_tomorrow_has_the_age_zero(site: Site) -> None:
     assert bin["start"] == "2026-11-15T13:50:02Z"
 
 
-def test_the_first_and_the_last_year_are_shown(site: Site) -> None:
+def test_the_year_1970_is_shown_and_no_earlier_time_is_accepted(site: Site) -> None:
     site.define()
-    for time in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
+    for time in ("1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
         site.open(event_time=time)
     history = site.get("/v1/problems/clinic/history").json()
-    assert history["times"]["bins"][0]["start"] == "0001-01-01T00:00:00Z"
+    assert history["times"]["bins"][0]["start"] == "1970-01-01T00:00:00Z"
+    early = {"event_time": "1026-11-15T12:00:00Z"}
+    for path, body in (
+        ("problems/clinic/episodes", early),
+        (f"episodes/{site.open()}/feedback", PLAYED | early),
+    ):
+        answer = site.post(f"/v1/{path}", body)
+        assert (answer.status_code, answer.json()["field"]) == (422, "event_time")
+        assert "not before 1970-01-01T00:00:00Z" in answer.json()["message"]
+
+
+def test_the_event_time_of_a_repeated_request_is_not_compared(site: Site) -> None:
+    site.define()
+    for time in (JANUARY, "2026-02-01T00:00:00Z"):
+        answer = site.post("/v1/problems/clinic/episodes", {"id": ID, "event_time": time})
+        assert answer.json()["episode"] == ID
+    assert answer.status_code == 200
+    assert site.get("/v1/problems/clinic/status").json()["ages"]["oldest"] == AGE_S
+
+
+def test_times_of_old_ledgers_can_be_shown() -> None:
     assert format_utc(-(2**62)) == "0001-01-01T00:00:00Z"
 
 
@@ -78,4 +99,7 @@ def test_every_kind_of_feedback_of_the_client_takes_an_event_time(
     client.path("id", [0, 1], [0], event_time=JANUARY)
     client.rewards("id", {0: 1}, event_time=JANUARY)
     client.correct("id", [0, 1], [0], event_time=JANUARY)
-    assert sent == 5 * [JANUARY]
+    client.feedback("id", [0, 1], [0], event_time=datetime(2026, 1, 1, tzinfo=UTC))
+    assert sent == [*(5 * [JANUARY]), "2026-01-01T00:00:00+00:00"]
+    with pytest.raises(ValueError, match="event_time must have a time zone, got"):
+        client.feedback("id", [0, 1], [0], event_time=datetime(2026, 1, 1))

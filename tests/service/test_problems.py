@@ -43,7 +43,7 @@ def test_a_problem_may_have_known_rewards(site: Site) -> None:
         ({"horizon": 0}, "horizon", "greater than or equal to 1"),
         ({"horizon": 10**9}, "horizon", "must be at most 2000000, got"),
         ({"states": []}, "states", "at least 1"),
-        ({"name": "a/b"}, "name", "pattern"),
+        ({"name": "a/b"}, "name", "digits, '.', '_' and '-', and begin with a letter or digit"),
         ({"rewards": [[2, 0], [0, 0]]}, None, ""),
         ({"rewards": [[0]]}, None, "rewards must have shape"),
         ({"base": {"name": "nothing"}}, None, "base must be one of"),
@@ -67,7 +67,36 @@ def test_a_problem_may_have_known_rewards(site: Site) -> None:
         ({"rewards": [[0, 0.5], ["0.5", 1]]}, None, "valid number"),
         ({"rewards": [[0, 0.5], [True, 1]]}, None, "valid number"),
         ({"states": ["a", "a"]}, None, "twice"),
-        ({"surprise": 1}, "surprise", "not permitted"),
+        (
+            {"surprise": 1},
+            "surprise",
+            "has no field 'surprise' (its fields are name, states, actions,",
+        ),
+        ({"surprise": 1, "states": 5}, "surprise", "has no field 'surprise'"),
+        (
+            {"base": "ucrl2"},
+            "base",
+            'base must be an object such as {"name": "ucrl2"}, got a string.',
+        ),
+        (
+            {"base": {"name": "ucrl2", "scale": 0.1}},
+            "base.scale",
+            'options go into "options", such as {"name": "ucrl2", "options": {"scale": 0.1}}.',
+        ),
+        ({"base": {}}, "base.name", "base needs the field name."),
+        ({"states": 5}, "states", "states must be a valid list or a valid dictionary."),
+        ({"states": ["a", 5]}, "states[1]", "states[1] must be a valid string."),
+        (
+            {"states": {"stage": [1.5]}},
+            "states.stage[0]",
+            "states.stage[0] must be a valid string or a valid integer.",
+        ),
+        ({"rewards": [[[0, 0], ["x", 0]]] * 3}, "rewards[0][1][0]", "must be a valid number."),
+        ({"rewards": [[0, 0.5], ["x", 1]]}, "rewards[1][0]", "must be a valid number or"),
+        ({"allowed": {"ill": ["run"]}}, "allowed['ill'][0]", "must be one of wait, treat"),
+        ({"terminal": ["dead"]}, "terminal[0]", "must be one of ill, well"),
+        ({"base": {"name": "nothing"}}, "base", "base must be one of"),
+        ({"stages": "some"}, "stages", "stages must be"),
     ],
 )
 def test_invalid_definitions_are_rejected(
@@ -80,6 +109,24 @@ def test_invalid_definitions_are_rejected(
     if field is not None:
         assert said["field"] == field
     assert site.ledger.last == 0
+
+
+def test_all_missing_fields_of_a_definition_are_named_at_once(site: Site) -> None:
+    said = site.post("/v1/problems", {"name": "clinic", "state": ["ill"]}).json()
+    assert said["field"] == "state"
+    assert "has no field 'state' (its fields are name, states," in said["message"]
+    assert said["message"].endswith(
+        "and needs the fields states, actions, horizon, base, episodes."
+    )
+
+
+def test_a_conflict_of_definitions_names_the_fields_that_differ(site: Site) -> None:
+    site.define()
+    other = CLINIC | {"horizon": 4, "base": {"name": "ucrl2"}}
+    assert site.post("/v1/problems", other).json()["message"] == (
+        "Problem 'clinic' is already defined with different horizon, base; a definition cannot be "
+        "changed, so choose another name."
+    )
 
 
 def test_a_definition_that_is_not_json_is_rejected(site: Site) -> None:

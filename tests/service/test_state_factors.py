@@ -77,10 +77,10 @@ def test_feedback_gives_a_state_by_its_factors(site: Site) -> None:
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        ({"stage": "new"}, "states[0] must have the fields stage, severity, got ['stage']."),
-        (MILD | {"x": 1}, "states[0] must have the fields stage, severity, got"),
-        (MILD | {"stage": "old"}, "states[0] must be one of new/mild, new/severe, returning/mild"),
-        (MILD | {"stage": ["new"]}, "states[0] must be one of new/mild,"),
+        ({"stage": "new"}, "states[0] needs the factor 'severity', one of mild, severe."),
+        (MILD | {"x": 1}, "states[0] has no factor 'x'; its factors are stage, severity."),
+        (MILD | {"stage": "old"}, "states[0].stage must be one of new, returning, got 'old'."),
+        (MILD | {"stage": ["new"]}, "states[0].stage must be one of new, returning, got ['new']."),
     ],
 )
 def test_a_state_with_wrong_factors_is_rejected(site: Site, state: Any, words: str) -> None:
@@ -107,8 +107,13 @@ def test_an_action_is_chosen_for_factors(site: Site) -> None:
     policy = from_json(NamedPolicy, site.get("/v1/problems/clinic/policy").json())
     assert policy.factors == ["stage", "severity"]
     assert policy.act(0, MILD) == policy.act(0, 2) == by_name["action"]
-    with pytest.raises(ValueError, match=r"state must be new/mild, .* got \{'stage': 'new'\}"):
-        policy.act(0, {"stage": "new"})
+    for state, words in (
+        ({"stage": "new"}, "state needs the factor 'severity', one of mild, severe"),
+        (MILD | {"x": 1}, "state has no factor 'x'; its factors are stage, severity"),
+        (MILD | {"stage": "old"}, "stage must be one of new, returning, got 'old'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            policy.act(0, state)
 
 
 def test_a_policy_without_factors_keeps_its_text(site: Site) -> None:

@@ -59,6 +59,23 @@ def test_results_of_a_world_that_has_changed_are_computed_again() -> None:
         assert (chain.digest, lake.digest) == (digests[0], "2e9025f0f9636f10") != digests
 
 
+def test_results_of_own_code_that_has_changed_are_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    source = tmp_path / "own_laws_of_a_test.py"
+    cells = [
+        dataclasses.replace(PLAIN, delay=f"{before}own_laws_of_a_test:law{after}")
+        for before, after in (("", ""), ("never:0.1:", ":7"))
+    ]
+    for cell in cells:
+        digests = set()
+        for text in ("law = 1", "law = 2"):
+            source.write_text(text)
+            digests.add(cell.digest)
+        assert len(digests) == 2
+
+
 def test_what_is_late_has_a_digest_and_a_name_of_its_own() -> None:
     both = dataclasses.replace(LATE, delay_per="step")
     cells = (PLAIN, UNKNOWN, LATE, STEPS, both)

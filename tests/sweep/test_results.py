@@ -81,7 +81,7 @@ def test_a_missing_library_and_unknown_names_are_explained(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)  # type: ignore[arg-type]
-    with pytest.raises(ImportError, match=r"needs polars: pip install polars\. runs\(\) and"):
+    with pytest.raises(ImportError, match=r"needs the package polars; install it\. runs\(\) and"):
         results.frame("polars")
     with pytest.raises(ValueError, match=r"^table must be one of 'runs', 'curves', got 'run'\.$"):
         results.frame("run")  # type: ignore[arg-type]

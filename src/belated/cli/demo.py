@@ -18,6 +18,7 @@ from belated.cli.serve import (
     open_listener,
     stop_signals,
 )
+from belated.cli.support.compilation import compile_learner
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.stores import hide_password, open_ledger
 
@@ -88,12 +89,13 @@ def demo(
     """
     from belated.demo.schedule import FeedbackSchedule
 
-    typer.echo("Starting; the first start compiles for some seconds ...")
+    typer.echo("Starting ...")
     with usage_errors():
         schedule = FeedbackSchedule(mean_delay=mean_delay, never=never, seed=seed)
     stop = threading.Event()
     with demo_store(store) as address, open_ledger(address) as ledger:
         check_no_tokens(ledger, address)
+        compile_learner()
         with open_demo_listener(port) as listener, stop_signals(lambda *_: stop.set()):
             url = format_url(DEFAULT_HOST, listener.getsockname()[1])
             with serve_in_thread(ledger, listener):

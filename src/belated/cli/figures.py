@@ -29,9 +29,11 @@ def figures(
         facts = read_facts(folder)
         results = Results(folder)
     except ValueError as error:
+        reason = str(error).partition(";")[0].rstrip(".")
         exit_with_message(
-            f"{folder} has no results that can be drawn: {str(error).rstrip('.')}. Give the folder "
-            "that `belated sweep` or `belated reproduce` has written, such as results/NAME.",
+            f"{folder} has no results that can be drawn: {reason}. "
+            "Give the folder that `belated sweep` or `belated reproduce` has written, such as "
+            "results/NAME.",
             2,
         )
     with usage_errors("FOLDER"):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from belated.cli.support.compilation import compile_learner
 from belated.cli.support.errors import usage_errors
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
@@ -63,6 +64,7 @@ def serve(
         server = build_server(
             ledger, open=is_loopback(host), interval=interval, shutdown_timeout_s=SHUTDOWN_TIMEOUT_S
         )
+        compile_learner()  # before connections are accepted, so that no client waits for it
         with open_listener(host, port) as listener:
             url = format_url(host, listener.getsockname()[1])
             print_start(url, store, has_tokens=bool(ledger.tokens.all()))

@@ -173,11 +173,12 @@ def not_optimistic(results: "Results") -> dict[str, str]:
 
     The keys are the ids of the settings, the values the names of the bases.
     """
-    from belated.sweep.names import parse_base
+    from belated.learner.bases import BASE_NAMES
 
     cells = [facts["cell"] for facts in results.provenance.values()]
+    bases = [BASE_NAMES.parse(cell["base"], dict(cell["base_options"])) for cell in cells]
     return {
         cell["id"].rpartition("/")[0]: cell["base"]
-        for cell in cells
-        if not parse_base(cell["base"], dict(cell["base_options"])).optimistic
+        for cell, base in zip(cells, bases, strict=True)
+        if not getattr(base, "optimistic", True)
     }

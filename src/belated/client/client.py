@@ -1,11 +1,18 @@
 """Client of the service: open episodes, send feedback, read the status."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from secrets import token_urlsafe
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
+from belated.client.requests import (
+    EpisodeRef,
+    EventTime,
+    episode_id,
+    format_time,
+    split_into_batches,
+)
 from belated.client.responses import (
     LineResult,
     NamedPolicy,
@@ -13,15 +20,8 @@ from belated.client.responses import (
     StateRef,
     from_json,
 )
-from belated.client.transport import ServiceError, Transport, parse_json, to_json
+from belated.client.transport import ServiceError, Transport, parse_json
 
-MAX_BULK_LINES: Final = 500
-"""Maximum number of lines in one bulk request."""
-MAX_BULK_BYTES: Final = 1_000_000
-"""Maximum size of a bulk request in bytes. A single line that is larger is sent alone."""
-
-EpisodeRef: TypeAlias = OpenEpisode | str
-"""Episode that was opened, or the id of an episode."""
 Actions: TypeAlias = Sequence[str | int]
 """Actions, each given by name or by index."""
 States: TypeAlias = Sequence[StateRef]
@@ -83,7 +83,7 @@ class Client:
         subject: str | None = None,
         *,
         id: str | None = None,
-        event_time: str | None = None,
+        event_time: EventTime = None,
     ) -> OpenEpisode:
         """Open an episode, and return it with the policy for it.
 
@@ -94,16 +94,21 @@ class Client:
         subject : str | None
             Pseudonym of the person to whom the episode belongs; None if there is no such person.
         id : str | None
-            Id of the episode, which must contain at least 128 random bits; None to draw an id.
-        event_time : str | None
-            Time at which the episode starts, in ISO 8601 with a time zone.
+            Id of the episode: 22 to 64 characters of A-Z, a-z, 0-9, _ and -, with at least 128
+            random bits, such as `secrets.token_urlsafe(16)`; None to draw an id.
+        event_time : EventTime
+            Time at which the episode starts, as a datetime with a time zone or in ISO 8601.
 
         Returns
         -------
         OpenEpisode
             The episode and the policy for it.
         """
-        body = {"id": id or token_urlsafe(16), "subject": subject, "event_time": event_time}
+        body = {
+            "id": id or token_urlsafe(16),
+            "subject": subject,
+            "event_time": format_time(event_time),
+        }
         opened = self._transport.json("POST", "problems", problem, "episodes", body=body)
         policy = from_json(NamedPolicy, opened["policy"])
         return OpenEpisode(opened["episode"], opened["version"], policy)
@@ -130,7 +135,8 @@ class Client:
         str
             Name of the action.
         """
-        body = {"state": state, "step": step, "episode": None if episode is None else _id(episode)}
+        id = None if episode is None else episode_id(episode)
+        body = {"state": state, "step": step, "episode": id}
         return str(self._transport.json("POST", "problems", problem, "decide", body=body)["action"])
 
     def feedback(
@@ -140,7 +146,7 @@ class Client:
         actions: Actions,
         rewards: Sequence[float] | None = None,
         *,
-        event_time: str | None = None,
+        event_time: EventTime = None,
     ) -> str:
         """Send the feedback of a whole episode.
 
@@ -156,8 +162,8 @@ class Client:
         rewards : Sequence[float] | None
             The H rewards of the episode, in [0, 1] or in the `reward_range` of the problem; None if
             the rewards of the problem are known.
-        event_time : str | None
-            Time at which the feedback originated, in ISO 8601 with a time zone.
+        event_time : EventTime
+            Time at which the feedback originated, as a datetime with a time zone or in ISO 8601.
 
         Returns
         -------
@@ -170,23 +176,23 @@ class Client:
         ServiceError
             With status 409 if feedback with different content is recorded.
         """
-        body = {"states": states, "actions": actions, "rewards": rewards, "event_time": event_time}
-        return self._record(episode, "feedback", body)
+        body = {"states": states, "actions": actions, "rewards": rewards}
+        return self._record(episode, "feedback", body, event_time)
 
     def steps(
         self,
         episode: EpisodeRef,
         steps: Iterable[Mapping[str, Any]],
         *,
-        event_time: str | None = None,
+        event_time: EventTime = None,
     ) -> str:
         """Send the feedback of some `steps` of `episode`, and return the result as `feedback` does.
 
         Each step has the fields `step`, `state`, `action` and `next_state`, and the field `reward`
         if the rewards of the problem are unknown. `event_time` is as in `feedback`.
         """
-        body = {"steps": list(steps), "event_time": event_time}
-        return self._record(episode, "feedback", body)
+        body = {"steps": list(steps)}
+        return self._record(episode, "feedback", body, event_time)
 
     def path(
         self,
@@ -194,29 +200,29 @@ class Client:
         states: States,
         actions: Actions,
         *,
-        event_time: str | None = None,
+        event_time: EventTime = None,
     ) -> str:
         """Send the `states` and `actions` of `episode` without its rewards.
 
         Use this method if only rewards are delayed. `event_time` and the result are as in
         `feedback`.
         """
-        body = {"path": {"states": states, "actions": actions}, "event_time": event_time}
-        return self._record(episode, "feedback", body)
+        body = {"path": {"states": states, "actions": actions}}
+        return self._record(episode, "feedback", body, event_time)
 
     def rewards(
         self,
         episode: EpisodeRef,
         rewards: Mapping[int, float],
         *,
-        event_time: str | None = None,
+        event_time: EventTime = None,
     ) -> str:
         """Send `rewards` of `episode` without its states and actions.
 
         Use this method if only rewards are delayed. `rewards` maps the numbers of steps, from 0, to
         rewards. `event_time` and the result are as in `feedback`.
         """
-        return self._record(episode, "feedback", {"rewards": rewards, "event_time": event_time})
+        return self._record(episode, "feedback", {"rewards": rewards}, event_time)
 
     def correct(
         self,
@@ -225,24 +231,24 @@ class Client:
         actions: Actions,
         rewards: Sequence[float] | None = None,
         *,
-        event_time: str | None = None,
+        event_time: EventTime = None,
     ) -> str:
         """Replace all feedback of `episode` by `states`, `actions` and `rewards`.
 
         The parameters and the result are those of `feedback`.
         """
-        body = {"states": states, "actions": actions, "rewards": rewards, "event_time": event_time}
-        return self._record(episode, "correction", body)
+        body = {"states": states, "actions": actions, "rewards": rewards}
+        return self._record(episode, "correction", body, event_time)
 
     def bulk(self, problem: str, lines: Iterable[Mapping[str, Any]]) -> list[LineResult]:
         """Send the feedback of many episodes of the problem with the name `problem`.
 
         Each of `lines` has the field `episode`, an episode or its id, and the fields of a feedback
-        request for a single episode, such as `states` and `actions`. Return the result of each
-        line. A rejected line does not affect the other lines.
+        request for a single episode, such as `states`, `actions` and `event_time`. Return the
+        result of each line. A rejected line does not affect the other lines.
         """
         results: list[LineResult] = []
-        for rest in _batches(lines):
+        for rest in split_into_batches(lines):
             while rest:
                 batch = self._transport.retry(self._send_bulk, problem, rest)
                 first = len(results) + 1
@@ -336,12 +342,17 @@ class Client:
                 f"got episode={episode!r}, subject={subject!r}, problem={problem!r}."
             )
         within = () if problem is None else ("problems", problem)
-        target = ("subjects", str(subject)) if episode is None else ("episodes", _id(episode))
+        target = ("subjects", str(subject))
+        if episode is not None:
+            target = ("episodes", episode_id(episode))
         return str(self._transport.json("DELETE", *within, *target)["result"])
 
-    def _record(self, episode: EpisodeRef, route: str, body: Mapping[str, Any]) -> str:
-        answer = self._transport.json("POST", "episodes", _id(episode), route, body=body)
-        return str(answer["result"])
+    def _record(
+        self, episode: EpisodeRef, route: str, body: Mapping[str, Any], event_time: EventTime
+    ) -> str:
+        path = ("episodes", episode_id(episode), route)
+        body = {**body, "event_time": format_time(event_time)}
+        return str(self._transport.json("POST", *path, body=body)["result"])
 
     def _send_bulk(self, problem: str, lines: list[bytes]) -> list[LineResult]:
         """Send one bulk request, and return the results of the lines that the service processed.
@@ -360,22 +371,3 @@ class Client:
             message = results[-1].message if results else "The response is empty."
             raise ServiceError(message or "", 503)
         return results
-
-
-def _batches(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[bytes]]:
-    """Convert `lines` to JSON, and yield them in batches that fit into one request."""
-    batch: list[bytes] = []
-    size = 0
-    for fields in lines:
-        line = to_json({**fields, "episode": _id(fields["episode"])}) + b"\n"
-        if batch and (len(batch) == MAX_BULK_LINES or size + len(line) > MAX_BULK_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(line)
-        size += len(line)
-    if batch:
-        yield batch
-
-
-def _id(episode: EpisodeRef) -> str:
-    return episode.id if isinstance(episode, OpenEpisode) else episode

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from itertools import accumulate
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, SupportsIndex, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -67,9 +67,15 @@ class NamedPolicy:
 
         Raises
         ------
+        TypeError
+            If `step` is not an integer, or if `state` has an invalid type.
         ValueError
             If `step`, `state` or `u` is out of range, or if the state is terminal.
         """
+        if isinstance(step, bool) or not isinstance(step, SupportsIndex):
+            raise TypeError(
+                f"step must be an integer from 0, got {step!r}; the order is act(step, state)."
+            )
         if not 0 <= step < self.horizon:
             raise ValueError(f"step must be in 0 .. {self.horizon - 1}, got {step}.")
         name = self._state_name(state)
@@ -89,14 +95,31 @@ class NamedPolicy:
 
     def _state_name(self, state: StateRef) -> str:
         names = list(self.plan[0])
-        if isinstance(state, Mapping) and set(state) == set(self.factors):
-            state = "/".join(str(state[factor]) for factor in self.factors)
-        if not isinstance(state, str | Mapping) and 0 <= state < len(names):
-            return names[state]
+        if isinstance(state, Mapping) and self.factors:
+            state = self._join_factors(state)
+        if isinstance(state, bool) or not isinstance(state, str | Mapping | SupportsIndex):
+            raise TypeError(f"state must be a name, an index or factors, got {state!r}.")
+        if not isinstance(state, str | Mapping) and 0 <= (index := int(state)) < len(names):
+            return names[index]
         if not isinstance(state, str) or state not in self.plan[0]:
             known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
             raise ValueError(f"state must be {known}, or 0 .. {len(names) - 1}; got {state!r}.")
         return state
+
+    def _join_factors(self, state: Mapping[str, str | int]) -> str:
+        """Return the name of the `state` that is given by the value of each factor."""
+        for name in state:
+            if name not in self.factors:
+                factors = ", ".join(self.factors)
+                raise ValueError(f"state has no factor {name!r}; its factors are {factors}.")
+        columns = zip(*(name.split("/") for name in self.plan[0]), strict=True)
+        for factor, values in zip(self.factors, columns, strict=True):
+            listed = ", ".join(dict.fromkeys(values))
+            if factor not in state:
+                raise ValueError(f"state needs the factor {factor!r}, one of {listed}.")
+            if str(state[factor]) not in values:
+                raise ValueError(f"{factor} must be one of {listed}, got {state[factor]!r}.")
+        return "/".join(str(state[factor]) for factor in self.factors)
 
     def __str__(self) -> str:
         """Return the policy as a table of actions by state and step.

@@ -161,6 +161,11 @@ class Transport:
                 raise _service_error(error) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
+            if isinstance(reason, TimeoutError):
+                raise ServiceError(
+                    f"{self.url} did not answer within {self._timeout:g} s; for a longer limit, "
+                    "use Client(url, timeout=...)."
+                ) from error
             raise ServiceError(f"{self.url} cannot be reached: {reason}.") from error
 
 

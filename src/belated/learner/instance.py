@@ -6,6 +6,7 @@ import numpy as np
 
 from belated.episode import Ints
 from belated.learner.backup import Backup
+from belated.learner.bases.planner import check_plan
 from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
 from belated.learner.problem import LearningProblem
@@ -152,7 +153,7 @@ class Instance:
         shape = self.problem.shape
         keywords = {"shape": shape} if shape.is_restricted else {}
         plan = planner.plan(visits, transitions, rewards, self.problem.episodes, **keywords)
-        shape.check_actions("Each planned action", np.asarray(plan.policy))
+        check_plan(plan, shape)
         table = self.state.table
         table.q[:] = np.reshape(plan.q, table.q.shape)
         table.v[:], table.actions[:] = plan.v, plan.policy

@@ -9,7 +9,7 @@ from belated.arguments import check_integer
 from belated.episode import Ints, Shape
 from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import BaseAlgorithm
-from belated.learner.bases.planner import Plan, Planner
+from belated.learner.bases.planner import Plan, Planner, check_plan
 from belated.learner.counts import from_dense
 from belated.learner.instance import Instance
 from belated.learner.problem import LearningProblem
@@ -94,6 +94,7 @@ def plan(
         keywords = {"shape": shape} if shape.is_restricted else {}
         planner = problem.algorithm.planner
         made: Plan = planner.plan(*dense, problem.rewards, problem.episodes, **keywords)
+        check_plan(made, shape)
         return made
     state = empty_state(problem)._replace(counts=from_dense(shape, m))
     Instance(problem, 0, state).plan(0.0)

@@ -75,8 +75,8 @@ def check_episode_id(name: str, value: object) -> str:
     """
     if not is_id(value):
         raise ValueError(
-            f"{name} must be 22 .. 64 of the letters a-z and A-Z, digits, '_' and '-', "
-            f"such as secrets.token_urlsafe(16), got {value!r}."
+            f"{name} must be 22 to 64 characters of A-Z, a-z, 0-9, '_' and '-', "
+            f"got {reprlib.repr(value)}; use secrets.token_urlsafe(16)."
         )
     return str(value)
 

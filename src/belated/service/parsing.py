@@ -16,7 +16,8 @@ from belated.service.errors import FieldError
 
 UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 INVALID_TIME: Final = (
-    "event_time must be an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z."
+    "event_time must be an ISO 8601 time with a time zone, not before 1970-01-01T00:00:00Z, "
+    "such as 2026-01-31T12:00:00Z."
 )
 
 
@@ -105,13 +106,16 @@ def parse_feedback(body: Any) -> ParsedFeedback:
 def parse_time(text: Any) -> int | None:
     """Return the time `text` in microseconds since 1970 (UTC).
 
-    Return None if `text` is not a string in ISO 8601 format with a time zone.
+    Return None if `text` is not a string in ISO 8601 format with a time zone, or if the time is
+    before 1970.
 
     >>> parse_time("1970-01-01T00:00:01Z"), parse_time("1970-01-01")
     (1000000, None)
     """
     try:
         time = datetime.fromisoformat(text)
-        return None if time.tzinfo is None else (time - UNIX_EPOCH) // timedelta(microseconds=1)
+        if time.tzinfo is None or time < UNIX_EPOCH:
+            return None
+        return (time - UNIX_EPOCH) // timedelta(microseconds=1)
     except (TypeError, ValueError, OverflowError):
         return None

@@ -1,9 +1,13 @@
 """Cell of a sweep: one setting with a block of seeds. Each cell has a readable id and a digest."""
 
 import hashlib
+import importlib.util
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 from belated.delays import parse as parse_delay
@@ -39,6 +43,9 @@ NOT_IN_BASE_LABEL = ("late", "delay_per", "stages")
 `late` and `delay_per` are in the part that names the delay. `stages` is in no part of an id,
 because older ids do not have it.
 """
+
+IDENTIFIER = re.compile(r"[^\W\d][\w.]*")
+"""Form of the names of modules and of their objects."""
 
 Options = tuple[tuple[str, Any], ...]
 """Names and values of options, as a hashable tuple of pairs."""
@@ -108,6 +115,8 @@ class Cell(SimulationOptions):
         for name, version in WORLD_VERSIONS.items():
             if self.world.startswith(name):
                 facts["world_version"] = version
+        if code := digest_own_code((self.world, self.base, self.delay, self.updater)):
+            facts["code"] = code
         text = json.dumps([RESULTS_VERSION, facts], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -124,6 +133,27 @@ class Cell(SimulationOptions):
             rewards=self.rewards,
             **option_values(self, SimulationOptions),
         )
+
+
+def digest_own_code(texts: Iterable[str]) -> str:
+    """Return a digest of the source files of the modules named in `texts`; "" if there are none.
+
+    `texts` are names of parts, such as "my_bases:MyBase:scale=0.1"; see `belated.names`. The digest
+    changes when such a file changes, so that its results are computed again.
+    """
+    pairs = [pair for text in texts for pair in pairwise(text.split(":"))]
+    modules = [a for a, b in pairs if IDENTIFIER.fullmatch(a) and IDENTIFIER.fullmatch(b)]
+    sources = b"".join(read_source(module) for module in modules)
+    return hashlib.sha256(sources).hexdigest()[:16] if sources else ""
+
+
+def read_source(module: str) -> bytes:
+    """Return the source file of `module`; empty if there is no such module or file."""
+    try:
+        found = importlib.util.find_spec(module)
+        return Path(found.origin).read_bytes() if found and found.origin else b""
+    except (ImportError, OSError, ValueError):
+        return b""
 
 
 def normalize_delay(text: str) -> str:

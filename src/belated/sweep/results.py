@@ -157,7 +157,7 @@ class Results:
             package = import_module(library)
         except ImportError:
             raise ImportError(
-                f"A {library} data frame needs {library}: pip install {library}. "
+                f"A {library} data frame needs the package {library}; install it. "
                 "runs() and curves() return arrays and need no other package."
             ) from None
         columns = self.sql(f"SELECT * FROM {name} ORDER BY {ROW_ORDER[name]}")

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.episode import Floats, Ints
+from belated.episode import Floats, Ints, Shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,3 +50,20 @@ class Planner(Protocol):
             The policy and its values.
         """
         ...
+
+
+def check_plan(plan: Plan, shape: Shape) -> None:
+    """Raise ValueError if the `plan` of a planner does not fit a problem of size `shape`.
+
+    Actions must be in range and allowed, and the value of a terminal state must be 0.
+    """
+    H, S, A = shape.table
+    actions, v = np.asarray(plan.policy), np.asarray(plan.v)
+    for name, array, size in (("policy", actions, (H, S)), ("v", v, (H + 1, S))):
+        if array.shape != size:
+            raise ValueError(f"{name} of a plan must have shape {size}, got {array.shape}.")
+    for action in actions[(actions < 0) | (actions >= A)][:1]:
+        raise ValueError(f"Each planned action must lie in 0 .. {A - 1}, got {action}.")
+    shape.check_actions("Each planned action", actions)
+    for value in v[:, shape.is_terminal][v[:, shape.is_terminal] != 0][:1]:
+        raise ValueError(f"v of a plan must be 0 in terminal states, got {value}.")

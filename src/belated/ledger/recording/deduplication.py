@@ -31,6 +31,12 @@ SPLITTERS: Final[dict[Form, Callable[[Parts, int], Parts]]] = {
 ZERO_SHA: Final = digest(canonical(0.0))
 """Digest of a reward of 0."""
 
+REMEDY: Final = (
+    "; to replace all feedback of the episode, send a correction "
+    "(POST /v1/episodes/{episode}/correction)."
+)
+"""End of the message of a conflict."""
+
 
 class Claim(NamedTuple):
     """Claim: record that a part of an episode has arrived."""
@@ -120,7 +126,8 @@ def find_new_parts(
             new[part] = kept[part]
         elif claim.sha != sha:
             return Conflict(
-                f"{_describe(part)} has already arrived with different content.", claim.seq
+                f"{_describe(part)} has already arrived with different content{REMEDY}",
+                claim.seq,
             )
         else:
             seq = max(seq, claim.seq)
@@ -144,7 +151,7 @@ def _drop_padding(parts: Parts, known: Mapping[str, Claim]) -> Parts | Conflict:
             seq = max(each.seq for each in known.values()) if claim is None else claim.seq
             return Conflict(
                 f"The episode ends after {end} steps in a terminal state, which contradicts "
-                f"{_describe(part).lower()}.",
+                f"{_describe(part).lower()}{REMEDY}",
                 seq,
             )
         kept.pop(part, None)

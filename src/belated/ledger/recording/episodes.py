@@ -80,7 +80,8 @@ def _compare_opening(event: Opened, known: EpisodeRecord) -> Outcome:
     if (known.problem, known.subject) == (event.problem, event.subject):
         return AlreadyRecorded(known.seq, known)
     return Conflict(
-        f"Episode {known.id} is already open with a different problem or subject.", known.seq
+        f"Episode {known.id} is already open with a different problem or subject; draw another id.",
+        known.seq,
     )
 
 

@@ -25,7 +25,15 @@ def record_definition(transaction: Transaction, event: Defined) -> Outcome:
         return Recorded(seq)
     if known.spec == spec:
         return AlreadyRecorded(known.id)
-    return Conflict(f"Problem {spec.name!r} is already defined with different content.", known.id)
+    old, new = known.spec.body, spec.body
+    differing = [
+        name for name in {**old, **new} if canonical(old.get(name)) != canonical(new.get(name))
+    ]
+    return Conflict(
+        f"Problem {spec.name!r} is already defined with different {', '.join(differing)}; a "
+        "definition cannot be changed, so choose another name.",
+        known.id,
+    )
 
 
 def record_tick(transaction: Transaction, event: Tick) -> Outcome:

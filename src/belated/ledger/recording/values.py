@@ -3,7 +3,8 @@
 A parameter `field` is the name of the value in error messages.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from belated.ledger.problems import ProblemSpec
@@ -64,21 +65,45 @@ def parse_index(
     (1, 0)
     """
     if factors is not None and isinstance(value, Mapping):
-        if set(value) != set(factors):
-            names = ", ".join(factors)
-            raise ContentError(
-                field, f"{field} must have the fields {names}, got {shorten(list(value))}."
-            )
+        _check_factors(field, value, factors)
         value = SEPARATOR.join(str(value[name]) for name in factors)
     found = numbers.get(value) if type(value) is str else value
     if type(found) is int and 0 <= found < len(numbers):
         return found
-    more = ", ..." if len(numbers) > MAX_LISTED_NAMES else ""
-    names = ", ".join(list(numbers)[:MAX_LISTED_NAMES]) + more
     raise ContentError(
         field,
-        f"{field} must be one of {names}, or in 0 .. {len(numbers) - 1}, got {shorten(value)}.",
+        f"{field} must be one of {list_names(numbers)}, or in 0 .. {len(numbers) - 1}, "
+        f"got {shorten(value)}.",
     )
+
+
+def _check_factors(
+    field: str, value: Mapping[str, Any], factors: Mapping[str, Sequence[str]]
+) -> None:
+    """Raise ContentError unless the state `value`, called `field`, has a value of each factor."""
+    for name in value:
+        if name not in factors:
+            raise ContentError(
+                field,
+                f"{field} has no factor {shorten(name)}; its factors are {', '.join(factors)}.",
+            )
+    for name, known in factors.items():
+        if name not in value:
+            raise ContentError(
+                field, f"{field} needs the factor {name!r}, one of {list_names(known)}."
+            )
+        if str(value[name]) not in known:
+            where = f"{field}.{name}"
+            raise ContentError(
+                where, f"{where} must be one of {list_names(known)}, got {shorten(value[name])}."
+            )
+
+
+def list_names(names: Iterable[str]) -> str:
+    """Return the first of `names`, at most `MAX_LISTED_NAMES`, joined by commas."""
+    listed = list(islice(names, MAX_LISTED_NAMES + 1))
+    more = ", ..." if len(listed) > MAX_LISTED_NAMES else ""
+    return ", ".join(listed[:MAX_LISTED_NAMES]) + more
 
 
 def check_stays(field: str, terminal: int, state: int, spec: ProblemSpec) -> None:
@@ -146,9 +171,18 @@ def parse_list(field: str, values: Any, count: int) -> Any:
     to_list: Callable[[], Any] | None = getattr(values, "tolist", None)
     values = to_list() if to_list is not None else values
     if not isinstance(values, list | tuple) or len(values) != count:
-        got = f"{len(values)} items" if isinstance(values, list | tuple) else shorten(values)
-        raise ContentError(field, f"{field} must be a list of {count} items, got {got}.")
+        got = count_items(len(values)) if isinstance(values, list | tuple) else shorten(values)
+        raise ContentError(field, f"{field} must be a list of {count_items(count)}, got {got}.")
     return values
+
+
+def count_items(count: int) -> str:
+    """Return `count` with the noun "item" or "items".
+
+    >>> count_items(1), count_items(2)
+    ('1 item', '2 items')
+    """
+    return f"{count} item" if count == 1 else f"{count} items"
 
 
 def parse_step(field: str, value: Any, horizon: int) -> int:

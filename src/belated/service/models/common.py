@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 MAX_INT32: Final = 2**31 - 1
 EXAMPLE_ID: Final = "q3Jx0b8mT5yVf1sKz9WcRA"
+FIELDS_ERROR: Final = "fields"
+"""Type of a validation error about unknown and missing fields of an object."""
 
 # Fields of bodies
 Text = Annotated[str, Field(min_length=1, max_length=200)]
@@ -22,8 +24,9 @@ Action = Annotated[Text | Index, Field(description="Action, by name or by index.
 Time = Annotated[
     str | None,
     Field(
-        description="Time at which the event happened, in ISO 8601 with a time zone; null for the "
-        "time of recording. Ages, delays in seconds and the history are computed from it. A time "
+        description="Time at which the event happened, in ISO 8601 with a time zone, not before "
+        "1970; null for the time of recording. If a request is repeated with another time, the "
+        "first one is kept. Ages, delays in seconds and the history are computed from it. A time "
         "in the future counts as the time of recording.",
         json_schema_extra={"format": "date-time"},
     ),

@@ -21,7 +21,9 @@ class NewEpisode(RequestModel):
     """Episode to be opened. Every field may be omitted."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22,64}$")] | None = Field(
-        default=None, description="At least 128 random bits; makes it safe to repeat the request."
+        default=None,
+        description="Id of the episode: 22 to 64 characters of A-Z, a-z, 0-9, _ and -, with at "
+        "least 128 random bits. An id makes it safe to repeat the request; drawn if omitted.",
     )
     subject: Text | None = Field(
         default=None, description="Pseudonym by which the data can be withdrawn."

@@ -1,10 +1,14 @@
 """Models of the definitions of problems."""
 
+import json
+import reprlib
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from belated.service.models.common import (
+    FIELDS_ERROR,
     MAX_INT32,
     Index,
     Model,
@@ -14,16 +18,80 @@ from belated.service.models.common import (
     with_example,
 )
 
+MAX_QUOTED_CHARS: Final = 100
+"""Maximum length of an example in an error message."""
 
-class Part(RequestModel):
+
+class DefinitionModel(RequestModel):
+    """Base class of the models of a definition, with one error for all unknown and missing fields.
+
+    The context of the error has the first such field and the message without its subject.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_fields(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        known = cls.model_fields
+        unknown = [name for name in given if name not in known]
+        missing = [name for name in known if known[name].is_required() and name not in given]
+        said = []
+        if unknown:
+            said.append(cls._describe_unknown(unknown[0], given))
+        if missing:
+            said.append(f"needs the field{'s' * (len(missing) > 1)} {', '.join(missing)}")
+        if said:
+            raise fields_error((unknown or missing)[0], " and ".join(said))
+        return given
+
+    @classmethod
+    def _describe_unknown(cls, name: str, given: dict[str, Any]) -> str:
+        """Return the message, without its subject, that `given` has an unknown field `name`."""
+        return f"has no field {reprlib.repr(name)} (its fields are {', '.join(cls.model_fields)})"
+
+
+def fields_error(field: str | None, message: str) -> PydanticCustomError:
+    """Return an error about the fields of an object; `message` is a sentence without its subject.
+
+    `field` is the field of the object that is wrong; None if it is the object itself.
+    """
+    return PydanticCustomError(FIELDS_ERROR, "{message}", {"message": message, "field": field})
+
+
+class Part(DefinitionModel):
     """Name and options of a base or an updater."""
 
-    name: Text
+    name: Text = Field(
+        description="Name of the base or updater, such as ucrl2 or lazy; the error for an unknown "
+        "name lists all."
+    )
     options: dict[str, Any] = Field(
         default_factory=dict,
-        description="Values are numbers, strings, booleans, null, or lists of these.",
+        description="Options by name, such as scale of ucrl2. Values are numbers, strings, "
+        "booleans, null, or lists of these.",
     )
     model_config = with_example({"name": "ucrl2", "options": {"delta": 0.05}})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_object(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            example = json.dumps({"name": given})[:MAX_QUOTED_CHARS]
+            raise fields_error(None, f"must be an object such as {example}, got a string")
+        return given
+
+    @classmethod
+    def _describe_unknown(cls, name: str, given: dict[str, Any]) -> str:
+        part, value = given.get("name"), given[name]
+        example = {
+            "name": part if isinstance(part, str) else "ucrl2",
+            "options": {name: value if isinstance(value, int | float) else "..."},
+        }
+        return (
+            f"has no field {reprlib.repr(name)} (its fields are name, options); options go into "
+            f'"options", such as {json.dumps(example)[:MAX_QUOTED_CHARS]}'
+        )
 
 
 CLINIC: Final[dict[str, Any]] = {
@@ -39,11 +107,11 @@ CLINIC: Final[dict[str, Any]] = {
 """Example of the definition of a problem."""
 
 
-class StateFactor(RequestModel):
+class StateFactor(DefinitionModel):
     """Factor of the states: one part of the description of a state, and its values."""
 
-    name: Text
-    values: list[Text] = Field(min_length=1)
+    name: Text = Field(description="Name of the factor.")
+    values: list[Text] = Field(min_length=1, description="Values of the factor.")
     model_config = with_example({"name": "stage", "values": ["new", "returning"]})
 
 
@@ -61,7 +129,7 @@ SHOP: Final[dict[str, Any]] = {
 """Example of a problem with terminal states, allowed actions and rewards in other units."""
 
 
-class NewProblem(RequestModel):
+class NewProblem(DefinitionModel):
     """Definition of a new problem. A definition cannot be changed later."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")] = Field(
@@ -82,18 +150,36 @@ class NewProblem(RequestModel):
         "`reward_range`.",
     )
     base: Part = Field(
-        description="Base algorithm, which computes the policy; delta is one of its options."
+        description="Base algorithm, which computes the policy. Its option scale multiplies the "
+        "bonuses: a smaller one explores less."
     )
     updater: Part = Field(
-        default=Part(name="active"), description="Rule that decides when to plan."
+        default=Part(name="active"),
+        description="Rule that decides when to plan: active, after every batch of feedback; lazy, "
+        "when counts have grown by a share that its option alpha determines.",
     )
-    episodes: int = Field(ge=1, le=MAX_INT32, description="Expected number of episodes.")
-    stages: Text = "each"
+    episodes: int = Field(
+        ge=1,
+        le=MAX_INT32,
+        description="Expected number of episodes, with whose logarithm bonuses grow. More may "
+        "follow.",
+    )
+    stages: Text = Field(
+        default="each",
+        description="Counts: `each` keeps one table for each step; `pooled` sums over all steps, "
+        "for problems in which an action has the same effect at every step.",
+    )
     late: Literal["everything", "rewards"] = Field(
-        default="everything", description="Part of the feedback that is delayed."
+        default="everything",
+        description="Part of the feedback that is delayed: `everything`; or `rewards`, if states "
+        "and actions are sent when the episode ends.",
     )
-    reward_bonus: Text = "hoeffding"
-    seed: Index = 0
+    reward_bonus: Text = Field(
+        default="hoeffding",
+        description="Formula of the bonus for unknown rewards: hoeffding, paper, jaksch, filippi, "
+        "bernstein or ubev.",
+    )
+    seed: Index = Field(default=0, description="Seed of all random numbers of the learner.")
     reward_range: list[float] | None = Field(
         default=None,
         min_length=2,

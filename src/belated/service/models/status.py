@@ -14,7 +14,8 @@ class Ages(Model):
     oldest: float | None
     median: float | None
     counts: dict[str, int] = Field(
-        description="Number of episodes younger than each limit, in seconds."
+        description="Number of episodes younger than each limit, in seconds. The numbers are "
+        "cumulative: each includes those of all smaller limits, and `inf` counts all episodes."
     )
 
 

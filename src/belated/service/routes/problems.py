@@ -12,7 +12,7 @@ from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
 from belated.online.learner_factory import build_learner
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.errors import ApiError, check_outcome, error_responses
+from belated.service.errors import ApiError, check_outcome, definition_error, error_responses
 from belated.service.models.common import ProblemName
 from belated.service.models.problems import NewProblem, Problem, Problems
 from belated.service.routes.common import get_problem
@@ -85,7 +85,7 @@ def _first_policy(body: dict[str, Any]) -> tuple[ProblemSpec, Policy]:
         spec = ProblemSpec.of(body)
         return spec, build_learner(spec).policy
     except (ValueError, TypeError) as error:
-        raise ApiError(422, str(error)) from None
+        raise definition_error(error) from None
     except Exception as error:
         message = f"Building a learner failed: {type(error).__name__}: {error}."
         raise ApiError(422, message) from None
