@@ -267,7 +267,7 @@ def test_a_policy_that_explores_says_where():
     axes = bl.Policy(np.array([[0, 1]], np.int32), explore).plot()
     assert [text.get_text() for text in axes.texts] == ["0", "?"]
     names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["drawn at random", "action 0"]
+    assert names == ["action 0", "drawn at random"]
 
 
 # Names
@@ -285,3 +285,27 @@ def test_names_are_readable():
     assert updater_name("lazy:inf") == "Lazy, α = ∞"
     assert delay_name("die") == "die delay"
     assert title_of(["chain-5", "no delay"]) == "chain-5, no delay"
+
+
+def test_terminal_states_of_a_policy_have_no_action_and_state_0_is_at_the_top():
+    policy = bl.Policy(np.array([[0, 1, 0]], np.int32), terminal=(2,))
+    axes = policy.plot()
+    assert [text.get_text() for text in axes.texts] == ["0", "1", ""]
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert names == ["action 0", "action 1", "terminal state"]
+    bottom, top = axes.get_ylim()
+    assert bottom > top
+
+
+def test_a_learner_gives_its_policy_the_terminal_states():
+    shape = bl.Shape(3, 2, 1, terminal=[2])
+    learner = bl.Learner(shape, base="ucrl2", updater="active", rewards=None, episodes=5)
+    assert learner.policy.terminal == (2,)
+
+
+def test_the_legend_explains_rewards_that_are_bounds():
+    stay = np.eye(2)[:, None, :].repeat(3, axis=1)
+    world = bl.MDP.dense(stay, [[0, 0.4, 0.2], [0, 0, 0]], horizon=2)
+    axes = world.plot()
+    assert "≤ 0.4" in [text.get_text() for text in axes.texts]
+    assert "with ≤: of the best action" in axes.get_legend().get_title().get_text()
