@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 import typer
 
@@ -58,7 +58,7 @@ def reproduce(
     from belated.cli.figures import write_paper
     from belated.cli.sweep import format_outcome, run_cells
     from belated.files import write_atomically
-    from belated.papers.howson2021.grid import PRESETS, cells
+    from belated.papers.howson2021.grid import PRESETS, Variant, cells
     from belated.sweep.store import Store
 
     for name, value in zip(CHOICES, (paper, preset, variant), strict=True):
@@ -72,6 +72,7 @@ def reproduce(
     facts = {"paper": paper, "variant": variant, "command": command}
     with usage_errors("--out"):
         write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    outcome = run_cells(cells(chosen, variant), store, threads=threads, scheduler=scheduler)
+    grid = cells(chosen, cast(Variant, variant))
+    outcome = run_cells(grid, store, threads=threads, scheduler=scheduler)
     typer.echo(f"{format_outcome(outcome)}.")
     write_paper(store.folder, variant, command)

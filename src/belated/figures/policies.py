@@ -63,7 +63,7 @@ def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> N
     if table.size <= MAX_LABELLED_CELLS and max(S, H) <= MAX_LABELLED_ROWS:
         centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
         for (s, h), a in np.ndenumerate(table):
-            text = {TERMINAL: "", EXPLORED: "?"}.get(a, str(a))
+            text = {TERMINAL: "", EXPLORED: "?"}.get(int(a), str(a))
             axes.text(h + 1, s, text, color="0.3" if a < 0 else "w", **centred)
     names = list(actions) or [f"action {a}" for a in range(count)]
     names += [f"action {a}" for a in range(len(names), count)]
