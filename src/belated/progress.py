@@ -223,9 +223,9 @@ class NotebookBar(Bar):
 
     def start(self) -> None:
         """Show the bar."""
-        import IPython.display
+        from IPython.display import display
 
-        show: Any = IPython.display.display  # not typed in every version
+        show: Any = display  # not typed in every version
         self.output = show(self.progress, display_id=True)
 
     def update(self, done: int, text: str) -> None:

@@ -138,6 +138,7 @@ def test_the_table_of_a_study_fits_the_terminal(
 def test_a_base_that_is_not_optimistic_is_not_judged_by_its_optimism(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     path = study_file(tmp_path)
     path.write_text(path.read_text().replace('["ucrl2"]', '["ucrl2", "psrl"]'))
     assert call(monkeypatch, "sweep", path, "--out", tmp_path / "out") == 0

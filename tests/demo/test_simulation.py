@@ -129,7 +129,7 @@ def test_the_summary_covers_all_patients() -> None:
     first, second = statistics.summary(10).splitlines()
     assert first.startswith("100 patients. Outcomes: 90 sent, 4 never sent, 6 not yet sent; ")
     assert "10 pending" in first
-    assert second.startswith("Mean return: 1.00 of the first 10, 4.50 of the last 10; ")
+    assert second.startswith("Mean return: 1.00 for the first 10 patients, 4.50 for the last 10; ")
     assert "5.00" in second
     assert DemoStatistics(5.0).summary(0) == "No patients."
 

@@ -1,9 +1,10 @@
 """`plot`: draw runs, results, a world or a policy on Matplotlib axes."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, overload
 
+import matplotlib
 from matplotlib import style
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
@@ -114,10 +115,17 @@ def plot(shown: Any, *, ax: Axes | None = None, title: str = "", **options: Any)
         return plot_runs(shown, ax, title, **options)
 
 
-def project_style() -> AbstractContextManager[None]:
-    """Return a context manager in which Matplotlib uses the settings of all figures."""
-    context: AbstractContextManager[None] = style.context(["default", RC_PARAMS])
-    return context
+@contextmanager
+def project_style() -> Iterator[None]:
+    """Return a context manager in which Matplotlib uses the settings of all figures.
+
+    The first figure of a notebook turns the interactive mode on, which later figures need to be
+    shown. It stays on, although other settings are restored.
+    """
+    with style.context(["default", RC_PARAMS]):
+        yield
+        interactive = matplotlib.is_interactive()
+    matplotlib.interactive(interactive)
 
 
 def plot_runs(shown: Runs | Mapping[str, Runs], ax: Axes | None, title: str) -> Axes:
