@@ -13,6 +13,7 @@ declares whether the backup reads the visit counts of the successors. See `Backu
 from belated.compiled import inlined, kernel
 from belated.learner.backup import Batch
 from belated.learner.counts import Counts
+from belated.learner.packed import pack, packed_width
 from belated.learner.planning import back_up, choose, find_extremes, first_best, order_states
 from belated.learner.state import (
     READS_BEST,
@@ -200,19 +201,23 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     table, scratch, changed = state.table, state.scratch, state.changed
     H, S = table.actions.shape
     A = table.q.shape[1] // S
+    width = packed_width(scratch.packed, state.counts)
+    if width > 0:
+        pack(scratch.packed, state.counts, state.touched)
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved
     whole = False  # whether a change at step h + 1 affects every row of step h
     for h in range(H - 1, -1, -1):
         # 1. Compute the backups that can have changed.
         scratch.stamp[0] += 1
+        whole = whole or (width > 0 and 4 * moved >= S)
         if whole:
             listed = S * A
-            back_up(batch, config, state, plan, h, scratch.all_rows, listed)
+            back_up(batch, config, state, plan, h, scratch.all_rows, listed, width)
         else:
             reads_visits = config.reads_visits and h < H - 1
             listed = list_stale(scratch, state.counts, state.touched, reads_visits, h, moved)
             if listed > 0:
-                back_up(batch, config, state, plan, h, scratch.rows, listed)
+                back_up(batch, config, state, plan, h, scratch.rows, listed, 0)
         # 2. Store the new values.
         found = store_changed(config, state, h, listed, whole)
         # 3. Take the maximum in the states in which a Q changed.
