@@ -87,6 +87,7 @@ class BackupCall(NamedTuple):
     packed_m: NDArray[np.int64]  # (width, states * actions) their counts
     next_v: NDArray[np.float64]  # (width, states * actions) receives their values
     next_visits: NDArray[np.int64]  # (width, states * actions) receives their visits
+    unseen: int  # number of rows of the stage without observations
     reads_visits: bool  # whether the backup reads visits
 
 
@@ -216,6 +217,8 @@ def back_up_stage(call: BackupCall) -> int:
             s, i - s * call.actions, n, call.rewards[i], 0, WIDTH, POSITIONS, m, call.first + i
         )
         call.out[i] = back_up_row(constants, stage, row)
+    if call.unseen == 0:
+        return count
     whole = Stage(
         call.h,
         call.horizon,

@@ -26,6 +26,7 @@ class PackedCounts(NamedTuple):
     m: NDArray[np.int64]  # (stages, 4 * S * A) their counts
     next_v: NDArray[np.float64]  # (4 * S * A) values of the successors
     next_visits: NDArray[np.int64]  # (4 * S * A) visits of the successors
+    unseen: NDArray[np.int64]  # (stages) number of rows without observations
     valid: NDArray[np.bool_]  # (1) whether all rows have been packed
 
 
@@ -41,6 +42,7 @@ def empty_packed(stages: int, rows: int) -> PackedCounts:
         m=np.zeros((stages, size), np.int64),
         next_v=np.zeros(size),
         next_visits=np.zeros(size, np.int64),
+        unseen=np.full(stages, rows),
         valid=np.zeros(1, np.bool_),
     )
 
@@ -64,6 +66,7 @@ def pack_row(packed: PackedCounts, counts: Counts, row: int) -> None:
     stage = row // rows
     at = row - stage * rows
     first = counts.start[row]
+    packed.unseen[stage] -= counts.size[row] > 0 and packed.m[stage, at] == 0
     for j in range(counts.size[row]):
         packed.succ[stage, j * rows + at] = counts.succ[first + j]
         packed.m[stage, j * rows + at] = counts.m[first + j]

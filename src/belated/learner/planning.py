@@ -210,6 +210,7 @@ def back_up(
     first = 0 if pooled else h * rows.size
     packed = scratch.packed
     stage = 0 if pooled or width == 0 else h
+    unseen_rows = packed.unseen[stage] if width > 0 else 0
     batch(
         BackupCall(
             constants=address(config.constants),
@@ -240,6 +241,7 @@ def back_up(
             packed_m=address(packed.m[stage]),
             next_v=address(packed.next_v),
             next_visits=address(packed.next_visits),
+            unseen=unseen_rows,
             reads_visits=config.reads_visits,
         )
     )
