@@ -97,7 +97,8 @@ def runs_compiled(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     if base.stepwise:
         return
     try:
-        as_backup(base.backup_rule(shapes[0], EPISODES).backup).batch  # noqa: B018
+        rule = base.backup_rule(shapes[0], EPISODES)
+        as_backup(rule.backup).batch(len(rule.constants))
     except TypeError as error:
         raise AssertionError(f"{part_name(base)} cannot run compiled: {error}") from error
     cases = chain.from_iterable(map(sample_cases, shapes))

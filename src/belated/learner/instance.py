@@ -143,7 +143,8 @@ class Instance:
             backup = self.problem.backup_rule.backup
             assert isinstance(backup, Backup)
             plan: Any = make_plan if backup.compiled else make_plan_in_python
-            plan(backup.batch, self.config, self.state, refresh, mean_delay)
+            batch = backup.batch(self.config.constants.size)
+            plan(batch, self.config, self.state, refresh, mean_delay)
         clear(self.state.changed)
 
     def _plan_with(self, planner: Any) -> None:

@@ -284,7 +284,7 @@ class Player:
                 part = slice(done, min(done + block, episodes))
                 began = time.perf_counter()
                 played = engine.advance(
-                    backup.batch,
+                    backup.batch(config.constants.size),
                     rule.trigger.callback,
                     config,
                     options,
