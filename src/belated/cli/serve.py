@@ -44,6 +44,15 @@ def serve(
         float,
         typer.Option(min=0.01, max=86400, help="Seconds between two checks for new feedback."),
     ] = 1.0,
+    memory_limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="MIB",
+            help="Memory for learners, in MiB; learners not used recently are released beyond it.",
+            show_default="no limit",
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
@@ -61,7 +70,11 @@ def serve(
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
         logging.getLogger("belated.service").setLevel("INFO" if verbose else "WARNING")
         server = build_server(
-            ledger, open=is_loopback(host), interval=interval, shutdown_timeout_s=SHUTDOWN_TIMEOUT_S
+            ledger,
+            open=is_loopback(host),
+            interval=interval,
+            shutdown_timeout_s=SHUTDOWN_TIMEOUT_S,
+            memory_limit_mib=memory_limit,
         )
         with open_listener(host, port) as listener:
             url = format_url(host, listener.getsockname()[1])
@@ -99,7 +112,12 @@ def stop_signals(handler: Callable[..., Any]) -> Iterator[None]:
 
 
 def build_server(
-    ledger: "Ledger", *, open: bool, interval: float, shutdown_timeout_s: int
+    ledger: "Ledger",
+    *,
+    open: bool,
+    interval: float,
+    shutdown_timeout_s: int,
+    memory_limit_mib: int | None = None,
 ) -> "uvicorn.Server":
     """Return a server of the HTTP service. Exit with a usage error if a package is missing.
 
@@ -113,6 +131,8 @@ def build_server(
         Seconds between two checks for new feedback.
     shutdown_timeout_s : int
         Maximum number of seconds to wait for requests in progress when the server stops.
+    memory_limit_mib : int, optional
+        Memory for learners, in MiB; None for no limit.
 
     Returns
     -------
@@ -124,8 +144,10 @@ def build_server(
 
         from belated.online.host import Host
         from belated.service import Settings, create_app
+    limit = None if memory_limit_mib is None else memory_limit_mib << 20
+    learners = Host(ledger, interval=interval, memory_limit_bytes=limit)
     config = uvicorn.Config(
-        create_app(ledger, Host(ledger, interval=interval), Settings(open=open)),
+        create_app(ledger, learners, Settings(open=open)),
         log_config=None,
         log_level="warning",
         access_log=False,  # it would contain ids and subjects

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from belated.ledger.outcomes import Outcome
 from belated.online.host import Failure
-from belated.online.status import ProblemStatus
+from belated.online.status import Summary
 
 M = TypeVar("M", Counter, Gauge, Histogram)
 
@@ -91,7 +91,7 @@ class Metrics:
         self._queue.set_function(queued_events)
 
     def to_text(
-        self, plans: bool, problems: Iterable[tuple[str, ProblemStatus | Failure | None]]
+        self, plans: bool, problems: Iterable[tuple[str, Summary | Failure | None]]
     ) -> bytes:
         """Return all metrics in Prometheus' text format.
 
@@ -99,8 +99,8 @@ class Metrics:
         ----------
         plans : bool
             Whether this process plans. Only one process per ledger plans at a time.
-        problems : Iterable[tuple[str, ProblemStatus | Failure | None]]
-            Name of each problem, and its status or failure; None if its state is being computed
+        problems : Iterable[tuple[str, Summary | Failure | None]]
+            Name of each problem, and its summary or failure; None if its state is being computed
             for the first time.
 
         Returns
@@ -109,12 +109,12 @@ class Metrics:
             Text, encoded in UTF-8.
         """
         self._plans.set(plans)
-        for problem, status in problems:
-            self._failed.labels(problem).set(isinstance(status, Failure))
-            if isinstance(status, ProblemStatus):
-                self._missing.labels(problem).set(status.learner.missing)
-                self._psi.labels(problem).set(status.learner.psi)
-                self._delay.labels(problem).set(status.learner.mean_delay)
+        for problem, found in problems:
+            self._failed.labels(problem).set(isinstance(found, Failure))
+            if isinstance(found, Summary):
+                self._missing.labels(problem).set(found.missing)
+                self._psi.labels(problem).set(found.psi)
+                self._delay.labels(problem).set(found.mean_delay)
         return generate_latest(self.registry)
 
 
