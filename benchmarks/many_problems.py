@@ -146,11 +146,7 @@ def measure_lag(ledger: Ledger, server: Server, seed: int) -> float:
 
 
 def time_request(
-    server: Server,
-    method: str,
-    path: str,
-    body: bytes | None = None,
-    ok: Sequence[int] = (200, 201),
+    server: Server, method: str, path: str, body: bytes | None = None
 ) -> tuple[bytes, float]:
     """Return the body of the response to a request, and the seconds until it was complete.
 

@@ -53,6 +53,15 @@ def serve(
             show_default="no limit",
         ),
     ] = None,
+    max_total_cells: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Maximum sum of horizon x states x actions over all problems; a learner takes "
+            "about 100 bytes for each unit.",
+            show_default="20 million",
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
@@ -75,6 +84,7 @@ def serve(
             interval=interval,
             shutdown_timeout_s=SHUTDOWN_TIMEOUT_S,
             memory_limit_mib=memory_limit,
+            max_total_cells=max_total_cells,
         )
         with open_listener(host, port) as listener:
             url = format_url(host, listener.getsockname()[1])
@@ -118,6 +128,7 @@ def build_server(
     interval: float,
     shutdown_timeout_s: int,
     memory_limit_mib: int | None = None,
+    max_total_cells: int | None = None,
 ) -> "uvicorn.Server":
     """Return a server of the HTTP service. Exit with a usage error if a package is missing.
 
@@ -133,6 +144,8 @@ def build_server(
         Maximum number of seconds to wait for requests in progress when the server stops.
     memory_limit_mib : int, optional
         Memory for learners, in MiB; None for no limit.
+    max_total_cells : int, optional
+        Maximum sum of horizon x states x actions over all problems; None for the default.
 
     Returns
     -------
@@ -146,8 +159,9 @@ def build_server(
         from belated.service import Settings, create_app
     limit = None if memory_limit_mib is None else memory_limit_mib << 20
     learners = Host(ledger, interval=interval, memory_limit_bytes=limit)
+    limits = {} if max_total_cells is None else {"max_total_cells": max_total_cells}
     config = uvicorn.Config(
-        create_app(ledger, learners, Settings(open=open)),
+        create_app(ledger, learners, Settings(open=open, **limits)),
         log_config=None,
         log_level="warning",
         access_log=False,  # it would contain ids and subjects
