@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.utils import floatToGoString
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from belated.ledger.outcomes import Outcome
@@ -44,12 +45,6 @@ class Metrics:
             Histogram, "batch_events", "Events per transaction.", buckets=BATCH_BUCKETS_EVENTS
         )
         self._queue = create(Gauge, "queue_events", "Events that wait to be recorded.")
-        self._missing = create(Gauge, "missing_episodes", "Episodes in flight.", "problem")
-        self._psi = create(Gauge, "psi_episodes", "Bound on episodes in flight.", "problem")
-        self._delay = create(
-            Gauge, "mean_delay_episodes", "Observed mean delay, in episodes.", "problem"
-        )
-        self._failed = create(Gauge, "failed", "1 if the problem cannot be folded.", "problem")
         self._plans = create(Gauge, "plans", "1 if this process holds the planner lock.")
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -109,13 +104,39 @@ class Metrics:
             Text, encoded in UTF-8.
         """
         self._plans.set(plans)
-        for problem, found in problems:
-            self._failed.labels(problem).set(isinstance(found, Failure))
-            if isinstance(found, Summary):
-                self._missing.labels(problem).set(found.missing)
-                self._psi.labels(problem).set(found.psi)
-                self._delay.labels(problem).set(found.mean_delay)
-        return generate_latest(self.registry)
+        return generate_latest(self.registry) + _format_problems(list(problems)).encode()
+
+
+def _format_problems(problems: Sequence[tuple[str, Summary | Failure | None]]) -> str:
+    """Return the gauges of `problems` in Prometheus' text format.
+
+    They are written directly, since thousands of Gauge objects take a second to format. Names
+    of problems need no escapes.
+    """
+    known = [(name, found) for name, found in problems if isinstance(found, Summary)]
+    gauges: tuple[tuple[str, str, list[tuple[str, float]]], ...] = (
+        ("missing_episodes", "Episodes in flight.", [(n, s.missing) for n, s in known]),
+        ("psi_episodes", "Bound on episodes in flight.", [(n, s.psi) for n, s in known]),
+        (
+            "mean_delay_episodes",
+            "Observed mean delay, in episodes.",
+            [(n, s.mean_delay) for n, s in known],
+        ),
+        (
+            "failed",
+            "1 if the problem cannot be folded.",
+            [(name, isinstance(found, Failure)) for name, found in problems],
+        ),
+    )
+    lines = []
+    for gauge, description, values in gauges:
+        lines.append(f"# HELP belated_{gauge} {description}")
+        lines.append(f"# TYPE belated_{gauge} gauge")
+        lines += [
+            f'belated_{gauge}{{problem="{name}"}} {floatToGoString(value)}'
+            for name, value in values
+        ]
+    return "\n".join(lines) + "\n"
 
 
 class MetricsMiddleware:
