@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.utils import floatToGoString
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from belated.ledger.outcomes import Outcome
@@ -133,10 +132,19 @@ def _format_problems(problems: Sequence[tuple[str, Summary | Failure | None]]) -
         lines.append(f"# HELP belated_{gauge} {description}")
         lines.append(f"# TYPE belated_{gauge} gauge")
         lines += [
-            f'belated_{gauge}{{problem="{name}"}} {floatToGoString(value)}'
-            for name, value in values
+            f'belated_{gauge}{{problem="{name}"}} {_format_value(value)}' for name, value in values
         ]
     return "\n".join(lines) + "\n"
+
+
+def _format_value(value: float) -> str:
+    """Return `value` as in Prometheus' text format.
+
+    >>> _format_value(1), _format_value(float("inf"))
+    ('1.0', '+Inf')
+    """
+    text = repr(float(value))
+    return {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}.get(text, text)
 
 
 class MetricsMiddleware:
