@@ -45,6 +45,24 @@ def serve(
         float,
         typer.Option(min=0.01, max=86400, help="Seconds between two checks for new feedback."),
     ] = 1.0,
+    memory_limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="MIB",
+            help="Memory for learners, in MiB; learners not used recently are released beyond it.",
+            show_default="no limit",
+        ),
+    ] = None,
+    max_total_cells: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Maximum sum of horizon x states x actions over all problems; a learner takes "
+            "about 100 bytes for each unit.",
+            show_default="20 million",
+        ),
+    ] = None,
     verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
@@ -62,7 +80,12 @@ def serve(
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
         logging.getLogger("belated.service").setLevel("INFO" if verbose else "WARNING")
         server = build_server(
-            ledger, open=is_loopback(host), interval=interval, shutdown_timeout_s=SHUTDOWN_TIMEOUT_S
+            ledger,
+            open=is_loopback(host),
+            interval=interval,
+            shutdown_timeout_s=SHUTDOWN_TIMEOUT_S,
+            memory_limit_mib=memory_limit,
+            max_total_cells=max_total_cells,
         )
         compile_learner()  # before connections are accepted, so that no client waits for it
         with open_listener(host, port) as listener:
@@ -101,7 +124,13 @@ def stop_signals(handler: Callable[..., Any]) -> Iterator[None]:
 
 
 def build_server(
-    ledger: "Ledger", *, open: bool, interval: float, shutdown_timeout_s: int
+    ledger: "Ledger",
+    *,
+    open: bool,
+    interval: float,
+    shutdown_timeout_s: int,
+    memory_limit_mib: int | None = None,
+    max_total_cells: int | None = None,
 ) -> "uvicorn.Server":
     """Return a server of the HTTP service. Exit with a usage error if a package is missing.
 
@@ -115,6 +144,10 @@ def build_server(
         Seconds between two checks for new feedback.
     shutdown_timeout_s : int
         Maximum number of seconds to wait for requests in progress when the server stops.
+    memory_limit_mib : int, optional
+        Memory for learners, in MiB; None for no limit.
+    max_total_cells : int, optional
+        Maximum sum of horizon x states x actions over all problems; None for the default.
 
     Returns
     -------
@@ -126,8 +159,11 @@ def build_server(
 
         from belated.online.host import Host
         from belated.service import Settings, create_app
+    limit = None if memory_limit_mib is None else memory_limit_mib << 20
+    learners = Host(ledger, interval=interval, memory_limit_bytes=limit)
+    limits = {} if max_total_cells is None else {"max_total_cells": max_total_cells}
     config = uvicorn.Config(
-        create_app(ledger, Host(ledger, interval=interval), Settings(open=open)),
+        create_app(ledger, learners, Settings(open=open, **limits)),
         log_config=None,
         log_level="warning",
         access_log=False,  # it would contain ids and subjects

@@ -51,6 +51,7 @@ from belated.options import (
     requires_keywords,
 )
 from belated.shape import Allowed
+from belated.theory.missing import psi
 
 F = TypeVar("F", Episode, Step)
 
@@ -197,6 +198,17 @@ class Learner:
         computed from that sum.
         """
         return self._waited / self._begun if self._begun else 0.0
+
+    @property
+    def psi(self) -> float:
+        """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
+        problem = self._problem
+        return psi(self.mean_delay, problem.episodes, problem.algorithm.failure_probability)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays of the learner state, in bytes, without the episodes in flight."""
+        return sum(instance.nbytes for instance in self._instances)
 
     @property
     def updates(self) -> int:

@@ -224,6 +224,21 @@ class Ledger:
         with self.store.reading() as connection:
             return connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
 
+    def problem_ids(self) -> list[int]:
+        """Return the ids of all problems, in order of their last event, latest first."""
+        problems, events = schema.problems.c, schema.events.c
+        last = sa.select(sa.func.max(events.seq)).where(events.problem == problems.id)
+        query = sa.select(problems.id).order_by(last.scalar_subquery().desc())
+        with self.store.reading() as connection:
+            return list(connection.scalars(query))
+
+    def changed_problems(self, *, after: int, upto: int) -> list[int]:
+        """Return the ids of the problems that have events with `after` < seq <= `upto`."""
+        columns = schema.events.c
+        query = sa.select(columns.problem).where(columns.seq > after, columns.seq <= upto)
+        with self.store.reading() as connection:
+            return list(connection.scalars(query.distinct()))
+
     def events(
         self,
         problem: int | None = None,

@@ -29,7 +29,7 @@ SCRUB_TIMEOUT_MS: Final = 500
 
 Writers are blocked during this time."""
 
-POOL_SIZE: Final = 14
+POOL_SIZE: Final = 16
 """Number of connections to keep open; equal to the number of reading threads of the service."""
 
 PAGE_SIZE: Final = 1000

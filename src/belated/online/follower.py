@@ -14,6 +14,9 @@ from belated.online.snapshot_codec import decode_state, encode_state
 SNAPSHOT_EVERY_EVENTS: Final = 10_000
 """Default number of events to apply between two snapshots."""
 
+RELEASE_SNAPSHOT_EVENTS: Final = 100
+"""Number of events since the last snapshot from which a snapshot is saved before a release."""
+
 
 class Follower:
     """Reader that applies the new events of a problem to its fold.
@@ -67,6 +70,16 @@ class Follower:
         self._events_since_snapshot = 0
         data = encode_state(self._fold.snapshot())
         return self._ledger.snapshots.save(self.problem.id, self._fold.seq, data)
+
+    def release(self, *, save: bool) -> None:
+        """Discard the fold to free its memory; the next `catch_up` computes the same fold again.
+
+        If `save` is True, a snapshot is saved first, unless only few events would have to be
+        applied again.
+        """
+        if save:
+            self.save(every=RELEASE_SNAPSHOT_EVENTS)
+        self._fold = None
 
     def _exclude_new(self, fold: Fold, upto: int) -> bool:
         """Make `fold` skip the events that new corrections and withdrawals up to seq `upto` affect.

@@ -1,10 +1,28 @@
 """Status of a problem: numbers about its learner, its episodes in flight and its history."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from belated.learner.status import Status
 from belated.online.fold import Fold
 from belated.online.history import HistoryView
+
+
+class Summary(NamedTuple):
+    """Numbers about a problem that take the same time however many episodes are in flight."""
+
+    missing: int
+    """Number of episodes in flight."""
+    psi: float
+    """Bound on the number of episodes in flight; see `belated.learner.status.Status.psi`."""
+    mean_delay: float
+    """Mean delay so far, in episodes."""
+
+    @classmethod
+    def of(cls, fold: Fold) -> "Summary":
+        """Return the summary of a problem from `fold`, the state computed from its events."""
+        learner = fold.learner
+        return cls(learner.missing, learner.psi, learner.mean_delay)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,7 @@ ERROR_CODES: Final = {
     413: "too large",
     415: "unsupported",
     422: "refused",
+    429: "too many requests",
     500: "internal",
     503: "unavailable",
 }
@@ -50,12 +51,13 @@ DESCRIPTIONS: Final = {
     413: "Body too large.",
     415: "Unsupported content type.",
     422: "Invalid request; `field` says where.",
+    429: "Too many requests of this kind at a time. Try again.",
     500: "Internal error. The request can be retried.",
     503: "The store is unavailable, or the queue is full. Try again.",
 }
 """Descriptions of the error responses in the OpenAPI schema, by HTTP status."""
 RETRY_AFTER_S: Final = 1
-"""Seconds after which a client may retry a request that got a 503."""
+"""Seconds after which a client may retry a request that got a 429 or a 503."""
 UNION_TAGS: Final = ("str", "int", "constrained-str", "constrained-int")
 """Tags that pydantic inserts into the location of an error if a field allows several types."""
 UNION_TYPE: Final = re.compile(r"(list|dict|union|nullable|function-\w+)\[.*\]")
@@ -136,6 +138,11 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def unavailable(reason: str) -> ApiError:
     """Return an ApiError (503) that states the `reason` and tells the client to retry later."""
     return ApiError(503, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
+
+
+def too_many(reason: str) -> ApiError:
+    """Return an ApiError (429) that states the `reason` and tells the client to retry later."""
+    return ApiError(429, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
 def store_unavailable() -> ApiError:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from belated.ledger.outcomes import Outcome
 from belated.online.host import Failure
-from belated.online.status import ProblemStatus
+from belated.online.status import Summary
 
 M = TypeVar("M", Counter, Gauge, Histogram)
 
@@ -44,12 +44,6 @@ class Metrics:
             Histogram, "batch_events", "Events per transaction.", buckets=BATCH_BUCKETS_EVENTS
         )
         self._queue = create(Gauge, "queue_events", "Events that wait to be recorded.")
-        self._missing = create(Gauge, "missing_episodes", "Episodes in flight.", "problem")
-        self._psi = create(Gauge, "psi_episodes", "Bound on episodes in flight.", "problem")
-        self._delay = create(
-            Gauge, "mean_delay_episodes", "Observed mean delay, in episodes.", "problem"
-        )
-        self._failed = create(Gauge, "failed", "1 if the problem cannot be folded.", "problem")
         self._plans = create(Gauge, "plans", "1 if this process holds the planner lock.")
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -91,7 +85,7 @@ class Metrics:
         self._queue.set_function(queued_events)
 
     def to_text(
-        self, plans: bool, problems: Iterable[tuple[str, ProblemStatus | Failure | None]]
+        self, plans: bool, problems: Iterable[tuple[str, Summary | Failure | None]]
     ) -> bytes:
         """Return all metrics in Prometheus' text format.
 
@@ -99,8 +93,8 @@ class Metrics:
         ----------
         plans : bool
             Whether this process plans. Only one process per ledger plans at a time.
-        problems : Iterable[tuple[str, ProblemStatus | Failure | None]]
-            Name of each problem, and its status or failure; None if its state is being computed
+        problems : Iterable[tuple[str, Summary | Failure | None]]
+            Name of each problem, and its summary or failure; None if its state is being computed
             for the first time.
 
         Returns
@@ -109,13 +103,48 @@ class Metrics:
             Text, encoded in UTF-8.
         """
         self._plans.set(plans)
-        for problem, status in problems:
-            self._failed.labels(problem).set(isinstance(status, Failure))
-            if isinstance(status, ProblemStatus):
-                self._missing.labels(problem).set(status.learner.missing)
-                self._psi.labels(problem).set(status.learner.psi)
-                self._delay.labels(problem).set(status.learner.mean_delay)
-        return generate_latest(self.registry)
+        return generate_latest(self.registry) + _format_problems(list(problems)).encode()
+
+
+def _format_problems(problems: Sequence[tuple[str, Summary | Failure | None]]) -> str:
+    """Return the gauges of `problems` in Prometheus' text format.
+
+    They are written directly, since thousands of Gauge objects take a second to format. Names
+    of problems need no escapes.
+    """
+    known = [(name, found) for name, found in problems if isinstance(found, Summary)]
+    gauges: tuple[tuple[str, str, list[tuple[str, float]]], ...] = (
+        ("missing_episodes", "Episodes in flight.", [(n, s.missing) for n, s in known]),
+        ("psi_episodes", "Bound on episodes in flight.", [(n, s.psi) for n, s in known]),
+        (
+            "mean_delay_episodes",
+            "Observed mean delay, in episodes.",
+            [(n, s.mean_delay) for n, s in known],
+        ),
+        (
+            "failed",
+            "1 if the problem cannot be folded.",
+            [(name, isinstance(found, Failure)) for name, found in problems],
+        ),
+    )
+    lines = []
+    for gauge, description, values in gauges:
+        lines.append(f"# HELP belated_{gauge} {description}")
+        lines.append(f"# TYPE belated_{gauge} gauge")
+        lines += [
+            f'belated_{gauge}{{problem="{name}"}} {_format_value(value)}' for name, value in values
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _format_value(value: float) -> str:
+    """Return `value` as in Prometheus' text format.
+
+    >>> _format_value(1), _format_value(float("inf"))
+    ('1.0', '+Inf')
+    """
+    text = repr(float(value))
+    return {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}.get(text, text)
 
 
 class MetricsMiddleware:

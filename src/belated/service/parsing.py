@@ -6,13 +6,17 @@ and puts it in the quarantine. A `FieldError` names the invalid field for the re
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
-from belated.service.errors import FieldError
+from belated.service.errors import ApiError, FieldError
+
+M = TypeVar("M", bound=BaseModel)
 
 UNIX_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 INVALID_TIME: Final = (
@@ -77,6 +81,45 @@ def parse_json(raw: bytes) -> tuple[Any, FieldError | None]:
         reason = getattr(error, "msg", None) or "it cannot be decoded"
         text = raw.decode(errors="backslashreplace")
         return text, FieldError(None, f"The body is not JSON: {reason}.")
+
+
+def parse_model(raw: bytes, content_type: str | None, model: type[M]) -> M:
+    """Parse the body of a request as FastAPI does, in the calling thread.
+
+    Parameters
+    ----------
+    raw : bytes
+        Body of the request.
+    content_type : str, optional
+        Content type of the request; None if it has none.
+    model : type
+        Model of the body.
+
+    Returns
+    -------
+    RequestModel
+        Instance of `model`.
+
+    Raises
+    ------
+    RequestValidationError
+        If the body is not JSON, or not valid for the model.
+    """
+    if not raw:
+        raise RequestValidationError([{"type": "missing", "loc": ("body",), "msg": ""}])
+    kind = (content_type or "application/json").partition(";")[0].strip().lower()
+    body: Any = raw
+    if kind.startswith("application/") and kind.endswith(("/json", "+json")):
+        body, error = parse_json(raw)
+        if error is not None:
+            raise ApiError(422, error.message)
+    try:
+        return model.model_validate(body, from_attributes=True)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        raise RequestValidationError(
+            [{**each, "loc": ("body", *each["loc"])} for each in errors]
+        ) from None
 
 
 class ParsedFeedback(NamedTuple):

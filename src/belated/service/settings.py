@@ -18,6 +18,13 @@ class Settings:
     """Maximum number of lines in a bulk request."""
     max_problem_cells: int = 2_000_000
     """Maximum product of the numbers of steps, states and actions of a problem."""
+    max_total_cells: int = 20_000_000
+    """Maximum sum of these products over all problems. A learner takes about 100 bytes for each
+    unit, so this is about 2 GB if all learners are in memory."""
+    max_problems: int = 50_000
+    """Maximum number of problems. Definitions beyond these limits get a 422."""
+    max_exports: int = 4
+    """Maximum number of exports at a time. A request that exceeds it gets a 429."""
     max_batch_events: int = 1000
     """Maximum number of events in one transaction. A request with more events gets a transaction of
     its own."""

@@ -1,8 +1,9 @@
 """State of an application: its ledger, host, worker threads, caches and metrics."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 from fastapi import Request
@@ -12,7 +13,7 @@ from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
 from belated.online.host import Host
-from belated.service.errors import store_unavailable, unavailable
+from belated.service.errors import store_unavailable, too_many, unavailable
 from belated.service.group_commit import BusyError, GroupCommit
 from belated.service.ledger_cache import LedgerCache
 from belated.service.metrics import Metrics
@@ -38,6 +39,30 @@ class WorkerThreads:
         self._executor.shutdown()
 
 
+class ExportThreads(WorkerThreads):
+    """Pool of `threads` worker threads for exports, of which there are at most `max_exports`."""
+
+    def __init__(self, threads: int, max_exports: int) -> None:
+        super().__init__(threads)
+        self._max_exports = max_exports
+        self._exports = 0
+
+    @contextmanager
+    def export(self) -> Iterator[None]:
+        """Return a context manager during which one export takes place.
+
+        Raises ApiError (429) if `max_exports` exports take place already. For use in one event
+        loop.
+        """
+        if self._exports >= self._max_exports:
+            raise too_many(f"There are {self._exports} exports at the moment, the maximum.")
+        self._exports += 1
+        try:
+            yield
+        finally:
+            self._exports -= 1
+
+
 class AppState:
     """Objects that all requests to an application share.
 
@@ -60,6 +85,9 @@ class AppState:
         self.query_threads = queries = WorkerThreads(8)
         self.slow_threads = WorkerThreads(4)  # for calls that may take seconds
         self.quarantine_threads = WorkerThreads(1)  # so that writing delays no other request
+        self.export_threads = ExportThreads(2, settings.max_exports)
+        self.defining = asyncio.Lock()
+        """Lock held while a problem is defined, so that the limits on problems are kept."""
         self.metrics = Metrics()
         self.group_commit = GroupCommit(
             ledger.append,
@@ -74,7 +102,10 @@ class AppState:
 
     def close(self) -> None:
         """End the worker threads."""
-        for threads in (self.query_threads, self.slow_threads, self.quarantine_threads):
+        for threads in (
+            *(self.query_threads, self.slow_threads),
+            *(self.quarantine_threads, self.export_threads),
+        ):
             threads.close()
 
     async def record(self, *events: NewEvent) -> list[Outcome]:

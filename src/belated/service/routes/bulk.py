@@ -141,13 +141,12 @@ class BulkRequest:
                 await self._add_line(raw)
             if len(rest) > self._state.settings.max_body_bytes:
                 await self._add_line(rest)
-        await self._add_line(rest)
+        if rest:  # otherwise the last line ends with a newline
+            await self._add_line(rest)
         await self._record()
 
     async def _add_line(self, raw: bytes) -> None:
         self._lines_read += 1
-        if not raw.strip():
-            return
         settings = self._state.settings
         if self._lines_read > settings.max_bulk_lines:
             message = f"Too many lines: at most {settings.max_bulk_lines} are allowed."
@@ -158,6 +157,8 @@ class BulkRequest:
                 f"at most {settings.max_body_bytes} bytes are allowed."
             )
             raise ApiError(413, message)
+        if not raw.strip():
+            return
         self._lines.append(parse_line(self._lines_read, raw))
         if len(self._lines) >= BATCH_LINES:
             await self._record()

@@ -68,7 +68,10 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
 )
 @require_scope("metrics")
 async def metrics(request: Request) -> Response:
-    """Return the metrics of the service in Prometheus' text format."""
+    """Return the metrics of the service in Prometheus' text format.
+
+    The numbers of a problem are those of the last time at which this process folded it.
+    """
     state = get_state(request)
     text = await state.slow_threads.run(_metrics_text, state)
     return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -78,10 +81,7 @@ router.routes.extend(authorized.routes)
 
 
 def _metrics_text(state: AppState) -> bytes:
-    problems = [
-        (problem.name, state.host.status_nowait(problem)) for problem in state.ledger.problems()
-    ]
-    return state.metrics.to_text(state.host.plans, problems)
+    return state.metrics.to_text(state.host.plans, state.host.summaries)
 
 
 @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
