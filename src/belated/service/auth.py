@@ -123,8 +123,8 @@ class AuthorizedRoute(APIRoute):
                 raise
             except ClientDisconnect:
                 return Response(status_code=400)
-            except OUTAGES:
-                return error_response(store_unavailable())
+            except (*OUTAGES, TimeoutError) as error:
+                return error_response(store_unavailable(error))
             except Exception as error:
                 return unexpected_error_response(request, error)
 

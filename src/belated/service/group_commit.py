@@ -116,25 +116,31 @@ class GroupCommit:
         return await job.outcomes
 
     def _run(self) -> None:
-        while batch := self._take_batch():
-            self._record(batch)
+        while (batch := self._take_batch()) is not None:
+            if batch:
+                self._record(batch)
 
-    def _take_batch(self) -> list[Job]:
+    def _take_batch(self) -> list[Job] | None:
         """Wait for jobs, and return a batch of jobs removed from the queue.
 
-        The batch is empty if `stop` has been called and no jobs are left.
+        Jobs whose requests no longer wait are removed too, but they are not in the batch. Returns
+        None if `stop` has been called and no jobs are left.
         """
         with self._changed:
             self._wait_for_jobs(1, None)
+            if not self._jobs:
+                return None
             self._wait_for_jobs(self._expected_jobs, self._wait_s)
             batch: list[Job] = []
             size = 0
             while self._jobs and (
                 not batch or size + len(self._jobs[0].events) <= self._max_batch_events
             ):
-                batch.append(self._jobs.popleft())
-                size += len(batch[-1].events)
-            self._queued_events -= size
+                job = self._jobs.popleft()
+                self._queued_events -= len(job.events)
+                if not job.outcomes.cancelled():
+                    batch.append(job)
+                    size += len(job.events)
             self._expected_jobs = max(len(batch), self._expected_jobs * 3 // 4)
             return batch
 

@@ -16,6 +16,7 @@ from belated.service.errors import store_unavailable, unavailable
 from belated.service.group_commit import BusyError, GroupCommit
 from belated.service.ledger_cache import LedgerCache
 from belated.service.metrics import Metrics
+from belated.service.operations.readiness import WriteProbe
 from belated.service.policies import PolicyCache
 from belated.service.settings import Settings
 from belated.service.tokens import TokenCache
@@ -24,14 +25,23 @@ T = TypeVar("T")
 
 
 class WorkerThreads:
-    """Pool of `threads` worker threads for functions that would block the event loop."""
+    """Pool of `threads` worker threads for functions that would block the event loop.
 
-    def __init__(self, threads: int) -> None:
+    A caller waits at most `timeout_s` seconds for a result.
+    """
+
+    def __init__(self, threads: int, timeout_s: float) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="belated-worker")
+        self._timeout_s = timeout_s
 
     async def run(self, function: Callable[..., T], *args: object) -> T:
-        """Call `function(*args)` in one of the threads, and return its result."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
+        """Call `function(*args)` in one of the threads, and return its result.
+
+        Raises TimeoutError if there is no result in time. A call that has not begun is then
+        dropped, and one that has begun continues.
+        """
+        async with asyncio.timeout(self._timeout_s):
+            return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
 
     def close(self) -> None:
         """Wait for running calls to return, and end the threads."""
@@ -57,9 +67,12 @@ class AppState:
         self.ledger = ledger
         self.host = host
         self.settings = settings
-        self.query_threads = queries = WorkerThreads(8)
-        self.slow_threads = WorkerThreads(4)  # for calls that may take seconds
-        self.quarantine_threads = WorkerThreads(1)  # so that writing delays no other request
+        timeout_s = settings.store_timeout_s
+        self.query_threads = queries = WorkerThreads(8, timeout_s)
+        self.slow_threads = WorkerThreads(4, settings.slow_timeout_s)
+        # so that writing delays no other request
+        self.quarantine_threads = WorkerThreads(1, timeout_s)
+        self.probe_threads = probes = WorkerThreads(1, settings.write_probe_timeout_s)
         self.metrics = Metrics()
         self.group_commit = GroupCommit(
             ledger.append,
@@ -69,25 +82,35 @@ class AppState:
         )
         self.metrics.watch_queue(lambda: self.group_commit.queued_events)
         self.tokens = TokenCache(lambda: queries.run(ledger.tokens.all), ttl_s=settings.token_ttl_s)
+        self.write_probe = WriteProbe(
+            lambda: probes.run(ledger.store.probe), ttl_s=settings.write_probe_ttl_s
+        )
         self.ledger_cache = LedgerCache(ledger, queries.run)
         self.policies = PolicyCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)
 
     def close(self) -> None:
         """End the worker threads."""
-        for threads in (self.query_threads, self.slow_threads, self.quarantine_threads):
+        for threads in (
+            self.query_threads,
+            self.slow_threads,
+            self.quarantine_threads,
+            self.probe_threads,
+        ):
             threads.close()
 
     async def record(self, *events: NewEvent) -> list[Outcome]:
         """Record `events` in a transaction shared with other requests; return their outcomes.
 
-        Raises ApiError (503) if the queue is full or the store is unavailable.
+        Raises ApiError (503) if the queue is full, the store is unavailable, or it does not respond
+        in time. In the last case the events may be recorded later, or not at all.
         """
         try:
-            return await self.group_commit.submit(events)
+            async with asyncio.timeout(self.settings.store_timeout_s):
+                return await self.group_commit.submit(events)
         except BusyError as error:
             raise unavailable(str(error)) from None
-        except OUTAGES:
-            raise store_unavailable() from None
+        except (*OUTAGES, TimeoutError) as error:
+            raise store_unavailable(error) from None
 
 
 def get_state(request: Request) -> AppState:
