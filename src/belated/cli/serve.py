@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from belated.ledger.ledger import Ledger
+    from belated.service.operations.connections import ConnectionLimits
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8000
@@ -99,7 +100,12 @@ def stop_signals(handler: Callable[..., Any]) -> Iterator[None]:
 
 
 def build_server(
-    ledger: "Ledger", *, open: bool, interval: float, shutdown_timeout_s: int
+    ledger: "Ledger",
+    *,
+    open: bool,
+    interval: float,
+    shutdown_timeout_s: int,
+    limits: "ConnectionLimits | None" = None,
 ) -> "uvicorn.Server":
     """Return a server of the HTTP service. Exit with a usage error if a package is missing.
 
@@ -113,6 +119,8 @@ def build_server(
         Seconds between two checks for new feedback.
     shutdown_timeout_s : int
         Maximum number of seconds to wait for requests in progress when the server stops.
+    limits : ConnectionLimits | None
+        Limits on connections; None for the default limits.
 
     Returns
     -------
@@ -124,6 +132,9 @@ def build_server(
 
         from belated.online.host import Host
         from belated.service import Settings, create_app
+        from belated.service.operations.connections import ConnectionLimits, limit_connections
+        from belated.service.operations.limit_log import LimitLog
+    limits = (limits or ConnectionLimits()).restrict_to_open_files()
     config = uvicorn.Config(
         create_app(ledger, Host(ledger, interval=interval), Settings(open=open)),
         log_config=None,
@@ -131,6 +142,9 @@ def build_server(
         access_log=False,  # it would contain ids and subjects
         server_header=False,
         timeout_graceful_shutdown=shutdown_timeout_s,
+        http=limit_connections(limits, LimitLog()),
+        ws="none",
+        timeout_keep_alive=limits.keep_alive_s,
     )
     return uvicorn.Server(config)
 
