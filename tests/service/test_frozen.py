@@ -1,4 +1,4 @@
-"""Processes that are stopped by SIGSTOP: a writer that holds the lock, and the PostgreSQL server."""
+"""Processes stopped by SIGSTOP: a writer that holds the lock, and the PostgreSQL server."""
 
 import os
 import signal

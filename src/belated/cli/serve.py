@@ -1,12 +1,12 @@
 """`belated serve`: run the HTTP service in one process."""
 
 import gc
-import logging
 import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -30,6 +30,13 @@ GC_THRESHOLD_OBJECTS: Final = 10_000
 """Number of new objects after which Python's garbage collector searches for reference cycles."""
 
 
+class LogFormat(StrEnum):
+    """Format of the log."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 def serve(
     store: StoreOption = DEFAULT_STORE,
     host: Annotated[
@@ -46,6 +53,9 @@ def serve(
         typer.Option(min=0.01, max=86400, help="Seconds between two checks for new feedback."),
     ] = 1.0,
     verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="Format of the log, which is written to stderr.")
+    ] = LogFormat.TEXT,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
 
@@ -58,9 +68,9 @@ def serve(
     with open_ledger(store) as ledger:
         with usage_errors():
             from belated.service.auth import is_loopback
+            from belated.service.operations.log_format import configure_log
         check_host(host, store, local=is_loopback(host), ledger=ledger)
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-        logging.getLogger("belated.service").setLevel("INFO" if verbose else "WARNING")
+        configure_log(as_json=log_format is LogFormat.JSON, log_requests=verbose)
         server = build_server(
             ledger, open=is_loopback(host), interval=interval, shutdown_timeout_s=SHUTDOWN_TIMEOUT_S
         )
@@ -135,8 +145,9 @@ def build_server(
         from belated.service.operations.connections import ConnectionLimits, limit_connections
         from belated.service.operations.limit_log import LimitLog
     limits = (limits or ConnectionLimits()).restrict_to_open_files()
+    app = create_app(ledger, Host(ledger, interval=interval), Settings(open=open))
     config = uvicorn.Config(
-        create_app(ledger, Host(ledger, interval=interval), Settings(open=open)),
+        app,
         log_config=None,
         log_level="warning",
         access_log=False,  # it would contain ids and subjects
@@ -146,7 +157,10 @@ def build_server(
         ws="none",
         timeout_keep_alive=limits.keep_alive_s,
     )
-    return uvicorn.Server(config)
+    server = uvicorn.Server(config)
+    connections = server.server_state.connections
+    app.state.belated.metrics.watch("connections", lambda: len(connections))
+    return server
 
 
 def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:

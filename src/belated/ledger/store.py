@@ -127,6 +127,12 @@ class Store:
         """Whether the database is PostgreSQL."""
         return self.engine.dialect.name == "postgresql"
 
+    @property
+    def used_connections(self) -> int:
+        """Number of connections to the database that are in use."""
+        pools = {self.engine.pool, self.writer.pool}
+        return sum(pool.checkedout() for pool in pools if isinstance(pool, sa.QueuePool))
+
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Return a context manager that begins a read transaction and returns its connection.

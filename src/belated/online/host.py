@@ -7,11 +7,15 @@ both apply the same ticks and compute the same policies, and the ledger accepts 
 order. The lock only avoids duplicate work.
 """
 
+import logging
+import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Self, TypeVar
 
+from belated.ledger.engines.outage_log import OutageLog
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
@@ -29,6 +33,8 @@ LOCK_TIMEOUT_S: Final = 0.2
 """Maximum time in seconds to wait for a busy learner before the last status is returned."""
 
 T = TypeVar("T")
+
+LOG: Final = logging.getLogger("belated.host")
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,10 @@ class Host:
         self._thread: threading.Thread | None = None
         self._plans = self._ready = False
         self._last_error: str | None = None
+        self.outages = OutageLog("fold")
+        """Log of the polls that failed because the store is unavailable."""
+        self._has_polled = False
+        self._folded_seq, self._folded_at = 0, time.monotonic()
 
     @property
     def plans(self) -> bool:
@@ -121,6 +131,25 @@ class Host:
         states = list(self._states.items())
         return {id: state.failure for id, state in states if state.failure is not None}
 
+    @property
+    def seconds_since_fold(self) -> float:
+        """Seconds since all new events were last applied; NaN if another host plans."""
+        return time.monotonic() - self._folded_at if self._plans else math.nan
+
+    @property
+    def oldest_unfolded_age_s(self) -> float:
+        """Age in seconds of the oldest event that was not yet there at the last completed poll.
+
+        0 if there is no such event; NaN if another host plans or the store is unavailable.
+        """
+        if not self._plans:
+            return math.nan
+        try:
+            event = next(self._ledger.events(after=self._folded_seq, limit=1), None)
+        except OUTAGES:
+            return math.nan
+        return 0.0 if event is None else max(0.0, (self._ledger.store.now() - event.at) / 1e6)
+
     def step(self) -> bool:
         """Poll the ledger once, and return whether this host holds the planner lock.
 
@@ -128,14 +157,20 @@ class Host:
         tick if a tick is due, and publishes the policy if the policy has changed.
         """
         plans = self._planner_lock.acquire()
+        if self._has_polled and plans != self._plans:
+            change = "acquired" if plans else "lost"
+            LOG.warning("Planner lock %s.", change, extra={"event": f"planner_lock_{change}"})
+        self._has_polled = True
         self._ready = self._ready and plans == self._plans
         self._plans = plans
         if plans:
+            end = self._ledger.last
             for problem in self._ledger.problems():
                 state = self._state(problem)
                 if self._failure(state) is None:
                     with state.lock:
                         self._advance(state)
+            self._folded_seq, self._folded_at = end, time.monotonic()
         self._ready = True
         return plans
 
@@ -195,8 +230,14 @@ class Host:
             try:
                 self.step()
                 self._last_error = None
+                self.outages.succeeded()
             except Exception as error:  # the database may be available at the next poll
-                self._last_error = f"{type(error).__name__}: {error}"
+                message = f"{type(error).__name__}: {error}"
+                if isinstance(error, OUTAGES):
+                    self.outages.failed(error)
+                elif message != self._last_error:
+                    LOG.error("Poll of the ledger failed: %s.", type(error).__name__)
+                self._last_error = message
             with self._wakeup:
                 self._wakeup.wait_for(lambda: self._woken or self._stopping, self._interval)
                 self._woken = False
@@ -257,6 +298,12 @@ class Host:
             id = state.follower.problem.id
             if any(read_excluding_events(self._ledger, id, after=failure.seq)):
                 failure = state.failure = None
+                name = state.follower.problem.name
+                LOG.warning(
+                    "Problem %s is folded again after a correction or withdrawal.",
+                    name,
+                    extra={"event": "problem_retried", "problem": name},
+                )
         return failure
 
     def _catch_failure(self, state: ProblemState, seq: int, action: Callable[[], T]) -> T | Failure:
@@ -273,5 +320,14 @@ class Host:
             reason = str(error)
             if not isinstance(error, ValueError):
                 reason = f"{type(error).__name__}: {error}"
-            state.failure = Failure(state.follower.problem.name, reason, seq)
+            name = state.follower.problem.name
+            state.failure = Failure(name, reason, seq)
+            # without the message of the error, which may contain personal data
+            LOG.error(
+                "Problem %s cannot be folded: %s at seq %d.",
+                name,
+                type(error).__name__,
+                seq,
+                extra={"event": "problem_failed", "problem": name, "seq": seq},
+            )
             return state.failure

@@ -13,6 +13,7 @@ from belated.ledger.ledger import Ledger
 from belated.online.host import Host
 from belated.service.errors import install_error_handlers
 from belated.service.metrics import MetricsMiddleware
+from belated.service.operations.request_ids import RequestIdMiddleware
 from belated.service.routes import routes
 from belated.service.settings import Settings
 from belated.service.state import AppState
@@ -113,6 +114,7 @@ def create_app(
     _describe_tokens(app)
     app.add_middleware(SecurityHeadersMiddleware)
     app.add_middleware(MetricsMiddleware, metrics=state.metrics)
+    app.add_middleware(RequestIdMiddleware)
     return app
 
 

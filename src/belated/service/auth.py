@@ -124,6 +124,7 @@ class AuthorizedRoute(APIRoute):
             except ClientDisconnect:
                 return Response(status_code=400)
             except (*OUTAGES, TimeoutError) as error:
+                state.reads.failed(error)
                 return error_response(store_unavailable(error))
             except Exception as error:
                 return unexpected_error_response(request, error)

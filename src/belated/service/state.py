@@ -7,10 +7,12 @@ from typing import TypeVar
 
 from fastapi import Request
 
+from belated.ledger.engines.outage_log import OutageLog
 from belated.ledger.events import NewEvent
 from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
+from belated.ledger.tokens import Token
 from belated.online.host import Host
 from belated.service.errors import store_unavailable, unavailable
 from belated.service.group_commit import BusyError, GroupCommit
@@ -73,17 +75,23 @@ class AppState:
         # so that writing delays no other request
         self.quarantine_threads = WorkerThreads(1, timeout_s)
         self.probe_threads = probes = WorkerThreads(1, settings.write_probe_timeout_s)
-        self.metrics = Metrics()
+        self.metrics = metrics = Metrics()
+        self.reads = OutageLog("read", metrics.count_store_error)
+        self.writes = OutageLog("write", metrics.count_store_error)
+        host.outages.on_error = metrics.count_store_error
         self.group_commit = GroupCommit(
-            ledger.append,
+            self._append,
             max_batch_events=settings.max_batch_events,
             max_queued_events=settings.max_queued_events,
-            on_batch=self.metrics.count_batch,
+            on_batch=metrics.count_batch,
         )
-        self.metrics.watch_queue(lambda: self.group_commit.queued_events)
-        self.tokens = TokenCache(lambda: queries.run(ledger.tokens.all), ttl_s=settings.token_ttl_s)
+        metrics.watch("queue_events", lambda: self.group_commit.queued_events)
+        metrics.watch("oldest_unfolded_event_age_seconds", lambda: host.oldest_unfolded_age_s)
+        metrics.watch("seconds_since_last_fold", lambda: host.seconds_since_fold)
+        metrics.watch("store_connections", lambda: ledger.store.used_connections)
+        self.tokens = TokenCache(self._read_tokens, ttl_s=settings.token_ttl_s)
         self.write_probe = WriteProbe(
-            lambda: probes.run(ledger.store.probe), ttl_s=settings.write_probe_ttl_s
+            lambda: probes.run(ledger.store.probe), self.writes, ttl_s=settings.write_probe_ttl_s
         )
         self.ledger_cache = LedgerCache(ledger, queries.run)
         self.policies = PolicyCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)
@@ -109,8 +117,25 @@ class AppState:
                 return await self.group_commit.submit(events)
         except BusyError as error:
             raise unavailable(str(error)) from None
-        except (*OUTAGES, TimeoutError) as error:
+        except OUTAGES as error:
             raise store_unavailable(error) from None
+        except TimeoutError as error:
+            self.writes.failed(error)
+            raise store_unavailable(error) from None
+
+    def _append(self, events: list[NewEvent]) -> list[Outcome]:
+        try:
+            outcomes = self.ledger.append(events)
+        except OUTAGES as error:
+            self.writes.failed(error)
+            raise
+        self.writes.succeeded()
+        return outcomes
+
+    async def _read_tokens(self) -> list[Token]:
+        tokens = await self.query_threads.run(self.ledger.tokens.all)
+        self.reads.succeeded()
+        return tokens
 
 
 def get_state(request: Request) -> AppState:

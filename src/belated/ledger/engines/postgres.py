@@ -45,7 +45,8 @@ REMOVE_LIMITS: Final = sa.text(
 """Statement that removes all limits on waiting until the end of the transaction."""
 
 _PREPARE: Final = (
-    "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS wanted(name, value)"
+    "SELECT set_config(name, value, false) "
+    "FROM unnest(%s::text[], %s::text[]) AS wanted(name, value)"
     " WHERE current_setting(name) IN ('0', 'off')"
 )
 

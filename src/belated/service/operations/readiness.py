@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+from belated.ledger.engines.outage_log import OutageLog
 from belated.ledger.engines.outages import describe_outage
 from belated.online.host import Host
 from belated.service.single_flight import SingleFlightCache
@@ -22,12 +23,17 @@ class WriteProbe:
     write : Callable
         Coroutine function that writes to the store; it raises an exception if this fails or takes
         too long.
+    log : OutageLog
+        Log of failed writes.
     ttl_s : float
         Time in seconds for which a result is cached.
     """
 
-    def __init__(self, write: Callable[[], Awaitable[Any]], *, ttl_s: float) -> None:
+    def __init__(
+        self, write: Callable[[], Awaitable[Any]], log: OutageLog, *, ttl_s: float
+    ) -> None:
         self._write = write
+        self._log = log
         self._cache: SingleFlightCache[None, ProbeResult] = SingleFlightCache(ttl_s=ttl_s)
 
     async def outage(self) -> str | None:
@@ -40,7 +46,9 @@ class WriteProbe:
         try:
             await self._write()
         except Exception as error:
+            self._log.failed(error)
             return ProbeResult(str(describe_outage(error)))
+        self._log.succeeded()
         return ProbeResult(None)
 
 
