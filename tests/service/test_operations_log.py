@@ -29,12 +29,15 @@ def lines() -> Iterator[list[dict[str, Any]]]:
 
     handler, logger = Collect(), logging.getLogger("belated")
     handler.setFormatter(JsonFormatter())
-    before = logger.level
+    access = logging.getLogger("belated.service.access")
+    before = logger.level, access.level
     logger.addHandler(handler)
     logger.setLevel("INFO")
+    access.setLevel("INFO")
     yield found
     logger.removeHandler(handler)
-    logger.setLevel(before)
+    logger.setLevel(before[0])
+    access.setLevel(before[1])
 
 
 def events(lines: list[dict[str, Any]]) -> list[str]:
@@ -169,7 +172,7 @@ def test_a_line_of_text_ends_with_the_request_id(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.handler.setFormatter(TextFormatter())
-    with caplog.at_level("INFO", "belated.service"):
+    with caplog.at_level("INFO", "belated.service.access"):
         site.get("/healthz", headers={"x-request-id": "trace-17"})
     assert re.search(r"INFO GET /healthz 200 .* ms \[request trace-17\]$", caplog.text.strip())
 

@@ -84,6 +84,7 @@ class AppState:
             max_batch_events=settings.max_batch_events,
             max_queued_events=settings.max_queued_events,
             on_batch=metrics.count_batch,
+            timeout_s=timeout_s,
         )
         metrics.watch("queue_events", lambda: self.group_commit.queued_events)
         metrics.watch("oldest_unfolded_event_age_seconds", lambda: host.oldest_unfolded_age_s)
@@ -113,8 +114,7 @@ class AppState:
         in time. In the last case the events may be recorded later, or not at all.
         """
         try:
-            async with asyncio.timeout(self.settings.store_timeout_s):
-                return await self.group_commit.submit(events)
+            return await self.group_commit.submit(events)
         except BusyError as error:
             raise unavailable(str(error)) from None
         except OUTAGES as error:

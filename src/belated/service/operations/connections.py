@@ -8,7 +8,7 @@ limits are checked only where a read ends inside a request, so ordinary requests
 import asyncio
 import json
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final, cast
 
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -69,8 +69,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._changed_at = self.loop.time()
         self._start_timer(self.limits.head_timeout_s)
         if len(self.connections) > self.limits.max_connections:
-            waiting = [peer for peer in self.connections if _is_waiting(peer)]
-            oldest = min(waiting, key=lambda peer: peer._changed_at)
+            peers = cast(set[LimitedProtocol], self.connections)
+            oldest = min(filter(_is_waiting, peers), key=lambda peer: peer._changed_at)
             message = f"{self.limits.max_connections} connections; closing one that is idle."
             self.limit_log.hit("max_connections", message)
             self.connections.discard(oldest)
@@ -87,8 +87,6 @@ class LimitedProtocol(HttpToolsProtocol):
         while data and not self.transport.is_closing():
             room = limit - self._head_bytes if self._in_head else len(data)
             part, data = data[:room], data[room:]
-            if self._in_head and not self._head_bytes:
-                self._changed_at = self.loop.time()
             self._head_bytes += len(part)
             super().data_received(part)
             if not self._in_head:
@@ -99,6 +97,8 @@ class LimitedProtocol(HttpToolsProtocol):
             self._changed_at = self.loop.time()
             self._start_timer(self.limits.body_timeout_s)
         elif self._in_head and self._head_bytes:
+            if self._timer is None:
+                self._changed_at = self.loop.time()
             self._start_timer(self.limits.head_timeout_s)
         elif self._timer is not None:
             self._stop_timer()
@@ -163,7 +163,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def _is_waiting(connection: Any) -> bool:
+def _is_waiting(connection: LimitedProtocol) -> bool:
     """Return whether no request on `connection` is in progress."""
     return connection.cycle is None or connection.cycle.response_complete
 
