@@ -1,12 +1,12 @@
 """`belated serve`: run the HTTP service in one process."""
 
 import gc
-import logging
 import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from belated.ledger.ledger import Ledger
+    from belated.service.operations.connections import ConnectionLimits
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8000
@@ -28,6 +29,13 @@ SHUTDOWN_TIMEOUT_S: Final = 10
 
 GC_THRESHOLD_OBJECTS: Final = 10_000
 """Number of new objects after which Python's garbage collector searches for reference cycles."""
+
+
+class LogFormat(StrEnum):
+    """Format of the log."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 def serve(
@@ -64,6 +72,9 @@ def serve(
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="Format of the log, which is written to stderr.")
+    ] = LogFormat.TEXT,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
 
@@ -76,9 +87,9 @@ def serve(
     with open_ledger(store) as ledger:
         with usage_errors():
             from belated.service.auth import is_loopback
+            from belated.service.operations.log_format import configure_log
         check_host(host, store, local=is_loopback(host), ledger=ledger)
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-        logging.getLogger("belated.service").setLevel("INFO" if verbose else "WARNING")
+        configure_log(as_json=log_format is LogFormat.JSON, log_requests=verbose)
         server = build_server(
             ledger,
             open=is_loopback(host),
@@ -131,6 +142,7 @@ def build_server(
     shutdown_timeout_s: int,
     memory_limit_mib: int | None = None,
     max_total_cells: int | None = None,
+    limits: "ConnectionLimits | None" = None,
 ) -> "uvicorn.Server":
     """Return a server of the HTTP service. Exit with a usage error if a package is missing.
 
@@ -148,6 +160,8 @@ def build_server(
         Memory for learners, in MiB; None for no limit.
     max_total_cells : int, optional
         Maximum sum of horizon x states x actions over all problems; None for the default.
+    limits : ConnectionLimits | None
+        Limits on connections; None for the default limits.
 
     Returns
     -------
@@ -159,18 +173,28 @@ def build_server(
 
         from belated.online.host import Host
         from belated.service import Settings, create_app
-    limit = None if memory_limit_mib is None else memory_limit_mib << 20
-    learners = Host(ledger, interval=interval, memory_limit_bytes=limit)
-    limits = {} if max_total_cells is None else {"max_total_cells": max_total_cells}
+        from belated.service.operations.connections import ConnectionLimits, limit_connections
+        from belated.service.operations.limit_log import LimitLog
+    memory = None if memory_limit_mib is None else memory_limit_mib << 20
+    learners = Host(ledger, interval=interval, memory_limit_bytes=memory)
+    cells = {} if max_total_cells is None else {"max_total_cells": max_total_cells}
+    limits = (limits or ConnectionLimits()).restrict_to_open_files()
+    app = create_app(ledger, learners, Settings(open=open, **cells))
     config = uvicorn.Config(
-        create_app(ledger, learners, Settings(open=open, **limits)),
+        app,
         log_config=None,
         log_level="warning",
         access_log=False,  # it would contain ids and subjects
         server_header=False,
         timeout_graceful_shutdown=shutdown_timeout_s,
+        http=limit_connections(limits, LimitLog()),
+        ws="none",
+        timeout_keep_alive=limits.keep_alive_s,
     )
-    return uvicorn.Server(config)
+    server = uvicorn.Server(config)
+    connections = server.server_state.connections
+    app.state.belated.metrics.watch("connections", lambda: len(connections))
+    return server
 
 
 def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:

@@ -83,7 +83,7 @@ class Ledger:
             with store.reading() as connection:
                 version = migrations.current(connection)
             if version != migrations.newest():
-                with store.writing() as connection:
+                with store.writing(limited=False) as connection:
                     migrations.upgrade(connection)
         except BaseException:
             store.close()

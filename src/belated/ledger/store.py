@@ -14,7 +14,8 @@ from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
 from sqlalchemy.util import asbool
 
-from belated.extras import missing_extra
+from belated.ledger import migrations
+from belated.ledger.engines.postgres import POOL_SIZE, REMOVE_LIMITS, create_postgres_engine
 
 Clock: TypeAlias = Callable[[], int]
 
@@ -29,9 +30,6 @@ SCRUB_TIMEOUT_MS: Final = 500
 
 Writers are blocked during this time."""
 
-POOL_SIZE: Final = 16
-"""Number of connections to keep open; equal to the number of reading threads of the service."""
-
 PAGE_SIZE: Final = 1000
 """Maximum number of rows to read in one transaction."""
 
@@ -44,6 +42,7 @@ OUTAGES: Final = (
 """Types of exceptions that indicate that the database is unavailable."""
 
 _WRITES: Final = {"belated_writes": True}
+_PROBE: Final = sa.text(f"UPDATE {migrations.TABLE} SET version_num = version_num")
 
 
 def now() -> int:
@@ -107,7 +106,7 @@ class Store:
         parsed = parse_url(url)
         in_memory = parsed.get_backend_name() == "sqlite" and is_in_memory(parsed)
         if parsed.get_backend_name() == "postgresql":
-            engine = writer = _create_postgres(parsed)
+            engine = writer = create_postgres_engine(parsed)
         elif in_memory:
             engine = writer = _create_sqlite(parsed, poolclass=StaticPool)
         else:
@@ -128,6 +127,12 @@ class Store:
         """Whether the database is PostgreSQL."""
         return self.engine.dialect.name == "postgresql"
 
+    @property
+    def used_connections(self) -> int:
+        """Number of connections to the database that are in use."""
+        pools = {self.engine.pool, self.writer.pool}
+        return sum(pool.checkedout() for pool in pools if isinstance(pool, sa.QueuePool))
+
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Return a context manager that begins a read transaction and returns its connection.
@@ -143,7 +148,8 @@ class Store:
     def consistent_reading(self) -> Iterator[sa.Connection]:
         """Return a context manager that begins a read transaction and returns its connection.
 
-        All statements see the same data, which later commits do not change.
+        All statements see the same data, which later commits do not change. The transaction may
+        take any time: the limits in `belated.ledger.engines.postgres` do not apply.
         """
         self._check_open()
         level = {"isolation_level": "REPEATABLE READ"} if self.on_postgres else {}
@@ -152,14 +158,17 @@ class Store:
             self.engine.connect().execution_options(**level) as connection,
             connection.begin(),
         ):
+            if self.on_postgres:
+                connection.execute(REMOVE_LIMITS)
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
+    def writing(self, *, limited: bool = True) -> Iterator[sa.Connection]:
         """Return a context manager that begins a write transaction and returns its connection.
 
         There is one write transaction at a time. It is committed to disk at the end of the `with`
-        block, or rolled back if the block raises an exception.
+        block, or rolled back if the block raises an exception. With `limited=False`, it may wait
+        and run for any time: the limits in `belated.ledger.engines.postgres` do not apply.
         """
         with self._write:
             self._check_open()
@@ -168,8 +177,18 @@ class Store:
                 connection.begin(),
             ):
                 if self.on_postgres:
+                    if not limited:
+                        connection.execute(REMOVE_LIMITS)
                     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITER_LOCK_ID)))
                 yield connection
+
+    def probe(self) -> None:
+        """Write to the database and commit; raise an exception if this is not possible.
+
+        The row with the version of the tables is overwritten with the same content.
+        """
+        with self.writing() as connection:
+            connection.execute(_PROBE)
 
     def scrub(self, *, wait: bool) -> bool:
         """Truncate the write-ahead log of SQLite, so that it contains no redacted data.
@@ -253,30 +272,6 @@ def is_uri(url: sa.URL) -> bool:
 def is_in_memory(url: sa.URL) -> bool:
     """Return whether `url`, the URL of a SQLite database, refers to a database in memory."""
     return url.database in (None, "", ":memory:")
-
-
-def _create_postgres(url: sa.URL) -> sa.Engine:
-    try:
-        # a writer that has waited for the lock must see the commits of the previous writer
-        engine = sa.create_engine(
-            url,
-            isolation_level="READ COMMITTED",
-            pool_pre_ping=True,
-            pool_size=POOL_SIZE,
-            hide_parameters=True,
-        )
-    except ImportError:
-        raise ImportError(missing_extra("A store on PostgreSQL", "psycopg", "postgres")) from None
-
-    @event.listens_for(engine, "connect")
-    def durable(connection: Any, record: object) -> None:
-        connection.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) "
-            "WHERE current_setting('synchronous_commit') = 'off'"
-        )
-        connection.commit()
-
-    return engine
 
 
 def _create_sqlite(url: sa.URL, **pool: Any) -> sa.Engine:

@@ -7,12 +7,16 @@ both apply the same ticks and compute the same policies, and the ledger accepts 
 order. The lock only avoids duplicate work.
 """
 
+import logging
+import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Self, TypeVar
 
+from belated.ledger.engines.outage_log import OutageLog
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
@@ -35,6 +39,8 @@ LOCK_TIMEOUT_S: Final = 0.2
 """Maximum time in seconds to wait for a busy learner before the last status is returned."""
 
 T = TypeVar("T")
+
+LOG: Final = logging.getLogger("belated.host")
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,10 @@ class Host:
         self._thread: threading.Thread | None = None
         self._plans = self._ready = False
         self._last_error: str | None = None
+        self.outages = OutageLog("fold")
+        """Log of the polls that failed because the store is unavailable."""
+        self._has_polled = False
+        self._folded_seq, self._folded_at = 0, time.monotonic()
 
     @property
     def plans(self) -> bool:
@@ -151,6 +161,25 @@ class Host:
         states = list(self._states.values())
         return [(state.follower.problem.name, state.failure or state.summary) for state in states]
 
+    @property
+    def seconds_since_fold(self) -> float:
+        """Seconds since all new events were last applied; NaN if another host plans."""
+        return time.monotonic() - self._folded_at if self._plans else math.nan
+
+    @property
+    def oldest_unfolded_age_s(self) -> float:
+        """Age in seconds of the oldest event that was not yet there at the last completed poll.
+
+        0 if there is no such event; NaN if another host plans or the store is unavailable.
+        """
+        if not self._plans:
+            return math.nan
+        try:
+            event = next(self._ledger.events(after=self._folded_seq, limit=1), None)
+        except OUTAGES:
+            return math.nan
+        return 0.0 if event is None else max(0.0, (self._ledger.store.now() - event.at) / 1e6)
+
     def step(self) -> bool:
         """Poll the ledger once, and return whether this host holds the planner lock.
 
@@ -159,14 +188,20 @@ class Host:
         In the first polls, it also processes some of the other problems.
         """
         plans = self._planner_lock.acquire()
+        if self._has_polled and plans != self._plans:
+            change = "acquired" if plans else "lost"
+            LOG.warning("Planner lock %s.", change, extra={"event": f"planner_lock_{change}"})
+        self._has_polled = True
         self._ready = self._ready and plans == self._plans
         self._plans = plans
         if plans:
-            self._find_changed()
+            end = self._find_changed()
             for id in [*self._changed, *islice(self._backlog, BACKLOG_PROBLEMS_PER_POLL)]:
                 self._process(id)
                 self._changed.pop(id, None)
                 self._backlog.pop(id, None)
+            if not self._backlog:
+                self._folded_seq, self._folded_at = end, time.monotonic()
         self._release_unused()
         self._ready = not (plans and self._backlog)
         return plans
@@ -229,14 +264,23 @@ class Host:
                 if self.step() and self._backlog:
                     pause_s = 0
                 self._last_error = None
+                self.outages.succeeded()
             except Exception as error:  # the database may be available at the next poll
-                self._last_error = f"{type(error).__name__}: {error}"
+                message = f"{type(error).__name__}: {error}"
+                if isinstance(error, OUTAGES):
+                    self.outages.failed(error)
+                elif message != self._last_error:
+                    LOG.error("Poll of the ledger failed: %s.", type(error).__name__)
+                self._last_error = message
             with self._wakeup:
                 self._wakeup.wait_for(lambda: self._woken or self._stopping, pause_s)
                 self._woken = False
 
-    def _find_changed(self) -> None:
-        """Add the problems with events since the last poll, or all at the first, to the queues."""
+    def _find_changed(self) -> int:
+        """Add the problems with events since the last poll, or all at the first, to the queues.
+
+        Returns the seq of the last event of the ledger.
+        """
         end = self._ledger.last
         if self._polled_seq is None:
             self._backlog = dict.fromkeys(self._ledger.problem_ids())
@@ -244,6 +288,7 @@ class Host:
             changed = self._ledger.changed_problems(after=self._polled_seq, upto=end)
             self._changed |= dict.fromkeys(changed)
         self._polled_seq = end
+        return end
 
     def _process(self, id: int) -> None:
         problem = self._ledger.problem(id)
@@ -330,6 +375,12 @@ class Host:
             id = state.follower.problem.id
             if any(read_excluding_events(self._ledger, id, after=failure.seq)):
                 failure = state.failure = None
+                name = state.follower.problem.name
+                LOG.warning(
+                    "Problem %s is folded again after a correction or withdrawal.",
+                    name,
+                    extra={"event": "problem_retried", "problem": name},
+                )
         return failure
 
     def _catch_failure(self, state: ProblemState, seq: int, action: Callable[[], T]) -> T | Failure:
@@ -346,5 +397,14 @@ class Host:
             reason = str(error)
             if not isinstance(error, ValueError):
                 reason = f"{type(error).__name__}: {error}"
-            state.failure = Failure(state.follower.problem.name, reason, seq)
+            name = state.follower.problem.name
+            state.failure = Failure(name, reason, seq)
+            # without the message of the error, which may contain personal data
+            LOG.error(
+                "Problem %s cannot be folded: %s at seq %d.",
+                name,
+                type(error).__name__,
+                seq,
+                extra={"event": "problem_failed", "problem": name, "seq": seq},
+            )
             return state.failure

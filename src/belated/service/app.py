@@ -13,6 +13,7 @@ from belated.ledger.ledger import Ledger
 from belated.online.host import Host
 from belated.service.errors import install_error_handlers
 from belated.service.metrics import MetricsMiddleware
+from belated.service.operations.request_ids import HEADER, RequestIds
 from belated.service.routes import routes
 from belated.service.settings import Settings
 from belated.service.state import AppState
@@ -36,24 +37,29 @@ SECURITY_HEADERS: Final = {
 }
 
 
-class SecurityHeadersMiddleware:
-    """ASGI middleware that adds `SECURITY_HEADERS` to the responses of `app`.
+class ResponseHeadersMiddleware:
+    """ASGI middleware that adds `SECURITY_HEADERS` and a request id to the responses of `app`.
 
     A header that a response of `app` already has is kept.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._ids = RequestIds()
         self._headers = [
             (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        id = self._ids.assign(scope.get("headers", ()))
+
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 own = list(message.get("headers", ()))
                 names = {name for name, _ in own}
-                message["headers"] = own + [pair for pair in self._headers if pair[0] not in names]
+                own += [pair for pair in self._headers if pair[0] not in names]
+                own.append((HEADER, id))
+                message["headers"] = own
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
@@ -111,7 +117,7 @@ def create_app(
     app.state.belated = state
     install_error_handlers(app)
     _describe_tokens(app)
-    app.add_middleware(SecurityHeadersMiddleware)
+    app.add_middleware(ResponseHeadersMiddleware)
     app.add_middleware(MetricsMiddleware, metrics=state.metrics)
     return app
 

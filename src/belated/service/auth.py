@@ -42,6 +42,11 @@ LOCAL_CALLER: Final = "local"
 """Name of the caller of a request that needs no token, used in place of the id of a token."""
 
 
+PROXY_HEADERS: Final = frozenset({b"forwarded", b"via"})
+PROXY_HEADER_PREFIX: Final = b"x-forwarded-"
+"""Headers by which a proxy shows that it forwards a request."""
+
+
 class RouteRequirements(NamedTuple):
     """Requirements of a route, as declared with `require_scope`."""
 
@@ -123,8 +128,9 @@ class AuthorizedRoute(APIRoute):
                 raise
             except ClientDisconnect:
                 return Response(status_code=400)
-            except OUTAGES:
-                return error_response(store_unavailable())
+            except (*OUTAGES, TimeoutError) as error:
+                state.reads.failed(error)
+                return error_response(store_unavailable(error))
             except Exception as error:
                 return unexpected_error_response(request, error)
 
@@ -202,10 +208,23 @@ async def check_problem(request: Request, state: AppState, token: Token) -> None
 
 
 def check_local(request: Request) -> None:
-    """Raise ApiError if `request` may come from another machine or another web site."""
+    """Raise ApiError if `request` may come from another machine or another web site.
+
+    A proxy on this machine may forward requests of other machines, and a page of another port on
+    this machine is another web site.
+    """
     host, origin = request.headers.get("host", ""), request.headers.get("origin")
-    if not (is_local(f"//{host}") and (origin is None or is_local(origin))):
+    if not is_local(f"//{host}"):
         raise ApiError(403, "Without tokens, only requests from this machine are accepted.")
+    if origin is not None and origin.lower() != f"{request.scope['scheme']}://{host}".lower():
+        raise ApiError(
+            403, "Without tokens, only the page of this service may send requests; create a token."
+        )
+    for name, _ in request.scope["headers"]:
+        if name in PROXY_HEADERS or name.startswith(PROXY_HEADER_PREFIX):
+            raise ApiError(
+                403, "Without tokens, no forwarded requests are accepted; create a token."
+            )
 
 
 @lru_cache(maxsize=64)

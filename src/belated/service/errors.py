@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from belated.ledger.engines.outages import describe_outage
 from belated.ledger.outcomes import (
     AlreadyRecorded,
     Conflict,
@@ -32,12 +33,14 @@ ERROR_CODES: Final = {
     403: "forbidden",
     404: "unknown",
     405: "method not allowed",
+    408: "timeout",
     409: "conflict",
     410: "gone",
     413: "too large",
     415: "unsupported",
     422: "refused",
     429: "too many requests",
+    431: "too large",
     500: "internal",
     503: "unavailable",
 }
@@ -145,9 +148,9 @@ def too_many(reason: str) -> ApiError:
     return ApiError(429, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
-def store_unavailable() -> ApiError:
-    """Return an ApiError (503) which states that the database is unavailable."""
-    return unavailable("The store is unavailable.")
+def store_unavailable(error: BaseException) -> ApiError:
+    """Return an ApiError (503) for `error`, which indicates that the database is unavailable."""
+    return unavailable(f"The store is unavailable: {describe_outage(error)}.")
 
 
 def error_response(error: ApiError) -> JSONResponse:

@@ -9,7 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from belated.ledger.outcomes import Outcome
@@ -18,9 +25,19 @@ from belated.online.status import Summary
 
 M = TypeVar("M", Counter, Gauge, Histogram)
 
-LOG: Final = logging.getLogger("belated.service")
+LOG: Final = logging.getLogger("belated.service.access")
 LATENCY_BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 BATCH_BUCKETS_EVENTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+WATCHED: Final = {
+    "queue_events": "Events that wait to be recorded.",
+    "oldest_unfolded_event_age_seconds": "Age of the oldest event that is not yet folded; "
+    "NaN if another process plans.",
+    "seconds_since_last_fold": "Time since all new events were folded; "
+    "NaN if another process plans.",
+    "connections": "Open HTTP connections.",
+    "store_connections": "Connections to the store that are in use.",
+}
+"""Description of the metrics that are set by `Metrics.watch`, by name."""
 
 
 class Metrics:
@@ -43,8 +60,14 @@ class Metrics:
         self._batches = create(
             Histogram, "batch_events", "Events per transaction.", buckets=BATCH_BUCKETS_EVENTS
         )
-        self._queue = create(Gauge, "queue_events", "Events that wait to be recorded.")
         self._plans = create(Gauge, "plans", "1 if this process holds the planner lock.")
+        self._store_errors = create(
+            Counter, "store_errors", "Errors of the store.", "operation", "reason"
+        )
+        self._watched = {
+            name: create(Gauge, name, description) for name, description in WATCHED.items()
+        }
+        ProcessCollector(registry=registry)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count and log a request that was answered.
@@ -68,7 +91,8 @@ class Metrics:
         found[0].inc()
         found[1].observe(seconds)
         if LOG.isEnabledFor(logging.INFO):
-            LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+            extra = {"method": method, "route": route, "status": status, "seconds": seconds}
+            LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds, extra=extra)
 
     def count_batch(self, outcomes: Sequence[Outcome]) -> None:
         """Count a transaction and its events; `outcomes` has the outcome of each event."""
@@ -76,13 +100,16 @@ class Metrics:
         for outcome in outcomes:
             self._outcomes.labels(type(outcome).__name__.lower()).inc()
 
-    def watch_queue(self, queued_events: Callable[[], float]) -> None:
-        """Report the length of the queue as a metric.
+    def count_store_error(self, operation: str, reason: str) -> None:
+        """Count an error of the store: the `operation` that failed, and the `reason` in words."""
+        self._store_errors.labels(operation, reason).inc()
 
-        `queued_events()` returns the number of events in the queue. It is called whenever the
-        metrics are read.
+    def watch(self, name: str, value: Callable[[], float]) -> None:
+        """Report `value()`, which is called whenever the metrics are read, as the metric `name`.
+
+        The name is one of `WATCHED`.
         """
-        self._queue.set_function(queued_events)
+        self._watched[name].set_function(value)
 
     def to_text(
         self, plans: bool, problems: Iterable[tuple[str, Summary | Failure | None]]

@@ -30,6 +30,14 @@ class Settings:
     its own."""
     max_queued_events: int = 10_000
     """Maximum number of events in the queue for recording. A request that exceeds it gets a 503."""
+    store_timeout_s: float = 10.0
+    """Maximum time for which a request waits for the store. After it the request gets a 503."""
+    slow_timeout_s: float = 120.0
+    """Maximum time for which a request waits for a long computation, such as an export."""
+    write_probe_ttl_s: float = 2.0
+    """Time for which the result of the write probe of `/readyz` is cached."""
+    write_probe_timeout_s: float = 5.0
+    """Maximum time for which `/readyz` waits for the write probe."""
     served_version_ttl_s: float = 0.1
     """Time for which the served version of a problem is cached."""
     token_ttl_s: float = 1.0

@@ -87,10 +87,18 @@ class Readiness(Model):
     """Whether the service is ready to handle requests, with details."""
 
     ready: bool
-    store: bool = Field(description="Whether the store can be reached.")
+    reasons: list[str] = Field(description="Reasons why the service is not ready.")
+    store: bool = Field(description="Whether the store can be written to.")
     caught_up: bool = Field(description="Whether all events are folded, or another process plans.")
     plans: bool = Field(description="Whether this process holds the planner lock.")
     failed: int = Field(description="Number of problems that cannot be folded.")
     model_config = with_example(
-        {"ready": True, "store": True, "caught_up": True, "plans": True, "failed": 0}
+        {
+            "ready": True,
+            "reasons": [],
+            "store": True,
+            "caught_up": True,
+            "plans": True,
+            "failed": 0,
+        }
     )

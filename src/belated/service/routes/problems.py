@@ -44,7 +44,7 @@ async def define_problem(request: Request) -> Response:
     run, content_type = state.slow_threads.run, request.headers.get("content-type")
     spec, policy = await run(_first_policy, raw, content_type, state.settings.max_problem_cells)
     async with state.defining:
-        await run(_check_limits, state, spec)
+        await state.query_threads.run(_check_limits, state, spec)
         outcome = check_outcome((await state.record(Defined(spec)))[0])
     state.ledger_cache.add_problem(LedgerProblem(outcome.seq, spec))
     await state.record(Published(outcome.seq, 1, policy))
