@@ -278,9 +278,17 @@ class Ledger:
             return self._problems.find(connection, which) if is_name(which) else None
 
     def problems(self) -> list[Problem]:
-        """Return all problems, oldest first."""
+        """Return all problems, oldest first, except those in `damaged_problems`."""
         with self.store.reading() as connection:
             return self._problems.all(connection)
+
+    @property
+    def damaged_problems(self) -> dict[int, str]:
+        """Message about each problem whose definition is damaged, by id of the problem.
+
+        The result is that of the last call of `problems`.
+        """
+        return dict(self._problems.damaged)
 
     def episode(self, id: str) -> EpisodeRecord | None:
         """Return the record of the episode `id`; None if there is no such episode."""

@@ -119,7 +119,11 @@ class Host:
     def failures(self) -> dict[int, Failure]:
         """Failures of the problems whose events cannot be applied, by id of the problem."""
         states = list(self._states.items())
-        return {id: state.failure for id, state in states if state.failure is not None}
+        damaged = {
+            id: Failure(f"problem {id}", reason, id)
+            for id, reason in self._ledger.damaged_problems.items()
+        }
+        return damaged | {id: state.failure for id, state in states if state.failure is not None}
 
     def step(self) -> bool:
         """Poll the ledger once, and return whether this host holds the planner lock.
