@@ -58,6 +58,20 @@ def find_event_fault(event: Event) -> str | None:
     return None
 
 
+def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
+    """Return a message if `event` holds feedback that is not valid for the problem, else None.
+
+    `spec` is the specification of the problem of `event`.
+    """
+    if event.kind not in ("feedback", "corrected") or event.text is None:
+        return None
+    try:
+        parse_content(event.body, spec)
+    except Exception as error:  # content that is not JSON, or malformed in any other way
+        return f"Event {event.seq} has invalid content. {error}"
+    return None
+
+
 def check_events(events: Iterable[Event]) -> list[str]:
     """Return a message for each event that is missing, changed or redacted incompletely.
 

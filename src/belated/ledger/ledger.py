@@ -286,16 +286,24 @@ class Ledger:
         return map(Event._make, rows)
 
     def problem(self, which: str | int) -> Problem | None:
-        """Return the problem whose name or id is `which`; None if there is no such problem."""
+        """Return the problem whose name or id is `which`; None if there is no such problem.
+
+        Raises ValueError if its definition is damaged.
+        """
         with self.store.reading() as connection:
             if isinstance(which, int):
                 return self._problems.get(connection, which)
             return self._problems.find(connection, which) if is_name(which) else None
 
     def problems(self) -> list[Problem]:
-        """Return all problems, oldest first."""
+        """Return all problems, oldest first, except those in `damaged_problems`."""
         with self.store.reading() as connection:
             return self._problems.all(connection)
+
+    @property
+    def damaged_problems(self) -> dict[int, str]:
+        """Message about each problem that was read and has a damaged definition, by its id."""
+        return dict(self._problems.damaged)
 
     def episode(self, id: str) -> EpisodeRecord | None:
         """Return the record of the episode `id`; None if there is no such episode."""

@@ -50,6 +50,10 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
+class UnreadableRowError(ValueError):
+    """Error because a row of the database is damaged: one of its texts is not valid UTF-8."""
+
+
 class Store:
     """Open database of a ledger.
 
@@ -274,6 +278,11 @@ def is_in_memory(url: sa.URL) -> bool:
     return url.database in (None, "", ":memory:")
 
 
+def is_undecodable(error: sa.exc.OperationalError) -> bool:
+    """Return whether the cause of `error` is a stored text that is not valid UTF-8, in SQLite."""
+    return "Could not decode to UTF-8" in str(error.orig)
+
+
 def _create_sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
     if pool.get("poolclass") is not StaticPool and not is_uri(url):
         _create_private_file(Path(str(url.database)))
@@ -368,15 +377,41 @@ def read_pages(
     ------
     sa.Row
         The next row.
+
+    Raises
+    ------
+    UnreadableRowError
+        If a row is damaged.
     """
     order, left = key if order is None else order, limit
     while left is None or left > 0:
         size = PAGE_SIZE if left is None else min(PAGE_SIZE, left)
         page = query.where(key > after).order_by(order).limit(size)
-        with store.reading() as connection:
-            rows = connection.execute(page).all()
+        try:
+            with store.reading() as connection:
+                rows = connection.execute(page).all()
+        except sa.exc.OperationalError as error:
+            if not is_undecodable(error):
+                raise
+            number = _find_undecodable(store, query, page, key)
+            raise UnreadableRowError(
+                f"Row {number} of the table {key.table.name} is damaged: a text is not valid UTF-8."
+            ) from None  # the message of the cause contains the text
         yield from rows
         if len(rows) < size:
             return
         after = rows[-1][0]
         left = None if left is None else left - len(rows)
+
+
+def _find_undecodable(
+    store: Store, query: sa.Select[Any], page: sa.Select[Any], key: sa.ColumnElement[int]
+) -> int | None:
+    """Return the key of the first row of `page` with a text that cannot be decoded, or None."""
+    with store.reading() as connection:
+        for number in connection.scalars(page.with_only_columns(key)).all():
+            try:
+                connection.execute(query.where(key == number)).all()
+            except sa.exc.OperationalError:
+                return int(number)
+    return None

@@ -149,7 +149,8 @@ class Host:
     def failures(self) -> dict[int, Failure]:
         """Failures of the problems whose events cannot be applied, by id of the problem."""
         states = list(self._states.items())
-        return {id: state.failure for id, state in states if state.failure is not None}
+        failures = {id: state.failure for id, state in states if state.failure is not None}
+        return self._undefined() | failures
 
     @property
     def summaries(self) -> list[tuple[str, Summary | Failure | None]]:
@@ -159,7 +160,8 @@ class Host:
         ledger are used.
         """
         states = list(self._states.values())
-        return [(state.follower.problem.name, state.failure or state.summary) for state in states]
+        known = [(state.follower.problem.name, state.failure or state.summary) for state in states]
+        return known + [(failure.problem, failure) for failure in self._undefined().values()]
 
     @property
     def seconds_since_fold(self) -> float:
@@ -290,9 +292,17 @@ class Host:
         self._polled_seq = end
         return end
 
+    def _undefined(self) -> dict[int, Failure]:
+        """Return the failures of the problems whose definition is damaged, by id of the problem."""
+        damaged = self._ledger.damaged_problems
+        return {id: Failure(f"problem {id}", reason, id) for id, reason in damaged.items()}
+
     def _process(self, id: int) -> None:
-        problem = self._ledger.problem(id)
-        if problem is None:  # its definition is damaged
+        try:
+            problem = self._ledger.problem(id)
+        except ValueError:  # its definition is damaged; see `failures`
+            return
+        if problem is None:  # the event with its definition is missing
             return
         state = self._state(problem)
         if self._failure(state) is None:
