@@ -98,6 +98,7 @@ def test_the_scope_of_every_route_is_described(site: Site) -> None:
 )
 def test_every_route_conforms_to_its_description(site: Site, method: str, path: str) -> None:
     operation = schemathesis.openapi.from_dict(site.app.openapi())[path][method]
+    site.post("/v1/problems/clinic/unarchive")  # another route may have archived it
     id = site.open()
     known = {"problem": "clinic", "episode": id, "subject": "me", "version": 1}
 

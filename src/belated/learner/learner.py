@@ -214,13 +214,32 @@ class Learner:
     @property
     def status(self) -> Status:
         """Numbers of episodes in flight and observed, and the share of visits in flight."""
+        return self.status_without({})
+
+    def status_without(self, lost: Mapping[int, int]) -> Status:
+        """Return the status without lost episodes, whose feedback is no longer expected.
+
+        The learner itself does not change: a lost episode may still be observed.
+
+        Parameters
+        ----------
+        lost : mapping
+            For the id of each lost episode, which must be in flight, the number of episodes that
+            had been started when it was lost. Its delay ends there.
+
+        Returns
+        -------
+        Status
+            Status in which these episodes are not in flight.
+        """
+        waited = self._waited - sum(self._begun - begun for begun in lost.values())
         return status_of(
             self._problem,
-            self._pending.values(),
+            [episode for id, episode in self._pending.items() if id not in lost],
             np.sum([instance.delayed_counts for instance in self._instances], axis=0),
             begun=self._begun,
             observed=self.observed,
-            mean_delay=self.mean_delay,
+            mean_delay=waited / self._begun if self._begun else 0.0,
         )
 
     def _repr_html_(self) -> str:

@@ -17,6 +17,8 @@ class ProblemStatus:
     """Sequence number of the last tick; None if there is none."""
     waiting: int
     """Number of feedback events that are queued until the next tick."""
+    lost: int
+    """Number of lost episodes, which are not in flight."""
     opened_at: tuple[int, ...] = field(repr=False)
     """Times at which the episodes in flight were opened, in order of arrival, in microseconds since
     1970 (UTC)."""
@@ -41,9 +43,10 @@ class ProblemStatus:
             seq=fold.seq,
             tick=fold.tick,
             waiting=fold.waiting,
+            lost=fold.lost,
             opened_at=tuple(fold.opened_at),
             recorded_at=tuple(fold.recorded_at),
-            learner=learner.status,
+            learner=fold.status,
             updates=learner.updates,
             epochs=learner.epochs,
             alpha=learner.alpha,

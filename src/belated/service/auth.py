@@ -31,6 +31,7 @@ from belated.service.errors import (
     store_unavailable,
     unexpected_error_response,
 )
+from belated.service.idempotency import PARAMETER, find_key, respond_once
 from belated.service.parsing import limit_body
 from belated.service.rejections import quarantine_request
 from belated.service.state import AppState, get_state
@@ -93,10 +94,10 @@ class AuthorizedRoute(APIRoute):
         self.requirements = requirements
         responses = options.get("responses") or {}
         options["responses"] = {**error_responses(401, 403, 422, 500, 503), **responses}
-        options["openapi_extra"] = {
-            **(options.get("openapi_extra") or {}),
-            "security": [{"token": [requirements.scope]}],
-        }
+        extra = dict(options.get("openapi_extra") or {})
+        if "POST" in (options.get("methods") or ()):
+            extra["parameters"] = [*extra.get("parameters", ()), PARAMETER]
+        options["openapi_extra"] = {**extra, "security": [{"token": [requirements.scope]}]}
         super().__init__(path, endpoint, **options)
         if requirements.bypass_validation:
             self._handle = self.get_route_handler()
@@ -115,6 +116,9 @@ class AuthorizedRoute(APIRoute):
             try:
                 request.state.caller = await authorize(request, state, requirements.scope)
                 request = limit_body(request, max_bytes)
+                key = find_key(request) if request.method == "POST" else None
+                if key is not None:
+                    return await respond_once(request, key, call)
                 return await call(request)
             except REJECTIONS as error:
                 if isinstance(error.__cause__, ClientDisconnect):

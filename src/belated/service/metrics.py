@@ -45,6 +45,7 @@ class Metrics:
         )
         self._queue = create(Gauge, "queue_events", "Events that wait to be recorded.")
         self._missing = create(Gauge, "missing_episodes", "Episodes in flight.", "problem")
+        self._lost = create(Gauge, "lost_episodes", "Lost episodes.", "problem")
         self._psi = create(Gauge, "psi_episodes", "Bound on episodes in flight.", "problem")
         self._delay = create(
             Gauge, "mean_delay_episodes", "Observed mean delay, in episodes.", "problem"
@@ -113,6 +114,7 @@ class Metrics:
             self._failed.labels(problem).set(isinstance(status, Failure))
             if isinstance(status, ProblemStatus):
                 self._missing.labels(problem).set(status.learner.missing)
+                self._lost.labels(problem).set(status.lost)
                 self._psi.labels(problem).set(status.learner.psi)
                 self._delay.labels(problem).set(status.learner.mean_delay)
         return generate_latest(self.registry)

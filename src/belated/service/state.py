@@ -60,6 +60,8 @@ class AppState:
         self.query_threads = queries = WorkerThreads(8)
         self.slow_threads = WorkerThreads(4)  # for calls that may take seconds
         self.quarantine_threads = WorkerThreads(1)  # so that writing delays no other request
+        self.busy_keys: dict[str, asyncio.Event] = {}
+        """Idempotency keys of requests in progress, with the event of their end."""
         self.metrics = Metrics()
         self.group_commit = GroupCommit(
             ledger.append,

@@ -12,7 +12,7 @@ from belated.online.status import ProblemStatus
 from belated.service.parsing import UNIX_EPOCH
 
 FOLD_FIELDS: Final = (
-    *("seq", "waiting", "begun", "observed", "missing", "mean_delay", "psi", "ages"),
+    *("seq", "waiting", "begun", "observed", "missing", "lost", "mean_delay", "psi", "ages"),
     *("recorded_ages", "in_flight", "updates", "epochs", "alpha"),
 )
 """Fields of a status that are null if the problem's state cannot be computed from its events."""
@@ -54,6 +54,7 @@ def status_json(
         "begun": status.begun,
         "observed": status.observed,
         "missing": status.missing,
+        "lost": fold.lost,
         "mean_delay": finite_or_none(status.mean_delay),
         "psi": finite_or_none(status.psi),
         "ages": summarize_ages(fold.opened_at, now=now),

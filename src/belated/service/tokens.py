@@ -22,7 +22,7 @@ SCOPES: Final = {
     "withdraw": "withdraw the data of an episode or a subject",
     "export": "read the ledger and the quarantine",
     "metrics": "read the metrics",
-    "admin": "all of the above; define problems; freeze, roll back and shadow mode",
+    "admin": "all of the above; define problems; freeze, roll back and shadow mode; archive",
 }
 """Description of each scope, by the name of the scope."""
 PREFIX: Final = "belated"

@@ -1,12 +1,13 @@
 """Routes that define problems and return their definitions."""
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from belated.episode import Policy
 from belated.ledger.events import Defined, Published
+from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Recorded
 from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
@@ -56,11 +57,28 @@ async def define_problem(body: NewProblem, request: Request, response: Response)
 
 @router.get("", response_model=Problems, response_model_exclude_unset=True)
 @require_scope("read")
-async def list_problems(request: Request) -> dict[str, Any]:
-    """Return the definitions of all problems, oldest first."""
+async def list_problems(
+    request: Request,
+    archived: Annotated[bool, Query(description="Whether to include archived problems.")] = False,
+) -> dict[str, Any]:
+    """Return the definitions of all problems, oldest first.
+
+    Archived problems are included only on request, and have `"archived": true`.
+    """
     state = get_state(request)
-    problems = await state.query_threads.run(state.ledger.problems)
-    return {"problems": [problem.spec.body for problem in problems]}
+    problems, hidden = await state.query_threads.run(_read_problems, state.ledger)
+    return {
+        "problems": [
+            {**problem.spec.body, "archived": True} if problem.id in hidden else problem.spec.body
+            for problem in problems
+            if archived or problem.id not in hidden
+        ]
+    }
+
+
+def _read_problems(ledger: Ledger) -> tuple[list[LedgerProblem], set[int]]:
+    """Return all problems of `ledger`, and the ids of the archived ones."""
+    return ledger.problems(), ledger.archived()
 
 
 @router.get(
