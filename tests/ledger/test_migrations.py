@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "next"
-down_revision = "0003"
+down_revision = "0004"
 
 
 def upgrade() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from belated.cli.support.errors import usage_errors
+from belated.cli.support.settings_file import SettingsOption
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
 if TYPE_CHECKING:
@@ -34,23 +35,46 @@ def serve(
     host: Annotated[
         str,
         typer.Option(
-            help="Address to listen on. If other machines can reach it, a token must exist."
+            envvar="BELATED_HOST",
+            help="Address to listen on. If other machines can reach it, a token must exist.",
         ),
     ] = DEFAULT_HOST,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
+        int,
+        typer.Option(
+            envvar="BELATED_PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."
+        ),
     ] = DEFAULT_PORT,
     interval: Annotated[
         float,
-        typer.Option(min=0.01, max=86400, help="Seconds between two checks for new feedback."),
+        typer.Option(
+            envvar="BELATED_INTERVAL",
+            min=0.01,
+            max=86400,
+            help="Seconds between two checks for new feedback.",
+        ),
     ] = 1.0,
-    verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
+    rate_limit: Annotated[
+        float,
+        typer.Option(
+            envvar="BELATED_RATE_LIMIT",
+            min=0,
+            help="Maximum number of requests per second with one token; 0 for no limit.",
+        ),
+    ] = 0,
+    verbose: Annotated[
+        bool, typer.Option(envvar="BELATED_VERBOSE", help="Log a line for each request.")
+    ] = False,
+    settings: SettingsOption = None,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
 
     As long as there are no tokens, requests need no token, and the service can listen only on this
     machine. Once `belated token create` has created a token, every request needs a token. For TLS,
     run the service behind a proxy.
+
+    Each option can also be set by an environment variable, such as BELATED_PORT, or in a TOML file
+    (--settings). The command line takes precedence over the environment, and this over the file.
 
     Example: belated serve --store sqlite:///belated.db --port 8000
     """
@@ -61,7 +85,11 @@ def serve(
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
         logging.getLogger("belated.service").setLevel("INFO" if verbose else "WARNING")
         server = build_server(
-            ledger, open=is_loopback(host), interval=interval, shutdown_timeout_s=SHUTDOWN_TIMEOUT_S
+            ledger,
+            open=is_loopback(host),
+            interval=interval,
+            shutdown_timeout_s=SHUTDOWN_TIMEOUT_S,
+            rate_limit=rate_limit,
         )
         with open_listener(host, port) as listener:
             url = format_url(host, listener.getsockname()[1])
@@ -99,7 +127,12 @@ def stop_signals(handler: Callable[..., Any]) -> Iterator[None]:
 
 
 def build_server(
-    ledger: "Ledger", *, open: bool, interval: float, shutdown_timeout_s: int
+    ledger: "Ledger",
+    *,
+    open: bool,
+    interval: float,
+    shutdown_timeout_s: int,
+    rate_limit: float = 0,
 ) -> "uvicorn.Server":
     """Return a server of the HTTP service. Exit with a usage error if a package is missing.
 
@@ -113,6 +146,8 @@ def build_server(
         Seconds between two checks for new feedback.
     shutdown_timeout_s : int
         Maximum number of seconds to wait for requests in progress when the server stops.
+    rate_limit : float
+        Maximum number of requests per second with one token; 0 for no limit.
 
     Returns
     -------
@@ -125,7 +160,11 @@ def build_server(
         from belated.online.host import Host
         from belated.service import Settings, create_app
     config = uvicorn.Config(
-        create_app(ledger, Host(ledger, interval=interval), Settings(open=open)),
+        create_app(
+            ledger,
+            Host(ledger, interval=interval),
+            Settings(open=open, max_requests_per_s=rate_limit),
+        ),
         log_config=None,
         log_level="warning",
         access_log=False,  # it would contain ids and subjects
@@ -149,7 +188,7 @@ def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
     ledger : Ledger
         Ledger with the tokens.
     """
-    if local or any(token.revoked is None for token in ledger.tokens.all()):
+    if local or any(token.is_valid(ledger.store.now()) for token in ledger.tokens.all()):
         return
     raise typer.BadParameter(
         f"other machines can reach host {host}, and there is no token; "

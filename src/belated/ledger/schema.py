@@ -121,6 +121,8 @@ tokens: Final = sa.Table(
     sa.Column("problem", Number, sa.ForeignKey("problems.id")),
     sa.Column("created", Number, nullable=False),
     sa.Column("revoked", Number),
+    sa.Column("expires", Number),
+    sa.Column("used", Number),
 )
 
 quarantine: Final = sa.Table(

@@ -93,7 +93,7 @@ class AuthorizedRoute(APIRoute):
             raise TypeError(f"{path} declares no scope; use @require_scope.")
         self.requirements = requirements
         responses = options.get("responses") or {}
-        options["responses"] = {**error_responses(401, 403, 422, 500, 503), **responses}
+        options["responses"] = {**error_responses(401, 403, 422, 429, 500, 503), **responses}
         extra = dict(options.get("openapi_extra") or {})
         if "POST" in (options.get("methods") or ()):
             extra["parameters"] = [*extra.get("parameters", ()), PARAMETER]
@@ -158,7 +158,8 @@ async def authorize(request: Request, state: AppState, scope: str) -> str:
     Raises
     ------
     ApiError
-        401 if the token is missing or invalid, 403 if the token does not allow the request.
+        401 if the token is missing, invalid or expired, 403 if the token does not allow the
+        request, 429 if there were too many requests with the token.
     """
     tokens = await state.tokens.tokens()
     if not tokens and state.settings.open:
@@ -169,6 +170,12 @@ async def authorize(request: Request, state: AppState, scope: str) -> str:
     if token is None:
         message = "Missing or invalid token; send the header 'Authorization: Bearer belated_...'."
         raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
+    now = state.ledger.store.now()
+    if not token.is_valid(now):
+        message = "This token has expired; an administrator can create a new one."
+        raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
+    state.rate_limiter.check(token.id)
+    state.token_uses.add(token, now)
     if scope not in token.scopes and "admin" not in token.scopes:
         raise ApiError(403, f"This token lacks the scope {scope!r}.")
     if token.problem is not None:

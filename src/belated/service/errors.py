@@ -33,6 +33,7 @@ ERROR_CODES: Final = {
     413: "too large",
     415: "unsupported",
     422: "refused",
+    429: "too many requests",
     500: "internal",
     503: "unavailable",
 }
@@ -46,6 +47,7 @@ DESCRIPTIONS: Final = {
     413: "Body too large.",
     415: "Unsupported content type.",
     422: "Invalid request; `field` says where.",
+    429: "Too many requests with this token. Try again after the time in Retry-After.",
     500: "Internal error. The request can be retried.",
     503: "The store is unavailable, or the queue is full. Try again.",
 }

@@ -25,5 +25,8 @@ class Settings:
     """Maximum number of events in the queue for recording. A request that exceeds it gets a 503."""
     served_version_ttl_s: float = 0.1
     """Time for which the served version of a problem is cached."""
+    max_requests_per_s: float = 0
+    """Maximum number of requests per second with one token, with bursts of one second; 0 for no
+    limit. Each process counts on its own."""
     token_ttl_s: float = 1.0
     """Time for which tokens are cached. A revoked token may be accepted for this long."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from fastapi import Request
@@ -12,13 +12,13 @@ from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
 from belated.online.host import Host
-from belated.service.errors import store_unavailable, unavailable
+from belated.service.errors import LOG, store_unavailable, unavailable
 from belated.service.group_commit import BusyError, GroupCommit
 from belated.service.ledger_cache import LedgerCache
 from belated.service.metrics import Metrics
 from belated.service.policies import PolicyCache
 from belated.service.settings import Settings
-from belated.service.tokens import TokenCache
+from belated.service.tokens import RateLimiter, TokenCache, TokenUses
 
 T = TypeVar("T")
 
@@ -32,6 +32,15 @@ class WorkerThreads:
     async def run(self, function: Callable[..., T], *args: object) -> T:
         """Call `function(*args)` in one of the threads, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
+
+    def submit(self, function: Callable[..., object], *args: object) -> None:
+        """Call `function(*args)` in one of the threads, without waiting; log if it fails."""
+
+        def log(done: Future[object]) -> None:
+            if done.exception() is not None:
+                LOG.error("%s failed: %s.", function.__name__, type(done.exception()).__name__)
+
+        self._executor.submit(function, *args).add_done_callback(log)
 
     def close(self) -> None:
         """Wait for running calls to return, and end the threads."""
@@ -71,6 +80,10 @@ class AppState:
         )
         self.metrics.watch_queue(lambda: self.group_commit.queued_events)
         self.tokens = TokenCache(lambda: queries.run(ledger.tokens.all), ttl_s=settings.token_ttl_s)
+        self.rate_limiter = RateLimiter(settings.max_requests_per_s)
+        self.token_uses = TokenUses(
+            lambda id, used: self.quarantine_threads.submit(ledger.tokens.touch, id, used)
+        )
         self.ledger_cache = LedgerCache(ledger, queries.run)
         self.policies = PolicyCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)
 

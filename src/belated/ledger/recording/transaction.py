@@ -219,8 +219,8 @@ class Transaction:
             versions, problems = schema.policies.c, schema.problems.c
             archived = sa.select(problems.archived).where(problems.id == problem).scalar_subquery()
             query = sa.select(sa.func.max(versions.version), archived)
-            newest, seq = self.execute(query.where(versions.problem == problem)).one()
-            self._limits[problem] = newest or 0, seq
+            row: Any = self.execute(query.where(versions.problem == problem)).one()
+            self._limits[problem] = row[0] or 0, row[1]
         return self._limits[problem]
 
     def set_archived(self, problem: int, seq: int | None) -> None:
