@@ -2,6 +2,7 @@
 
 import logging
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -9,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from belated.ledger.outcomes import (
     AlreadyRecorded,
@@ -54,8 +56,6 @@ DESCRIPTIONS: Final = {
 """Descriptions of the error responses in the OpenAPI schema, by HTTP status."""
 RETRY_AFTER_S: Final = 1
 """Seconds after which a client may retry a request that got a 503."""
-UNION_TAGS: Final = ("str", "int", "constrained-str", "constrained-int")
-"""Tags that pydantic inserts into the location of an error if a field allows several types."""
 NOT_AN_OBJECT: Final = ("model_attributes_type", "model_type", "dict_type")
 """Pydantic's error types for a body that is not an object, or that was not parsed as JSON."""
 
@@ -189,19 +189,66 @@ def check_outcome(outcome: Outcome) -> Recorded | AlreadyRecorded:
 
 def validation_error(error: RequestValidationError) -> ApiError:
     """Return an ApiError (422) for the first validation error that `error` contains."""
-    first = error.errors()[0]
-    location = [part for part in first["loc"] if part not in ("body", "query", "path", *UNION_TAGS)]
+    first, location = _select_error(error)
     if first["type"] == "json_invalid":
         return ApiError(422, f"The body is not JSON: {first['ctx']['error']}.")
     if not location and first["type"] == "missing":
         return ApiError(422, "The body must be a JSON object, but it is missing.")
     if not location and first["type"] in NOT_AN_OBJECT:
         return ApiError(422, "The body must be a JSON object, with Content-Type: application/json.")
-    field = ""
-    for part in location:
-        field += f"[{part}]" if isinstance(part, int) else f".{part}" if field else str(part)
+    field = format_path(location)
     message = first["msg"][:1].lower() + first["msg"][1:]
     return ApiError(422, f"{field or 'The body'}: {message}.", field=field or None)
+
+
+def _select_error(error: RequestValidationError) -> tuple[Any, list[str | int]]:
+    """Return the first validation error that `error` contains, and its path.
+
+    If a field allows several types, there is an error for each of them. The one that got furthest
+    into the field is selected, since its type is probably the intended one.
+    """
+    found = [(each, locate(each, error.body)) for each in error.errors()]
+    name = found[0][1][:1]
+    return max((each for each in found if each[1][:1] == name), key=lambda each: len(each[1]))
+
+
+def locate(error: Any, body: Any) -> list[str | int]:
+    """Return the keys and indices that lead to the value at which a validation error occurred.
+
+    The location in `error`, an error of pydantic, also contains names of types. These are
+    recognized by the fact that the `body` of the request has no such key.
+
+    >>> error = {"loc": ("body", "states", "list[constrained-str]", 1), "type": "string_type"}
+    >>> locate(error, {"states": ["ill", 5]})
+    ['states', 1]
+    """
+    source, *parts = error["loc"]
+    if source != "body":
+        return list(parts)
+    path: list[str | int] = []
+    for part in parts:
+        known: Any = range(len(body)) if isinstance(body, list) else body
+        if isinstance(body, dict | list) and part in known:
+            path.append(part)
+            body = body[part]
+    if error["type"] == "missing" and isinstance(body, dict) and parts:
+        path.append(parts[-1])
+    return path
+
+
+def format_path(path: Sequence[str | int]) -> str:
+    """Return `path`, keys and indices that lead to a value, as text.
+
+    >>> format_path(["steps", 2, "reward"]), format_path(["allowed", "very ill"])
+    ('steps[2].reward', "allowed['very ill']")
+    """
+    field = ""
+    for part in path:
+        if isinstance(part, str) and (part.isidentifier() or not field):
+            field += f".{part}" if field else part
+        else:
+            field += f"[{part!r}]"
+    return field
 
 
 def to_api_error(error: Exception, method: str) -> ApiError:
@@ -222,11 +269,27 @@ def to_api_error(error: Exception, method: str) -> ApiError:
     return ApiError(error.status_code, message, headers=headers)
 
 
+def allowed_methods(app: FastAPI, path: str) -> list[str]:
+    """Return the methods of all routes of `app` that match `path`, in alphabetical order."""
+    matching = (route for route in app.routes if isinstance(route, Route))
+    return sorted(
+        {
+            method
+            for route in matching
+            if route.path_regex.match(path)
+            for method in route.methods or ()
+        }
+    )
+
+
 def install_error_handlers(app: FastAPI) -> None:
     """Make `app` answer exceptions of the types in `REJECTIONS` with error responses."""
 
     async def reject(request: Request, error: Exception) -> JSONResponse:
-        return error_response(to_api_error(error, request.method))
+        found = to_api_error(error, request.method)
+        if found.status == 405:
+            found.headers = {"Allow": ", ".join(allowed_methods(app, request.scope["path"]))}
+        return error_response(found)
 
     for kind in REJECTIONS:
         app.add_exception_handler(kind, reject)

@@ -4,11 +4,13 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from belated.online.history import MICROSECONDS_PER_SECOND, HistogramView, History
+from belated.online.histogram import HistogramView
+from belated.online.history import History
 from belated.online.host import Failure
 from belated.online.open_episodes import summarize_ages
 from belated.online.serving import ServingState
 from belated.online.status import ProblemStatus
+from belated.online.time_histogram import MICROSECONDS_PER_SECOND
 from belated.service.parsing import UNIX_EPOCH
 
 FOLD_FIELDS: Final = (
@@ -104,7 +106,7 @@ def history_json(problem: str, fold: ProblemStatus | Failure) -> dict[str, Any]:
 def times_json(view: HistogramView) -> dict[str, Any]:
     """Return `view`, a histogram over time, as a JSON object.
 
-    The object has the fields of `models.history.TimeBins`.
+    The object has the fields of `models.history.TimeBins`; `outside` only if there are outliers.
     """
     bins = []
     for start, row in bin_rows(view):
@@ -119,7 +121,8 @@ def times_json(view: HistogramView) -> dict[str, Any]:
                 "episodes": row["episodes"] / count if count else None,
             }
         )
-    return {"width": view.width / MICROSECONDS_PER_SECOND, "bins": bins}
+    outside = {"outside": dict(view.outside)} if view.outside else {}
+    return {"width": view.width / MICROSECONDS_PER_SECOND, "bins": bins, **outside}
 
 
 def versions_json(view: HistogramView, newest: int) -> dict[str, Any]:
