@@ -103,7 +103,7 @@ def test_summaries_use_neither_learners_nor_the_ledger(memory: Ledger) -> None:
         summary, status = found[history.spec.name], host.status(history.known)
         assert isinstance(status, ProblemStatus)
         learner = status.learner
-        assert summary == Summary(learner.missing, learner.psi, learner.mean_delay)
+        assert summary == Summary(learner.missing, 0, learner.psi, learner.mean_delay)
         assert learner.missing == 2
 
 

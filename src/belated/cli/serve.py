@@ -13,6 +13,7 @@ import typer
 
 from belated.cli.support.compilation import compile_learner
 from belated.cli.support.errors import usage_errors
+from belated.cli.support.settings_file import SettingsOption
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
 if TYPE_CHECKING:
@@ -43,19 +44,29 @@ def serve(
     host: Annotated[
         str,
         typer.Option(
-            help="Address to listen on. If other machines can reach it, a token must exist."
+            envvar="BELATED_HOST",
+            help="Address to listen on. If other machines can reach it, a token must exist.",
         ),
     ] = DEFAULT_HOST,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
+        int,
+        typer.Option(
+            envvar="BELATED_PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."
+        ),
     ] = DEFAULT_PORT,
     interval: Annotated[
         float,
-        typer.Option(min=0.01, max=86400, help="Seconds between two checks for new feedback."),
+        typer.Option(
+            envvar="BELATED_INTERVAL",
+            min=0.01,
+            max=86400,
+            help="Seconds between two checks for new feedback.",
+        ),
     ] = 1.0,
     memory_limit: Annotated[
         int | None,
         typer.Option(
+            envvar="BELATED_MEMORY_LIMIT",
             min=1,
             metavar="MIB",
             help="Memory for learners, in MiB; learners not used recently are released beyond it.",
@@ -65,22 +76,40 @@ def serve(
     max_total_cells: Annotated[
         int | None,
         typer.Option(
+            envvar="BELATED_MAX_TOTAL_CELLS",
             min=1,
             help="Maximum sum of horizon x states x actions over all problems; a learner takes "
             "about 100 bytes for each unit.",
             show_default="20 million",
         ),
     ] = None,
-    verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
+    rate_limit: Annotated[
+        float,
+        typer.Option(
+            envvar="BELATED_RATE_LIMIT",
+            min=0,
+            help="Maximum number of requests per second with one token; 0 for no limit.",
+        ),
+    ] = 0,
+    verbose: Annotated[
+        bool, typer.Option(envvar="BELATED_VERBOSE", help="Log a line for each request.")
+    ] = False,
     log_format: Annotated[
-        LogFormat, typer.Option(help="Format of the log, which is written to stderr.")
+        LogFormat,
+        typer.Option(
+            envvar="BELATED_LOG_FORMAT", help="Format of the log, which is written to stderr."
+        ),
     ] = LogFormat.TEXT,
+    settings: SettingsOption = None,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
 
     As long as there are no tokens, requests need no token, and the service can listen only on this
     machine. Once `belated token create` has created a token, every request needs a token. For TLS,
     run the service behind a proxy.
+
+    Each option can also be set by an environment variable, such as BELATED_PORT, or in a TOML file
+    (--settings). The command line takes precedence over the environment, and this over the file.
 
     Example: belated serve --store sqlite:///belated.db --port 8000
     """
@@ -97,6 +126,7 @@ def serve(
             shutdown_timeout_s=SHUTDOWN_TIMEOUT_S,
             memory_limit_mib=memory_limit,
             max_total_cells=max_total_cells,
+            rate_limit=rate_limit,
         )
         compile_learner()  # before connections are accepted, so that no client waits for it
         with open_listener(host, port) as listener:
@@ -140,6 +170,7 @@ def build_server(
     open: bool,
     interval: float,
     shutdown_timeout_s: int,
+    rate_limit: float = 0,
     memory_limit_mib: int | None = None,
     max_total_cells: int | None = None,
     limits: "ConnectionLimits | None" = None,
@@ -156,6 +187,8 @@ def build_server(
         Seconds between two checks for new feedback.
     shutdown_timeout_s : int
         Maximum number of seconds to wait for requests in progress when the server stops.
+    rate_limit : float
+        Maximum number of requests per second with one token; 0 for no limit.
     memory_limit_mib : int, optional
         Memory for learners, in MiB; None for no limit.
     max_total_cells : int, optional
@@ -179,7 +212,8 @@ def build_server(
     learners = Host(ledger, interval=interval, memory_limit_bytes=memory)
     cells = {} if max_total_cells is None else {"max_total_cells": max_total_cells}
     limits = (limits or ConnectionLimits()).restrict_to_open_files()
-    app = create_app(ledger, learners, Settings(open=open, **cells))
+    settings = Settings(open=open, max_requests_per_s=rate_limit, **cells)
+    app = create_app(ledger, learners, settings)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -211,7 +245,7 @@ def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
     ledger : Ledger
         Ledger with the tokens.
     """
-    if local or any(token.revoked is None for token in ledger.tokens.all()):
+    if local or any(token.is_valid(ledger.store.now()) for token in ledger.tokens.all()):
         return
     raise typer.BadParameter(
         f"other machines can reach host {host}, and there is no token; "

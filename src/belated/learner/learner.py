@@ -202,11 +202,17 @@ class Learner:
         """
         return self._waited / self._begun if self._begun else 0.0
 
-    @property
-    def psi(self) -> float:
-        """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
+    def mean_delay_and_psi(self, lost: Iterable[int] = ()) -> tuple[float, float]:
+        """Return the mean delay as in `status_without`, and the bound ψ for it (Lemma 1).
+
+        `lost` contains, for each lost episode, the number of episodes that had been started when it
+        was lost.
+        """
+        waited = self._waited - sum(self._begun - begun for begun in lost)
+        mean_delay = waited / self._begun if self._begun else 0.0
         problem = self._problem
-        return psi(self.mean_delay, problem.episodes, problem.algorithm.failure_probability)
+        bound = psi(mean_delay, problem.episodes, problem.algorithm.failure_probability)
+        return mean_delay, bound
 
     @property
     def nbytes(self) -> int:
@@ -236,13 +242,31 @@ class Learner:
     @property
     def status(self) -> Status:
         """Numbers of episodes in flight and observed, and the share of visits in flight."""
+        return self.status_without({})
+
+    def status_without(self, lost: Mapping[int, int]) -> Status:
+        """Return the status without lost episodes, whose feedback is no longer expected.
+
+        The learner itself does not change: a lost episode may still be observed.
+
+        Parameters
+        ----------
+        lost : mapping
+            For the id of each lost episode, which must be in flight, the number of episodes that
+            had been started when it was lost. Its delay ends there.
+
+        Returns
+        -------
+        Status
+            Status in which these episodes are not in flight.
+        """
         return status_of(
             self._problem,
-            self._pending.values(),
+            [episode for id, episode in self._pending.items() if id not in lost],
             np.sum([instance.delayed_counts for instance in self._instances], axis=0),
             begun=self._begun,
             observed=self.observed,
-            mean_delay=self.mean_delay,
+            mean_delay=self.mean_delay_and_psi(lost.values())[0],
         )
 
     def _repr_html_(self) -> str:

@@ -20,11 +20,13 @@ from belated.ledger.events import (
     Tick,
     Withdrawn,
 )
+from belated.ledger.idempotency import IdempotencyKeys
 from belated.ledger.outcomes import Outcome
 from belated.ledger.policies import Policies
 from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
 from belated.ledger.quarantine import Quarantine
 from belated.ledger.recording import RECORDERS
+from belated.ledger.recording.idempotency import load_keys
 from belated.ledger.recording.transaction import Transaction
 from belated.ledger.snapshots import Snapshots
 from belated.ledger.store import Clock, Store, now, read_pages
@@ -51,6 +53,8 @@ class Ledger:
         Rejected requests.
     tokens : Tokens
         Tokens of clients.
+    idempotency_keys : IdempotencyKeys
+        Stored responses to requests that may be repeated.
     """
 
     def __init__(self, store: Store) -> None:
@@ -60,6 +64,7 @@ class Ledger:
         self.snapshots = Snapshots(store)
         self.quarantine = Quarantine(store)
         self.tokens = Tokens(store)
+        self.idempotency_keys = IdempotencyKeys(store)
 
     @classmethod
     def open(cls, url: str, *, clock: Clock = now) -> Self:
@@ -116,6 +121,7 @@ class Ledger:
         with self.store.writing() as connection:
             transaction = Transaction(connection, self._problems, self.store.now())
             transaction.load_episodes(given)
+            load_keys(transaction, given)
             outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
             transaction.flush()
         self.store.scrub(wait=transaction.redacted)
@@ -182,14 +188,15 @@ class Ledger:
     def control(
         self, problem: int, action: Action, *, version: int | None = None, by: str | None = None
     ) -> Outcome:
-        """Record a decision of an operator about the version to serve.
+        """Record a decision of an operator about the version to serve, or about archiving.
 
         Parameters
         ----------
         problem : int
             Id of the problem.
         action : str
-            "freeze", "unfreeze", "roll_back", "shadow_on" or "shadow_off".
+            "freeze", "unfreeze", "roll_back", "shadow_on", "shadow_off", "archive" or
+            "unarchive". Episodes cannot be opened while a problem is archived.
         version : int, optional
             Version to serve; required for "roll_back", and not allowed otherwise.
         by : str, optional
@@ -304,6 +311,13 @@ class Ledger:
     def damaged_problems(self) -> dict[int, str]:
         """Message about each problem that was read and has a damaged definition, by its id."""
         return dict(self._problems.damaged)
+
+    def archived(self) -> set[int]:
+        """Return the ids of the archived problems."""
+        columns = schema.problems.c
+        with self.store.reading() as connection:
+            rows = connection.scalars(sa.select(columns.id).where(columns.archived.is_not(None)))
+            return set(rows)
 
     def episode(self, id: str) -> EpisodeRecord | None:
         """Return the record of the episode `id`; None if there is no such episode."""

@@ -3,6 +3,7 @@
     opened                 the learner starts the episode
     feedback, corrected    the feedback is queued until the next tick
     tick                   the learner absorbs the queued feedback at once, and may plan
+    lost                   the status no longer counts the episode as missing
 
 A fold depends on the events alone: a fold that is restored from a snapshot continues with
 bit-identical results. When the feedback of an episode is complete, the episode is added to the
@@ -23,6 +24,7 @@ from belated.episode import Policy
 from belated.learner.feedback import Feedback, RepetitionWatch
 from belated.learner.learner import Learner
 from belated.learner.snapshot import damage_errors
+from belated.learner.status import Status
 from belated.ledger.episodes import Exclusions
 from belated.ledger.events import Event
 from belated.ledger.problems import ProblemSpec
@@ -97,6 +99,8 @@ class Fold:
         self._ticked_upto = 0  # seq of the last event that the last tick covers
         self._last_news = 0  # seq of the last event that makes a tick due
         self._in_flight: dict[str, OpenEpisode] = {}
+        # lost episodes, with the number of episodes that had been opened when they were lost
+        self._lost: dict[str, int] = {}
         self._waiting: list[WaitingFeedback] = []
         self._watch = _create_watch(spec)
 
@@ -117,22 +121,44 @@ class Fold:
 
     @property
     def missing(self) -> int:
-        """Number of episodes in flight, including those whose last feedback is still queued."""
+        """Number of episodes in flight, including those whose last feedback is still queued.
+
+        Lost episodes are included.
+        """
         return len(self._in_flight)
+
+    @property
+    def lost(self) -> int:
+        """Number of lost episodes: those whose feedback is no longer expected."""
+        return len(self._lost)
 
     @property
     def opened_at(self) -> list[int]:
         """Times at which the episodes in flight were opened, in order of arrival.
 
         Times are in microseconds since 1970 (UTC). Episodes whose feedback is queued until the next
-        tick are included.
+        tick are included, and lost episodes are not.
         """
-        return [episode.opened_at for episode in self._in_flight.values()]
+        return [episode.opened_at for episode in self._expected()]
 
     @property
     def recorded_at(self) -> list[int]:
         """Times at which the openings of the episodes in `opened_at` were recorded."""
-        return [episode.recorded_at for episode in self._in_flight.values()]
+        return [episode.recorded_at for episode in self._expected()]
+
+    @property
+    def status(self) -> Status:
+        """Status of the learner, in which lost episodes are not in flight."""
+        lost = {self._in_flight[id].number: opened for id, opened in self._lost.items()}
+        return self.learner.status_without(lost)
+
+    def mean_delay_and_psi(self) -> tuple[float, float]:
+        """Return the mean delay and the bound ψ of `status`, without visiting every episode."""
+        return self.learner.mean_delay_and_psi(self._lost.values())
+
+    def _expected(self) -> list[OpenEpisode]:
+        """Return the episodes in flight that are not lost, in order of arrival."""
+        return [episode for id, episode in self._in_flight.items() if id not in self._lost]
 
     def apply(self, event: Event) -> None:
         """Apply `event`, the next event of the problem.
@@ -154,6 +180,9 @@ class Fold:
                     self._open(event)
                 case "tick":
                     self._tick(event)
+                case "lost":
+                    if event.episode in self._in_flight:
+                        self._lost[event.episode] = self.history.opened
                 case "withdrawn":
                     self._last_news = event.seq
                 case "defined" | "published" | "control":
@@ -220,6 +249,7 @@ class Fold:
             return
         assert event.episode is not None
         assert event.text is not None
+        self._lost.pop(event.episode, None)
         opened = self.history.opened
         self._waiting.append(
             WaitingFeedback(
@@ -319,6 +349,8 @@ class Fold:
             "last_news": self._last_news,
             "in_flight": snapshot_all(self._in_flight),
             "waiting": [list(item) for item in self._waiting],
+            # absent if empty, as in snapshots from before there were lost episodes
+            **({"lost": [list(item) for item in self._lost.items()]} if self._lost else {}),
         }
 
     @classmethod
@@ -373,6 +405,13 @@ class Fold:
             if self.learner.pending(episode.number) is None:
                 raise ValueError(f"Episode {episode.number} must be pending in the learner.")
         self._waiting = [WaitingFeedback(*item) for item in state["waiting"]]
+        for id, opened in state.get("lost", ()):
+            if id not in self._in_flight:
+                raise ValueError("A lost episode must be in flight.")
+            check_range(
+                "episodes opened", check_integer("opened", opened, 0), 0, self.history.opened
+            )
+            self._lost[id] = opened
         self._watch = _create_watch(spec)
         return self
 

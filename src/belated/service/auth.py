@@ -31,6 +31,7 @@ from belated.service.errors import (
     store_unavailable,
     unexpected_error_response,
 )
+from belated.service.idempotency import PARAMETER, find_key, respond_once
 from belated.service.parsing import limit_body
 from belated.service.rejections import quarantine_request
 from belated.service.state import AppState, get_state
@@ -97,11 +98,11 @@ class AuthorizedRoute(APIRoute):
             raise TypeError(f"{path} declares no scope; use @require_scope.")
         self.requirements = requirements
         responses = options.get("responses") or {}
-        options["responses"] = {**error_responses(401, 403, 422, 500, 503), **responses}
-        options["openapi_extra"] = {
-            **(options.get("openapi_extra") or {}),
-            "security": [{"token": [requirements.scope]}],
-        }
+        options["responses"] = {**error_responses(401, 403, 422, 429, 500, 503), **responses}
+        extra = dict(options.get("openapi_extra") or {})
+        if "POST" in (options.get("methods") or ()):
+            extra["parameters"] = [*extra.get("parameters", ()), PARAMETER]
+        options["openapi_extra"] = {**extra, "security": [{"token": [requirements.scope]}]}
         super().__init__(path, endpoint, **options)
         if requirements.bypass_validation:
             self._handle = self.get_route_handler()
@@ -120,6 +121,9 @@ class AuthorizedRoute(APIRoute):
             try:
                 request.state.caller = await authorize(request, state, requirements.scope)
                 request = limit_body(request, max_bytes)
+                key = find_key(request) if request.method == "POST" else None
+                if key is not None:
+                    return await respond_once(request, key, call)
                 return await call(request)
             except REJECTIONS as error:
                 if isinstance(error.__cause__, ClientDisconnect):
@@ -160,7 +164,8 @@ async def authorize(request: Request, state: AppState, scope: str) -> str:
     Raises
     ------
     ApiError
-        401 if the token is missing or invalid, 403 if the token does not allow the request.
+        401 if the token is missing, invalid or expired, 403 if the token does not allow the
+        request, 429 if there were too many requests with the token.
     """
     tokens = await state.tokens.tokens()
     if not tokens and state.settings.open:
@@ -171,6 +176,12 @@ async def authorize(request: Request, state: AppState, scope: str) -> str:
     if token is None:
         message = "Missing or invalid token; send the header 'Authorization: Bearer belated_...'."
         raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
+    now = state.ledger.store.now()
+    if not token.is_valid(now):
+        message = "This token has expired; an administrator can create a new one."
+        raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
+    state.rate_limiter.check(token.id)
+    state.token_uses.add(token, now)
     if scope not in token.scopes and "admin" not in token.scopes:
         raise ApiError(403, f"This token lacks the scope {scope!r}.")
     if token.problem is not None:

@@ -3,7 +3,7 @@
 import logging
 import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from belated.ledger.engines.outages import describe_outage
 from belated.ledger.outcomes import (
@@ -54,17 +55,13 @@ DESCRIPTIONS: Final = {
     413: "Body too large.",
     415: "Unsupported content type.",
     422: "Invalid request; `field` says where.",
-    429: "Too many requests of this kind at a time. Try again.",
+    429: "Too many requests with this token, or of this kind. Try again after Retry-After.",
     500: "Internal error. The request can be retried.",
     503: "The store is unavailable, or the queue is full. Try again.",
 }
 """Descriptions of the error responses in the OpenAPI schema, by HTTP status."""
 RETRY_AFTER_S: Final = 1
 """Seconds after which a client may retry a request that got a 429 or a 503."""
-UNION_TAGS: Final = ("str", "int", "constrained-str", "constrained-int")
-"""Tags that pydantic inserts into the location of an error if a field allows several types."""
-UNION_TYPE: Final = re.compile(r"(list|dict|union|nullable|function-\w+)\[.*\]")
-"""Names of composite types that pydantic inserts in the same way, such as "list[str]"."""
 FIRST_FIELD: Final = re.compile(r"([a-z_]+)(?:\[(?:\d+|'[^']*')\])*(?= )")
 """Name of a field at the beginning of a message, with indices."""
 FORMATS: Final[dict[str, Callable[[str, object], str]]] = {
@@ -214,7 +211,7 @@ def validation_error(error: RequestValidationError) -> ApiError:
     If the field may have several types, `error` has entries for each of them. The entries with the
     longest location belong to the type that the value resembles most.
     """
-    errors = [(_location(entry), entry) for entry in error.errors()]
+    errors = [(locate(entry, error.body), entry) for entry in error.errors()]
     location, first = errors[0]
     if first["type"] == "json_invalid":
         return ApiError(422, f"The body is not JSON: {first['ctx']['error']}.")
@@ -224,13 +221,13 @@ def validation_error(error: RequestValidationError) -> ApiError:
         return ApiError(422, "The body must be a JSON object, with Content-Type: application/json.")
     same = [each for each in errors if each[0][:1] == location[:1]]
     location, first = max(same, key=lambda each: len(each[0]))
-    field = _format_location(location)
+    field = format_path(location)
     if first["type"] == FIELDS_ERROR:
         wrong = first["ctx"]["field"]
         return ApiError(
             422,
             f"{field or 'The body'} {first['msg']}.",
-            field=_format_location([*location, *([] if wrong is None else [wrong])]) or None,
+            field=format_path([*location, *([] if wrong is None else [wrong])]) or None,
         )
     if first["type"] == "string_pattern_mismatch" and field in FORMATS:
         return ApiError(422, _describe_format(field, first["input"]), field=field)
@@ -241,28 +238,6 @@ def validation_error(error: RequestValidationError) -> ApiError:
     )
     message = " or ".join([expected, *(other.removeprefix("must be ") for other in others)])
     return ApiError(422, f"{field or 'The body'} {message}.", field=field or None)
-
-
-def _location(entry: Mapping[str, Any]) -> list[str | int]:
-    """Return the location of the error `entry` of pydantic, without the names of types."""
-    return [
-        part
-        for part in entry["loc"]
-        if part not in ("body", "query", "path", *UNION_TAGS)
-        and not (isinstance(part, str) and UNION_TYPE.fullmatch(part))
-    ]
-
-
-def _format_location(location: Sequence[str | int]) -> str:
-    """Return the name of the field at `location`.
-
-    >>> _format_location(["states", 1, "stage"])
-    'states[1].stage'
-    """
-    field = ""
-    for part in location:
-        field += f"[{part}]" if isinstance(part, int) else f".{part}" if field else str(part)
-    return field
 
 
 def _predicate(message: str) -> str:
@@ -297,6 +272,45 @@ def definition_error(error: Exception) -> ApiError:
     return ApiError(422, message, field=found[0] if found and known else None)
 
 
+def locate(error: Any, body: Any) -> list[str | int]:
+    """Return the keys and indices that lead to the value at which a validation error occurred.
+
+    The location in `error`, an error of pydantic, also contains names of types. These are
+    recognized by the fact that the `body` of the request has no such key.
+
+    >>> error = {"loc": ("body", "states", "list[constrained-str]", 1), "type": "string_type"}
+    >>> locate(error, {"states": ["ill", 5]})
+    ['states', 1]
+    """
+    source, *parts = error["loc"]
+    if source != "body":
+        return list(parts)
+    path: list[str | int] = []
+    for part in parts:
+        known: Any = range(len(body)) if isinstance(body, list) else body
+        if isinstance(body, dict | list) and part in known:
+            path.append(part)
+            body = body[part]
+    if error["type"] == "missing" and isinstance(body, dict) and parts:
+        path.append(parts[-1])
+    return path
+
+
+def format_path(path: Sequence[str | int]) -> str:
+    """Return `path`, keys and indices that lead to a value, as text.
+
+    >>> format_path(["steps", 2, "reward"]), format_path(["allowed", "very ill"])
+    ('steps[2].reward', "allowed['very ill']")
+    """
+    field = ""
+    for part in path:
+        if isinstance(part, str) and (part.isidentifier() or not field):
+            field += f".{part}" if field else part
+        else:
+            field += f"[{part!r}]"
+    return field
+
+
 def to_api_error(error: Exception, method: str) -> ApiError:
     """Convert `error`, an exception of a type in `REJECTIONS`, to an ApiError.
 
@@ -315,11 +329,27 @@ def to_api_error(error: Exception, method: str) -> ApiError:
     return ApiError(error.status_code, message, headers=headers)
 
 
+def allowed_methods(app: FastAPI, path: str) -> list[str]:
+    """Return the methods of all routes of `app` that match `path`, in alphabetical order."""
+    matching = (route for route in app.routes if isinstance(route, Route))
+    return sorted(
+        {
+            method
+            for route in matching
+            if route.path_regex.match(path)
+            for method in route.methods or ()
+        }
+    )
+
+
 def install_error_handlers(app: FastAPI) -> None:
     """Make `app` answer exceptions of the types in `REJECTIONS` with error responses."""
 
     async def reject(request: Request, error: Exception) -> JSONResponse:
-        return error_response(to_api_error(error, request.method))
+        found = to_api_error(error, request.method)
+        if found.status == 405:
+            found.headers = {"Allow": ", ".join(allowed_methods(app, request.scope["path"]))}
+        return error_response(found)
 
     for kind in REJECTIONS:
         app.add_exception_handler(kind, reject)

@@ -142,6 +142,7 @@ def _format_problems(problems: Sequence[tuple[str, Summary | Failure | None]]) -
     known = [(name, found) for name, found in problems if isinstance(found, Summary)]
     gauges: tuple[tuple[str, str, list[tuple[str, float]]], ...] = (
         ("missing_episodes", "Episodes in flight.", [(n, s.missing) for n, s in known]),
+        ("lost_episodes", "Lost episodes.", [(n, s.lost) for n, s in known]),
         ("psi_episodes", "Bound on episodes in flight.", [(n, s.psi) for n, s in known]),
         (
             "mean_delay_episodes",

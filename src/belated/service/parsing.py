@@ -25,6 +25,10 @@ INVALID_TIME: Final = (
 )
 
 
+MAX_PLAIN_COLONS: Final = 8
+"""Number of colons up to which a body is first parsed without a check of its keys."""
+
+
 class TooLargeError(HTTPException):
     """The body of a request has more than `max_bytes` bytes.
 
@@ -62,13 +66,48 @@ def limit_body(request: Request, max_bytes: int) -> Request:
             raise TooLargeError(max_bytes, read=read)
         return message
 
-    return Request(request.scope, receive_limited)
+    return StrictRequest(request.scope, receive_limited)
+
+
+class StrictRequest(Request):
+    """Request whose body is JSON without duplicate keys."""
+
+    async def json(self) -> Any:
+        """Return the body as a JSON value. Raises JSONDecodeError if it is not valid."""
+        if not hasattr(self, "_json"):
+            self._json = load_json(await self.body())
+        return self._json
+
+
+def load_json(raw: bytes) -> Any:
+    """Return the value of the JSON text `raw`.
+
+    Raises ValueError if `raw` is not JSON, or if a key occurs twice in an object: which of the two
+    values counts would be a matter of chance.
+    """
+    # each key is followed by a colon, so an object with as many colons as keys has no duplicates
+    colons = raw.count(b":")
+    if colons <= MAX_PLAIN_COLONS:
+        value = json.loads(raw)
+        if colons == (len(value) if isinstance(value, dict) else 0):
+            return value
+    return json.loads(raw, object_pairs_hook=_refuse_duplicates)
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise json.JSONDecodeError(f"duplicate key {twice[:60]!r}", "", 0)
+    return value
 
 
 def parse_json(raw: bytes) -> tuple[Any, FieldError | None]:
     """Parse the JSON text `raw`; return its value and None.
 
-    If `raw` is not valid JSON, return `raw` decoded as a string, and the error.
+    If `raw` is not valid JSON, or has duplicate keys, return `raw` decoded as a string, and the
+    error.
 
     >>> parse_json(b'{"a": 1}')
     ({'a': 1}, None)
@@ -76,7 +115,7 @@ def parse_json(raw: bytes) -> tuple[Any, FieldError | None]:
     '{'
     """
     try:
-        return json.loads(raw), None
+        return load_json(raw), None
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "it cannot be decoded"
         text = raw.decode(errors="backslashreplace")
@@ -118,7 +157,7 @@ def parse_model(raw: bytes, content_type: str | None, model: type[M]) -> M:
     except ValidationError as error:
         errors = error.errors(include_url=False)
         raise RequestValidationError(
-            [{**each, "loc": ("body", *each["loc"])} for each in errors]
+            [{**each, "loc": ("body", *each["loc"])} for each in errors], body=body
         ) from None
 
 

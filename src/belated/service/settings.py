@@ -40,5 +40,8 @@ class Settings:
     """Maximum time for which `/readyz` waits for the write probe."""
     served_version_ttl_s: float = 0.1
     """Time for which the served version of a problem is cached."""
+    max_requests_per_s: float = 0
+    """Maximum number of requests per second with one token, with bursts of one second; 0 for no
+    limit. Each process counts on its own."""
     token_ttl_s: float = 1.0
     """Time for which tokens are cached. A revoked token may be accepted for this long."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -15,14 +15,14 @@ from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
 from belated.ledger.tokens import Token
 from belated.online.host import Host
-from belated.service.errors import store_unavailable, too_many, unavailable
+from belated.service.errors import LOG, store_unavailable, too_many, unavailable
 from belated.service.group_commit import BusyError, GroupCommit
 from belated.service.ledger_cache import LedgerCache
 from belated.service.metrics import Metrics
 from belated.service.operations.readiness import WriteProbe
 from belated.service.policies import PolicyCache
 from belated.service.settings import Settings
-from belated.service.tokens import TokenCache
+from belated.service.tokens import RateLimiter, TokenCache, TokenUses
 
 T = TypeVar("T")
 
@@ -45,6 +45,15 @@ class WorkerThreads:
         """
         async with asyncio.timeout(self._timeout_s):
             return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
+
+    def submit(self, function: Callable[..., object], *args: object) -> None:
+        """Call `function(*args)` in one of the threads, without waiting; log if it fails."""
+
+        def log(done: Future[object]) -> None:
+            if done.exception() is not None:
+                LOG.error("%s failed: %s.", function.__name__, type(done.exception()).__name__)
+
+        self._executor.submit(function, *args).add_done_callback(log)
 
     def close(self) -> None:
         """Wait for running calls to return, and end the threads."""
@@ -108,6 +117,8 @@ class AppState:
         )
         self.defining = asyncio.Lock()
         """Lock held while a problem is defined, so that the limits on problems are kept."""
+        self.busy_keys: dict[str, asyncio.Event] = {}
+        """Idempotency keys of requests in progress, with the event of their end."""
         self.metrics = metrics = Metrics()
         self.reads = OutageLog("read", metrics.count_store_error)
         self.writes = OutageLog("write", metrics.count_store_error)
@@ -126,6 +137,10 @@ class AppState:
         self.tokens = TokenCache(self._read_tokens, ttl_s=settings.token_ttl_s)
         self.write_probe = WriteProbe(
             lambda: probes.run(ledger.store.probe), self.writes, ttl_s=settings.write_probe_ttl_s
+        )
+        self.rate_limiter = RateLimiter(settings.max_requests_per_s)
+        self.token_uses = TokenUses(
+            lambda id, used: self.quarantine_threads.submit(ledger.tokens.touch, id, used)
         )
         self.ledger_cache = LedgerCache(ledger, queries.run)
         self.policies = PolicyCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)

@@ -75,6 +75,10 @@ async def metrics(request: Request) -> Response:
     return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
+# Monitors often ask with HEAD.
+for path, endpoint in (("/healthz", healthz), ("/readyz", readyz)):
+    router.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
+
 router.routes.extend(authorized.routes)
 
 

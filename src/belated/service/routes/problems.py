@@ -1,12 +1,14 @@
 """Routes that define problems and return their definitions."""
 
 import math
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from belated.episode import Policy
 from belated.ledger.events import Defined, Published
+from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Recorded
 from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
@@ -53,16 +55,16 @@ async def define_problem(request: Request) -> Response:
 
 @router.get("", response_model=Problems)
 @require_scope("read")
-async def list_problems(request: Request) -> Response:
-    """Return the definitions of all problems, oldest first."""
+async def list_problems(
+    request: Request,
+    archived: Annotated[bool, Query(description="Whether to include archived problems.")] = False,
+) -> Response:
+    """Return the definitions of all problems, oldest first.
+
+    Archived problems are included only on request, and have `"archived": true`.
+    """
     state = get_state(request)
-
-    def render() -> Response:
-        return JSONResponse(
-            {"problems": [problem.spec.body for problem in state.ledger.problems()]}
-        )
-
-    return await state.slow_threads.run(render)
+    return await state.slow_threads.run(_list_problems, state.ledger, archived)
 
 
 @router.get("/{problem}", response_model=Problem, responses=error_responses(404))
@@ -71,6 +73,16 @@ async def read_problem(problem: ProblemName, request: Request) -> Response:
     """Return the definition of a problem."""
     spec = (await get_problem(request, problem)).spec
     return await get_state(request).query_threads.run(lambda: JSONResponse(spec.body))
+
+
+def _list_problems(ledger: Ledger, include_archived: bool) -> Response:
+    archived = ledger.archived()
+    problems = [
+        {**problem.spec.body, "archived": True} if problem.id in archived else problem.spec.body
+        for problem in ledger.problems()
+        if include_archived or problem.id not in archived
+    ]
+    return JSONResponse({"problems": problems})
 
 
 def _first_policy(
