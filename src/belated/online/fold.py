@@ -405,6 +405,7 @@ class Fold:
             if self.learner.pending(episode.number) is None:
                 raise ValueError(f"Episode {episode.number} must be pending in the learner.")
         self._waiting = [WaitingFeedback(*item) for item in state["waiting"]]
+        self._lost = {}
         for id, opened in state.get("lost", ()):
             if id not in self._in_flight:
                 raise ValueError("A lost episode must be in flight.")

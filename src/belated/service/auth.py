@@ -45,6 +45,7 @@ LOCAL_CALLER: Final = "local"
 
 PROXY_HEADERS: Final = frozenset({b"forwarded", b"via"})
 PROXY_HEADER_PREFIX: Final = b"x-forwarded-"
+PROXY_PREFIX_BYTES: Final = len(PROXY_HEADER_PREFIX)
 """Headers by which a proxy shows that it forwards a request."""
 
 
@@ -111,6 +112,7 @@ class AuthorizedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the function that computes the response to a request."""
         call, requirements = super().get_route_handler(), self.requirements
+        may_have_key = "POST" in (self.methods or ())
         if requirements.bypass_validation:
             call = self._call_endpoint
 
@@ -121,9 +123,10 @@ class AuthorizedRoute(APIRoute):
             try:
                 request.state.caller = await authorize(request, state, requirements.scope)
                 request = limit_body(request, max_bytes)
-                key = find_key(request) if request.method == "POST" else None
-                if key is not None:
-                    return await respond_once(request, key, call)
+                if may_have_key:
+                    key = find_key(request)
+                    if key is not None:
+                        return await respond_once(request, key, call)
                 return await call(request)
             except REJECTIONS as error:
                 if isinstance(error.__cause__, ClientDisconnect):
@@ -224,29 +227,35 @@ def check_local(request: Request) -> None:
     A proxy on this machine may forward requests of other machines, and a page of another port on
     this machine is another web site.
     """
-    host, origin = request.headers.get("host", ""), request.headers.get("origin")
-    if not is_local(f"//{host}"):
+    # one pass over the headers, since each lookup by name is such a pass
+    host, origin, forwarded = b"", None, False
+    for name, value in request.scope["headers"]:
+        if name == b"host" and not host:
+            host = value
+        elif name == b"origin" and origin is None:
+            origin = value
+        elif name in PROXY_HEADERS or name[:PROXY_PREFIX_BYTES] == PROXY_HEADER_PREFIX:
+            forwarded = True
+    if not is_local_host(host):
         raise ApiError(403, "Without tokens, only requests from this machine are accepted.")
-    if origin is not None and origin.lower() != f"{request.scope['scheme']}://{host}".lower():
-        raise ApiError(
-            403, "Without tokens, only the page of this service may send requests; create a token."
-        )
-    for name, _ in request.scope["headers"]:
-        if name in PROXY_HEADERS or name.startswith(PROXY_HEADER_PREFIX):
-            raise ApiError(
-                403, "Without tokens, no forwarded requests are accepted; create a token."
-            )
+    if origin is not None:
+        page = f"{request.scope['scheme']}://".encode() + host
+        if origin.lower() != page.lower():
+            message = "Without tokens, only the page of this service may send requests."
+            raise ApiError(403, f"{message} Create a token.")
+    if forwarded:
+        raise ApiError(403, "Without tokens, no forwarded requests are accepted; create a token.")
 
 
 @lru_cache(maxsize=64)
-def is_local(url: str) -> bool:
-    """Return whether the host in `url` is this machine, that is, "localhost" or a loopback address.
+def is_local_host(host: bytes) -> bool:
+    """Return whether the header `host` is this machine: "localhost" or a loopback address.
 
-    >>> is_local("//localhost:8000"), is_local("https://example.org")
+    >>> is_local_host(b"localhost:8000"), is_local_host(b"example.org")
     (True, False)
     """
     try:
-        name = urlsplit(url).hostname
+        name = urlsplit(f"//{host.decode('latin-1')}").hostname
     except ValueError:
         return False
     return name is not None and is_loopback(name)

@@ -7,6 +7,7 @@ of many requests are written to disk in one transaction.
 import asyncio
 import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -26,10 +27,11 @@ class BusyError(Exception):
 
 
 class Job(NamedTuple):
-    """Events of one request, and the future that receives the outcomes of these events."""
+    """Events of one request, the future that receives their outcomes, and the end of the wait."""
 
     events: Sequence[NewEvent]
     outcomes: asyncio.Future[list[Outcome]]
+    deadline: float  # by time.monotonic
 
 
 class GroupCommit:
@@ -74,6 +76,9 @@ class GroupCommit:
         self._jobs: deque[Job] = deque()
         self._queued_events = 0
         self._wake_at_jobs = 1  # length of the queue at which the thread is notified
+        self._batch: list[Job] = []  # jobs that are being recorded
+        # One timer for all jobs: a timer for each would take longer than everything else here.
+        self._timed_loop: asyncio.AbstractEventLoop | None = None  # loop with the timer
         self._expected_jobs = 1  # number of requests in recent batches, decaying
         self._changed = threading.Condition()
         self._stopping = False
@@ -109,7 +114,7 @@ class GroupCommit:
         still in the queue. An exception that `append` raises for these events is raised too.
         """
         loop = asyncio.get_running_loop()
-        job = Job(events, loop.create_future())
+        job = Job(events, loop.create_future(), time.monotonic() + self._timeout_s)
         with self._changed:
             if self._stopping:
                 raise BusyError("The service is stopping.")
@@ -120,13 +125,26 @@ class GroupCommit:
             self._queued_events += len(events)
             if len(self._jobs) >= self._wake_at_jobs:
                 self._changed.notify()
-        if self._timeout_s == math.inf:
-            return await job.outcomes
-        timer = loop.call_later(self._timeout_s, _expire, job)
-        try:
-            return await job.outcomes
-        finally:
-            timer.cancel()
+            if self._timed_loop is not loop and self._timeout_s < math.inf:
+                self._timed_loop = loop
+                loop.call_later(self._timeout_s, self._expire, loop)
+        return await job.outcomes
+
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
+        """End the wait of the requests in `loop`, the running loop, whose time is over."""
+        now, later = time.monotonic(), math.inf
+        with self._changed:
+            for job in (*self._batch, *self._jobs):
+                if job.outcomes.get_loop() is not loop or job.outcomes.done():
+                    continue
+                if job.deadline <= now:
+                    job.outcomes.set_exception(TimeoutError())
+                else:
+                    later = min(later, job.deadline)
+            if later < math.inf:
+                loop.call_later(later - now, self._expire, loop)
+            elif self._timed_loop is loop:
+                self._timed_loop = None
 
     def _run(self) -> None:
         while (batch := self._take_batch()) is not None:
@@ -155,6 +173,7 @@ class GroupCommit:
                     batch.append(job)
                     size += len(job.events)
             self._expected_jobs = max(len(batch), self._expected_jobs * 3 // 4)
+            self._batch = batch
             return batch
 
     def _wait_for_jobs(self, jobs: int, timeout_s: float | None) -> None:
@@ -175,11 +194,6 @@ class GroupCommit:
         _resolve(batch, [[next(rest) for _ in job.events] for job in batch])
         if self._on_batch is not None:
             self._on_batch(outcomes)
-
-
-def _expire(job: Job) -> None:
-    if not job.outcomes.done():
-        job.outcomes.set_exception(TimeoutError())
 
 
 def _resolve(batch: list[Job], results: Sequence[list[Outcome] | Exception]) -> None:

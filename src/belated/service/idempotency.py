@@ -22,6 +22,8 @@ from belated.service.state import AppState, get_state
 
 HEADER: Final = "Idempotency-Key"
 MAX_KEY_CHARS: Final = 255
+SCOPE_KEY: Final = "belated.idempotency"
+"""Key of the ASGI scope under which routes find the `KeyedRequest`."""
 
 PARAMETER: Final[dict[str, Any]] = {
     "name": HEADER,
@@ -51,6 +53,12 @@ class KeyedRequest:
     def stored(self, status: int, **fields: Any) -> StoredResponse:
         """Return the response with `status` to store, and other `fields` of StoredResponse."""
         return StoredResponse(self.key, self.sha, status, **fields)
+
+
+def get_keyed(request: Request) -> KeyedRequest | None:
+    """Return the idempotency key of `request` in the form for routes; None if it has no key."""
+    keyed: KeyedRequest | None = request.scope.get(SCOPE_KEY)
+    return keyed
 
 
 def find_key(request: Request) -> bytes | None:
@@ -136,7 +144,7 @@ async def _respond(
         if stored.body is not None:
             headers = {"Content-Type": stored.media_type or "application/json"}
             return Response(stored.body, stored.status, headers=headers)
-    request.state.idempotency = keyed
+    request.scope[SCOPE_KEY] = keyed
     response = await call(request)
     if not 200 <= response.status_code < 300:
         return response

@@ -5,7 +5,6 @@ method and the pattern of its route.
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -17,7 +16,6 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from belated.ledger.outcomes import Outcome
 from belated.online.host import Failure
@@ -173,31 +171,3 @@ def _format_value(value: float) -> str:
     """
     text = repr(float(value))
     return {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}.get(text, text)
-
-
-class MetricsMiddleware:
-    """ASGI middleware that counts each request to `app` in `metrics`."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app = app
-        self._metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        status, started = 500, time.perf_counter()
-
-        async def send_and_note_status(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_and_note_status)
-        finally:
-            # Unknown paths share one label; otherwise callers could create any number of labels.
-            route = getattr(scope.get("route"), "path_format", "other")
-            method = scope["method"] if route != "other" else "other"
-            self._metrics.count_request(method, route, status, time.perf_counter() - started)

@@ -28,6 +28,8 @@ INVALID_TIME: Final = (
 MAX_PLAIN_COLONS: Final = 8
 """Number of colons up to which a body is first parsed without a check of its keys."""
 
+DECODER: Final = json.JSONDecoder()
+
 
 class TooLargeError(HTTPException):
     """The body of a request has more than `max_bytes` bytes.
@@ -87,9 +89,9 @@ def load_json(raw: bytes) -> Any:
     """
     # each key is followed by a colon, so an object with as many colons as keys has no duplicates
     colons = raw.count(b":")
-    if colons <= MAX_PLAIN_COLONS:
-        value = json.loads(raw)
-        if colons == (len(value) if isinstance(value, dict) else 0):
+    if raw[:1] == b"{" and raw[1:2] != b"\0" and 0 < colons <= MAX_PLAIN_COLONS:
+        value = DECODER.decode(raw.decode("utf-8", "surrogatepass"))  # as json.loads, but faster
+        if colons == len(value):
             return value
     return json.loads(raw, object_pairs_hook=_refuse_duplicates)
 

@@ -21,6 +21,9 @@ from belated.ledger.validation import is_id
 MAX_PARAMETERS_PER_INSERT: Final = 10_000
 """Maximum number of values in one INSERT; SQLite and PostgreSQL allow three times as many."""
 
+EPISODE_EVENTS: Final = (Feedback, Lost, Withdrawn)
+"""Types of events that refer to an existing episode."""
+
 # tables in an order in which foreign keys refer to earlier tables
 INSERT_ORDER: Final = (
     schema.problems,
@@ -93,7 +96,7 @@ class Transaction:
         ids = set()
         for event in events:
             id = event.id if isinstance(event, Opened) else None
-            id = event.episode if isinstance(event, Feedback | Lost | Withdrawn) else id
+            id = event.episode if isinstance(event, EPISODE_EVENTS) else id
             if is_id(id) and id not in self._episodes:
                 ids.add(str(id))
         self.reload_episodes(sorted(ids))

@@ -5,7 +5,7 @@ import logging
 from typing import Any, Final
 
 from belated.ledger.engines.outage_log import format_time
-from belated.service.operations.request_ids import REQUEST_ID
+from belated.service.operations.request_ids import get_request_id
 
 STANDARD_FIELDS: Final = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
 """Attributes that every log record has; all others were given as `extra`."""
@@ -19,7 +19,7 @@ class TextFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Return the text of `record` without its traceback."""
-        text, id = super().formatMessage(record), REQUEST_ID.get()
+        text, id = super().formatMessage(record), get_request_id()
         return text if id is None else f"{text} [request {id}]"
 
 
@@ -33,7 +33,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            "request_id": REQUEST_ID.get(),
+            "request_id": get_request_id(),
         }
         line |= {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
         if record.exc_info:

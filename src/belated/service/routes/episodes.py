@@ -12,7 +12,7 @@ from belated.ledger.outcomes import Recorded
 from belated.ledger.recording.values import ContentError, parse_index
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import ApiError, check_outcome, error_responses, unavailable
-from belated.service.idempotency import KeyedRequest
+from belated.service.idempotency import get_keyed
 from belated.service.models.common import ProblemName
 from belated.service.models.episodes import Decision, DecisionRequest, Episode, NewEpisode
 from belated.service.parsing import INVALID_TIME, parse_time
@@ -49,7 +49,7 @@ async def open_episode(
     """
     state, known = get_state(request), await get_problem(request, problem)
     new = body or NewEpisode()
-    keyed: KeyedRequest | None = getattr(request.state, "idempotency", None)
+    keyed = get_keyed(request)
     id = keyed.episode if keyed is not None and new.id is None else new.id
     event_time = parse_time(new.event_time)
     if event_time is None and new.event_time is not None:
