@@ -63,6 +63,28 @@ def check_range(name: str, array: Any, low: float, high: float) -> None:
         raise ValueError(f"{name} must lie in {low} .. {high}")
 
 
+def check_indices(name: str, array: NDArray[Any], size: int) -> None:
+    """Raise ValueError unless all entries of an array are indices.
+
+    Parameters
+    ----------
+    name : str
+        Name of the array in the message.
+    array : NDArray
+        Numbers to check.
+    size : int
+        Number of valid indices, which are 0 .. `size` - 1.
+    """
+    if array.ndim != 1 or array.dtype.kind != "i":
+        raise ValueError(
+            f"{name} must be integers in one dimension, got {array.dtype} of shape {array.shape}."
+        )
+    numbers = array.astype(np.int64, copy=False)
+    # one comparison instead of two, since a negative number is a large unsigned one
+    if numbers.size and numbers.view(np.uint64).max() >= size:
+        raise ValueError(f"{name} must lie in 0 .. {size - 1}")
+
+
 def check_finite(name: str, array: NDArray[Any]) -> None:
     """Raise ValueError, with `name` in the message, unless all entries of `array` are finite."""
     if not np.isfinite(array).all():

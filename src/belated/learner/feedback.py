@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arguments import check_id, check_integer
-from belated.array_checks import check_range
+from belated.array_checks import check_indices, check_range
 from belated.episode import Episode, Floats, Ints, Shape, Step
 
 WATCH_FROM_EPISODES: Final = 20
@@ -147,7 +147,7 @@ def concatenate(feedback: Sequence[Feedback]) -> Feedback:
     rewards = [item.rewards for item in feedback if item.rewards is not None]
     none = np.zeros(0, np.int64)
     steps, states, actions, successors = (
-        np.concatenate([none, *(item[column] for item in feedback)]) for column in range(1, 5)
+        np.concatenate([none, *[item[column] for item in feedback]]) for column in range(1, 5)
     )
     complete = len(rewards) == len(feedback) > 0
     return Feedback(
@@ -167,28 +167,23 @@ def check_feedback(feedback: Sequence[Feedback], shape: Shape) -> None:
     state, action or reward is out of range, or if an action is not allowed. All items are checked
     with a few calls of NumPy.
     """
-    for item in feedback:
-        size = item.steps.shape
-        if len(size) != 1 or not (
-            item.states.shape == item.actions.shape == item.successors.shape == size
-            and (item.rewards is None or item.rewards.shape == size)
+    for id, steps, states, actions, successors, rewards, *_ in feedback:
+        size = steps.size
+        if not (
+            states.size == actions.size == successors.size == size
+            and (rewards is None or rewards.size == size)
         ):
-            raise ValueError(f"The arrays of episode {item.id} must have one entry for each step.")
+            raise ValueError(f"The arrays of episode {id} must have one entry for each step.")
     columns = concatenate(feedback)
-    for name, limit in (
-        ("steps", shape.horizon),
-        ("states", shape.states),
-        ("actions", shape.actions),
-        ("successors", shape.states),
-    ):
-        column = getattr(columns, name)
-        if column.dtype.kind != "i":
-            raise ValueError(f"{name} of feedback must be integers, got {column.dtype}.")
-        check_range(f"{name} of feedback", column, 0, limit - 1)
-    rewards = [item.rewards for item in feedback if item.rewards is not None]
-    if rewards:
-        low, high = -REWARD_TOLERANCE, 1 + REWARD_TOLERANCE
-        check_range("rewards of feedback", np.concatenate(rewards), low, high)
+    check_indices("steps of feedback", columns.steps, shape.horizon)
+    check_indices("states of feedback", columns.states, shape.states)
+    check_indices("actions of feedback", columns.actions, shape.actions)
+    check_indices("successors of feedback", columns.successors, shape.states)
+    numbers = columns.rewards
+    if numbers is None:
+        given = [item.rewards for item in feedback if item.rewards is not None]
+        numbers = np.concatenate(given) if given else np.zeros(0)
+    check_range("rewards of feedback", numbers, -REWARD_TOLERANCE, 1 + REWARD_TOLERANCE)
     if shape.allowed is not None:
         allowed = shape.allowed[columns.steps, columns.states, columns.actions]
         if not (allowed | shape.is_terminal[columns.states]).all():

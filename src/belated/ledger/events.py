@@ -32,6 +32,8 @@ Action = Literal[
 ]
 ACTIONS: Final = get_args(Action)
 
+_DECODER: Final = json.JSONDecoder()
+
 
 class Event(NamedTuple):
     """Event as stored in the ledger."""
@@ -57,7 +59,7 @@ class Event(NamedTuple):
     @property
     def body(self) -> Any:
         """Body of the event, parsed from its JSON text at each access; None if it is redacted."""
-        return None if self.text is None else json.loads(self.text)
+        return None if self.text is None else _DECODER.decode(self.text)
 
     @property
     def happened_at(self) -> int:

@@ -249,7 +249,8 @@ class Fold:
             return
         assert event.episode is not None
         assert event.text is not None
-        self._lost.pop(event.episode, None)
+        if self._lost:
+            self._lost.pop(event.episode, None)
         opened = self.history.opened
         self._waiting.append(
             WaitingFeedback(

@@ -80,6 +80,14 @@ class Histogram:
             place = (key - self._start) // self._width
         self._columns[column][place] += 1
 
+    def count_in_use(self, key: int, column: str) -> bool:
+        """Return whether a bin in use contains `key`; if so, count it as `count` does."""
+        place = (key - self._start) // self._width
+        if not 0 <= place < self._size:
+            return False
+        self._columns[column][place] += 1
+        return True
+
     def add(self, keys: Ints, values: Mapping[str, Floats]) -> None:
         """Add numbers to several columns.
 

@@ -58,13 +58,13 @@ class TimeHistogram:
 
     def count(self, key: int, column: str) -> None:
         """Add 1 to the sum in `column` for the bin of the time `key`."""
-        if self._entries >= MIN_ENTRIES:
+        if not self._near.count_in_use(key, column):
             low, high = self._limits()
-            if not low <= key <= high:
+            if self._entries >= MIN_ENTRIES and not low <= key <= high:
                 self._far_histogram().count(key, column)
                 self._note_far(1, last=True)
                 return
-        self._near.count(key, column)
+            self._near.count(key, column)
         self._entries += 1
         self._last_is_far = False
 

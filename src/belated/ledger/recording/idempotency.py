@@ -17,7 +17,7 @@ def load_keys(transaction: Transaction, events: Iterable[NewEvent]) -> None:
 
     Nothing is done if `events` contains no response.
     """
-    keys = sorted({event.key for event in events if isinstance(event, StoredResponse)})
+    keys = sorted({event.key for event in events if type(event) is StoredResponse})
     if not keys:
         return
     table = schema.idempotency_keys
