@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 import ledger_samples as samples
 from belated.cli.ledger import ledger as app
 from belated.ledger import Corrected, Feedback, Ledger, schema
+from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.copy import copy
-from belated.ledger.idempotency import StoredResponse
 from belated.online.host import Host
 from databases import postgres_server
 from histories import History, make_spec

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 import ledger_samples as samples
 from belated.ledger import Corrected, Feedback, Ledger, Recorded, schema
+from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.copy import copy
-from belated.ledger.idempotency import StoredResponse
 
 
 def fill(ledger: Ledger) -> None:

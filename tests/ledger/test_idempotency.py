@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from belated.ledger import AlreadyRecorded, Conflict, Ledger, NotFound, schema
-from belated.ledger.idempotency import KEY_LIFETIME_S, StoredResponse
+from belated.ledger.clients.idempotency import KEY_LIFETIME_S, StoredResponse
 from belated.ledger.outcomes import KeyStored
 from belated.ledger.store import now
 

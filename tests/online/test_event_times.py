@@ -8,9 +8,9 @@ import pytest
 import belated as bl
 from belated.ledger import Corrected, Feedback, Ledger, Opened, Recorded
 from belated.online.fold import Fold
+from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND as SECOND
 from belated.online.learner_factory import build_learner
 from belated.online.snapshot_codec import decode_state, encode_state
-from belated.online.time_histogram import MICROSECONDS_PER_SECOND as SECOND
 from histories import History, anything, make_spec
 from snapshots import same
 

@@ -5,10 +5,10 @@ import pytest
 
 from belated.ledger import Ledger
 from belated.online.fold import Fold
-from belated.online.history import History, Return
+from belated.online.history.history import History, Return
+from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND as SECOND
+from belated.online.history.time_histogram import MIN_ENTRIES, TimeHistogram
 from belated.online.snapshot_codec import decode_state, encode_state
-from belated.online.time_histogram import MICROSECONDS_PER_SECOND as SECOND
-from belated.online.time_histogram import MIN_ENTRIES, TimeHistogram
 from histories import History as Played
 from histories import make_spec
 from snapshots import same

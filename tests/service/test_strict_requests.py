@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from belated.service.parsing import load_json
+from belated.service.requests.parsing import load_json
 from service.site import CLINIC, NDJSON, PLAYED, Site
 
 JSON = {"content-type": "application/json"}

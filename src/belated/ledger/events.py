@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from belated.episode import Policy
-from belated.ledger.idempotency import StoredResponse
+from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.validation import check_episode_id, check_seq, check_text, check_time
 

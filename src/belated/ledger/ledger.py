@@ -7,6 +7,9 @@ import sqlalchemy as sa
 
 from belated.episode import Policy
 from belated.ledger import audit, migrations, schema
+from belated.ledger.clients.idempotency import IdempotencyKeys
+from belated.ledger.clients.quarantine import Quarantine
+from belated.ledger.clients.tokens import Tokens
 from belated.ledger.episodes import EpisodeRecord, chunk_ids
 from belated.ledger.events import (
     Action,
@@ -20,17 +23,14 @@ from belated.ledger.events import (
     Tick,
     Withdrawn,
 )
-from belated.ledger.idempotency import IdempotencyKeys
 from belated.ledger.outcomes import Outcome
 from belated.ledger.policies import Policies
 from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
-from belated.ledger.quarantine import Quarantine
 from belated.ledger.recording import RECORDERS
 from belated.ledger.recording.idempotency import load_keys
 from belated.ledger.recording.transaction import Transaction
 from belated.ledger.snapshots import Snapshots
 from belated.ledger.store import Clock, Store, now, read_pages
-from belated.ledger.tokens import Tokens
 from belated.ledger.validation import check_seq, check_text, is_id, is_name
 
 

@@ -1,29 +1,23 @@
 """Access to the database of a ledger, SQLite or PostgreSQL: URL, connections, transactions."""
 
-import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
-from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
-from sqlalchemy.util import asbool
 
 from belated.ledger import migrations
+from belated.ledger.engines import sqlite
 from belated.ledger.engines.postgres import POOL_SIZE, REMOVE_LIMITS, create_postgres_engine
 
 Clock: TypeAlias = Callable[[], int]
 
 WRITER_LOCK_ID: Final = int.from_bytes(b"belated", "big")
 """Id of the PostgreSQL advisory lock that is held by a write transaction."""
-
-LOCK_TIMEOUT_MS: Final = 60_000
-"""Maximum time in milliseconds to wait while another process writes to the SQLite file."""
 
 SCRUB_TIMEOUT_MS: Final = 500
 """Maximum time in milliseconds for which `Store.scrub` waits for readers to finish.
@@ -108,15 +102,15 @@ class Store:
             If the database cannot be opened.
         """
         parsed = parse_url(url)
-        in_memory = parsed.get_backend_name() == "sqlite" and is_in_memory(parsed)
+        in_memory = parsed.get_backend_name() == "sqlite" and sqlite.is_in_memory(parsed)
         if parsed.get_backend_name() == "postgresql":
             engine = writer = create_postgres_engine(parsed)
         elif in_memory:
-            engine = writer = _create_sqlite(parsed, poolclass=StaticPool)
+            engine = writer = sqlite.create_sqlite_engine(parsed, poolclass=StaticPool)
         else:
-            engine = _create_sqlite(parsed, pool_size=POOL_SIZE)
+            engine = sqlite.create_sqlite_engine(parsed, pool_size=POOL_SIZE)
             # SQLite drops the page cache of a connection when another connection has written
-            writer = _create_sqlite(parsed, pool_size=1, max_overflow=0)
+            writer = sqlite.create_sqlite_engine(parsed, pool_size=1, max_overflow=0)
         try:
             with engine.connect():
                 pass
@@ -230,7 +224,7 @@ class Store:
                 try:
                     prevented, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                 finally:
-                    driver.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
+                    driver.execute(f"PRAGMA busy_timeout = {sqlite.LOCK_TIMEOUT_MS}")
         except (sqlite3.Error, sa.exc.SQLAlchemyError):  # such as a full disk
             return False
         return not prevented
@@ -268,82 +262,9 @@ def parse_url(url: str) -> sa.URL:
     return parsed
 
 
-def is_uri(url: sa.URL) -> bool:
-    """Return whether the database in `url` is a SQLite URI (uri=true) rather than a file name."""
-    return asbool(url.query.get("uri", False))
-
-
-def is_in_memory(url: sa.URL) -> bool:
-    """Return whether `url`, the URL of a SQLite database, refers to a database in memory."""
-    return url.database in (None, "", ":memory:")
-
-
 def is_undecodable(error: sa.exc.OperationalError) -> bool:
     """Return whether the cause of `error` is a stored text that is not valid UTF-8, in SQLite."""
     return "Could not decode to UTF-8" in str(error.orig)
-
-
-def _create_sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
-    if pool.get("poolclass") is not StaticPool and not is_uri(url):
-        _create_private_file(Path(str(url.database)))
-    engine = sa.create_engine(
-        url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
-    )
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, record: object) -> None:
-        connection.isolation_level = None  # so that BEGIN is sent below, also for DDL
-        connection.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
-        _use_write_ahead_log(connection)
-        for setting in (
-            "synchronous = FULL",  # a commit is on disk when it returns
-            "fullfsync = ON",  # not only in the cache of the disk (macOS)
-            "foreign_keys = ON",
-            "secure_delete = ON",  # redacted data is overwritten
-            "wal_autocheckpoint = 8000",  # pages; a page that is written often is copied once
-            "cache_size = -16000",  # kilobytes
-        ):
-            connection.execute(f"PRAGMA {setting}")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        writes = connection.get_execution_options().get("belated_writes")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-    return engine
-
-
-def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Set the journal mode of a SQLite database to a write-ahead log.
-
-    With this log, readers and the writer do not block each other. The statement is retried for up
-    to `LOCK_TIMEOUT_MS`, since SQLite's busy timeout does not apply if two processes change the
-    mode of a new file at the same time.
-    """
-    deadline = time.monotonic() + LOCK_TIMEOUT_MS / 1000
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            kind = error.sqlite_errorcode & 0xFF  # the primary result code
-            if kind != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-def _create_private_file(path: Path) -> None:
-    """Create the file `path` if it does not exist, with access for its owner only.
-
-    Access is restricted since the file contains personal data.
-    """
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"store is in {path.parent}, and there is no such folder.")
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as error:
-        raise type(error)(f"store {path} cannot be opened: {error.strerror}.") from None
 
 
 def read_pages(

@@ -30,7 +30,7 @@ from belated.ledger.events import Event
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.recording.content import parse_content
 from belated.online.feedback import build_feedback, sum_rewards
-from belated.online.history import History, Return
+from belated.online.history.history import History, Return
 from belated.online.learner_factory import build_base, build_learner, build_updater
 from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 

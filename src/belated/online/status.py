@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from belated.learner.status import Status
 from belated.online.fold import Fold
-from belated.online.history import HistoryView
+from belated.online.history.history import HistoryView
 
 
 class Summary(NamedTuple):

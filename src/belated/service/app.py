@@ -10,8 +10,8 @@ from fastapi import FastAPI
 import belated
 from belated.ledger.ledger import Ledger
 from belated.online.host import Host
-from belated.service.errors import install_error_handlers
 from belated.service.operations.middleware import RequestMiddleware
+from belated.service.requests.validation import install_error_handlers
 from belated.service.routes import routes
 from belated.service.settings import Settings
 from belated.service.state import AppState

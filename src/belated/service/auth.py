@@ -21,8 +21,8 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from belated.ledger.clients.tokens import Token
 from belated.ledger.store import OUTAGES
-from belated.ledger.tokens import Token
 from belated.service.errors import (
     REJECTIONS,
     ApiError,
@@ -31,9 +31,9 @@ from belated.service.errors import (
     store_unavailable,
     unexpected_error_response,
 )
-from belated.service.idempotency import PARAMETER, find_key, respond_once
-from belated.service.parsing import limit_body
-from belated.service.rejections import quarantine_request
+from belated.service.requests.idempotency import PARAMETER, find_key, respond_once
+from belated.service.requests.parsing import limit_body
+from belated.service.requests.rejections import quarantine_request
 from belated.service.state import AppState, get_state
 from belated.service.tokens import SCOPES, find_token
 

@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from fastapi import Request
 
+from belated.ledger.clients.tokens import Token
 from belated.ledger.engines.outage_log import OutageLog
 from belated.ledger.events import NewEvent
 from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
-from belated.ledger.tokens import Token
 from belated.online.host import Host
 from belated.service.errors import LOG, store_unavailable, too_many, unavailable
 from belated.service.group_commit import BusyError, GroupCommit

@@ -4,14 +4,14 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from belated.online.histogram import HistogramView
-from belated.online.history import History
+from belated.online.history.histogram import HistogramView
+from belated.online.history.history import History
+from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND
 from belated.online.host import Failure
 from belated.online.open_episodes import summarize_ages
 from belated.online.serving import ServingState
 from belated.online.status import ProblemStatus
-from belated.online.time_histogram import MICROSECONDS_PER_SECOND
-from belated.service.parsing import UNIX_EPOCH
+from belated.service.requests.parsing import UNIX_EPOCH
 
 FOLD_FIELDS: Final = (
     *("seq", "waiting", "begun", "observed", "missing", "lost", "mean_delay", "psi", "ages"),

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from belated.ledger.tokens import Token
+from belated.ledger.clients.tokens import Token
 from belated.service.errors import ApiError
 from belated.service.single_flight import SingleFlightCache
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from belated.ledger import events
-from belated.ledger.idempotency import StoredResponse
+from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.outcomes import Outcome
 from belated.ledger.recording import episodes, idempotency, lost, problems, withdrawal
 from belated.ledger.recording.transaction import Transaction

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import SALT_BYTES, canonical
+from belated.ledger.clients.quarantine import RejectedRequest, quarantine_request
 from belated.ledger.episodes import EpisodeRecord, feedback_seqs
 from belated.ledger.events import Corrected, Event, Feedback, Opened
 from belated.ledger.outcomes import (
@@ -22,7 +23,6 @@ from belated.ledger.outcomes import (
     Recorded,
 )
 from belated.ledger.problems import ProblemSpec
-from belated.ledger.quarantine import RejectedRequest, quarantine_request
 from belated.ledger.recording.content import parse_content, parse_correction
 from belated.ledger.recording.deduplication import (
     encode_parts,

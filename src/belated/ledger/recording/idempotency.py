@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 
 from belated.ledger import schema
+from belated.ledger.clients.idempotency import MAX_KEYS, StoredResponse, oldest_time
 from belated.ledger.episodes import chunk_ids
 from belated.ledger.events import NewEvent
-from belated.ledger.idempotency import MAX_KEYS, StoredResponse, oldest_time
 from belated.ledger.outcomes import AlreadyRecorded, Conflict, KeyStored, NotFound, Outcome
 from belated.ledger.recording.transaction import Transaction
 

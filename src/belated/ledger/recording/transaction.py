@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import SALT_BYTES, digest
+from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.episodes import EpisodeRecord, chunk_ids, opening_seqs
 from belated.ledger.events import Feedback, Kind, Lost, NewEvent, Opened, Published, Withdrawn
-from belated.ledger.idempotency import StoredResponse
 from belated.ledger.policies import EncodedPolicy
 from belated.ledger.problems import Problem, ProblemCache
 from belated.ledger.recording.deduplication import Claim, Claims

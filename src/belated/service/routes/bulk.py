@@ -8,10 +8,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
+from belated.ledger.clients.quarantine import RejectedRequest
 from belated.ledger.events import Feedback
 from belated.ledger.outcomes import Invalid
 from belated.ledger.problems import Problem
-from belated.ledger.quarantine import RejectedRequest
 from belated.ledger.validation import is_id
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import (
@@ -20,12 +20,12 @@ from belated.service.errors import (
     error_json,
     error_responses,
     outcome_response,
-    to_api_error,
 )
 from belated.service.models.common import EXAMPLE_ID, ProblemName
 from belated.service.models.feedback import LineResult
-from belated.service.parsing import TooLargeError, parse_feedback, parse_json
-from belated.service.rejections import quarantine
+from belated.service.requests.parsing import TooLargeError, parse_feedback, parse_json
+from belated.service.requests.rejections import quarantine
+from belated.service.requests.validation import to_api_error
 from belated.service.routes.common import NDJSON, get_problem, ndjson_response
 from belated.service.routes.feedback import check_content_type
 from belated.service.state import AppState, get_state

@@ -12,10 +12,10 @@ from belated.ledger.outcomes import Recorded
 from belated.ledger.recording.values import ContentError, parse_index
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import ApiError, check_outcome, error_responses, unavailable
-from belated.service.idempotency import get_keyed
 from belated.service.models.common import ProblemName
 from belated.service.models.episodes import Decision, DecisionRequest, Episode, NewEpisode
-from belated.service.parsing import INVALID_TIME, parse_time
+from belated.service.requests.idempotency import get_keyed
+from belated.service.requests.parsing import INVALID_TIME, parse_time
 from belated.service.routes.common import get_problem, get_served
 from belated.service.state import get_state
 

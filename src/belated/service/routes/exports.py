@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from belated.ledger.quarantine import QuarantinedRequest
+from belated.ledger.clients.quarantine import QuarantinedRequest
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import error_responses
 from belated.service.export import build_parquet, event_line

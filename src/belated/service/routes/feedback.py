@@ -11,7 +11,7 @@ from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import ApiError, check_outcome, error_responses, outcome_response
 from belated.service.models.common import EpisodeId
 from belated.service.models.feedback import LateRewards, LostEpisode, Receipt, Steps, WholeEpisode
-from belated.service.parsing import (
+from belated.service.requests.parsing import (
     INVALID_TIME,
     ParsedFeedback,
     parse_feedback,

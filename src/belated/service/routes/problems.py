@@ -14,10 +14,11 @@ from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
 from belated.online.learner_factory import build_learner
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.errors import ApiError, check_outcome, definition_error, error_responses
+from belated.service.errors import ApiError, check_outcome, error_responses
 from belated.service.models.common import ProblemName
 from belated.service.models.problems import NewProblem, Problem, Problems
-from belated.service.parsing import parse_model
+from belated.service.requests.parsing import parse_model
+from belated.service.requests.validation import definition_error
 from belated.service.routes.common import get_problem, json_body
 from belated.service.state import AppState, get_state
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from belated.episode import Floats, Ints
-from belated.online.histogram import MAX_BINS, Aggregation, Histogram, HistogramView
+from belated.online.history.histogram import MAX_BINS, Aggregation, Histogram, HistogramView
 
 MICROSECONDS_PER_SECOND: Final = 1_000_000
 

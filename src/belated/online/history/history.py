@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from belated.online.histogram import Aggregation, Histogram, HistogramView
-from belated.online.time_histogram import MICROSECONDS_PER_SECOND, TimeHistogram
+from belated.online.history.histogram import Aggregation, Histogram, HistogramView
+from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND, TimeHistogram
 
 VERSION_COLUMNS: Final[dict[str, Aggregation]] = {
     "opened": "sum",
