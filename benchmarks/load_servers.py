@@ -65,8 +65,25 @@ def run_postgres(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def run_server(command: list[str], *, ready: str) -> Iterator[Server]:
-    """Run `command`, which prints its address, and yield the server when path `ready` is up."""
+def run_server(
+    command: list[str], *, ready: str, timeout_s: float = START_TIMEOUT_S
+) -> Iterator[Server]:
+    """Run a server and yield it when it is ready.
+
+    Parameters
+    ----------
+    command : list[str]
+        Command, which prints its address.
+    ready : str
+        Path that is answered with status 200 when the server is ready.
+    timeout_s : float
+        Maximum number of seconds until then.
+
+    Yields
+    ------
+    Server
+        The server.
+    """
     start = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -76,8 +93,8 @@ def run_server(command: list[str], *, ready: str) -> Iterator[Server]:
             raise RuntimeError(f"{command[0]} did not start.")
         port = int(address[1])
         while not is_ready(port, ready):
-            if time.perf_counter() - start > START_TIMEOUT_S:
-                raise RuntimeError(f"{command[0]} is not ready after {START_TIMEOUT_S} s.")
+            if time.perf_counter() - start > timeout_s:
+                raise RuntimeError(f"{command[0]} is not ready after {timeout_s} s.")
             time.sleep(0.01)
         yield Server(port, process.pid, time.perf_counter() - start)
     finally:

@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "next"
-down_revision = "0002"
+down_revision = "0004"
 
 
 def upgrade() -> None:
@@ -117,7 +117,7 @@ def test_a_ledger_of_the_first_version_is_read_as_it_was_written(first: str) -> 
         assert version(ledger) == migrations.newest()
         counts = samples.count_rows(ledger)
         assert (counts.episodes, counts.withdrawn) == (14, 1)
-        assert set(counts.events) == set(get_args(Kind))
+        assert set(counts.events) == set(get_args(Kind)) - {"lost"}  # a later kind
         assert (counts.redacted, counts.quarantined) == (1, 1)
         assert (ledger.digest(), ledger.faults()) == (DIGEST, [])
         assert [token.id for token in ledger.tokens.all()] == ["one"]

@@ -207,7 +207,21 @@ def test_a_cancelled_request_does_not_affect_others(commit: GroupCommit, slow: S
         assert await stays == [Recorded(3)]
 
     asyncio.run(go())
-    assert slow.batches == [[1], [2, 3]]
+    assert slow.batches == [[1], [3]]
+
+
+def test_it_continues_after_all_requests_were_cancelled(commit: GroupCommit, slow: Slow) -> None:
+    async def go() -> None:
+        first = await hold(commit, slow)
+        gone = await begin(commit, 2)
+        gone.cancel()
+        slow.go.release()
+        await first
+        slow.go.release()
+        assert await (await begin(commit, 3)) == [Recorded(3)]
+
+    asyncio.run(go())
+    assert slow.batches == [[1], [3]]
 
 
 def test_it_cannot_be_started_twice(commit: GroupCommit) -> None:

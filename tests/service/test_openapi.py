@@ -83,7 +83,8 @@ def test_every_route_is_described_with_examples_and_errors(site: Site) -> None:
 
 
 def test_only_the_dashboard_is_not_described() -> None:
-    assert [route.path for route in routes() if route not in DESCRIBED] == ["/"]
+    hidden = [(route.path, *route.methods) for route in routes() if route not in DESCRIBED]
+    assert [path for path, *methods in hidden if methods != ["HEAD"]] == ["/"]
 
 
 def test_the_scope_of_every_route_is_described(site: Site) -> None:
@@ -106,6 +107,7 @@ EXAMPLES = {
 )
 def test_every_route_conforms_to_its_description(site: Site, method: str, path: str) -> None:
     operation = schemathesis.openapi.from_dict(site.app.openapi())[path][method]
+    site.post("/v1/problems/clinic/unarchive")  # another route may have archived it
     id = site.open()
     known = {"problem": "clinic", "episode": id, "subject": "me", "version": 1}
 

@@ -61,6 +61,11 @@ class Instance:
         self.planned_at = planned_at
 
     @property
+    def nbytes(self) -> int:
+        """Size of the arrays of the learner state and of the configuration, in bytes."""
+        return _array_bytes(self.state) + _array_bytes(self.config)
+
+    @property
     def plans(self) -> int:
         """Number of plans computed, including the first one."""
         return int(self.state.numbers[PLANS])
@@ -158,3 +163,10 @@ class Instance:
         table = self.state.table
         table.q[:] = np.reshape(plan.q, table.q.shape)
         table.v[:], table.actions[:] = plan.v, plan.policy
+
+
+def _array_bytes(record: Any) -> int:
+    """Return the size in bytes of the arrays in `record`, a tuple of arrays, tuples and others."""
+    if isinstance(record, np.ndarray):
+        return record.nbytes
+    return sum(map(_array_bytes, record)) if isinstance(record, tuple) else 0

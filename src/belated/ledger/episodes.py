@@ -32,6 +32,9 @@ class EpisodeRecord:
     """Pseudonym of the person to whom the episode belongs; None if not given, or withdrawn."""
     withdrawn: int | None = None
     """Sequence number of the event that withdrew the episode; None if it is not withdrawn."""
+    lost: int | None = None
+    """Sequence number of the event that declared the episode lost; None if it is not lost, or if
+    feedback has arrived since."""
 
 
 class Exclusions:

@@ -1,8 +1,8 @@
 """Tables of a ledger.
 
 The table `events` is append-only: database triggers reject every change except redaction, which
-deletes the content of an event when data is withdrawn. The tables `tokens` and `quarantine` are
-independent of `events`; all other tables are derived from it.
+deletes the content of an event when data is withdrawn. The tables `tokens`, `quarantine` and
+`idempotency_keys` are independent of `events`; all other tables are derived from it.
 """
 
 from typing import Final
@@ -49,6 +49,7 @@ problems: Final = sa.Table(
     metadata,
     sa.Column("id", Number, primary_key=True, autoincrement=False),
     sa.Column("name", sa.String(100), nullable=False, unique=True),
+    sa.Column("archived", Number),
 )
 
 episodes: Final = sa.Table(
@@ -61,6 +62,7 @@ episodes: Final = sa.Table(
     sa.Column("seq", Number, nullable=False),
     sa.Column("subject", sa.String(200)),
     sa.Column("withdrawn", Number),
+    sa.Column("lost", Number),
     sa.UniqueConstraint("problem", "number", name="episodes_number"),
     sa.Index("episodes_of_subject", "subject"),
 )
@@ -119,6 +121,8 @@ tokens: Final = sa.Table(
     sa.Column("problem", Number, sa.ForeignKey("problems.id")),
     sa.Column("created", Number, nullable=False),
     sa.Column("revoked", Number),
+    sa.Column("expires", Number),
+    sa.Column("used", Number),
 )
 
 quarantine: Final = sa.Table(
@@ -134,4 +138,17 @@ quarantine: Final = sa.Table(
     sa.Column("sha", Sha, nullable=False, unique=True),
     sa.Column("times", Number, nullable=False),
     sa.Index("quarantine_of_episode", "episode"),
+)
+
+idempotency_keys: Final = sa.Table(
+    "idempotency_keys",
+    metadata,
+    sa.Column("id", Number, primary_key=True, autoincrement=False),
+    sa.Column("key", Sha, nullable=False, unique=True),
+    sa.Column("sha", Sha, nullable=False),
+    sa.Column("at", Number, nullable=False),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("media_type", sa.String(100)),
+    sa.Column("body", sa.LargeBinary),
+    sa.Index("idempotency_keys_at", "at"),
 )

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -9,8 +10,9 @@ import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import SALT_BYTES, digest
+from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.episodes import EpisodeRecord, chunk_ids, opening_seqs
-from belated.ledger.events import Feedback, Kind, NewEvent, Opened, Published, Withdrawn
+from belated.ledger.events import Feedback, Kind, Lost, NewEvent, Opened, Published, Withdrawn
 from belated.ledger.policies import EncodedPolicy
 from belated.ledger.problems import Problem, ProblemCache
 from belated.ledger.recording.deduplication import Claim, Claims
@@ -18,6 +20,9 @@ from belated.ledger.validation import is_id
 
 MAX_PARAMETERS_PER_INSERT: Final = 10_000
 """Maximum number of values in one INSERT; SQLite and PostgreSQL allow three times as many."""
+
+EPISODE_EVENTS: Final = (Feedback, Lost, Withdrawn)
+"""Types of events that refer to an existing episode."""
 
 # tables in an order in which foreign keys refer to earlier tables
 INSERT_ORDER: Final = (
@@ -27,6 +32,7 @@ INSERT_ORDER: Final = (
     schema.claims,
     schema.replaced,
     schema.policies,
+    schema.idempotency_keys,
 )
 
 
@@ -72,6 +78,10 @@ class Transaction:
         """Sequence number of the last event, including events that are not yet inserted."""
         self.redacted = False
         """Whether data has been redacted in this transaction."""
+        self.keys: dict[str, str] = {}
+        """Digest of the request of each idempotency key that was loaded or added."""
+        self.last_key_id = 0
+        """Id of the last stored response; valid once the keys are loaded."""
         self.connection = connection
         self._problems = problems
         self._new_problems: dict[int, Problem] = {}
@@ -79,13 +89,14 @@ class Transaction:
         self._episodes: dict[str, EpisodeRecord | None] = {}
         self._claims: dict[str, Claims] = {}
         self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
+        self._limits: dict[int, tuple[int, int | None]] = {}
 
     def load_episodes(self, events: Iterable[NewEvent]) -> None:
         """Load all episodes to which `events` refer, with their claims, in few queries."""
         ids = set()
         for event in events:
             id = event.id if isinstance(event, Opened) else None
-            id = event.episode if isinstance(event, Feedback | Withdrawn) else id
+            id = event.episode if isinstance(event, EPISODE_EVENTS) else id
             if is_id(id) and id not in self._episodes:
                 ids.add(str(id))
         self.reload_episodes(sorted(ids))
@@ -162,7 +173,7 @@ class Transaction:
         """
         self.seq += 1
         # a salt keeps redacted content from being guessed from its digest
-        salt = os.urandom(SALT_BYTES) if kind in ("feedback", "corrected") else None
+        salt = os.urandom(SALT_BYTES) if kind in ("feedback", "corrected", "lost") else None
         self._rows[schema.events].append(
             {
                 "seq": self.seq,
@@ -182,7 +193,7 @@ class Transaction:
     def add_problem(self, problem: Problem) -> None:
         """Add `problem` to the table of problems. Call this after adding its definition."""
         self._new_problems[problem.id] = problem
-        self._add_row(schema.problems, id=problem.id, name=problem.name)
+        self._add_row(schema.problems, id=problem.id, name=problem.name, archived=None)
 
     def add_episode(self, episode: EpisodeRecord) -> None:
         """Add `episode` to the table of episodes. Call this after adding its opening event."""
@@ -191,6 +202,36 @@ class Transaction:
         self._max_values[schema.episodes.c.number, episode.problem] = episode.number
         self._add_row(schema.episodes, **vars(episode))
 
+    def set_lost(self, episode: EpisodeRecord, seq: int | None) -> None:
+        """Store that the event `seq` declared `episode` lost; None if it is no longer lost."""
+        self._episodes[episode.id] = replace(episode, lost=seq)
+        table = schema.episodes
+        self.execute(sa.update(table).where(table.c.id == episode.id).values(lost=seq))
+
+    def add_response(self, response: StoredResponse) -> None:
+        """Add `response` to the stored responses. The keys must have been loaded."""
+        self.keys[response.key] = response.sha
+        self.last_key_id += 1
+        row = {**vars(response), "id": self.last_key_id, "at": self.at}
+        del row["episode"]
+        self._add_row(schema.idempotency_keys, **row)
+
+    def opening_limits(self, problem: int) -> tuple[int, int | None]:
+        """Return the newest version of `problem`, and the seq at which it was archived or None."""
+        if problem not in self._limits:
+            versions, problems = schema.policies.c, schema.problems.c
+            archived = sa.select(problems.archived).where(problems.id == problem).scalar_subquery()
+            query = sa.select(sa.func.max(versions.version), archived)
+            row: Any = self.execute(query.where(versions.problem == problem)).one()
+            self._limits[problem] = row[0] or 0, row[1]
+        return self._limits[problem]
+
+    def set_archived(self, problem: int, seq: int | None) -> None:
+        """Store that the event `seq` archived `problem`; None if it is no longer archived."""
+        self._limits.pop(problem, None)
+        table = schema.problems
+        self.execute(sa.update(table).where(table.c.id == problem).values(archived=seq))
+
     def add_policy(self, event: Published, encoded: EncodedPolicy) -> None:
         """Add the policy `encoded`, which `event` publishes, to the table of policies.
 
@@ -198,6 +239,7 @@ class Transaction:
         """
         problem, version = event.problem, event.version
         self._max_values[schema.policies.c.version, problem] = version
+        self._limits.pop(problem, None)
         row = {"problem": problem, "version": version, "seq": self.seq, "tick": event.tick}
         self._add_row(schema.policies, **row, **encoded._asdict())
 
@@ -274,7 +316,7 @@ def insert_rows(
     for first in range(0, len(rows), size):
         chunk = rows[first : first + size]
         statement = _insert_statement(table, len(chunk), connection.dialect.paramstyle)
-        values = tuple(row[name] for row in chunk for name in names)
+        values = tuple([row[name] for row in chunk for name in names])  # faster than a generator
         connection.exec_driver_sql(statement, values)
 
 

@@ -58,7 +58,17 @@ def _redact(transaction: Transaction, ids: Sequence[str], *, problem: int, seq: 
         sa.update(events)
         .where(events.c.seq.in_(feedback_seqs(ids)))
         .values(body=None, salt=None, event_time=None, redacted=True),
-        sa.update(episodes).where(episodes.c.id.in_(ids)).values(subject=None, withdrawn=seq),
+        sa.update(events)
+        .where(
+            events.c.problem == problem,
+            events.c.kind == "lost",
+            events.c.episode.in_(ids),
+            sa.text(schema.RARE),
+        )
+        .values(body=None, salt=None, event_time=None, redacted=True),
+        sa.update(episodes)
+        .where(episodes.c.id.in_(ids))
+        .values(subject=None, withdrawn=seq, lost=None),
         sa.delete(quarantine).where(quarantine.c.episode.in_(ids)),
     ):
         transaction.execute(statement)
