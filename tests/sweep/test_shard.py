@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from small_study import bytes_of
 from typer.testing import CliRunner
 
 from belated.cli.main import app
 from belated.papers.howson2021.grid import PRESETS, cells
 from belated.sweep.cost import expected_cost
 from belated.sweep.shard import Shard
+from small_study import bytes_of
 
 GRID = cells(PRESETS["quick"], "figures")
 

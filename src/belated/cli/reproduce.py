@@ -83,6 +83,8 @@ def reproduce(
     outcome = run_cells(grid, store, threads=threads, scheduler=scheduler)
     typer.echo(f"{format_outcome(outcome)}.")
     if shard is not None:
-        typer.echo("When all parts are finished, the same command without --shard draws the figures.")
+        typer.echo(
+            "When all parts are finished, the same command without --shard draws the figures."
+        )
         return
     write_paper(store.folder, variant, command)

@@ -58,7 +58,9 @@ def sweep(
     outcome = run_cells(cells, store, threads=threads, scheduler=scheduler)
     if shard is not None:
         typer.echo(f"{format_outcome(outcome)}: {store.folder}")
-        typer.echo("When all parts are finished, the same command without --shard shows the results.")
+        typer.echo(
+            "When all parts are finished, the same command without --shard shows the results."
+        )
         return
     results = Results(store.folder)
     rows, unjudged = results.summary(), not_optimistic(results)

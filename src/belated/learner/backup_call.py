@@ -171,8 +171,6 @@ def back_up_rows(call: BackupCall) -> int:
     return call.row_count
 
 
-
-
 WIDTH: Final = 2
 """Number of successors per row in `back_up_stage`; `specialise` replaces it."""
 

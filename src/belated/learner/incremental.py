@@ -181,9 +181,7 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
 
 
 @inlined
-def maximise_changed(
-    config: Config, state: LearnerState, h: int, found: int
-) -> tuple[int, bool]:
+def maximise_changed(config: Config, state: LearnerState, h: int, found: int) -> tuple[int, bool]:
     """Take the maximum over the actions in the states listed in `state.scratch.states`.
 
     The states whose value changed are written to `state.scratch.moved`.

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_integer
 from belated.episode import Floats, Shape
-from belated.states import States
+from belated.factored_states import States
 
 MAX_TEXT_CHARS: Final = 200
 AllowedNames: TypeAlias = dict[str, list[str]]
