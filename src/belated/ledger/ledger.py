@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from belated.episode import Policy
 from belated.ledger import audit, migrations, schema
-from belated.ledger.episodes import EpisodeRecord, chunk_ids
+from belated.ledger.episodes import EPISODE_COLUMNS, EpisodeRecord, chunk_ids
 from belated.ledger.events import (
     Action,
     Control,
@@ -28,6 +28,7 @@ from belated.ledger.quarantine import Quarantine
 from belated.ledger.recording import RECORDERS
 from belated.ledger.recording.idempotency import load_keys
 from belated.ledger.recording.transaction import Transaction
+from belated.ledger.recording.withdrawal import load_subjects
 from belated.ledger.snapshots import Snapshots
 from belated.ledger.store import Clock, Store, now, read_pages
 from belated.ledger.tokens import Tokens
@@ -90,6 +91,8 @@ class Ledger:
             if version != migrations.newest():
                 with store.writing() as connection:
                     migrations.upgrade(connection)
+                if version is not None:  # a migration may have deleted personal data
+                    store.scrub(wait=True)
         except BaseException:
             store.close()
             raise
@@ -122,6 +125,7 @@ class Ledger:
             transaction = Transaction(connection, self._problems, self.store.now())
             transaction.load_episodes(given)
             load_keys(transaction, given)
+            load_subjects(transaction, given)
             outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
             transaction.flush()
         self.store.scrub(wait=transaction.redacted)
@@ -218,11 +222,12 @@ class Ledger:
         """
         if subject is None or episode is not None:
             return self.append([Withdrawn(episode, None, subject)])
-        columns = schema.episodes.c
         check_text("subject", subject)
-        query = sa.select(columns.problem).where(columns.subject == subject).distinct()
+        events, subjects = schema.events.c, schema.subjects.c
+        query = sa.select(events.problem).join(schema.subjects, subjects.episode == events.seq)
+        query = query.where(subjects.subject == subject).distinct()
         with self.store.reading() as connection:
-            problems = list(connection.scalars(query.order_by(columns.problem)))
+            problems = list(connection.scalars(query.order_by(events.problem)))
         return self.append([Withdrawn(problem=id, subject=subject) for id in problems])
 
     @property
@@ -305,11 +310,12 @@ class Ledger:
         table, wanted = schema.episodes, sorted({id for id in ids if is_id(id)})
         if not wanted:
             return {}
+        query = sa.select(*EPISODE_COLUMNS)
         with self.store.reading() as connection:
             found = [
                 EpisodeRecord(**row._mapping)
                 for chunk in chunk_ids(wanted)
-                for row in connection.execute(sa.select(table).where(table.c.id.in_(chunk)))
+                for row in connection.execute(query.where(table.c.id.in_(chunk)))
             ]
         return {record.id: record for record in found}
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import SALT_BYTES, digest
-from belated.ledger.episodes import EpisodeRecord, chunk_ids, opening_seqs
+from belated.ledger.episodes import EPISODE_COLUMNS, EpisodeRecord, chunk_ids, opening_seqs
 from belated.ledger.events import Feedback, Kind, Lost, NewEvent, Opened, Published, Withdrawn
 from belated.ledger.idempotency import StoredResponse
 from belated.ledger.policies import EncodedPolicy
@@ -25,6 +25,7 @@ MAX_PARAMETERS_PER_INSERT: Final = 10_000
 INSERT_ORDER: Final = (
     schema.problems,
     schema.episodes,
+    schema.subjects,
     schema.events,
     schema.claims,
     schema.replaced,
@@ -35,7 +36,7 @@ INSERT_ORDER: Final = (
 
 def _episode_query(claims: sa.FromClause, related: sa.ColumnElement[bool]) -> sa.Select[Any]:
     return (
-        sa.select(claims.c.part, claims.c.sha, claims.c.seq, schema.episodes)
+        sa.select(claims.c.part, claims.c.sha, claims.c.seq, *EPISODE_COLUMNS)
         .select_from(schema.episodes.outerjoin(claims, related))
         .where(schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)))
     )
@@ -79,6 +80,8 @@ class Transaction:
         """Digest of the request of each idempotency key that was loaded or added."""
         self.last_key_id = 0
         """Id of the last stored response; valid once the keys are loaded."""
+        self.subject_seqs: dict[str, list[int]] = {}
+        """Seqs of the openings of each subject that was loaded, in increasing order."""
         self.connection = connection
         self._problems = problems
         self._new_problems: dict[int, Problem] = {}
@@ -197,7 +200,13 @@ class Transaction:
         self._episodes[episode.id] = episode
         self._claims[episode.id] = {}
         self._max_values[schema.episodes.c.number, episode.problem] = episode.number
-        self._add_row(schema.episodes, **vars(episode))
+        row = vars(episode).copy()
+        subject = row.pop("subject")
+        self._add_row(schema.episodes, **row)
+        if subject is not None:
+            self._add_row(schema.subjects, episode=episode.seq, subject=subject)
+            if subject in self.subject_seqs:
+                self.subject_seqs[subject].append(episode.seq)
 
     def set_lost(self, episode: EpisodeRecord, seq: int | None) -> None:
         """Store that the event `seq` declared `episode` lost; None if it is no longer lost."""
