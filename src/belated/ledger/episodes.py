@@ -11,7 +11,7 @@ from belated.ledger.events import Event, Kind
 
 MAX_IDS_PER_QUERY: Final = 500
 
-I = TypeVar("I", int, str)
+K = TypeVar("K", int, str)
 
 EXCLUDING_KINDS: Final[tuple[Kind, ...]] = ("corrected", "withdrawn")
 """Kinds of events that exclude earlier events: a fold skips the excluded events."""
@@ -107,7 +107,7 @@ def feedback_seqs(ids: Sequence[str]) -> sa.CompoundSelect[tuple[int]]:
     )
 
 
-def chunk_ids(ids: Sequence[I]) -> Iterator[Sequence[I]]:
+def chunk_ids(ids: Sequence[K]) -> Iterator[Sequence[K]]:
     """Yield consecutive slices of `ids`, each with at most `MAX_IDS_PER_QUERY` ids."""
     for first in range(0, len(ids), MAX_IDS_PER_QUERY):
         yield ids[first : first + MAX_IDS_PER_QUERY]

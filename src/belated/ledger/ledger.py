@@ -28,7 +28,6 @@ from belated.ledger.quarantine import Quarantine
 from belated.ledger.recording import RECORDERS
 from belated.ledger.recording.idempotency import load_keys
 from belated.ledger.recording.transaction import Transaction
-from belated.ledger.recording.withdrawal import load_subjects
 from belated.ledger.snapshots import Snapshots
 from belated.ledger.store import Clock, Store, now, read_pages
 from belated.ledger.tokens import Tokens
@@ -125,7 +124,6 @@ class Ledger:
             transaction = Transaction(connection, self._problems, self.store.now())
             transaction.load_episodes(given)
             load_keys(transaction, given)
-            load_subjects(transaction, given)
             outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
             transaction.flush()
         self.store.scrub(wait=transaction.redacted)
@@ -224,10 +222,11 @@ class Ledger:
             return self.append([Withdrawn(episode, None, subject)])
         check_text("subject", subject)
         events, subjects = schema.events.c, schema.subjects.c
-        query = sa.select(events.problem).join(schema.subjects, subjects.episode == events.seq)
-        query = query.where(subjects.subject == subject).distinct()
+        opened = sa.select(subjects.episode).where(subjects.subject == subject)
+        # sorted here, since SQLite would read all events in the order of their problem
+        query = sa.select(events.problem).where(events.seq.in_(opened))
         with self.store.reading() as connection:
-            problems = list(connection.scalars(query.order_by(events.problem)))
+            problems = sorted(set(connection.scalars(query)))
         return self.append([Withdrawn(problem=id, subject=subject) for id in problems])
 
     @property

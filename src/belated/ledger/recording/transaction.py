@@ -1,7 +1,7 @@
 """Write transaction of a ledger: lookup of problems, episodes and claims; insertion in bulk."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -82,6 +82,8 @@ class Transaction:
         """Id of the last stored response; valid once the keys are loaded."""
         self.subject_seqs: dict[str, list[int]] = {}
         """Seqs of the openings of each subject that was loaded, in increasing order."""
+        self.events: Collection[NewEvent] = ()
+        """Events to be recorded, as given to `load_episodes`."""
         self.connection = connection
         self._problems = problems
         self._new_problems: dict[int, Problem] = {}
@@ -91,8 +93,9 @@ class Transaction:
         self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
         self._limits: dict[int, tuple[int, int | None]] = {}
 
-    def load_episodes(self, events: Iterable[NewEvent]) -> None:
+    def load_episodes(self, events: Collection[NewEvent]) -> None:
         """Load all episodes to which `events` refer, with their claims, in few queries."""
+        self.events = events
         ids = set()
         for event in events:
             id = event.id if isinstance(event, Opened) else None
@@ -200,13 +203,11 @@ class Transaction:
         self._episodes[episode.id] = episode
         self._claims[episode.id] = {}
         self._max_values[schema.episodes.c.number, episode.problem] = episode.number
-        row = vars(episode).copy()
-        subject = row.pop("subject")
-        self._add_row(schema.episodes, **row)
-        if subject is not None:
-            self._add_row(schema.subjects, episode=episode.seq, subject=subject)
-            if subject in self.subject_seqs:
-                self.subject_seqs[subject].append(episode.seq)
+        self._add_row(schema.episodes, **vars(episode))
+        if episode.subject is not None:
+            self._add_row(schema.subjects, episode=episode.seq, subject=episode.subject)
+            if episode.subject in self.subject_seqs:
+                self.subject_seqs[episode.subject].append(episode.seq)
 
     def set_lost(self, episode: EpisodeRecord, seq: int | None) -> None:
         """Store that the event `seq` declared `episode` lost; None if it is no longer lost."""
@@ -315,7 +316,7 @@ def insert_rows(
     table : sa.Table
         Table to insert into.
     rows : sequence of mappings
-        Rows with a value for each column, of types that the driver accepts.
+        Rows with a value for each column, of types that the driver accepts; other keys are ignored.
     """
     names = [column.name for column in table.columns]
     size = MAX_PARAMETERS_PER_INSERT // len(names)

@@ -3,38 +3,23 @@
 Redaction deletes the content of events; the events themselves remain in the ledger.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import canonical
 from belated.ledger.episodes import chunk_ids, feedback_seqs, opening_seqs
-from belated.ledger.events import NewEvent, Withdrawn
+from belated.ledger.events import Withdrawn
 from belated.ledger.outcomes import AlreadyRecorded, NotFound, Outcome, Recorded
 from belated.ledger.recording.transaction import Transaction
-
-
-def load_subjects(transaction: Transaction, events: Iterable[NewEvent]) -> None:
-    """Load the seqs of the openings of all subjects that `events` withdraw, in few queries.
-
-    On SQLite, a query reads the whole table of subjects, because no index may contain a subject.
-    """
-    texts = {event.subject for event in events if isinstance(event, Withdrawn)} - {None}
-    transaction.subject_seqs = {str(text): [] for text in texts}
-    table = schema.subjects
-    for chunk in chunk_ids(sorted(transaction.subject_seqs)):
-        query = sa.select(table).where(table.c.subject.in_(chunk)).order_by(table.c.episode)
-        for row in transaction.execute(query):
-            transaction.subject_seqs[row.subject].append(row.episode)
 
 
 def record_withdrawal(transaction: Transaction, event: Withdrawn) -> Outcome:
     """Record the withdrawal `event` in `transaction`, and redact the feedback of its episodes.
 
     Returns the outcome: NotFound if there is no such episode or the subject has no episodes, and
-    AlreadyRecorded if the episode has been withdrawn before. The subject must have been loaded by
-    `load_subjects`.
+    AlreadyRecorded if the episode has been withdrawn before.
     """
     if event.episode is not None:
         episode = transaction.episode(event.episode)
@@ -64,17 +49,31 @@ def record_withdrawal(transaction: Transaction, event: Withdrawn) -> Outcome:
 
 def _find_episodes(transaction: Transaction, problem: int, subject: str) -> list[str]:
     """Return the ids of the episodes of `subject` in `problem`, in order of number."""
+    if subject not in transaction.subject_seqs:
+        _load_subjects(transaction)
     subjects, events = schema.subjects.c, schema.events.c
     query = sa.select(events.episode).join(schema.subjects, subjects.episode == events.seq)
-    # earlier events of the transaction may have withdrawn some of the episodes
+    # some of the episodes may have been withdrawn since the subject was loaded
     query = query.where(events.problem == problem, subjects.subject == subject)
-    return [
-        str(id)
-        for seqs in chunk_ids(transaction.subject_seqs[subject])
-        for id in transaction.execute(
-            query.where(subjects.episode.in_(seqs)).order_by(events.seq)
-        ).scalars()
-    ]
+    ids: list[str] = []
+    for seqs in chunk_ids(transaction.subject_seqs[subject]):
+        chunk = query.where(subjects.episode.in_(seqs)).order_by(events.seq)
+        ids += transaction.execute(chunk).scalars()
+    return ids
+
+
+def _load_subjects(transaction: Transaction) -> None:
+    """Load the seqs of the openings of all subjects that the events of `transaction` withdraw.
+
+    On SQLite, a query reads the whole table of subjects, because no index may contain a subject.
+    """
+    texts = {event.subject for event in transaction.events if isinstance(event, Withdrawn)}
+    transaction.subject_seqs = {text: [] for text in texts if text is not None}
+    table = schema.subjects
+    for chunk in chunk_ids(sorted(transaction.subject_seqs)):
+        query = sa.select(table).where(table.c.subject.in_(chunk)).order_by(table.c.episode)
+        for row in transaction.execute(query):
+            transaction.subject_seqs[row.subject].append(row.episode)
 
 
 def _redact(transaction: Transaction, ids: Sequence[str], *, problem: int, seq: int) -> None:
@@ -94,9 +93,7 @@ def _redact(transaction: Transaction, ids: Sequence[str], *, problem: int, seq: 
             sa.text(schema.RARE),
         )
         .values(body=None, salt=None, event_time=None, redacted=True),
-        sa.update(subjects)
-        .where(subjects.c.episode.in_(opening_seqs(ids)))
-        .values(subject=None),
+        sa.update(subjects).where(subjects.c.episode.in_(opening_seqs(ids))).values(subject=None),
         sa.update(episodes).where(episodes.c.id.in_(ids)).values(withdrawn=seq, lost=None),
         sa.delete(quarantine).where(quarantine.c.episode.in_(ids)),
     ):
