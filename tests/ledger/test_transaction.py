@@ -26,6 +26,8 @@ def test_a_few_episodes_are_looked_up_without_reading_all_claims(ledger: Ledger)
     assert "claims" in plan
     assert "Seq Scan on claims" not in plan
     assert "SCAN claims" not in plan
+    assert "Seq Scan on subjects" not in plan
+    assert "SCAN subjects" not in plan
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 499, 1001])

@@ -15,7 +15,13 @@ from typing import Any, Final, TypeVar
 import sqlalchemy as sa
 
 from belated.ledger import canonical, schema
-from belated.ledger.episodes import EXCLUDING_KINDS, EpisodeRecord, Exclusions, feedback_seqs
+from belated.ledger.episodes import (
+    EPISODE_COLUMNS,
+    EXCLUDING_KINDS,
+    EpisodeRecord,
+    Exclusions,
+    feedback_seqs,
+)
 from belated.ledger.events import Event
 from belated.ledger.problems import Problem, ProblemSpec
 from belated.ledger.recording.content import parse_content
@@ -203,7 +209,7 @@ def _compare_episodes(
         if later > seq or id in withdrawn:
             del lost[id]
     table = schema.episodes
-    query = sa.select(table).where(table.c.problem == problem).order_by(table.c.number)
+    query = sa.select(*EPISODE_COLUMNS).where(table.c.problem == problem).order_by(table.c.number)
     stored = (EpisodeRecord(**row._mapping) for row in _stream(connection, query))
     opened = (
         _expected_episode(event, withdrawn, lost)
@@ -376,11 +382,12 @@ def _find_orphans(connection: sa.Connection) -> Iterator[str]:
     lost = sa.select(episodes.id).where(episodes.problem.not_in(sa.select(problems.id)))
     for row in _stream(connection, lost):
         yield f"Episode {row.id} belongs to no problem in the table of problems."
-    for table in (schema.claims, schema.replaced):
+    for table in (schema.claims, schema.replaced, schema.subjects):
         opened = sa.select(events.seq).where(events.seq == table.c.episode, events.kind == "opened")
         for row in _stream(connection, sa.select(table).where(~opened.exists())):
+            what = "A subject" if table is schema.subjects else f"Event {row.seq}"
             yield (
-                f"Event {row.seq} in the table {table.name} refers to the episode opened by event "
+                f"{what} in the table {table.name} refers to the episode opened by event "
                 f"{row.episode}, but that event opens no episode."
             )
 

@@ -10,7 +10,7 @@ from belated.ledger import audit, migrations, schema
 from belated.ledger.clients.idempotency import IdempotencyKeys
 from belated.ledger.clients.quarantine import Quarantine
 from belated.ledger.clients.tokens import Tokens
-from belated.ledger.episodes import EpisodeRecord, chunk_ids
+from belated.ledger.episodes import EPISODE_COLUMNS, EpisodeRecord, chunk_ids
 from belated.ledger.events import (
     Action,
     Control,
@@ -90,6 +90,8 @@ class Ledger:
             if version != migrations.newest():
                 with store.writing(limited=False) as connection:
                     migrations.upgrade(connection)
+                if version is not None:  # a migration may have deleted personal data
+                    store.scrub(wait=True)
         except BaseException:
             store.close()
             raise
@@ -218,11 +220,13 @@ class Ledger:
         """
         if subject is None or episode is not None:
             return self.append([Withdrawn(episode, None, subject)])
-        columns = schema.episodes.c
         check_text("subject", subject)
-        query = sa.select(columns.problem).where(columns.subject == subject).distinct()
+        events, subjects = schema.events.c, schema.subjects.c
+        opened = sa.select(subjects.episode).where(subjects.subject == subject)
+        # sorted here, since SQLite would read all events in the order of their problem
+        query = sa.select(events.problem).where(events.seq.in_(opened))
         with self.store.reading() as connection:
-            problems = list(connection.scalars(query.order_by(columns.problem)))
+            problems = sorted(set(connection.scalars(query)))
         return self.append([Withdrawn(problem=id, subject=subject) for id in problems])
 
     @property
@@ -328,11 +332,12 @@ class Ledger:
         table, wanted = schema.episodes, sorted({id for id in ids if is_id(id)})
         if not wanted:
             return {}
+        query = sa.select(*EPISODE_COLUMNS)
         with self.store.reading() as connection:
             found = [
                 EpisodeRecord(**row._mapping)
                 for chunk in chunk_ids(wanted)
-                for row in connection.execute(sa.select(table).where(table.c.id.in_(chunk)))
+                for row in connection.execute(query.where(table.c.id.in_(chunk)))
             ]
         return {record.id: record for record in found}
 

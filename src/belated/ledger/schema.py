@@ -60,11 +60,21 @@ episodes: Final = sa.Table(
     sa.Column("number", Number, nullable=False),
     sa.Column("version", Number, nullable=False),
     sa.Column("seq", Number, nullable=False),
-    sa.Column("subject", sa.String(200)),
     sa.Column("withdrawn", Number),
     sa.Column("lost", Number),
     sa.UniqueConstraint("problem", "number", name="episodes_number"),
-    sa.Index("episodes_of_subject", "subject"),
+)
+
+# The subjects of episodes. SQLite overwrites deleted content, but not the copies that remain in
+# unallocated space when it moves a row or an index entry to another page. So that it never moves a
+# subject, rows are only inserted in increasing order of their key and changed to NULL, never
+# deleted or enlarged, and no index contains a subject. PostgreSQL does not overwrite in any case.
+subjects: Final = sa.Table(
+    "subjects",
+    metadata,
+    sa.Column("episode", Number, primary_key=True, autoincrement=False),  # seq of the opening
+    sa.Column("subject", sa.String(200)),
+    sa.Index("subjects_subject", "subject").ddl_if(dialect="postgresql"),
 )
 
 # The recorded parts of episodes. A row is keyed by the seq at which the episode was opened, not by

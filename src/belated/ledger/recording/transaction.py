@@ -1,7 +1,7 @@
 """Write transaction of a ledger: lookup of problems, episodes and claims; insertion in bulk."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from belated.ledger import schema
 from belated.ledger.canonical import SALT_BYTES, digest
 from belated.ledger.clients.idempotency import StoredResponse
-from belated.ledger.episodes import EpisodeRecord, chunk_ids, opening_seqs
+from belated.ledger.episodes import EPISODE_COLUMNS, EpisodeRecord, chunk_ids, opening_seqs
 from belated.ledger.events import Feedback, Kind, Lost, NewEvent, Opened, Published, Withdrawn
 from belated.ledger.policies import EncodedPolicy
 from belated.ledger.problems import Problem, ProblemCache
@@ -28,6 +28,7 @@ EPISODE_EVENTS: Final = (Feedback, Lost, Withdrawn)
 INSERT_ORDER: Final = (
     schema.problems,
     schema.episodes,
+    schema.subjects,
     schema.events,
     schema.claims,
     schema.replaced,
@@ -38,7 +39,7 @@ INSERT_ORDER: Final = (
 
 def _episode_query(claims: sa.FromClause, related: sa.ColumnElement[bool]) -> sa.Select[Any]:
     return (
-        sa.select(claims.c.part, claims.c.sha, claims.c.seq, schema.episodes)
+        sa.select(claims.c.part, claims.c.sha, claims.c.seq, *EPISODE_COLUMNS)
         .select_from(schema.episodes.outerjoin(claims, related))
         .where(schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)))
     )
@@ -82,6 +83,10 @@ class Transaction:
         """Digest of the request of each idempotency key that was loaded or added."""
         self.last_key_id = 0
         """Id of the last stored response; valid once the keys are loaded."""
+        self.subject_seqs: dict[str, list[int]] = {}
+        """Seqs of the openings of each subject that was loaded, in increasing order."""
+        self.events: Collection[NewEvent] = ()
+        """Events to be recorded, as given to `load_episodes`."""
         self.connection = connection
         self._problems = problems
         self._new_problems: dict[int, Problem] = {}
@@ -91,8 +96,9 @@ class Transaction:
         self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
         self._limits: dict[int, tuple[int, int | None]] = {}
 
-    def load_episodes(self, events: Iterable[NewEvent]) -> None:
+    def load_episodes(self, events: Collection[NewEvent]) -> None:
         """Load all episodes to which `events` refer, with their claims, in few queries."""
+        self.events = events
         ids = set()
         for event in events:
             id = event.id if isinstance(event, Opened) else None
@@ -201,6 +207,10 @@ class Transaction:
         self._claims[episode.id] = {}
         self._max_values[schema.episodes.c.number, episode.problem] = episode.number
         self._add_row(schema.episodes, **vars(episode))
+        if episode.subject is not None:
+            self._add_row(schema.subjects, episode=episode.seq, subject=episode.subject)
+            if episode.subject in self.subject_seqs:
+                self.subject_seqs[episode.subject].append(episode.seq)
 
     def set_lost(self, episode: EpisodeRecord, seq: int | None) -> None:
         """Store that the event `seq` declared `episode` lost; None if it is no longer lost."""
@@ -309,7 +319,7 @@ def insert_rows(
     table : sa.Table
         Table to insert into.
     rows : sequence of mappings
-        Rows with a value for each column, of types that the driver accepts.
+        Rows with a value for each column, of types that the driver accepts; other keys are ignored.
     """
     names = [column.name for column in table.columns]
     size = MAX_PARAMETERS_PER_INSERT // len(names)
