@@ -19,7 +19,7 @@ and visit counts of step h + 1. `row` holds the observations of (h, s, a). A fun
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any, overload
 
 import numpy as np
@@ -47,7 +47,7 @@ Batch = Callable[[BackupCall], int]
 
 @dataclass(frozen=True)
 class Backup:
-    """Backup function, with a loop that calls it for several rows."""
+    """Backup function of a base."""
 
     function: Function
     compiled: bool  # False for a plain Python function
@@ -56,56 +56,6 @@ class Backup:
     def __call__(self, constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         """Return Q_h(s, a) of `row`, computed from `constants` and the values in `stage`."""
         return self.function(constants, stage, row)
-
-    def batch(self, constants: int) -> Batch:
-        """Return the function that applies this backup to all rows of a `BackupCall`.
-
-        If the backup is compiled, this is a function pointer. Its type is the same for every base,
-        so that the planner is compiled only once. `constants` is the number of constants of the
-        backup.
-        """
-        if constants not in self._batches:
-            self._batches[constants] = self._make_batch(constants)
-        return self._batches[constants]
-
-    @cached_property
-    def _batches(self) -> dict[int, Batch]:
-        return {}
-
-    def _make_batch(self, constants: int) -> Batch:
-        function = self.function
-        if not self.compiled:
-            return specialise(back_up_rows, function, {"back_up_row": function, "view": identity})
-        names: dict[str, Any] = {"back_up_row": uncached(function)}
-        loop = specialise(back_up_rows, function, names)
-        if self.elementwise:
-            stages = {
-                f"back_up_stage_{width}": uncached(
-                    specialise(
-                        back_up_stage,
-                        function,
-                        {
-                            **names,
-                            "WIDTH": width,
-                            "POSITIONS": tuple(range(width)),
-                            "CONSTANTS": constants,
-                        },
-                    )
-                )
-                for width in WIDTHS
-            }
-            loop = specialise(
-                back_up_rows_or_stage, function, {"back_up_rows": uncached(loop), **stages}
-            )
-        try:
-            pointer: Batch = compile_callback(loop, SIGNATURE)
-        except NumbaError as error:
-            raise TypeError(
-                f"The backup {function.__name__} does not compile: "
-                f"{describe_error(error)}. A backup computes with numbers and creates no arrays or "
-                "objects. Without @bl.backup it runs as plain Python."
-            ) from error
-        return pointer
 
 
 @overload
@@ -144,6 +94,48 @@ def backup(
 def as_backup(function: Backup | Function) -> Backup:
     """Return `function` as a `Backup`; a plain function is wrapped and runs as Python."""
     return function if isinstance(function, Backup) else Backup(function, compiled=False)
+
+
+@cache
+def compile_batch(backup: Backup, constants: int) -> Batch:
+    """Return the function that applies a backup to all rows of a `BackupCall`.
+
+    If the backup is compiled, this is a function pointer. Its type is the same for every base, so
+    that the planner is compiled only once.
+
+    Parameters
+    ----------
+    backup : Backup
+        Backup to apply.
+    constants : int
+        Number of constants of the backup.
+
+    Returns
+    -------
+    Batch
+        `back_up_rows` with this backup; for an elementwise backup `back_up_rows_or_stage`.
+    """
+    function = backup.function
+    if not backup.compiled:
+        return specialise(back_up_rows, function, {"back_up_row": function, "view": identity})
+    names: dict[str, Any] = {"back_up_row": uncached(function)}
+    loop = specialise(back_up_rows, function, names)
+    if backup.elementwise:
+        loops: dict[str, Any] = {"back_up_rows": uncached(loop)}
+        for width in WIDTHS:
+            sizes = {"WIDTH": width, "POSITIONS": tuple(range(width)), "CONSTANTS": constants}
+            stage = specialise(back_up_stage, function, names | sizes)
+            loops[f"back_up_stage_{width}"] = uncached(stage)
+        loop = specialise(back_up_rows_or_stage, function, loops, f"_{constants}")
+    try:
+        pointer: Batch = compile_callback(loop, SIGNATURE)
+    except NumbaError as error:
+        raise TypeError(
+            f"The backup {function.__name__} does not compile: {describe_error(error)}. A backup "
+            "computes with numbers and creates no arrays or objects. Without @bl.backup it runs "
+            "as plain Python."
+        ) from error
+    return pointer
 
 
 def describe_error(error: NumbaError) -> str:

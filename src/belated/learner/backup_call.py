@@ -1,8 +1,9 @@
 """Calls of a compiled backup for several rows of one stage, and the loops that execute them.
 
-`back_up_rows` computes the listed rows one after another. `back_up_stage` computes all rows of a stage at
-once, for backups that are declared elementwise: the values of the successors are gathered first, so
-that the compiler can process several rows with one instruction. The results are bit-identical.
+`back_up_rows` computes the listed rows one after another. `back_up_stage` computes all rows of a
+stage at once, for backups that are declared elementwise: the values of the successors are gathered
+first, so that the compiler can process several rows with one instruction. The results are
+bit-identical.
 """
 
 from collections.abc import Callable
@@ -107,7 +108,10 @@ SIGNATURE: Final = types.int64(CALL_TYPE)
 
 
 def specialise(
-    template: Callable[..., int], function: Callable[..., Any], names: dict[str, Any]
+    template: Callable[..., int],
+    function: Callable[..., Any],
+    names: dict[str, Any],
+    suffix: str = "",
 ) -> FunctionType:
     """Return a copy of a function with replaced globals and the source file of another function.
 
@@ -122,13 +126,15 @@ def specialise(
         Function of a user, from which the copy takes its source file and the start of its name.
     names : dict
         Names of globals, for example `back_up_row`, and the objects that replace them in the copy.
+    suffix : str
+        End of the name of the copy; copies with different code must have different names.
 
     Returns
     -------
     FunctionType
         The copy.
     """
-    name = f"{function.__name__}_{template.__name__}"
+    name = f"{function.__name__}_{template.__name__}{suffix}"
     code = template.__code__.replace(
         co_name=name,
         co_filename=function.__code__.co_filename,
@@ -136,7 +142,7 @@ def specialise(
     )
     copy = FunctionType(code, {**template.__globals__, **names}, name)
     copy.__module__ = function.__module__
-    copy.__qualname__ = f"{function.__qualname__}_{template.__name__}"
+    copy.__qualname__ = f"{function.__qualname__}_{template.__name__}{suffix}"
     return copy
 
 
@@ -177,7 +183,7 @@ WIDTH: Final = 2
 CONSTANTS: Final = 1
 """Number of constants of the backup in `back_up_stage`; `specialise` replaces it."""
 
-POSITIONS: Final = (0, 1)
+POSITIONS: Final[Any] = (0, 1)
 """The numbers 0 .. WIDTH - 1; `specialise` replaces it."""
 
 
@@ -236,6 +242,10 @@ def back_up_stage(call: BackupCall) -> int:
             row = Row(s, a, 0, call.rewards[i], 0, 0, succ, observed, call.first + i)
             call.out[i] = back_up_row(constants, whole, row)
     return count
+
+
+back_up_stage_2 = back_up_stage_4 = back_up_stage
+"""`back_up_stage` with the `WIDTH` in its name; `specialise` replaces it."""
 
 
 def back_up_rows_or_stage(call: BackupCall) -> int:

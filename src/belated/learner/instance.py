@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from belated.episode import Ints
-from belated.learner.backup import Backup
+from belated.learner.backup import Backup, compile_batch
 from belated.learner.bases.planner import check_plan
 from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
@@ -148,7 +148,7 @@ class Instance:
             backup = self.problem.backup_rule.backup
             assert isinstance(backup, Backup)
             plan: Any = make_plan if backup.compiled else make_plan_in_python
-            batch = backup.batch(self.config.constants.size)
+            batch = compile_batch(backup, self.config.constants.size)
             plan(batch, self.config, self.state, refresh, mean_delay)
         clear(self.state.changed)
 

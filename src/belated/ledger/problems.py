@@ -76,7 +76,8 @@ class ProblemSpec:
         Unique name of letters, digits, '.', '_' and '-'; it begins with a letter or digit.
     states, actions : sequence of str
         Names of the S states and A actions. States may also be given as a mapping from the name of
-        each factor to its values; their names are then those of `belated.factored_states.product_states`.
+        each factor to its values; their names are then those of
+        `belated.factored_states.product_states`.
     horizon : int
         Number of steps H of an episode.
     rewards : array_like or None

@@ -47,8 +47,8 @@ SchedulerOption = Annotated[
 ShardOption = Annotated[
     str | None,
     typer.Option(
-        help="Compute only part I of N, written I/N, for example in an array of jobs. All parts may "
-        "write to the same folder."
+        help="Compute only part I of N, written I/N, for example in an array of jobs. All parts "
+        "may write to the same folder."
     ),
 ]
 
