@@ -22,7 +22,7 @@ computed row by row."""
 class PackedCounts(NamedTuple):
     """Copy of the counts by stage, and memory for the values of the successors."""
 
-    succ: NDArray[np.int32]  # (stages, 4 * S * A) successors, or (0, 0) if not in use
+    succ: NDArray[np.int32]  # (stages, 4 * S * A) successors, or (1, 0) if not in use
     m: NDArray[np.int64]  # (stages, 4 * S * A) their counts
     next_v: NDArray[np.float64]  # (4 * S * A) values of the successors
     next_visits: NDArray[np.int64]  # (4 * S * A) visits of the successors
@@ -38,8 +38,8 @@ def empty_packed(stages: int, rows: int) -> PackedCounts:
     """
     size = WIDTHS[-1] * rows
     return PackedCounts(
-        succ=np.zeros((stages, size), np.int32),
-        m=np.zeros((stages, size), np.int64),
+        succ=np.zeros((max(1, stages), size), np.int32),
+        m=np.zeros((max(1, stages), size), np.int64),
         next_v=np.zeros(size),
         next_visits=np.zeros(size, np.int64),
         unseen=np.full(stages, rows),
