@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from belated.ledger import Corrected, Feedback, Ledger
+from belated.ledger import Corrected, Feedback, Ledger, Lost
 from belated.online.follower import Follower
 from belated.online.host import Host
 from belated.online.memory import LearnerMemory
@@ -105,6 +105,20 @@ def test_summaries_use_neither_learners_nor_the_ledger(memory: Ledger) -> None:
         learner = status.learner
         assert summary == Summary(learner.missing, 0, learner.psi, learner.mean_delay)
         assert learner.missing == 2
+
+
+def test_a_summary_counts_lost_episodes_as_the_status_does(memory: Ledger) -> None:
+    [history] = define(memory, 1)
+    memory.append([Lost(history.open(3)[0], "why")])
+    history.open(2)
+    host = Host(memory)
+    host.step()
+    [(_, summary)] = host.summaries
+    status = host.status(history.known)
+    assert isinstance(status, ProblemStatus)
+    learner = status.learner
+    assert summary == Summary(learner.missing, 1, learner.psi, learner.mean_delay)
+    assert learner.missing == 6
 
 
 def test_a_host_is_ready_when_every_problem_is_folded_and_new_events_come_first(
