@@ -1,5 +1,6 @@
 """A host of many problems: work only for those with new events, and memory only for some."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -129,6 +130,7 @@ def test_a_host_is_ready_when_every_problem_is_folded_and_new_events_come_first(
     host = Host(memory)
     host.step()
     assert not host.ready
+    assert math.isnan(host.oldest_unfolded_age_s)
     assert {name for name, _ in host.summaries} == {"clinic-5", "clinic-4"}
     first.answer(*first.episodes)
     host.step()
@@ -136,6 +138,7 @@ def test_a_host_is_ready_when_every_problem_is_folded_and_new_events_come_first(
     assert len(newest_shas(memory, first.problem)) == 2
     host.step()
     assert host.ready
+    assert host.oldest_unfolded_age_s < 3600
     assert len(host.summaries) == 1 + len(others)
 
 
