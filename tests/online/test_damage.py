@@ -15,10 +15,11 @@ from belated.episode import Shape
 from belated.learner.counts import from_dense
 from belated.learner.feedback import Feedback
 from belated.learner.learner import Learner
-from belated.ledger import Ledger, schema
+from belated.ledger import Ledger, Lost, schema
 from belated.ledger.canonical import canonical, digest
+from belated.online.fold import Fold
 from belated.online.follower import Follower
-from belated.online.host import Host
+from belated.online.host import Failure, Host
 from belated.online.snapshot_codec import decode_state, encode_state
 from belated.online.verify import verify
 from histories import H, History, S, make_spec
@@ -125,6 +126,42 @@ def test_an_event_that_does_not_match_its_digest_is_not_applied(memory: Ledger) 
         Follower(memory, history.known).catch_up()
 
 
+def test_new_events_are_range_checked_by_a_fold_that_continues(memory: Ledger) -> None:
+    history, _ = play(memory)
+    host = Host(memory)
+    host.step()
+    history.answer(*history.open(2))
+    seq = memory.last
+    damage(memory, seq, put("states", 1, value=FAR))
+    host.step()
+    assert host.failures[history.problem].reason.startswith(f"Event {seq} cannot be applied.")
+
+
+def test_a_reason_that_is_not_a_text_is_a_fault(memory: Ledger) -> None:
+    history = History(memory, make_spec("clinic"))
+    history.publish_first()
+    [episode] = history.open(1)
+    memory.append([Lost(episode, "why")])
+    damage(memory, memory.last, put("reason", value=7))
+    assert any("reason" in fault for fault in verify(memory, history.known).faults)
+
+
+def test_a_snapshot_whose_lost_episodes_are_not_in_flight_is_rejected(memory: Ledger) -> None:
+    history = History(memory, make_spec("clinic"))
+    history.publish_first()
+    [episode] = history.open(1)
+    memory.append([Lost(episode, "why")])
+    state = Follower(memory, history.known).catch_up().snapshot()
+    assert Fold.restore(history.spec, state).lost == 1
+    for lost, reason in (
+        (["x", 1], "lost episode must be in flight"),
+        ([episode, 2], "must lie in 0 .. 1"),
+        ([episode, "1"], "opened must be"),
+    ):
+        with pytest.raises(ValueError, match=reason):
+            Fold.restore(history.spec, {**state, "lost": [lost]})
+
+
 def test_a_text_that_is_not_utf_8_is_a_failure_of_its_problem_alone(memory: Ledger) -> None:
     (history, seq), (other, _) = play(memory), play(memory, "other")
     with memory.store.writing() as connection:
@@ -148,6 +185,8 @@ def test_a_damaged_definition_does_not_stop_other_problems(sqlite_url: str) -> N
         assert list(host.failures) == [history.problem]
         assert f"Event {history.problem}" in host.failures[history.problem].reason
         assert list(ledger.events(other.problem, kinds=["tick"]))
+        names = [name for name, found in host.summaries if isinstance(found, Failure)]
+        assert names == [f"problem {history.problem}"]
 
 
 SNAPSHOT_DAMAGE = {

@@ -1,5 +1,6 @@
 """A host of many problems: work only for those with new events, and memory only for some."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from belated.ledger import Corrected, Feedback, Ledger
+from belated.ledger import Corrected, Feedback, Ledger, Lost
 from belated.online.follower import Follower
 from belated.online.host import Host
 from belated.online.memory import LearnerMemory
@@ -107,6 +108,20 @@ def test_summaries_use_neither_learners_nor_the_ledger(memory: Ledger) -> None:
         assert learner.missing == 2
 
 
+def test_a_summary_counts_lost_episodes_as_the_status_does(memory: Ledger) -> None:
+    [history] = define(memory, 1)
+    memory.append([Lost(history.open(3)[0], "why")])
+    history.open(2)
+    host = Host(memory)
+    host.step()
+    [(_, summary)] = host.summaries
+    status = host.status(history.known)
+    assert isinstance(status, ProblemStatus)
+    learner = status.learner
+    assert summary == Summary(learner.missing, 1, learner.psi, learner.mean_delay)
+    assert learner.missing == 6
+
+
 def test_a_host_is_ready_when_every_problem_is_folded_and_new_events_come_first(
     memory: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +130,7 @@ def test_a_host_is_ready_when_every_problem_is_folded_and_new_events_come_first(
     host = Host(memory)
     host.step()
     assert not host.ready
+    assert math.isnan(host.oldest_unfolded_age_s)
     assert {name for name, _ in host.summaries} == {"clinic-5", "clinic-4"}
     first.answer(*first.episodes)
     host.step()
@@ -122,6 +138,7 @@ def test_a_host_is_ready_when_every_problem_is_folded_and_new_events_come_first(
     assert len(newest_shas(memory, first.problem)) == 2
     host.step()
     assert host.ready
+    assert host.oldest_unfolded_age_s < 3600
     assert len(host.summaries) == 1 + len(others)
 
 

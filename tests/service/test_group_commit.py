@@ -227,3 +227,22 @@ def test_it_continues_after_all_requests_were_cancelled(commit: GroupCommit, slo
 def test_it_cannot_be_started_twice(commit: GroupCommit) -> None:
     with pytest.raises(RuntimeError, match="already been started"):
         commit.start()
+
+
+def test_requests_that_wait_too_long_are_given_up(slow: Slow) -> None:
+    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, timeout_s=0.05)
+    commit.start()
+
+    async def run() -> None:
+        first = await hold(commit, slow)
+        with pytest.raises(TimeoutError):
+            await first
+        for late in [await begin(commit, 2), await begin(commit, 3)]:
+            with pytest.raises(TimeoutError):
+                await late
+        slow.go.release()  # the first event is recorded, and the others are no longer wanted
+
+    asyncio.run(run())
+    commit.stop()
+    assert slow.batches == [[1]]
+    assert commit.queued_events == 0

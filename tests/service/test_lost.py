@@ -82,6 +82,7 @@ def test_a_lost_episode_is_in_snapshots_exports_and_metrics(clinic: Site) -> Non
     lines = [json.loads(line) for line in clinic.get("/v1/problems/clinic/events").iter_lines()]
     [event] = [line for line in lines if line["kind"] == "lost"]
     assert (event["episode"], event["body"]) == (id, {"reason": "no answer"})
+    clinic.host.step()
     assert 'belated_lost_episodes{problem="clinic"} 1.0' in clinic.get("/metrics").text
 
 

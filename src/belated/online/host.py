@@ -123,7 +123,8 @@ class Host:
         self.outages = OutageLog("fold")
         """Log of the polls that failed because the store is unavailable."""
         self._has_polled = False
-        self._folded_seq, self._folded_at = 0, time.monotonic()
+        self._folded_seq: int | None = None  # last event at the last completed poll
+        self._folded_at = time.monotonic()
 
     @property
     def plans(self) -> bool:
@@ -172,9 +173,10 @@ class Host:
     def oldest_unfolded_age_s(self) -> float:
         """Age in seconds of the oldest event that was not yet there at the last completed poll.
 
-        0 if there is no such event; NaN if another host plans or the store is unavailable.
+        0 if there is no such event; NaN if another host plans, the store is unavailable, or not all
+        problems have been folded since the start.
         """
-        if not self._plans:
+        if not self._plans or self._folded_seq is None:
             return math.nan
         try:
             event = next(self._ledger.events(after=self._folded_seq, limit=1), None)

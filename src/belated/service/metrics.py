@@ -29,7 +29,7 @@ BATCH_BUCKETS_EVENTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 WATCHED: Final = {
     "queue_events": "Events that wait to be recorded.",
     "oldest_unfolded_event_age_seconds": "Age of the oldest event that is not yet folded; "
-    "NaN if another process plans.",
+    "NaN if another process plans, and until all problems are folded after a start.",
     "seconds_since_last_fold": "Time since all new events were folded; "
     "NaN if another process plans.",
     "connections": "Open HTTP connections.",

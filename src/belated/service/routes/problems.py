@@ -1,5 +1,6 @@
 """Routes that define problems and return their definitions."""
 
+import asyncio
 import math
 from typing import Annotated
 
@@ -46,7 +47,7 @@ async def define_problem(request: Request) -> Response:
     state, raw = get_state(request), await request.body()
     run, content_type = state.slow_threads.run, request.headers.get("content-type")
     spec, policy = await run(_first_policy, raw, content_type, state.settings.max_problem_cells)
-    async with state.defining:
+    async with asyncio.timeout(state.settings.slow_timeout_s), state.defining:
         await state.query_threads.run(_check_limits, state, spec)
         outcome = check_outcome((await state.record(Defined(spec)))[0])
     state.ledger_cache.add_problem(LedgerProblem(outcome.seq, spec))
