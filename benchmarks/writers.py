@@ -30,7 +30,7 @@ from run import describe_machine
 
 PROCESSES = (1, 2, 3, 4)
 PROBLEMS = (1, 50)
-MAX_RATE = 6000
+MAX_RATE = 4000
 """Upper limit of the requests per second, for which episodes are opened in advance."""
 MIN_RATIO = 0.9
 """Target: least rate with one more process, divided by the rate without it; below 1 for noise."""
