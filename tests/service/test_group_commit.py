@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -14,14 +14,18 @@ from belated.service.group_commit import BusyError, GroupCommit
 
 
 class Slow:
-    """An `append` that blocks until released, and keeps its arguments."""
+    """An `append` that reads its events, blocks until released, and keeps them."""
 
     def __init__(self) -> None:
         self.batches: list[list[Any]] = []
         self.entered = threading.Semaphore(0)
         self.go = threading.Semaphore(0)
 
-    def __call__(self, events: list[Any]) -> list[Any]:
+    def __call__(self, events: Iterable[Any]) -> list[Any]:
+        read = list(events)
+        return self.record(read) if read else []
+
+    def record(self, events: list[Any]) -> list[Any]:
         self.entered.release()
         assert self.go.acquire(timeout=30)
         self.batches.append([event.problem for event in events])
@@ -46,6 +50,16 @@ def commit(slow: Slow) -> Iterator[GroupCommit]:
     for _ in range(100):
         slow.go.release()
     made.stop()
+
+
+class Locked(Slow):
+    """An `append` that blocks until released before it reads its events."""
+
+    def __call__(self, events: Iterable[Any]) -> list[Any]:
+        self.entered.release()
+        assert self.go.acquire(timeout=30)
+        self.go.release()
+        return self.record(list(events))
 
 
 async def begin(commit: GroupCommit, *numbers: int) -> "asyncio.Task[list[Any]]":
@@ -74,6 +88,37 @@ def test_events_submitted_during_a_transaction_share_the_next(
 
     asyncio.run(go())
     assert slow.batches == [[1], [2, 3, 4]]
+
+
+def test_events_submitted_while_another_process_writes_share_the_transaction() -> None:
+    locked = Locked()
+    commit = GroupCommit(locked, max_batch_events=5, max_queued_events=8)
+    commit.start()
+
+    async def go() -> None:
+        first = await hold(commit, locked)
+        rest = [await begin(commit, number) for number in (2, 3, 4)]
+        locked.go.release()
+        await asyncio.gather(first, *rest)
+
+    asyncio.run(go())
+    commit.stop()
+    assert locked.batches == [[1, 2, 3, 4]]
+
+
+def test_an_outage_before_events_are_read_fails_the_queued_requests() -> None:
+    def fail(events: Iterable[Any]) -> list[Any]:
+        raise sa.exc.OperationalError("lost", {}, Exception())
+
+    commit = GroupCommit(fail, max_batch_events=5, max_queued_events=8)
+    commit.start()
+
+    async def go() -> None:
+        with pytest.raises(sa.exc.OperationalError):
+            await asyncio.wait_for(commit.submit([Tick(1)]), 30)
+
+    asyncio.run(go())
+    commit.stop()
 
 
 def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow) -> None:

@@ -1,6 +1,6 @@
 """Class `Ledger`, the append-only record of events in a database."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sized
 from typing import Self, get_args
 
 import sqlalchemy as sa
@@ -113,19 +113,26 @@ class Ledger:
         Returns the outcome of each event. A rejected event does not affect the other events;
         rejected feedback is put in the quarantine. When the method returns, all recorded events are
         on disk. If recording raises an exception, no event has been recorded.
+
+        `events` is read when no other process can write any more, so an iterator may yield events
+        that arrive while this method waits for other processes.
         """
-        given = list(events)
-        for event in given:
-            if type(event) not in RECORDERS:
-                raise TypeError(f"An event must be one of belated.ledger's kinds, got {event!r}.")
-        if not given:
+        if isinstance(events, Sized) and not events:
             return []
         with self.store.writing() as connection:
+            given = list(events)
+            if not given:
+                return []
+            for event in given:
+                if type(event) not in RECORDERS:
+                    raise TypeError(
+                        f"An event must be one of belated.ledger's kinds, got {event!r}."
+                    )
             transaction = Transaction(connection, self._problems, self.store.now())
             transaction.load_episodes(given)
             load_keys(transaction, given)
             outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
-            transaction.flush()
+            transaction.commit()
         self.store.scrub(wait=transaction.redacted)
         return outcomes
 

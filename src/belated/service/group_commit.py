@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
@@ -17,7 +17,7 @@ from belated.ledger.events import NewEvent
 from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
 
-Append: TypeAlias = Callable[[list[NewEvent]], list[Outcome]]
+Append: TypeAlias = Callable[[Iterable[NewEvent]], list[Outcome]]
 
 GROUP_COMMIT_WAIT_S: Final = 0.002
 
@@ -40,7 +40,8 @@ class GroupCommit:
     Parameters
     ----------
     append : Append
-        Function that records events in one transaction and returns their outcomes.
+        Function that records events in one transaction and returns their outcomes. Requests that
+        arrive before it reads the events, such as while another process writes, are included.
     max_batch_events : int
         Maximum number of events in a transaction. A request with more events gets a transaction of
         its own.
@@ -147,21 +148,23 @@ class GroupCommit:
                 self._timed_loop = None
 
     def _run(self) -> None:
-        while (batch := self._take_batch()) is not None:
-            if batch:
-                self._record(batch)
+        while self._wait_for_queue():
+            self._record_queue()
 
-    def _take_batch(self) -> list[Job] | None:
-        """Wait for jobs, and return a batch of jobs removed from the queue.
+    def _wait_for_queue(self) -> bool:
+        """Wait for jobs, also for further ones if recent batches held several.
 
-        Jobs whose requests no longer wait are removed too, but they are not in the batch. Returns
-        None if `stop` has been called and no jobs are left.
+        Returns False if `stop` has been called and no jobs are left.
         """
         with self._changed:
             self._wait_for_jobs(1, None)
-            if not self._jobs:
-                return None
-            self._wait_for_jobs(self._expected_jobs, self._wait_s)
+            if self._jobs:
+                self._wait_for_jobs(self._expected_jobs, self._wait_s)
+            return bool(self._jobs)
+
+    def _take_batch(self) -> list[Job]:
+        """Remove jobs from the queue, and return those whose requests still wait."""
+        with self._changed:
             batch: list[Job] = []
             size = 0
             while self._jobs and (
@@ -180,19 +183,32 @@ class GroupCommit:
         self._wake_at_jobs = jobs
         self._changed.wait_for(lambda: len(self._jobs) >= jobs or self._stopping, timeout_s)
 
-    def _record(self, batch: list[Job]) -> None:
+    def _record_queue(self) -> None:
+        """Record a batch, which is taken from the queue when `append` begins to read its events."""
+        batch: list[Job] = []
+
+        def take_events() -> Iterator[NewEvent]:
+            batch.extend(self._take_batch())
+            for job in batch:
+                yield from job.events
+
+        self._record(batch, take_events())
+
+    def _record(self, batch: list[Job], events: Iterable[NewEvent]) -> None:
         try:
-            outcomes = self._append([event for job in batch for event in job.events])
+            outcomes = self._append(events)
         except Exception as error:
+            if not batch:  # no events were read, such as if the database is unavailable
+                batch = self._take_batch()
             if len(batch) == 1 or isinstance(error, OUTAGES):
                 _resolve(batch, [error] * len(batch))
             else:  # record each request alone, so that only the one that causes the error fails
                 for job in batch:
-                    self._record([job])
+                    self._record([job], job.events)
             return
         rest = iter(outcomes)
         _resolve(batch, [[next(rest) for _ in job.events] for job in batch])
-        if self._on_batch is not None:
+        if self._on_batch is not None and outcomes:
             self._on_batch(outcomes)
 
 

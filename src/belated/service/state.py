@@ -1,7 +1,7 @@
 """State of an application: its ledger, host, worker threads, caches and metrics."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
@@ -172,7 +172,7 @@ class AppState:
             self.writes.failed(error)
             raise store_unavailable(error) from None
 
-    def _append(self, events: list[NewEvent]) -> list[Outcome]:
+    def _append(self, events: Iterable[NewEvent]) -> list[Outcome]:
         try:
             outcomes = self.ledger.append(events)
         except OUTAGES as error:
