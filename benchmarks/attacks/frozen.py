@@ -77,9 +77,6 @@ def frozen_postgresql(testbed: Testbed) -> Iterator[Finding]:
                 "/metrics",
                 "/v1/problems",
                 "/v1/problems/clinic/policy",
-                "/v1/problems/clinic/status",
-                "/v1/problems/clinic/events",
-                "/v1/problems/clinic/events.parquet",
             )
         ]
         with testbed.postgres.stopped():
@@ -96,7 +93,7 @@ def frozen_postgresql(testbed: Testbed) -> Iterator[Finding]:
         request[1] for request, r in zip(requests, responses, strict=True) if not r.status
     ]
     yield Finding(
-        f"{len(requests)} requests while all processes are stopped",
+        f"{len(requests)} requests while all processes of PostgreSQL are stopped",
         f"each is answered within {MAX_WAIT_S:g} s; afterwards all feedback is recorded",
         f"longest wait {longest:.1f} s ({format_statuses(count_statuses(responses))})"
         + (f"; unanswered: {', '.join(sorted(set(unanswered)))}" if unanswered else "")

@@ -183,7 +183,7 @@ def fill(service: Service) -> tuple[int, Response]:
 def write(service: Service) -> Response:
     """Open an episode."""
     return service.try_ask(
-        "POST", "/v1/problems/clinic/episodes", {"subject": "s" * 500}, headers=REQUEST_ID
+        "POST", "/v1/problems/clinic/episodes", {"subject": "s" * 200}, headers=REQUEST_ID
     )
 
 
