@@ -122,8 +122,11 @@ def carry_out(
     try:
         with make_testbed(store, folder, postgres) as testbed:
             for finding in attack.run(testbed):
-                result = HELD if finding.held else BROKEN
-                yield make_row(attack, store, finding, result)
+                row = make_row(attack, store, finding)
+                if row.result == BROKEN:
+                    result = BROKEN
+                    print(f"\n{row.tried}: {row.measured}", file=sys.stderr)
+                yield row
     except SkipAttack as reason:
         result = SKIPPED
         yield Row(attack.title, store, "", "", str(reason), result)
@@ -134,8 +137,9 @@ def carry_out(
     print(f"{result}, {time.perf_counter() - start:.0f} s", file=sys.stderr)
 
 
-def make_row(attack: Attack, store: str, finding: Finding, result: str) -> Row:
-    """Return the row of a finding."""
+def make_row(attack: Attack, store: str, finding: Finding) -> Row:
+    """Return the row of a finding of `attack` on the kind of `store`."""
+    result = HELD if finding.held else BROKEN
     return Row(attack.title, store, finding.tried, finding.expected, finding.measured, result)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http.client import HTTPException
 
 from attacks.registry import Finding, attack
 from attacks.service import Response, Service, wait_until
@@ -27,7 +28,7 @@ class Tally:
     recorded: dict[str, int] = field(default_factory=dict)
     """Number in the reward of each acknowledged feedback, by episode."""
     unanswered: int = 0
-    """Requests without a response."""
+    """Requests that were sent and got no response."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -117,7 +118,7 @@ def persist(
     service : Service
         The service, which may be down for a while.
     tally : Tally
-        Counts requests without a response.
+        Counts requests that were sent and got no response.
     path : str
         Path of the request.
     body : object
@@ -133,11 +134,15 @@ def persist(
     end: list[Response] = []
 
     def succeeds() -> bool:
-        response = service.try_ask("POST", path, body, headers=headers, timeout_s=15)
-        if response.status == 0:
+        try:
+            response = service.ask("POST", path, body, headers=headers, timeout_s=15)
+        except ConnectionRefusedError:  # it has not been started again
+            return False
+        except (OSError, HTTPException):
             with tally.lock:
                 tally.unanswered += 1
-        elif response.status in (200, 201):
+            return False
+        if response.status in (200, 201):
             end.append(response)
         elif response.status != 503:
             raise RuntimeError(f"POST {path} got {response.status}: {response.content[:200]!r}")

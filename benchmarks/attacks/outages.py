@@ -1,5 +1,6 @@
 """Attacks on the store: PostgreSQL crashes, SQLite is locked, the disk is full."""
 
+import re
 import sqlite3
 import subprocess
 import time
@@ -7,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from attacks.client import Watcher, ask_together, format_statuses
+from attacks.client import Watcher, ask_together, count_statuses, format_statuses
 from attacks.registry import POSTGRESQL, SQLITE, Finding, SkipAttack, attack
 from attacks.service import Response, Service, wait_until
 from attacks.testbed import Testbed
@@ -20,6 +21,7 @@ DISK_MIB, LARGER_MIB = 3, 64
 TABLESPACE_MIB = 6
 TIMEOUT_S = 60
 MAX_OPENINGS = 100_000
+FILL_REQUESTS = 64
 REQUEST_ID = {"X-Request-ID": "attack-17"}
 
 
@@ -79,9 +81,9 @@ def interrupt(
                 with outage():
                     time.sleep(seconds)
                 recovery = max(recovery, wait_until(lambda: works(service), TIMEOUT_S))
-        lines = [line for line in service.log_lines() if line.get("operation") == "write"]
-    lost = [line for line in lines if line["event"] == "store_unavailable"]
-    back = [line for line in lines if line["event"] == "store_available"]
+        lines = service.log_lines()
+    lost = [line for line in lines if line.get("event") == "store_unavailable"]
+    back = [line for line in lines if line.get("event") == "store_available"]
     codes = sorted({line["code"] or line["reason"] for line in lost})
     told = all(
         response.headers.get("retry-after") and response.headers.get("x-request-id") == "attack-17"
@@ -107,8 +109,10 @@ def interrupt(
 def full_disk(testbed: Testbed) -> Iterator[Finding]:
     """Fill the disk of the store, and make room again."""
     size = DISK_MIB if testbed.kind == SQLITE else TABLESPACE_MIB
-    with small_disk(testbed.folder / "disk", size) as disk:
-        store = place_store(testbed, disk)
+    with (
+        small_disk(testbed.folder / "disk", size) as disk,
+        place_store(testbed, disk) as store,
+    ):
         with testbed.serve(store=store) as service:
             service.define()
             acknowledged, refused = fill(service)
@@ -153,30 +157,36 @@ def small_disk(folder: Path, size_mib: int) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def place_store(testbed: Testbed, disk: Path) -> str:
-    """Return the address of a new store on `disk`: a file, or a tablespace of PostgreSQL."""
+@contextmanager
+def place_store(testbed: Testbed, disk: Path) -> Iterator[str]:
+    """Yield the address of a new store on `disk`: a file, or a tablespace of PostgreSQL."""
     if testbed.kind == SQLITE:
-        return f"sqlite:///{disk / 'ledger.db'}"
-    own = disk / "tablespace"
+        yield f"sqlite:///{disk / 'ledger.db'}"
+        return
+    postgres, own = testbed.postgres, disk / "tablespace"
     own.mkdir()
-    testbed.postgres.own(own)
-    # parents of the folder must be accessible to the server's user
-    for parent in own.parents:
-        if parent.is_relative_to(testbed.folder.parent):
-            parent.chmod(0o755)
-    testbed.postgres.execute(f"CREATE TABLESPACE small LOCATION '{own}'")
-    return testbed.postgres.create_store(default_tablespace="small")
+    postgres.own(own)
+    for folder in (disk, testbed.folder, testbed.folder.parent):
+        folder.chmod(0o755)  # for the user that runs the server
+    postgres.execute(f"CREATE TABLESPACE small LOCATION '{own}'")
+    store = postgres.create_store(default_tablespace="small")
+    try:
+        yield store
+    finally:
+        # so that the server does not need the tablespace when it restarts
+        [schema] = re.findall(r"ledger_\d+", store)
+        postgres.execute(f"DROP SCHEMA {schema} CASCADE", "DROP TABLESPACE small", "CHECKPOINT")
 
 
 def fill(service: Service) -> tuple[int, Response]:
-    """Open episodes until one is refused; return the number of those before, and the refusal."""
+    """Open episodes until all are refused; return the number of those before, and a refusal."""
     acknowledged = 0
     while acknowledged < MAX_OPENINGS:
-        responses = ask_together(lambda _: write(service), range(64))
-        acknowledged += sum(response.status == 201 for response in responses)
-        for response in responses:
-            if response.status != 201:
-                return acknowledged, response
+        responses = ask_together(lambda _: write(service), range(FILL_REQUESTS))
+        recorded = count_statuses(responses)[201]
+        acknowledged += recorded
+        if recorded == 0:
+            return acknowledged, responses[-1]
     raise RuntimeError(f"The disk is not full after {acknowledged} episodes.")
 
 
@@ -188,6 +198,5 @@ def write(service: Service) -> Response:
 
 
 def works(service: Service) -> bool:
-    """Return whether the service is ready and writes."""
-    ready = service.try_ask("GET", "/readyz").status == 200
-    return ready and write(service).status == 201
+    """Return whether the service writes and is ready."""
+    return write(service).status == 201 and service.try_ask("GET", "/readyz").status == 200
