@@ -7,6 +7,7 @@ not hold against one of them. Only a complete run writes the page.
 """
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -53,6 +54,7 @@ class Row:
 def main() -> None:
     """Carry out the selected attacks; write the page if all are selected and none was skipped."""
     options = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that services and PostgreSQL end
     heading = describe_machine()
     start = time.perf_counter()
     rows: list[Row] = []

@@ -22,8 +22,8 @@ EPISODES = 30
 FAR = 2**30
 """State index that is far out of range."""
 TESTS = Path(__file__).parent.parent.parent / "tests"
-FUZZ_CASES = 3000
-FLIPPED_FILES = 6
+FUZZ_CASES = 1500
+FLIPPED_FILES = 4
 TIMEOUT_S = 60
 
 
