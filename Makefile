@@ -13,7 +13,7 @@ LOWEST := .venv-lowest/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup reproduce check test lint types layers kernels quick unit plain test-browser \
-	test-lowest test-wheel bench bench-service tables clean
+	test-lowest test-wheel bench bench-service attack tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ bench: .venv/.dev ## measure speed side by side, write docs/performance.md
 
 bench-service: .venv/.dev ## measure the service under load, write docs/service.md
 	$(BIN)/python benchmarks/load.py
+
+attack: .venv/.dev ## attack a running service, on SQLite and PostgreSQL, write docs/service.md
+	$(BIN)/python benchmarks/attack.py $(if $(ONLY),--only $(ONLY)) $(if $(STORE),--store $(STORE))
 
 tables: .venv/.dev ## run the studies behind the tables of the docs, and write them
 	$(BIN)/python docs/tables.py

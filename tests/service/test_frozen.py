@@ -4,9 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -19,6 +21,7 @@ __all__ = ["postgres", "postgres_url"]
 
 WRITER = """
 import sys
+import threading
 from belated.ledger.engines import postgres
 postgres.IDLE_IN_TRANSACTION_TIMEOUT_S = 3
 from belated.ledger import Ledger
@@ -115,3 +118,28 @@ def test_a_stopped_server_leaves_no_request_without_response() -> None:
         for path in paths:
             wait_until(lambda path=path: site.post(path, PLAYED).status_code in (200, 201))  # type: ignore[misc]
         wait_until(lambda: site.get("/readyz").status_code == 200)
+
+
+@pytest.mark.parametrize(("path", "method"), [("/metrics", "events"), ("/v1/problems", "problems")])
+def test_metrics_and_lists_wait_for_the_store_as_long_as_other_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, method: str
+) -> None:
+    with (
+        Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger,
+        Site(ledger, token_ttl_s=600.0, store_timeout_s=0.5, slow_timeout_s=600.0) as site,
+    ):
+        site.define()
+        site.host.step()
+        assert site.get(path).status_code == 200
+        go_on, read = threading.Event(), getattr(Ledger, method)
+
+        def wait(self: Ledger, *given: Any, **options: Any) -> Any:
+            assert go_on.wait(60)
+            return read(self, *given, **options)
+
+        monkeypatch.setattr(Ledger, method, wait)
+        answer = site.start(site.asking("GET", path))
+        try:
+            assert answer().status_code == 503
+        finally:
+            go_on.set()

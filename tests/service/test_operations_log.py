@@ -71,6 +71,34 @@ def test_an_outage_is_logged_once_with_its_end(site: Site, lines: list[dict[str,
     assert counted in site.get("/metrics").text
 
 
+def test_a_full_disk_is_reported_although_a_small_write_succeeds(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Site(ledger, write_probe_ttl_s=0.0) as site:
+        site.define()
+        site.host.step()
+        path = f"/v1/episodes/{site.open()}/feedback"
+
+        def fail(*given: Any) -> Any:
+            raise sa.exc.OperationalError("INSERT", {}, sqlite_full())
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "append", fail)
+            assert site.get("/readyz").status_code == 200
+            assert site.post(path, PLAYED).status_code == 503
+            for _ in range(2):
+                answer = site.get("/readyz")
+                assert answer.status_code == 503
+                assert answer.json()["reasons"] == [
+                    "The store cannot be written to: disk full (SQLITE_FULL)."
+                ]
+            patch.setattr("belated.service.operations.readiness.DISK_FULL_S", 0.0)
+            assert site.get("/readyz").status_code == 200
+            assert site.post(path, PLAYED).status_code == 503
+        assert site.post(path, PLAYED).status_code == 201
+        assert site.get("/readyz").status_code == 200
+
+
 def sqlite_full() -> Exception:
     """Return the error of SQLite if the disk is full."""
     engine = sa.create_engine("sqlite://")

@@ -33,7 +33,12 @@ class OutageLog:
         self._lock = threading.Lock()
         self._outage: Outage | None = None
         self._errors = 0
-        self._since = self._started = 0.0
+        self._since = self._started = self._failed_at = 0.0
+
+    def recent(self, seconds: float) -> Outage | None:
+        """Return the outage that has not ended, if its last error is at most `seconds` ago."""
+        is_recent = time.monotonic() - self._failed_at <= seconds
+        return self._outage if is_recent else None
 
     def failed(self, error: BaseException) -> None:
         """Note that the operation failed with `error`. Its message is not logged."""
@@ -45,6 +50,7 @@ class OutageLog:
             if before is None:
                 self._errors, self._since, self._started = 0, time.time(), time.monotonic()
             self._errors += 1
+            self._failed_at = time.monotonic()
         if before != outage:
             LOG.error(
                 "Store unavailable: %s failed: %s.",

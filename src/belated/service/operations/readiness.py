@@ -1,12 +1,17 @@
 """Readiness of the service: write probe of the store, and the reasons why it is not ready."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from belated.ledger.engines.outage_log import OutageLog
-from belated.ledger.engines.outages import describe_outage
+from belated.ledger.engines.outages import DISK_FULL, describe_outage
 from belated.online.host import Host
 from belated.service.single_flight import SingleFlightCache
+
+DISK_FULL_S: Final = 10.0
+"""Time after a write that failed because the disk is full, for which the service is not ready.
+
+The probe writes little, so it can succeed on a disk that is full for other writes."""
 
 
 class ProbeResult(NamedTuple):
@@ -48,6 +53,9 @@ class WriteProbe:
         except Exception as error:
             self._log.failed(error)
             return ProbeResult(str(describe_outage(error)))
+        outage = self._log.recent(DISK_FULL_S)
+        if outage is not None and outage.reason == DISK_FULL:
+            return ProbeResult(str(outage))
         self._log.succeeded()
         return ProbeResult(None)
 

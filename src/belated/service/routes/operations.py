@@ -71,7 +71,7 @@ async def metrics(request: Request) -> Response:
     The numbers of a problem are those of the last time at which this process folded it.
     """
     state = get_state(request)
-    text = await state.slow_threads.run(_metrics_text, state)
+    text = await state.query_threads.run(_metrics_text, state)
     return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 

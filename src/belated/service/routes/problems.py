@@ -66,7 +66,7 @@ async def list_problems(
     Archived problems are included only on request, and have `"archived": true`.
     """
     state = get_state(request)
-    return await state.slow_threads.run(_list_problems, state.ledger, archived)
+    return await state.query_threads.run(_list_problems, state.ledger, archived)
 
 
 @router.get("/{problem}", response_model=Problem, responses=error_responses(404))
