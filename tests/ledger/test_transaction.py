@@ -5,6 +5,7 @@ import sqlalchemy as sa
 
 import ledger_samples as samples
 from belated.ledger import Feedback, Ledger
+from belated.ledger.problems import ProblemCache
 from belated.ledger.recording import transaction
 from belated.ledger.recording.transaction import EPISODE_QUERIES
 from belated.ledger.schema import policies, problems
@@ -35,7 +36,9 @@ def test_every_row_arrives_as_it_was_given(
     ledger: Ledger, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transaction, "MAX_PARAMETERS_PER_INSERT", 1000)
-    given = [{"id": i, "name": f"problem '{i}' % ? \\ é"} for i in range(1, count + 1)]
+    given = [
+        {"id": i, "name": f"problem '{i}' % ? \\ é", "archived": None} for i in range(1, count + 1)
+    ]
     with ledger.store.writing() as connection:
         transaction.insert_rows(connection, problems, given)
     with ledger.store.reading() as connection:
@@ -55,7 +58,21 @@ def test_bytes_numbers_and_nothing_arrive_as_they_are(ledger: Ledger) -> None:
         "sha": "0" * 64,
     }
     with ledger.store.writing() as connection:
-        transaction.insert_rows(connection, problems, [{"id": 1, "name": "p"}])
+        transaction.insert_rows(connection, problems, [{"id": 1, "name": "p", "archived": None}])
         transaction.insert_rows(connection, policies, [row])
     with ledger.store.reading() as connection:
         assert dict(connection.execute(sa.select(policies)).one()._mapping) == row
+
+
+def test_a_commit_that_fails_records_nothing_and_the_next_one_succeeds(ledger: Ledger) -> None:
+    known = ledger.problem(samples.defined(ledger))
+    assert known is not None
+    before = ledger.last
+    with pytest.raises(sa.exc.IntegrityError), ledger.store.writing() as connection:
+        failing = transaction.Transaction(connection, ProblemCache(), 0)
+        failing.add_event("tick", "{}", problem=known.id)
+        failing.add_problem(known)  # a second row with the same id
+        failing.commit()
+    assert ledger.last == before
+    samples.opened(ledger, known.id, 1)
+    assert ledger.last > before

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -313,9 +313,16 @@ class Transaction:
         assert transaction is not None
         driver: Any = self.connection.connection.dbapi_connection
         pipeline = getattr(driver, "pipeline", nullcontext)  # psycopg has one, sqlite3 has not
-        with pipeline():
-            self.flush()
-            transaction.commit()
+        try:
+            with pipeline():
+                self.flush()
+                transaction.commit()
+        except BaseException:
+            # SQLAlchemy assumes that a failed commit has ended the transaction, but the server
+            # skips the commit if an insertion in the same pipeline fails
+            with suppress(Exception):
+                driver.rollback()
+            raise
 
 
 def insert_rows(
