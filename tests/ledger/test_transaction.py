@@ -68,11 +68,16 @@ def test_a_commit_that_fails_records_nothing_and_the_next_one_succeeds(ledger: L
     known = ledger.problem(samples.defined(ledger))
     assert known is not None
     before = ledger.last
-    with pytest.raises(sa.exc.IntegrityError), ledger.store.writing() as connection:
-        failing = transaction.Transaction(connection, ProblemCache(), 0)
-        failing.add_event("tick", "{}", problem=known.id)
-        failing.add_problem(known)  # a second row with the same id
-        failing.commit()
+
+    def record_again() -> None:
+        with ledger.store.writing() as connection:
+            failing = transaction.Transaction(connection, ProblemCache(), 0)
+            failing.add_event("tick", "{}", problem=known.id)
+            failing.add_problem(known)  # a second row with the same id
+            failing.commit()
+
+    with pytest.raises(sa.exc.IntegrityError):
+        record_again()
     assert ledger.last == before
     samples.opened(ledger, known.id, 1)
     assert ledger.last > before
