@@ -1,5 +1,7 @@
 """A transaction looks episodes up by index, and inserts rows in bulk without changing them."""
 
+from typing import Any
+
 import pytest
 import sqlalchemy as sa
 
@@ -16,13 +18,15 @@ def test_a_few_episodes_are_looked_up_without_reading_all_claims(ledger: Ledger)
     ids = samples.opened(ledger, samples.defined(ledger), 3000)
     ledger.append([Feedback(id, samples.whole(number)) for number, id in enumerate(ids)])
     with ledger.store.reading() as connection:
-        dialect = connection.dialect
-        query = EPISODE_QUERIES[dialect.name].params(ids=ids[1000:1032])
-        text = query.compile(
-            dialect=dialect, compile_kwargs={"literal_binds": True, "render_postcompile": True}
+        sent: list[tuple[str, Any]] = []
+        sa.event.listen(
+            connection, "before_cursor_execute", lambda *given: sent.append((given[2], given[3]))
         )
+        query = EPISODE_QUERIES[connection.dialect.name]
+        assert connection.execute(query, {"ids": ids[1000:1032]}).all()
+        [(text, parameters)] = sent
         explain = "EXPLAIN" if ledger.store.on_postgres else "EXPLAIN QUERY PLAN"
-        rows = connection.exec_driver_sql(f"{explain} {text}").all()
+        rows = connection.exec_driver_sql(f"{explain} {text}", parameters).all()
     plan = "\n".join(str(row) for row in rows)
     assert "claims" in plan
     assert "Seq Scan on claims" not in plan

@@ -124,17 +124,17 @@ def test_an_outage_before_events_are_read_fails_the_queued_requests() -> None:
 def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow) -> None:
     commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
     commit.start()
-    for _ in range(9):
-        slow.go.release()
 
     async def entered(timeout: float) -> bool:
         return await asyncio.to_thread(slow.entered.acquire, timeout=timeout)
 
     async def go() -> None:
-        await begin(commit, *range(1, 6))  # a full batch
-        rest = [await begin(commit, number) for number in (6, 7, 8)]
+        full = await begin(commit, *range(1, 6))
         assert await entered(30)
-        await asyncio.gather(*rest)
+        rest = [await begin(commit, number) for number in (6, 7, 8)]
+        for _ in range(3):
+            slow.go.release()
+        await asyncio.gather(full, *rest)
         assert await entered(30)
         alone = await begin(commit, 9)
         assert not await entered(0.05)

@@ -140,10 +140,11 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
 
 def describe_error(error: NumbaError) -> str:
     """Return the cause of a compilation `error` in one line, with the source line if known."""
-    lines = [line.strip() for line in str(error).splitlines()]
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # numba highlights it if colorama is installed
+    lines = [line.strip() for line in text.splitlines()]
     # the first line that is not about the compiler itself
     cause = next((line for line in lines if line and not line.startswith("Failed in")), "unknown")
-    where = re.search(r'File ".*", (line \d+)', str(error))
+    where = re.search(r'File ".*", (line \d+)', text)
     return cause.rstrip(":.") + (f" ({where[1]})" if where else "")
 
 

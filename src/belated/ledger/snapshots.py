@@ -92,8 +92,12 @@ class Snapshots:
         query = sa.select(columns.seq, columns.data, columns.sha).where(columns.problem == problem)
         if upto is not None:
             query = query.where(columns.seq <= check_seq("upto", upto, 0))
-        with self._store.reading() as connection:
-            for row in connection.execute(query.order_by(columns.seq.desc())):
+        with (
+            self._store.reading() as connection,
+            # closed at once: in SQLite, an open cursor keeps its read transaction open
+            connection.execute(query.order_by(columns.seq.desc())) as rows,
+        ):
+            for row in rows:
                 if sha256(row.data).hexdigest() == row.sha:
                     return Snapshot(problem, row.seq, bytes(row.data))
                 LOG.warning("Snapshot at seq %d is ignored: digest mismatch.", row.seq)
