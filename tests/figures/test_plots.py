@@ -201,11 +201,12 @@ def test_final_regret_can_be_shown_against_the_number_of_states(results):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"x": "seed"}, r"^x must be one of episode, mean_delay, states, horizon, got 'seed'\.$"),
-        ({"color": "colour"}, r"^color must be one of world, base, .* got 'colour'\.$"),
+        ({"x": "seed"}, r"^x must be one of 'episode', .*, 'horizon', got 'seed'\."),
+        ({"color": "bse"}, r"^color must be one of .* got 'bse'\. Did you mean 'base'\?$"),
         ({"facet": "law"}, r"^facet must be one of .* got 'law'\.$"),
         ({"updater": "lazy:3"}, r"^updater must be among active, lazy:10, got 'lazy:3'\.$"),
-        ({"name": 3}, r"^name must be one of setting, world, "),
+        ({"name": 3}, r"^There is no column 'name' among setting, world, "),
+        ({"updter": "active"}, r"Did you mean 'updater'\?$"),
         ({"world": "chain-5", "delay": "constant:0", "mean_delay": 100}, "^No run has all of "),
     ],
 )

@@ -136,8 +136,8 @@ def test_own_laws_are_panels_of_their_own_named_without_the_module(monkeypatch):
     assert {name: lines["Active"].x.tolist() for name, lines in panels.items()} == {
         "Constant delay": [0, 100, 500],
         "Geometric delay": [0, 100, 500],
-        "Mylaw delay": [0, 7],
-        "two_point delay": [0, 5, 25],
+        "Mylaw delay; no delay at 0": [0, 7],
+        "two_point delay; no delay at 0": [0, 5, 25],
     }
     panels, _ = figures["regret_chain-5_figures_parts-two_point_by-updater"]
     assert list(panels) == [
