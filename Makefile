@@ -61,7 +61,7 @@ kernels: .venv/.dev ## compile the kernels that take longest, for all processes 
 	$(BIN)/python -m belated run --world chain-3 --base ucrl2 --episodes 10 --seeds 1 > /dev/null
 
 quick: .venv/.dev ## a fast core of tests, and the tests of what changed since BASE
-	$(PYTEST) $$($(BIN)/python .ci/select_tests.py $(BASE))
+	selected=$$($(BIN)/python .ci/select_tests.py $(BASE)) && $(PYTEST) $$selected
 
 unit: .venv/.dev ## all tests but those in a browser
 	$(PYTEST)

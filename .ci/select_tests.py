@@ -48,20 +48,22 @@ SLOW = frozenset(
 """Test files that take more than ten seconds; they are selected only if they changed."""
 
 
-def changed_files(base: str) -> list[str]:
-    """Return the files that differ from the merge base with branch `base`, and untracked ones."""
-    commands = (
-        ["git", "merge-base", "HEAD", base],
-        ["git", "ls-files", "--others", "--exclude-standard"],
-    )
-    merge_base, untracked = (_output(command) for command in commands)
-    against = merge_base[0] if merge_base else "HEAD"
-    return _output(["git", "diff", "--name-only", against]) + untracked
+def changed_files(base: str, root: Path = ROOT) -> list[str]:
+    """Return the files in `root` that differ from the merge base with a branch, or are untracked.
+
+    The branch is `base` or, in a clone that has no such branch, `base` of the remote `origin`. Exit
+    with a message if there is neither.
+    """
+    for branch in (base, f"origin/{base}"):
+        if merge_base := _git(root, "merge-base", "HEAD", branch):
+            changed = _git(root, "diff", "--name-only", merge_base[0])
+            return changed + _git(root, "ls-files", "--others", "--exclude-standard")
+    sys.exit(f"branch {base} not found; make check BASE=... names the branch to compare with")
 
 
-def _output(command: list[str]) -> list[str]:
-    """Return the lines that a git command prints; none if it fails."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+def _git(root: Path, *words: str) -> list[str]:
+    """Return the lines that a git command prints in `root`; none if it fails."""
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
     return done.stdout.split("\n")[:-1] if done.returncode == 0 else []
 
 

@@ -57,6 +57,21 @@ LEARNER = {"states": 2, "actions": 2, "horizon": 2, "rewards": None, **SETTING}
             "such as 'constant:100', got 100",
         ),
         (
+            lambda: bl.simulate("chain-3", **SETTING, episodes=5, rewards="unkown"),
+            ValueError,
+            r"^rewards must be one of .* got 'unkown'\. Did you mean 'unknown' or 'known'\?$",
+        ),
+        (
+            lambda: bl.Learner(**{**LEARNER, "rewards": "unkown"}, episodes=5),
+            ValueError,
+            r"got 'unkown'\. Did you mean 'unknown'\?$",
+        ),
+        (
+            lambda: bl.results("nowhere"),
+            ValueError,
+            r"^folder 'nowhere' does not exist\. Give the folder that `belated sweep` or ",
+        ),
+        (
             lambda: bl.chainn,
             AttributeError,
             r"^module 'belated' has no attribute 'chainn'\. Did you mean 'chain'\?$",
@@ -83,3 +98,14 @@ def test_names_of_worlds_and_laws_are_accepted_where_objects_are():
     assert bl.delays.never(0.1, otherwise="geometric:10") == bl.delays.never(
         0.1, otherwise=bl.delays.geometric(10)
     )
+
+
+def test_an_episode_that_is_observed_before_it_starts_is_said_to_be_observed():
+    learner = bl.Learner(**LEARNER, episodes=5)
+    learner.observe(bl.Episode(1, states=[0, 1, 1], actions=[0, 0], rewards=[0, 0]))
+    message = r"episode 1 has been observed already; start an episode before its feedback"
+    with pytest.raises(ValueError, match=message):
+        learner.start(1)
+    learner.start(7)
+    with pytest.raises(ValueError, match="episode 7 has been started already"):
+        learner.start(7)

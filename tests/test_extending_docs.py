@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import belated as bl
 from belated.checks.base import CHECKS as BASE
 from belated.checks.law import CHECKS as LAW
 from belated.checks.updater import CHECKS as UPDATER
@@ -95,3 +97,14 @@ def test_no_part_takes_more_than_thirty_lines() -> None:
 def test_the_page_names_every_check(checks: dict[str, object]) -> None:
     for name in checks:
         assert f"`{name}`" in TEXT, name
+
+
+def test_the_table_of_functions_for_backups_has_their_arguments() -> None:
+    listed = re.findall(r"^\| `(\w+)\(([\w, ]+)\)` ", TEXT, re.MULTILINE)
+    assert {name for name, _ in listed} == {
+        *("cap", "rest", "mean", "squares", "variance", "clipped", "unseen", "anywhere")
+    }
+    for name, arguments in listed:
+        function = getattr(bl, name)
+        plain = getattr(function, "py_func", function)  # compiled, unless compilation is disabled
+        assert ", ".join(inspect.signature(plain).parameters) == arguments

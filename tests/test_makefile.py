@@ -23,3 +23,9 @@ def test_help_lists_every_target_with_a_description() -> None:
     listed = dict(re.findall(r"^make (\S+) +(\S.*)$", done.stdout, re.MULTILINE))
     targets = set(re.findall(r"^([^\s.#:=][^\s:=]*):(?!=)", MAKEFILE, re.MULTILINE))
     assert set(listed) == targets == phony()
+
+
+def test_check_runs_no_tests_if_they_cannot_be_selected() -> None:
+    """A command that fails inside `pytest $(...)` would run all tests."""
+    (recipe,) = re.findall(r"^quick:.*\n\t(.*)$", MAKEFILE, re.MULTILINE)
+    assert "select_tests.py $(BASE)) && $(PYTEST) $$selected" in recipe

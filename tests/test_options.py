@@ -289,3 +289,5 @@ def test_a_missing_or_unknown_argument_is_reported_with_the_name_of_the_function
     expected = rf"^{name}\(\) has no argument 'epsiodes'; its arguments are world, .*episodes"
     with pytest.raises(TypeError, match=expected):
         function(bl.chain(3), **given, episodes=2, epsiodes=2)
+    with pytest.raises(TypeError, match=r" no argument 'episode';.* Did you mean 'episodes'"):
+        function(bl.chain(3), **given, episode=10)

@@ -45,6 +45,16 @@ def test_lines_come_after_two_seconds_then_every_five_and_at_the_end(capsys):
     ]
 
 
+def test_a_line_is_not_repeated_while_nothing_is_done(capsys):
+    show_progress([(3.0, 0), (9.0, 0), (60.0, 0), (66.0, 100), (72.0, 100)], shown=None)
+    assert [line.partition(" of ")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "Working: 0",
+        "Working: 100",
+        "Working: 100",  # its rate has changed
+        "Working: 100 episodes in 1:12, 1 episodes/s",
+    ]
+
+
 def test_true_shows_from_the_start(capsys):
     show_progress([(0.1, 1000)], shown=True)
     assert capsys.readouterr().err.splitlines() == [

@@ -19,6 +19,6 @@ def __getattr__(name: str) -> Any:
         return _import_attribute(name)
     from importlib import import_module
 
-    names = import_module(f"{__name__}.names")
-    near = names.did_you_mean(names.similar(name, __all__))
+    arguments = import_module(f"{__name__}.arguments")
+    near = arguments.did_you_mean(arguments.similar(name, __all__))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{near}")

@@ -1,5 +1,7 @@
 """Checks of arguments. Error messages state the argument, the requirement and the value."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from numbers import Real
 from operator import index
 from typing import Any, Final
@@ -51,4 +53,25 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """
     if value not in allowed:
         listed = ", ".join(repr(word) for word in allowed)
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+        near = did_you_mean(similar(value, allowed)) if isinstance(value, str) else ""
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}.{near}")
+
+
+def similar(text: str, names: Iterable[str]) -> list[str]:
+    """Return at most three of `names` that resemble `text`, the most similar first.
+
+    >>> similar("UCRL", ["ubev", "ucrl2", "ucrl2b", "psrl"])
+    ['ucrl2', 'ucrl2b']
+    """
+    by_key = {name.lower().replace("_", "-"): name for name in names}
+    return [by_key[key] for key in get_close_matches(text.lower().replace("_", "-"), by_key)]
+
+
+def did_you_mean(names: Iterable[str]) -> str:
+    """Return the end of an error message that suggests `names`; "" if there are none.
+
+    >>> did_you_mean(["ucrl2", "ucrl2b"]), did_you_mean([])
+    (" Did you mean 'ucrl2' or 'ucrl2b'?", '')
+    """
+    listed = " or ".join(repr(name) for name in names)
+    return f" Did you mean {listed}?" if listed else ""

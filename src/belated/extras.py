@@ -1,4 +1,4 @@
-"""Optional dependencies: messages that name the extra of this package that installs them."""
+"""Optional dependencies: messages with the command that installs them."""
 
 
 def install_command(extra: str) -> str:
@@ -10,6 +10,15 @@ def install_command(extra: str) -> str:
     "pip install 'belated[gym]'"
     """
     return f"pip install 'belated[{extra}]'"
+
+
+def missing_package(subject: str, package: str) -> str:
+    """Return the message that `subject` needs `package`, which no extra of this package installs.
+
+    >>> missing_package("A pandas data frame", "pandas")
+    'A pandas data frame needs pandas: pip install pandas.'
+    """
+    return f"{subject} needs {package}: pip install {package}."
 
 
 def missing_extra(subject: str, packages: str, extra: str) -> str:

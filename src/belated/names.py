@@ -20,8 +20,9 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final, Generic, TypeVar
+
+from belated.arguments import did_you_mean, similar
 
 T = TypeVar("T")
 
@@ -267,16 +268,6 @@ def parse_value(text: str) -> Any:
     return {"true": True, "false": False}.get(text, text)
 
 
-def similar(text: str, names: Iterable[str]) -> list[str]:
-    """Return at most three of `names` that resemble `text`, the most similar first.
-
-    >>> similar("UCRL", ["ubev", "ucrl2", "ucrl2b", "psrl"])
-    ['ucrl2', 'ucrl2b']
-    """
-    by_key = {name.lower().replace("_", "-"): name for name in names}
-    return [by_key[key] for key in get_close_matches(text.lower().replace("_", "-"), by_key)]
-
-
 def fill_numbers(form: str, text: str) -> str:
     """Return `form` with the numbers in `text` in place of its words in capitals.
 
@@ -291,16 +282,6 @@ def fill_numbers(form: str, text: str) -> str:
     if ":" in form or len(re.findall("[A-Z]+", needed)) != len(numbers):
         return form
     return re.sub("[A-Z]+", lambda _: numbers.pop(0), needed)
-
-
-def did_you_mean(names: Iterable[str]) -> str:
-    """Return the end of an error message that suggests `names`; "" if there are none.
-
-    >>> did_you_mean(["ucrl2", "ucrl2b"]), did_you_mean([])
-    (" Did you mean 'ucrl2' or 'ucrl2b'?", '')
-    """
-    listed = " or ".join(repr(name) for name in names)
-    return f" Did you mean {listed}?" if listed else ""
 
 
 def _parameters(target: Any) -> list[inspect.Parameter]:

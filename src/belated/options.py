@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
 from typing import Any, Final, Literal, TypedDict, TypeVar, cast, get_args
 
-from belated.arguments import check_choice
+from belated.arguments import check_choice, did_you_mean, similar
 
 Stages = Literal["each", "pooled"]
 Late = Literal["everything", "rewards"]
@@ -135,6 +135,12 @@ def option_values(source: LearnerOptions, options: type[LearnerOptions]) -> dict
     return {name: getattr(source, name) for name in option_choices(options)}
 
 
+def part_name(part: object) -> str:
+    """Return the `name` of a base or an updater, `part`; that of its class if it defines none."""
+    name = getattr(part, "name", "")
+    return name if isinstance(name, str) and name not in UNNAMED else type(part).__name__
+
+
 def name_with_options(part: object) -> str:
     """Return the name of a base or an updater, with the options that differ from their defaults.
 
@@ -146,8 +152,7 @@ def name_with_options(part: object) -> str:
     >>> name_with_options(UCRL2(scale=0.1)), name_with_options(Lazy(10))
     ('ucrl2:scale=0.1', 'lazy:10')
     """
-    own = getattr(part, "name", "")
-    name = own if isinstance(own, str) and own not in UNNAMED else type(part).__name__
+    name = part_name(part)
     values = []
     for option in fields(part) if is_dataclass(part) else ():
         value = getattr(part, option.name)
@@ -177,13 +182,19 @@ def extend_signature(function: Callee, added: list[inspect.Parameter]) -> Callee
 
 
 def check_keywords(function: Callable[..., Any], given: Iterable[str]) -> None:
-    """Raise TypeError if keyword arguments of `function` are missing or unknown.
+    """Raise TypeError if keyword arguments of `function` are unknown or missing.
 
     `given` are the names that were passed as `**keywords`. The message names `function`, which must
     have a signature made by `accepts`.
     """
     names, name = set(given), function.__qualname__.removesuffix(".__init__")
     parameters = inspect.signature(function).parameters
+    for unknown in sorted(names - parameters.keys()):
+        known = [name for name in parameters if name != "self"]
+        raise TypeError(
+            f"{name}() has no argument {unknown!r}; its arguments are {', '.join(known)}."
+            f"{did_you_mean(similar(unknown, known))}"
+        )
     for parameter in parameters.values():
         required = parameter.default is inspect.Parameter.empty
         if required and parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in names:
@@ -191,9 +202,6 @@ def check_keywords(function: Callable[..., Any], given: Iterable[str]) -> None:
             raise TypeError(
                 f"{name}() needs the argument {missing}; add {missing}=... to the call."
             )
-    for unknown in sorted(names - parameters.keys()):
-        listed = ", ".join(name for name in parameters if name != "self")
-        raise TypeError(f"{name}() has no argument {unknown!r}; its arguments are {listed}.")
 
 
 def requires_keywords(function: Callee) -> Callee:

@@ -1,6 +1,7 @@
 """Progress display: a bar on a terminal or in a notebook, otherwise a line every few seconds.
 
-The lines and the bar of a terminal are written to stderr; a notebook shows the bar as output.
+A line is not repeated while nothing changes. The lines and the bar of a terminal are written to
+stderr; a notebook shows the bar as output.
 """
 
 import math
@@ -87,6 +88,7 @@ class Progress:
         self._clock = clock
         self._next_s = SHOW_AFTER_S if shown is None else (0.0 if shown else math.inf)
         self._visible = False
+        self._printed = ""  # last line
         self._bar: Bar | None = None
         self._time_left = TimeLeft()
 
@@ -121,7 +123,9 @@ class Progress:
         else:
             self._next_s = seconds + LINE_EVERY_S
             percent = 100 * shown // max(self.total, 1)  # rounded down: 100 % means done
-            self._print(f"{shown:,} of {self.total:,} {self.unit}, {percent}%, {rate}, {left}")
+            text = f"{shown:,} of {self.total:,} {self.unit}, {percent}%, {rate}, {left}"
+            if text != self._printed:  # the same while nothing is done, such as during compilation
+                self._print(text)
 
     def advance(self, units: int = 1) -> None:
         """Add `units` to the number of finished units; the display is updated as by `update`."""
@@ -147,6 +151,7 @@ class Progress:
             self._print(f"{self.done:,} {self.unit} in {format_duration(seconds)}, {rate}")
 
     def _print(self, text: str) -> None:
+        self._printed = text
         print(f"{self.title}: {text}", file=sys.stderr, flush=True)
 
 

@@ -383,7 +383,7 @@ BROKEN = [
     (
         "runs_compiled",
         Misspelt(),
-        r"does not compile: Unknown attribute 'rewad' of type .*\. A backup",
+        r"does not compile: Unknown attribute 'rewad' of type Row \(test_base\.py, line \d+\)\.",
     ),
     (
         "runs_compiled",

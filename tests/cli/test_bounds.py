@@ -70,7 +70,7 @@ def test_the_answer_is_said_in_sentences():
         "base; "
         "lazy with every base; multi-instance with every base." in text
     )
-    assert "The smallest order is that of active with ucrl2, 1e+08;" in text
+    assert "The smallest order is that of active with ucrl2 and kl-ucrl, 1e+08;" in text
     assert "at least of the order 4e+05" in text
     assert "ucrl2 1.79, ucrl2b inf" in text
     assert "(inf is active updating: there, the bound of lazy updating, Theorem 2," in text
@@ -110,7 +110,9 @@ def test_a_delay_term_that_is_always_smaller_is_explained():
 
 def test_explicit_exploration_is_compared_only_if_the_longest_delay_is_known():
     asked = ["--states", 5, "--actions", 2, "--horizon", 5, "--episodes", 10**4, "--mean-delay", 10]
-    assert "The smallest order is that of active with ucrl2, 2.3e+04;" in call(*asked).stdout
+    assert "The smallest order is that of active with ucrl2 and kl-ucrl, 2.3e+04;" in (
+        call(*asked).stdout
+    )
     known = call(*asked, "--longest-delay", 20).stdout
     assert "The smallest order is that of explicit exploration with any base, 2e+04;" in known
 

@@ -140,6 +140,7 @@ class MadeUpResults(Results):
     """Results that are not stored."""
 
     def __init__(self, **parameters):
+        self.provenance = {}
         self._runs, self._curves = MadeUp(chains=(5, 10), seeds=3, **parameters).make()
 
     def runs(self):
@@ -201,11 +202,15 @@ def test_final_regret_can_be_shown_against_the_number_of_states(results):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"x": "seed"}, r"^x must be one of episode, mean_delay, states, horizon, got 'seed'\.$"),
-        ({"color": "colour"}, r"^color must be one of world, base, .* got 'colour'\.$"),
+        ({"x": "seed"}, r"^x must be one of 'episode', .*, 'horizon', got 'seed'\."),
+        ({"color": "bse"}, r"^color must be one of .* got 'bse'\. Did you mean 'base'\?$"),
         ({"facet": "law"}, r"^facet must be one of .* got 'law'\.$"),
-        ({"updater": "lazy:3"}, r"^updater must be among active, lazy:10, got 'lazy:3'\.$"),
-        ({"name": 3}, r"^name must be one of setting, world, "),
+        (
+            {"updater": "lazy:3"},
+            r"^updater must be among active, .* got 'lazy:3'\. Did you mean 'lazy:10'",
+        ),
+        ({"name": 3}, r"^There is no column 'name' among setting, world, "),
+        ({"updter": "active"}, r"Did you mean 'updater' or 'updates'\?$"),
         ({"world": "chain-5", "delay": "constant:0", "mean_delay": 100}, "^No run has all of "),
     ],
 )

@@ -136,8 +136,8 @@ def test_own_laws_are_panels_of_their_own_named_without_the_module(monkeypatch):
     assert {name: lines["Active"].x.tolist() for name, lines in panels.items()} == {
         "Constant delay": [0, 100, 500],
         "Geometric delay": [0, 100, 500],
-        "Mylaw delay": [0, 7],
-        "two_point delay": [0, 5, 25],
+        "Mylaw delay; no delay at 0": [0, 7],
+        "two_point delay; no delay at 0": [0, 5, 25],
     }
     panels, _ = figures["regret_chain-5_figures_parts-two_point_by-updater"]
     assert list(panels) == [
@@ -150,7 +150,10 @@ def test_own_laws_are_panels_of_their_own_named_without_the_module(monkeypatch):
 def test_own_laws_with_the_same_mean_are_not_one_line(monkeypatch):
     runs, curves = own_laws(("parts:two_point:short=1", 5), ("parts:two_point:short=2", 5))
     panels, _ = drawn(monkeypatch, runs, curves)["final-regret_chain-5_figures_by-updater"]
-    assert list(panels)[2:] == ["two_point delay, short 1", "two_point delay, short 2"]
+    assert list(panels)[2:] == [
+        "two_point delay, short 1; no delay at 0",
+        "two_point delay, short 2; no delay at 0",
+    ]
 
 
 def test_own_parts_are_named_without_their_module():

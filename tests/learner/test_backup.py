@@ -1,16 +1,21 @@
 """Backups that cannot be compiled."""
 
 import inspect
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numba.core.errors import NumbaError
+from typer.testing import CliRunner
 
 import belated as bl
+from belated.cli.main import app
 from belated.compiled import JIT
-from belated.learner.backup import describe_error, unseen
+from belated.learner.backup import compile_batch, mean, unseen, variance
 from belated.learner.bases import BackupRule
+from belated.learner.compile_errors import compilation_error
 
 
 @bl.backup
@@ -34,7 +39,8 @@ def test_a_backup_that_does_not_compile_raises_an_error_with_its_line() -> None:
     line = first + source.index('    return "much" + row.reward\n')
     with pytest.raises(
         TypeError,
-        match=rf"^The backup wordy does not compile: .* \(line {line}\)\. A backup computes with "
+        match=r"^The backup wordy does not compile: No implementation of add\(str, float64\) "
+        rf"\(test_backup\.py, line {line}\)\. A backup computes with "
         r"numbers and creates no arrays or objects\. Without @bl\.backup it runs as plain "
         r"Python\.$",
     ):
@@ -47,6 +53,72 @@ def test_a_backup_that_does_not_compile_raises_an_error_with_its_line() -> None:
         )
 
 
+@bl.backup
+def incomplete(constants, stage, row):
+    return row.reward + variance(stage, row)
+
+
+@bl.backup
+def crowded(constants, stage, row):
+    return mean(stage, row, 1.0)
+
+
+@bl.backup
+def misspelt(constants, stage, row):
+    return row.rewad
+
+
+@bl.backup
+def nameless(constants, stage, row):
+    return misspelt_name + row.reward  # noqa: F821
+
+
+@bl.backup(elementwise=True)
+def swapped(constants, stage, row):
+    return mean(row, stage)
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled")
+@pytest.mark.parametrize(
+    ("backup", "cause", "has_line"),
+    [
+        (incomplete, "variance() needs the argument centre", True),
+        (crowded, "mean() has too many positional arguments", True),
+        (misspelt, "Unknown attribute 'rewad' of type Row", True),
+        (nameless, "NameError: name 'misspelt_name' is not defined", False),
+        (swapped, "Unknown attribute 'lo' of type Stage", True),
+    ],
+)
+def test_a_mistake_in_a_backup_is_told_in_one_sentence_with_its_own_line(
+    backup: bl.Backup, cause: str, has_line: bool
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        compile_batch(backup, 1)
+    line = inspect.getsourcelines(backup.function)[1] + 2
+    where = f" (test_backup.py, line {line})" if has_line else ""
+    name = backup.function.__name__
+    assert str(caught.value) == f"The backup {name} does not compile: {cause}{where}."
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled")
+@pytest.mark.parametrize("command", ["sweep", "run", "calibrate"])
+def test_commands_report_a_backup_that_does_not_compile_in_one_line(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    base = f"{__name__}:Wordy"
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[__name__])
+    Path("study.toml").write_text(
+        f'name = "s"\nepisodes = 5\nseeds = 1\nworlds = ["chain-3"]\nbases = ["{base}"]\n'
+        'updaters = ["active"]\ndelays = ["constant:0"]\n'
+    )
+    words = ["--world", "chain-3", "--base", base, "--episodes", "5", "--seeds", "1"]
+    done = CliRunner().invoke(app, [command, *(["study.toml"] if command == "sweep" else words)])
+    assert done.exit_code == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("The backup wordy does not compile: No implementation of add")
+
+
 def test_the_cause_of_an_error_is_found_in_a_highlighted_message() -> None:
     error = NumbaError("unused")
     error.args = (
@@ -54,4 +126,5 @@ def test_the_cause_of_an_error_is_found_in_a_highlighted_message() -> None:
         "\x1b[1mUnknown attribute 'rewad' of type Row\n"
         '\x1b[1mFile "base.py", line 7:\x1b[0m',
     )
-    assert describe_error(error) == "Unknown attribute 'rewad' of type Row (line 7)"
+    told = str(compilation_error("backup", misspelt.function, error))
+    assert told == "The backup misspelt does not compile: Unknown attribute 'rewad' of type Row."

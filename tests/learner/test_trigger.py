@@ -191,7 +191,8 @@ def test_a_trigger_that_does_not_compile_raises_an_error_with_its_line() -> None
     source, first = inspect.getsourcelines(wordy.function)
     line = first + source.index('    return "much" + arrival.age\n')
     message = (
-        rf"^The trigger wordy does not compile: .* \(line {line}\)\. A trigger computes with "
+        rf"^The trigger wordy does not compile: .* \(test_trigger\.py, line {line}\)\. A trigger "
+        r"computes with "
         r"numbers and creates no arrays or objects\. Without @bl\.trigger it runs as plain "
         r"Python\.$"
     )

@@ -176,3 +176,10 @@ def test_the_interval_leaves_two_and_a_half_percent_at_either_end():
 def test_wrong_arguments_are_refused(wrong, error, message):
     with pytest.raises(error, match=message):
         calibrate(bl.chain(3), **{"base": bl.UCRL2(), **SHORT, **wrong})
+
+
+def test_the_progress_of_each_trial_names_its_scale(capsys):
+    found = calibrate(bl.chain(3), base=bl.UCRL2(), episodes=20, seeds=[0], progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    named = [line.split(", ")[1] for line in lines if ": 0 of 20 episodes" in line]
+    assert named == [f"scale {trial.scale:g}" for trial in found.tried]

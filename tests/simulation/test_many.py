@@ -29,6 +29,7 @@ class Scripted:
     """A setting whose runs do what a script says."""
 
     episodes = 1
+    base = bl.UCRL2()
     updater = bl.Active()
 
     def __init__(self, script):
@@ -161,8 +162,8 @@ def test_a_fallback_to_the_reference_loop_warns_once():
 def test_progress_is_told_in_lines_where_there_is_no_terminal(capsys):
     bl.simulate_many(bl.chain(3), **LEARNER, episodes=50, seeds=range(4), progress=True)
     first, *_, last = capsys.readouterr().err.splitlines()
-    assert first.startswith("Simulating lazy: 0 of 200 episodes, 0%, ")
-    assert last.startswith("Simulating lazy: 200 episodes in 0:0")
+    assert first.startswith("Simulating ucrl2, scale 0.1, lazy:2: 0 of 200 episodes, 0%, ")
+    assert last.startswith("Simulating ucrl2, scale 0.1, lazy:2: 200 episodes in 0:0")
 
 
 @pytest.mark.parametrize("progress", [None, False])

@@ -1,14 +1,18 @@
 """Results: data frames, and curves with the parts of their setting."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import belated as bl
+from belated.cli.main import app
 from belated.sweep.results import Results
 from belated.sweep.store import Store
+from belated.sweep.study import BaseEntry
 from belated.sweep.sweep import sweep
 from small_study import STUDY
 
@@ -81,9 +85,33 @@ def test_a_missing_library_and_unknown_names_are_explained(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)  # type: ignore[arg-type]
-    with pytest.raises(ImportError, match=r"needs the package polars; install it\. runs\(\) and"):
+    with pytest.raises(ImportError, match=r"needs polars: pip install polars\. runs\(\) and"):
         results.frame("polars")
-    with pytest.raises(ValueError, match=r"^table must be one of 'runs', 'curves', got 'run'\.$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^table must be one of .* got 'run'\. Did you mean 'runs'\?$",
+    ):
         results.frame("run")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^library must be one of 'pandas', 'polars', got "):
         results.frame("runs", "arrow")  # type: ignore[arg-type]
+
+
+def test_an_own_base_is_labelled_by_its_name_in_figures(tmp_path: Path) -> None:
+    study = STUDY.model_copy(
+        update={
+            "episodes": 5,
+            "seeds": 1,
+            "bases": [BaseEntry(name="own_parts:OwnBase", scale=0.1), BaseEntry(name="ucrl2")],
+        }
+    )
+    sweep(study.cells(), Store(tmp_path), threads=1, progress=False)
+    results = bl.results(tmp_path)
+    assert set(results.runs()["base"]) == {"OwnBase-0.1", "ucrl2"}
+    assert results.base_names() == {"OwnBase-0.1": "own-0.1"}
+    axes = results.plot(world="chain-3", updater="active", delay="constant:0")
+    labels = [line.get_label() for line in axes.get_lines()]
+    assert [label for label in labels if label[0] != "_"] == ["own-0.1", "UCRL2"]
+    (tmp_path / "study.json").write_text('{"command": "belated sweep x"}')
+    done = CliRunner().invoke(app, ["figures", str(tmp_path)])
+    assert "_own-0.1_by-updater" in done.stdout
+    assert "OwnBase" not in done.stdout

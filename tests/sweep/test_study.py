@@ -107,6 +107,8 @@ delays = ["constant:0"]
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        ("seed = 3", r"key 'seed' is unknown; .*\. Did you mean 'seeds'\?$"),
+        ('rewards = "unkown"', r"got 'unkown'\. Did you mean 'unknown' or 'known'\?$"),
         ('colour = "red"', r"study.toml: key 'colour' is unknown; allowed are name, episodes"),
         ('worlds = ["ring-3"]', r"key 'worlds': world must be one of chain-S,.*got 'ring-3'"),
         ('bases = ["ucrl3"]', r"key 'bases': base must .* ubev.* got 'ucrl3'\..*\?$"),

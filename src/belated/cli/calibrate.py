@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from belated.cli.support.errors import usage_errors
+from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (
     BaseOptions,
     EpisodesOption,
@@ -184,6 +184,7 @@ def search(
     Calibration
         The scale found, and all scales tried.
     """
+    from belated.learner.compile_errors import CompilationError
     from belated.simulation.calibrate import calibrate as find_scale
     from belated.simulation.many import Interrupted
 
@@ -192,6 +193,8 @@ def search(
         return find_scale(
             **arguments, level=level, lowest=lowest, threads=threads, on_trial=tried.append
         )
+    except CompilationError as error:
+        exit_with_message(str(error), 2)
     except Interrupted:
         code, message = 130, "Interrupted before a scale was found."
     except ValueError as error:

@@ -19,7 +19,7 @@ from belated.cli.serve import (
     stop_signals,
 )
 from belated.cli.support.compilation import compile_learner
-from belated.cli.support.errors import exit_with_message, usage_errors
+from belated.cli.support.errors import exit_with_message, missing_packages, usage_errors
 from belated.cli.support.stores import hide_password, open_ledger
 
 if TYPE_CHECKING:
@@ -87,14 +87,18 @@ def demo(
 
     Example: belated demo --rate 50 --episodes 1000
     """
+    with missing_packages():
+        import uvicorn  # noqa: F401
+
+        import belated.service  # noqa: F401
     from belated.demo.schedule import FeedbackSchedule
 
-    typer.echo("Starting ...")
     with usage_errors():
         schedule = FeedbackSchedule(mean_delay=mean_delay, never=never, seed=seed)
     stop = threading.Event()
     with demo_store(store) as address, open_ledger(address) as ledger:
         check_no_tokens(ledger, address)
+        typer.echo("Starting ...")
         compile_learner()
         with open_demo_listener(port) as listener, stop_signals(lambda *_: stop.set()):
             url = format_url(DEFAULT_HOST, listener.getsockname()[1])

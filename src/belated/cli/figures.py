@@ -23,27 +23,23 @@ def figures(
 
     Example: belated figures results/late-rewards
     """
-    from belated.sweep.results import Results
+    from belated.sweep.results import FOLDER_HINT, Results
 
     try:
         facts = read_facts(folder)
         results = Results(folder)
     except ValueError as error:
-        reason = str(error).partition(";")[0].rstrip(".")
-        exit_with_message(
-            f"{folder} has no results that can be drawn: {reason}. "
-            "Give the folder that `belated sweep` or `belated reproduce` has written, such as "
-            "results/NAME.",
-            2,
-        )
+        reason = str(error).removesuffix(FOLDER_HINT).rstrip(" .")
+        exit_with_message(f"{folder} has no results that can be drawn: {reason}. {FOLDER_HINT}", 2)
     with usage_errors("FOLDER"):
         if "paper" in facts:
             write_paper(folder, facts["variant"], facts["command"])
         else:
-            from belated.figures.studies import draw_study
+            from belated.figures.studies import draw_study, rename_bases
 
             target = folder / "figures"
-            drawn = draw_study(results.runs(), results.curves, target, command=facts["command"])
+            runs = rename_bases(results.runs(), results.base_names())
+            drawn = draw_study(runs, results.curves, target, command=facts["command"])
             for path in drawn:
                 typer.echo(path)
 

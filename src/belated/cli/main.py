@@ -1,8 +1,8 @@
 """`belated`: entry point of the command line.
 
-Exit codes: 0 for success, 1 for an error in data, a database or a service, 2 for wrong usage, and
-130 for an interruption by Ctrl-C. Each command imports its dependencies only when it runs, so that
-`belated --help` is fast.
+Exit codes: 0 for success, 1 for an error in data, a database or a service or a missing package, 2
+for wrong usage, and 130 for an interruption by Ctrl-C. Each command imports its dependencies only
+when it runs, so that `belated --help` is fast.
 """
 
 import os

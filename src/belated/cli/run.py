@@ -143,6 +143,7 @@ def simulate(
     """
     import os
 
+    from belated.learner.compile_errors import CompilationError
     from belated.simulation import many
 
     runs: dict[str, list[Run]] = {}
@@ -158,7 +159,7 @@ def simulate(
         done = sum(map(len, runs.values()))
         total = sum(len(cell.seeds) for cell in settings.cells.values())
         return runs, 130, f"Interrupted: {done} of {total} runs were finished."
-    except ValueError as error:
+    except (ValueError, CompilationError) as error:
         return runs, 2, f"{name}: {error}" if len(settings.cells) > 1 else str(error)
     return runs, 0, ""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from belated.cli.support.compilation import compile_learner
-from belated.cli.support.errors import usage_errors
+from belated.cli.support.errors import missing_packages
 from belated.cli.support.settings_file import SettingsOption
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
@@ -114,7 +114,7 @@ def serve(
     Example: belated serve --store sqlite:///belated.db --port 8000
     """
     with open_ledger(store) as ledger:
-        with usage_errors():
+        with missing_packages():
             from belated.service.auth import is_loopback
             from belated.service.operations.log_format import configure_log
         check_host(host, store, local=is_loopback(host), ledger=ledger)
@@ -175,7 +175,7 @@ def build_server(
     max_total_cells: int | None = None,
     limits: "ConnectionLimits | None" = None,
 ) -> "uvicorn.Server":
-    """Return a server of the HTTP service. Exit with a usage error if a package is missing.
+    """Return a server of the HTTP service. Exit with a message if a package is missing.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def build_server(
     uvicorn.Server
         The server, not yet running.
     """
-    with usage_errors():
+    with missing_packages():
         import uvicorn
 
         from belated.online.host import Host

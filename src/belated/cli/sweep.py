@@ -97,6 +97,7 @@ def run_cells(
     """
     import errno
 
+    from belated.learner.compile_errors import CompilationError
     from belated.sweep.sweep import sweep as run_sweep
 
     try:
@@ -108,7 +109,7 @@ def run_cells(
             f"{store.folder}; give the same command again to resume.",
             130,
         )
-    except ValueError as error:
+    except (ValueError, CompilationError) as error:
         exit_with_message(str(error), 2)
     except OSError as error:
         full = error.errno == errno.ENOSPC or "No space left" in str(error)

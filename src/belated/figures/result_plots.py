@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from belated.arguments import check_choice
 from belated.figures import studies
 from belated.figures.bands import Columns, Panels
 from belated.figures.curves import LEGEND_TITLE, plot_lines
@@ -60,7 +61,8 @@ def plot_results(
     facets = [facet] if isinstance(facet, str) else list(facet or ())
     if ax is not None and facets:
         raise ValueError("ax cannot be combined with facet, which needs a figure of its own.")
-    runs = studies.reading_order(studies.select(results.runs(), where))
+    chosen = studies.select(results.runs(), where)
+    runs = studies.reading_order(studies.rename_bases(chosen, results.base_names()))
     if x == "mean_delay":
         runs = studies.repeat_undelayed(studies.split_laws(runs))
     columns = line_columns(runs, x, color, facets)
@@ -114,16 +116,14 @@ def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]
     ValueError
         If `x`, `color` or one of `facets` is not a possible column.
     """
-    if x not in X_LABELS:
-        raise ValueError(f"x must be one of {', '.join(X_LABELS)}, got {x!r}.")
+    check_choice("x", x, tuple(X_LABELS))
     # Columns that determine x do not distinguish lines.
     parts = [name for name in PARTS if x in ("episode", "mean_delay") or name != "world"]
     if x == "mean_delay":
         parts[parts.index("delay")] = "law"
     given = [("color", color)] if color else []
     for name, column in [*given, *(("facet", column) for column in facets)]:
-        if column not in parts:
-            raise ValueError(f"{name} must be one of {', '.join(parts)}, got {column!r}.")
+        check_choice(name, column, tuple(parts))
     varied = [name for name in studies.varied(runs, parts) if name not in facets]
     first = color or (varied[0] if varied else "base")
     return [first, *(name for name in varied if name != first)]

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.arguments import did_you_mean, similar
 from belated.episode import Bools
 from belated.figures.bands import Band, Columns, Panels, curve_band, final_band
 from belated.figures.multipanel import delay_panels, regret_panels
@@ -102,10 +103,16 @@ def panels_by_law(runs: Columns, columns: Sequence[str]) -> Panels:
     """Return the bands of final regret against the expected delay, with a panel for each law.
 
     The lines are distinguished by the values of `columns` in `runs`. There are no panels if no law
-    has `MIN_DELAYS_PER_LINE` distinct finite expected delays.
+    has `MIN_DELAYS_PER_LINE` distinct finite expected delays. The title of the panel of an
+    own law says if its lines contain runs without delay, whose law is another one.
     """
     by_law = repeat_undelayed(split_laws(runs))
-    panels = final_panels(by_law, "mean_delay", labels(by_law, ["law"]), labels(by_law, columns))
+    titles = labels(by_law, ["law"])
+    for law in dict.fromkeys(by_law["law"]):
+        rows = by_law["law"] == law
+        if ":" in law and by_law["mean_delay"][rows].min() == 0:
+            titles[rows] = [f"{title}; no delay at 0" for title in titles[rows]]
+    panels = final_panels(by_law, "mean_delay", titles, labels(by_law, columns))
     points = [line.x.size for lines in panels.values() for line in lines.values()]
     return panels if max(points, default=0) >= MIN_DELAYS_PER_LINE else {}
 
@@ -133,18 +140,26 @@ def select(runs: Columns, where: Mapping[str, Any]) -> Columns:
     mask: Bools = np.ones(len(runs["seed"]), np.bool_)
     for column, value in where.items():
         if column not in runs:
-            raise ValueError(f"{column} must be one of {', '.join(runs)}.")
+            near = did_you_mean(similar(column, runs))
+            raise ValueError(f"There is no column {column!r} among {', '.join(runs)}.{near}")
         allowed: list[Any] = (
             [value] if isinstance(value, str) or np.isscalar(value) else list(value)
         )
         found = np.isin(runs[column].astype(type(allowed[0])), allowed)
         if not found.any():
-            present = ", ".join(map(str, dict.fromkeys(runs[column])))
-            raise ValueError(f"{column} must be among {present}, got {value!r}.")
+            present = [str(known) for known in dict.fromkeys(runs[column])]
+            near = did_you_mean(similar(str(allowed[0]), present))
+            raise ValueError(f"{column} must be among {', '.join(present)}, got {value!r}.{near}")
         mask &= found
     if not mask.any():
         raise ValueError(f"No run has all of {dict(where)}.")
     return take(runs, np.flatnonzero(mask))
+
+
+def rename_bases(runs: Columns, names: Mapping[str, str]) -> Columns:
+    """Return `runs` with the bases replaced by their `names`, which need not contain all bases."""
+    bases = [names.get(str(base), base) for base in runs["base"]]
+    return {**runs, "base": np.array(bases, object)}
 
 
 def take(runs: Columns, rows: NDArray[Any]) -> Columns:

@@ -16,7 +16,6 @@ and visit counts of step h + 1. `row` holds the observations of (h, s, a). A fun
 ...     return clipped(stage, row, mean(stage, row), constants[0] / math.sqrt(row.n))
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -37,6 +36,7 @@ from belated.learner.backup_call import (
     back_up_stage,
     specialise,
 )
+from belated.learner.compile_errors import compilation_error
 from belated.learner.packed import WIDTHS
 
 __all__ = ["Row", "Stage"]
@@ -130,22 +130,8 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
     try:
         pointer: Batch = compile_callback(loop, SIGNATURE)
     except NumbaError as error:
-        raise TypeError(
-            f"The backup {function.__name__} does not compile: {describe_error(error)}. A backup "
-            "computes with numbers and creates no arrays or objects. Without @bl.backup it runs "
-            "as plain Python."
-        ) from error
+        raise compilation_error("backup", function, error) from error
     return pointer
-
-
-def describe_error(error: NumbaError) -> str:
-    """Return the cause of a compilation `error` in one line, with the source line if known."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # numba highlights it if colorama is installed
-    lines = [line.strip() for line in text.splitlines()]
-    # the first line that is not about the compiler itself
-    cause = next((line for line in lines if line and not line.startswith("Failed in")), "unknown")
-    where = re.search(r'File ".*", (line \d+)', text)
-    return cause.rstrip(":.") + (f" ({where[1]})" if where else "")
 
 
 @inlined

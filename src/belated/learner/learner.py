@@ -300,7 +300,8 @@ class Learner:
         Parameters
         ----------
         id : int
-            Unique number of the episode.
+            Number of the episode: any number from 0 to 2**63 - 1 that no other episode has.
+            Numbers need not be consecutive or increase.
 
         Returns
         -------
@@ -320,7 +321,12 @@ class Learner:
     def begin(self, id: int) -> Policy:
         """Start episode `id` and return its policy as `start` does, but without warnings."""
         id = check_id("id", id)
-        if id in self._seen or id in self._pending:
+        if id in self._seen:
+            raise ValueError(
+                f"id must be new, but episode {id} has been observed already; start an episode "
+                "before its feedback, and only once."
+            )
+        if id in self._pending:
             raise ValueError(f"id must be new, but episode {id} has been started already.")
         policy = self.policy
         instance = self._next_instance().index

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import SCALE_REWARDS, check_integer
+from belated.arguments import SCALE_REWARDS, check_integer, did_you_mean, similar
 from belated.episode import Floats, Shape
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import BackupRule, BaseAlgorithm
@@ -84,7 +84,10 @@ class LearningProblem(LearnerOptions):
         super().__post_init__()
         unknown = self.rewards is None or isinstance(self.rewards, str)
         if isinstance(self.rewards, str) and self.rewards != "unknown":
-            raise ValueError(f"rewards must be an array, 'unknown' or None, got {self.rewards!r}.")
+            near = did_you_mean(similar(self.rewards, ["unknown"]))
+            raise ValueError(
+                f"rewards must be an array, 'unknown' or None, got {self.rewards!r}.{near}"
+            )
         if self.late_rewards and not unknown:
             raise ValueError(
                 "late='rewards' needs unknown rewards, since known rewards are never delayed; use "

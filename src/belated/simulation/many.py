@@ -10,10 +10,9 @@ from queue import Empty, SimpleQueue
 from typing import Final, Unpack
 
 from belated.arguments import check_integer
-from belated.learner.updaters import UPDATER_NAMES
 from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
-from belated.options import accepts, requires_keywords
+from belated.options import accepts, name_with_options, part_name, requires_keywords
 from belated.progress import Progress
 from belated.randomness import check_seed
 from belated.simulation.reporting import OnCheckpoint, RunSoFar, check_callback
@@ -133,10 +132,15 @@ def run_seeds(
         On Ctrl-C. The exception holds the finished runs.
     """
     pool = RunPool(setting, seeds, on_checkpoint)
-    title = f"Simulating {UPDATER_NAMES.parse(setting.updater).name}"
+    scale = getattr(setting.base, "scale", None)  # names each trial of a calibration
+    names = [
+        part_name(setting.base),
+        *([f"scale {scale:g}"] if isinstance(scale, int | float) else []),
+    ]
+    title = f"Simulating {', '.join([*names, name_with_options(setting.updater)])}"
     try:
         try:
-            pool.compile()
+            compile_engine(setting, seeds[0])
             total = setting.episodes * len(seeds)
             with Progress(title, total=total, shown=progress) as shown:
                 pool.start(threads)
@@ -150,6 +154,21 @@ def run_seeds(
     except KeyboardInterrupt:
         raise Interrupted(pool.finished(), len(seeds)) from None
     return pool.finished()
+
+
+def compile_engine(setting: Setting, seed: int) -> None:
+    """Compile the engine, by playing a few episodes of `setting` with `seed` in this thread.
+
+    Compilation in another thread could not be interrupted by Ctrl-C.
+    """
+
+    def stop_after_first(episodes: int) -> None:
+        if episodes > 0:
+            raise Stop
+
+    with warnings.catch_warnings(), suppress(Stop):
+        warnings.filterwarnings("ignore", "Running the slower reference loop")
+        setting.run(seed, stop_after_first)
 
 
 class Stop(BaseException):
@@ -186,20 +205,6 @@ class RunPool:
             check_callback(on_checkpoint)
         self.on_checkpoint = on_checkpoint
         self.checkpoints: SimpleQueue[RunSoFar] = SimpleQueue()
-
-    def compile(self) -> None:
-        """Compile the engine, by playing a few episodes of the first run in the current thread.
-
-        Compilation in another thread could not be interrupted by Ctrl-C.
-        """
-
-        def stop_after_first(episodes: int) -> None:
-            if episodes > 0:
-                raise Stop
-
-        with warnings.catch_warnings(), suppress(Stop):
-            warnings.filterwarnings("ignore", "Running the slower reference loop")
-            self.setting.run(self.seeds[0], stop_after_first)
 
     def start(self, threads: int) -> None:
         """Submit all runs to a pool of `threads` threads."""

@@ -1,9 +1,10 @@
 """Studies that are part of the package, found by name."""
 
 import os
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
+
+from belated.arguments import did_you_mean, similar
 
 FOLDER: Final = Path(__file__).parents[1] / "studies"
 """Folder of the packaged study files."""
@@ -34,9 +35,8 @@ def find_study(study: Path | str) -> Path:
             return FOLDER / f"{name}.toml"
     if os.path.lexists(file):
         return file  # a folder, for example
-    near = get_close_matches(file.stem, names, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
+    near = did_you_mean(similar(file.stem, names))
     raise ValueError(
-        f"{file} cannot be read: No such file or directory. {hint}"
+        f"{file} cannot be read: No such file or directory.{near} "
         f"The packaged studies are {', '.join(names)}."
     )

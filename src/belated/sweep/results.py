@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 
 from belated.arguments import check_choice
+from belated.extras import missing_package
 from belated.html import describe, format_table
 from belated.sweep.store import TABLES, Columns, Store
 
@@ -34,6 +35,11 @@ PARTS: Final = ("world", "base", "delay", "updater", "stages", "rewards", "late"
 
 MAX_LISTED_SETTINGS: Final = 20
 """Maximum number of settings in the table that notebooks display."""
+
+FOLDER_HINT: Final = (
+    "Give the folder that `belated sweep` or `belated reproduce` has written, such as results/NAME."
+)
+"""Advice in the error messages for folders without results."""
 
 ROW_ORDER: Final = {"runs": "setting, seed", "curves": "setting, seed, episode"}
 """Columns by which the rows of each table are sorted."""
@@ -65,7 +71,7 @@ class Results:
     def __init__(self, folder: Path | str) -> None:
         self.store = Store(folder)
         if not self.store.folder.is_dir():
-            raise ValueError(f"folder {str(folder)!r} does not exist.")
+            raise ValueError(f"folder {str(folder)!r} does not exist. {FOLDER_HINT}")
         self.provenance, messages = self.store.read_provenance()
         for message in messages[:MAX_WARNINGS]:
             warnings.warn(message, stacklevel=2)
@@ -74,10 +80,7 @@ class Results:
                 f"{more} more files are damaged, or are not results of this sweep.", stacklevel=2
             )
         if not self.provenance:
-            raise ValueError(
-                f"folder {str(folder)!r} holds no results; give the folder that `belated sweep` or "
-                "`belated reproduce` wrote."
-            )
+            raise ValueError(f"folder {str(folder)!r} holds no results. {FOLDER_HINT}")
         self._connection = duckdb.connect()
         for table, view in zip(TABLES, ("runs", "stored_curves"), strict=True):
             files = [str(self.store.path(table, id)) for id in self.provenance]
@@ -88,6 +91,21 @@ class Results:
     def runs(self) -> Columns:
         """Return the columns of the table `runs`, sorted by setting and seed."""
         return self.sql(f"SELECT * FROM runs ORDER BY {ROW_ORDER['runs']}")
+
+    def base_names(self) -> dict[str, str]:
+        """Return the values of the column `base` that name the class of your own base.
+
+        The keys are these values, such as "MyBase-0.1"; the values are the same texts with the
+        `name` that the base declares, such as "my-base-0.1".
+        """
+        names = {}
+        for facts in self.provenance.values():
+            cell = facts["cell"]
+            module, _, name = cell["base"].partition(":")
+            label = cell["label"] or name
+            if module and name and label.startswith(name) and "base_name" in facts:
+                names[label] = facts["base_name"] + label.removeprefix(name)
+        return names
 
     def curves(self, setting: str | None = None) -> Columns:
         """Return the columns seed, episode and regret of the setting with the id `setting`.
@@ -157,7 +175,7 @@ class Results:
             package = import_module(library)
         except ImportError:
             raise ImportError(
-                f"A {library} data frame needs the package {library}; install it. "
+                f"{missing_package(f'A {library} data frame', library)} "
                 "runs() and curves() return arrays and need no other package."
             ) from None
         columns = self.sql(f"SELECT * FROM {name} ORDER BY {ROW_ORDER[name]}")

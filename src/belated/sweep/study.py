@@ -36,6 +36,7 @@ from pydantic import (
     field_validator,
 )
 
+from belated.arguments import did_you_mean, similar
 from belated.learner.bases import BASE_NAMES
 from belated.learner.updaters import UPDATER_NAMES
 from belated.mdp.worlds import world as parse_world
@@ -237,6 +238,9 @@ def read_study(path: Path | str) -> Study:
         raise ValueError("\n".join(lines)) from None
 
 
+CHOICES: Final = {"rewards": ("known", "unknown"), **option_choices(SimulationOptions)}
+"""Allowed values of the keys that have a fixed set of them."""
+
 EXPECTED: Final = {
     "name": "text that is not empty",
     "episodes": "a whole number, or a table with a whole number for each world",
@@ -247,10 +251,7 @@ EXPECTED: Final = {
     "delays": "a list of names",
     "rewards": "'known' or 'unknown'",
     "checkpoints": "a whole number of at least 1",
-    **{
-        name: f"one or a list of {', '.join(map(repr, values))}"
-        for name, values in option_choices(SimulationOptions).items()
-    },
+    **{name: f"one or a list of {', '.join(map(repr, CHOICES[name]))}" for name in OPTION_NAMES},
 }
 """Description of the value of each key, for error messages."""
 
@@ -263,10 +264,12 @@ def format_error(detail: Any) -> str:
     key = ".".join(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
         own = [name for name in Study.model_fields if name not in OPTION_NAMES]
-        return f"key '{key}' is unknown; allowed are {', '.join(own + OPTION_NAMES)}."
+        near = did_you_mean(similar(key, Study.model_fields))
+        return f"key '{key}' is unknown; allowed are {', '.join(own + OPTION_NAMES)}.{near}"
     if detail["type"] == "missing":
         return f"key '{key}' is missing."
     if detail["type"] == "value_error":
         return f"key '{key}': {detail['ctx']['error']}"
-    key = detail["loc"][0]
-    return f"key '{key}' must be {EXPECTED[key]}, got {detail['input']!r}."
+    key, value = detail["loc"][0], detail["input"]
+    near = did_you_mean(similar(value, CHOICES.get(key, ()))) if isinstance(value, str) else ""
+    return f"key '{key}' must be {EXPECTED[key]}, got {value!r}.{near}"

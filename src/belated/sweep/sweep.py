@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from belated.progress import Progress
-from belated.simulation.many import Stop
+from belated.simulation.many import Stop, compile_engine
 from belated.simulation.run import Run
 from belated.sweep.cell import Cell
 from belated.sweep.cost import SweepWork
@@ -87,6 +87,8 @@ def sweep(
     title = f"{len(todo)} cells"
     if finished:
         title += f", {finished} of {len(cells)} finished before"
+    if todo and scheduler is None:
+        compile_engine(todo[-1].build(), todo[-1].seeds[0])
     if todo:
         with (
             open_pool(threads, scheduler) as pool,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from belated.cli.support.errors import database_errors, usage_errors
+from belated.cli.support.errors import database_errors, missing_packages, usage_errors
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, sqlite_url
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def export(
     with usage_errors("FILE"):
         format = format or format_from_suffix(file)
     with open_existing(store, "--store") as found, database_errors():
-        with usage_errors():
+        with missing_packages():
             from belated.cli.ledger.export import export_events
         id = find_problem(found, problem)
         with usage_errors("FILE"):
@@ -188,11 +188,11 @@ def open_existing(url: str, option: str) -> "ExistingLedger":
 
 
 def require_database_packages() -> None:
-    """Exit with a usage error if packages for databases are missing.
+    """Exit with a message if packages for databases are missing.
 
     The message names the optional dependency group to install.
     """
-    with usage_errors():
+    with missing_packages():
         import belated.ledger  # noqa: F401
 
 

@@ -186,14 +186,23 @@ def _smallest_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
     """
     known = query.longest_delay is not None
     candidates = [row for row in rows if known or row.updating != "explicit"]
-    order = min(candidates, key=lambda row: row.order.total)
-    bounds = [(row.bound, row) for row in rows if row.bound is not None]
-    bound, row = min(bounds, key=lambda pair: pair[0].total)
+    orders = [(row.order.total, row) for row in candidates]
+    bounds = [(row.bound.total, row) for row in rows if row.bound is not None]
     return (
-        f"The smallest order is that of {format_updater(order)} with {order.base or 'any base'}, "
-        f"{order.order.total:.2g}; the smallest bound is that of {format_updater(row)} with "
-        f"{row.base}, {bound.total:.2g}."
+        f"The smallest order is that of {_smallest(orders)}; "
+        f"the smallest bound is that of {_smallest(bounds)}."
     )
+
+
+def _smallest(totals: "Sequence[tuple[float, Guarantee]]") -> str:
+    """Return the rows with the smallest of `totals`, and this total, as text."""
+    least = min(total for total, _ in totals)
+    bases: dict[str, list[str]] = {}  # by updater
+    for total, row in totals:
+        if math.isclose(total, least, rel_tol=1e-9):
+            bases.setdefault(format_updater(row), []).append(row.base or "any base")
+    names = [f"{updater} with {' and '.join(found)}" for updater, found in bases.items()]
+    return f"{', '.join(names)}, {least:.2g}"
 
 
 def _best_alphas(query: BoundsQuery) -> str:

@@ -26,6 +26,15 @@ def usage_errors(option: str | None = None) -> Iterator[None]:
         raise typer.BadParameter(text, param_hint=option and f"'{option}'") from None
 
 
+@contextmanager
+def missing_packages() -> Iterator[None]:
+    """Exit with code 1 and a message if a package that is imported in the block is missing."""
+    try:
+        yield
+    except ImportError as error:
+        exit_with_message(str(error))
+
+
 def os_error_reason(error: OSError) -> str:
     """Return why a file or folder cannot be used, and how to fix it, from `error` as text.
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from belated.cli.support.errors import database_errors, usage_errors
+from belated.cli.support.errors import database_errors, missing_packages, usage_errors
 from belated.cli.support.settings_file import STORE_FILE_VARIABLE, read_store
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def open_ledger(store: str) -> "Ledger":
 
     The ledger is created if it does not exist. If it cannot be opened, exit with an error message.
     """
-    with usage_errors():
+    with missing_packages():
         from belated.ledger.ledger import Ledger
     with database_errors(), usage_errors("--store"):
         return Ledger.open(store)

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from belated.arguments import check_number
 from belated.compiled import JIT, compile_callback, identity, uncached, view
 from belated.episode import Floats
-from belated.learner.backup import describe_error
 from belated.learner.backup_call import CALL_FIELD_TYPES, specialise
+from belated.learner.compile_errors import compilation_error
 from belated.learner.updaters.updater import Arrival, Updater
 
 types: Any = numba.types
@@ -116,11 +116,7 @@ class Trigger:
                 specialise(is_due, self.function, {"plan_now": function}), SIGNATURE
             )
         except NumbaError as error:
-            raise TypeError(
-                f"The trigger {self} does not compile: {describe_error(error)}. A trigger computes "
-                "with numbers and creates no arrays or objects. Without @bl.trigger it runs as "
-                "plain Python."
-            ) from error
+            raise compilation_error("trigger", self.function, error) from error
         return pointer
 
 

@@ -1,0 +1,94 @@
+"""Errors of backups and triggers that do not compile, described in one line."""
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from numba.core.errors import NumbaError
+
+ADVICE: Final = (
+    "A {kind} computes with numbers and creates no arrays or objects. Without @bl.{kind} it runs "
+    "as plain Python."
+)
+"""Advice for code that runs as Python, but cannot be compiled."""
+
+RECORD: Final = re.compile(r"\b(Stage|Row|Arrival)\((?:[^()]|\([^()]*\))*\)")
+"""Numba's name of the type of an argument: the name of its class, and the types of its fields."""
+
+LITERAL: Final = re.compile(r"Literal\[(\w+)\]\([^()]*\)")
+"""Numba's name of the type of a constant: its type, and its value."""
+
+HIGHLIGHT: Final = re.compile(r"\x1b\[[0-9;]*m")
+"""Codes by which numba highlights its messages if colorama is installed."""
+
+
+class CompilationError(TypeError):
+    """Exception raised because a backup or a trigger does not compile."""
+
+
+def compilation_error(
+    kind: str, function: Callable[..., Any], error: NumbaError
+) -> CompilationError:
+    """Return the exception to raise because a function of the user does not compile.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the function, "backup" or "trigger", which is also the name of its decorator.
+    function : callable
+        The function.
+    error : NumbaError
+        Error of the compiler.
+
+    Returns
+    -------
+    CompilationError
+        Exception with the cause and, if known, the line of the source. Advice is added unless the
+        function would fail as plain Python too.
+    """
+    text = HIGHLIGHT.sub("", str(error))
+    cause, fails_as_python = _describe(text)
+    line = _find_line(text, function)
+    where = f" ({os.path.basename(function.__code__.co_filename)}, line {line})" if line else ""
+    advice = "" if fails_as_python else f" {ADVICE.format(kind=kind)}"
+    return CompilationError(
+        f"The {kind} {function.__name__} does not compile: {cause}{where}.{advice}"
+    )
+
+
+def _describe(text: str) -> tuple[str, bool]:
+    """Return the cause in numba's message `text`, and whether plain Python would fail as well."""
+    lines = [line.strip() for line in text.splitlines()]
+    # the first line that is not about the compiler itself
+    cause = next((line for line in lines if line and not line.startswith("Failed in")), "unknown")
+    if cause.startswith("Cannot bind"):
+        callee = re.search(r"<function (?:[\w.<>]*\.)?(\w+) at ", text)
+        name = f"{callee[1]}()" if callee else "a function"
+        missing = re.search(r"missing a required argument: '(\w+)'", cause)
+        reason = re.search(r'due to "TypeError: (.*)"', cause)
+        if missing:
+            return f"{name} needs the argument {missing[1]}", True
+        return f"{name} has {reason[1] if reason else 'other parameters'}", True
+    call = re.search(r"^ *>>> (.*)$", text, re.MULTILINE)
+    if cause.startswith("No implementation of function") and call:
+        cause = f"No implementation of {call[1]}"
+    cause = re.sub(r", defined at .*|: %.*", "", cause)  # places in the compiler's own code
+    cause = LITERAL.sub(r"\1", RECORD.sub(r"\1", cause)).rstrip(":.")
+    return cause, cause.startswith(("Unknown attribute", "NameError"))
+
+
+def _find_line(text: str, function: Callable[..., Any]) -> int | None:
+    """Return the line of the source of `function` at fault, or None if it is not known.
+
+    Numba's message `text` names lines from the innermost call to the outermost one. Those after the
+    first mention of the function are not its own: they are lines of the loop that calls it.
+    """
+    inside, mentioned, _ = text.partition(f"<function {function.__qualname__} at ")
+    if not mentioned:
+        return None
+    source = os.path.basename(function.__code__.co_filename)
+    for file, line in re.findall(r'File "(.*)", line (\d+)', inside):
+        if os.path.basename(file) == source:
+            return int(line)
+    return None
