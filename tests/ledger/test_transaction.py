@@ -33,7 +33,10 @@ def test_every_row_arrives_as_it_was_given(
     ledger: Ledger, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transaction, "MAX_PARAMETERS_PER_INSERT", 1000)
-    given = [{"id": i, "name": f"problem '{i}' % ? \\ é"} for i in range(1, count + 1)]
+    given = [
+        {"id": i, "name": f"problem '{i}' % ? \\ é", "archived": i if i % 2 else None}
+        for i in range(1, count + 1)
+    ]
     with ledger.store.writing() as connection:
         transaction.insert_rows(connection, problems, given)
     with ledger.store.reading() as connection:
@@ -53,7 +56,7 @@ def test_bytes_numbers_and_nothing_arrive_as_they_are(ledger: Ledger) -> None:
         "sha": "0" * 64,
     }
     with ledger.store.writing() as connection:
-        transaction.insert_rows(connection, problems, [{"id": 1, "name": "p"}])
+        transaction.insert_rows(connection, problems, [{"id": 1, "name": "p", "archived": None}])
         transaction.insert_rows(connection, policies, [row])
     with ledger.store.reading() as connection:
         assert dict(connection.execute(sa.select(policies)).one()._mapping) == row
