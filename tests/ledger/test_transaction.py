@@ -41,7 +41,8 @@ def test_every_row_arrives_as_it_was_given(
 ) -> None:
     monkeypatch.setattr(transaction, "MAX_PARAMETERS_PER_INSERT", 1000)
     given = [
-        {"id": i, "name": f"problem '{i}' % ? \\ é", "archived": None} for i in range(1, count + 1)
+        {"id": i, "name": f"problem '{i}' % ? \\ é", "archived": i if i % 2 else None}
+        for i in range(1, count + 1)
     ]
     with ledger.store.writing() as connection:
         transaction.insert_rows(connection, problems, given)
