@@ -316,6 +316,18 @@ def test_requests_are_retried_until_the_service_is_back(
     assert (rows.episodes, rows.events["feedback"]) == (1, 1)
 
 
+def test_by_default_the_client_waits_about_a_minute_for_the_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("random.uniform", lambda low, high: (low + high) / 2)
+    waited: list[float] = []
+    with pytest.raises(ServiceError, match="cannot be reached") as raised:
+        Client("http://127.0.0.1:1", sleep=waited.append).problems()
+    assert 50 < sum(waited) < 75
+    assert max(waited) <= 10
+    assert raised.value.__suppress_context__
+
+
 def test_a_lost_response_does_not_duplicate_data(client: Client, service: Service) -> None:
     seen: set[tuple[str, bytes]] = set()
 

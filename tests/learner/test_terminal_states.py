@@ -1,5 +1,6 @@
 """Learners with terminal states and allowed actions, and the warning where they are missing."""
 
+import re
 import warnings
 from typing import Any
 
@@ -144,7 +145,7 @@ def test_an_episode_is_complete_with_the_last_step_before_its_end(order: list[in
         learner.observe_steps([steps[step]])
         assert learner.observed == (count == 3)
         learner = bl.Learner.restore(learner.snapshot())
-    learner.observe_steps([bl.Step(2, 0, SOLD, NOTHING, SOLD, 0)])  # padding
+    learner.observe_steps([bl.Step(1, 3, SOLD, NOTHING, SOLD, 0)])  # padding
     assert (learner.observed, learner.missing) == (1, 0)
     np.testing.assert_array_equal(whole.policy.actions, learner.policy.actions)
     np.testing.assert_array_equal(
@@ -414,3 +415,42 @@ def test_a_plan_of_a_planner_is_checked_wherever_it_is_used(
         bl.Learner(
             shape, base=Careless(), updater=bl.Active(), rewards=np.zeros((2, 2)), episodes=5
         ).start(1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        (
+            bl.Step(1, 0, INTERESTED, MAIL, INTERESTED, 0),
+            bl.Step(1, 1, 0, NOTHING, 0, 0),
+            "Step 1 of episode 1 must begin in state 1, to which step 0 leads, got state 0.",
+        ),
+        (
+            bl.Step(1, 1, 0, NOTHING, 0, 0),
+            bl.Step(1, 0, INTERESTED, MAIL, INTERESTED, 0),
+            "Step 0 of episode 1 must lead to state 0, in which step 1 begins, got state 1.",
+        ),
+        (
+            bl.Step(1, 1, INTERESTED, MAIL, SOLD, 1),
+            bl.Step(1, 2, GONE, NOTHING, GONE, 0),
+            f"Step 2 of episode 1 must not begin in the terminal state {GONE}: it ends after step "
+            f"1 in state {SOLD}.",
+        ),
+        (
+            bl.Step(1, 1, 0, NOTHING, 0, 0),
+            bl.Step(1, 3, GONE, NOTHING, GONE, 0),
+            f"Step 3 of episode 1 must not begin in the terminal state {GONE}: no step that "
+            "reaches it has been observed.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("together", [True, False])
+def test_steps_that_do_not_join_are_refused(
+    first: bl.Step, second: bl.Step, reason: str, together: bool
+) -> None:
+    learner = shop_learner()
+    learner.start(1)
+    if not together:
+        learner.observe_steps([first])
+    with pytest.raises(ValueError, match=f"^{re.escape(reason)}$"):
+        learner.observe_steps([first, second] if together else [second])

@@ -128,6 +128,10 @@ class Model:
         new = brought - have
         if any(self.place(fact) in places for fact in new):
             return "Conflict", None
+        if facts_of is steps_of:  # each step begins where the one before it leads
+            after = {step: successor for step, _, _, successor, _ in have | new}
+            if any(after.get(step - 1, state) != state for step, state, *_ in have | new):
+                return "Conflict", None
         return "Recorded", self.rest(new)
 
     @staticmethod

@@ -1,6 +1,7 @@
 """Feedback, taken apart and put together."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -97,8 +98,18 @@ def test_steps_that_say_the_same_twice_say_it_once() -> None:
     [
         ("whole", None, "content must be an object, got 'whole'."),
         ({"state": 1}, None, "content must have states and actions, or steps, or a path, or"),
-        ({"states": [0] * 4}, "actions", "actions must be a list of 3 items, got None."),
-        ({**samples.whole(), "colour": 1}, None, "content must have only the fields"),
+        ({"states": [0] * 4}, "actions", "actions must be a list of 3 items, got null."),
+        (
+            {**samples.whole(), "colour": 1},
+            "colour",
+            "content must have only the fields states, actions, rewards, event_time, got 'colour'.",
+        ),
+        (
+            {**samples.whole(), "rewards": [0, 0, math.nan]},
+            "rewards[2]",
+            "rewards[2] must lie in [0, 1]",
+        ),
+        ({**samples.whole(), "no name": 1}, None, "content must have only the fields"),
         (
             {**samples.whole(), "states": [0] * 99},
             "states",
@@ -108,8 +119,8 @@ def test_steps_that_say_the_same_twice_say_it_once() -> None:
         ({"steps": {"0": 1}}, "steps", "steps must be a list of at least one step, got {'0': 1}."),
         (
             {"steps": [{**samples.step(0), "x": 1}]},
-            "steps[0]",
-            "steps[0] must have only the fields",
+            "steps[0].x",
+            "steps[0] must have only the fields step, state, action, next_state, reward, got 'x'.",
         ),
         ({"path": [0]}, "path", "path must be an object, got [0]."),
         (
@@ -131,7 +142,7 @@ def test_steps_that_say_the_same_twice_say_it_once() -> None:
         ),
         ({"rewards": {"01": 0.5}}, "rewards", "A step in rewards must lie in 0 .. 2, got '01'."),
         ({"rewards": {"²": 0.5}}, "rewards", "A step in rewards must lie in 0 .. 2, got '²'."),
-        ({"rewards": {True: 0.5}}, "rewards", "A step in rewards must lie in 0 .. 2, got True."),
+        ({"rewards": {True: 0.5}}, "rewards", "A step in rewards must lie in 0 .. 2, got true."),
         (
             {"rewards": {"1": "x" * 99}},
             "rewards[1]",

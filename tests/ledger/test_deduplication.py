@@ -100,7 +100,7 @@ def test_steps_arrive_in_any_order_and_only_new_ones_are_recorded(ledger: Ledger
     holds(ledger, second, {"steps": [step(0, 5)]})
     outcome = tell(ledger, episode, {"steps": [step(2, 5), step(1, 6)], "more": 1})
     assert type(outcome) is Invalid
-    assert type(tell(ledger, episode, {"steps": [step(1), step(2, 80)]})) is Conflict
+    assert type(tell(ledger, episode, {"steps": [step(1, 80), step(2, 80)]})) is Conflict
     rest = seq(tell(ledger, episode, whole(5)))
     holds(ledger, rest, {"steps": [step(1, 5)]})
     for content in (whole(5), {"steps": [step(1, 5)]}, {"steps": [step(0, 5), step(2, 5)]}):

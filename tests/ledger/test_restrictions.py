@@ -150,6 +150,16 @@ def test_the_parts_of_an_episode_are_those_of_its_text(content: Any, spec: Probl
             "'looks'.",
         ),
         (
+            {"states": ["gone"], "actions": [], "rewards": []},
+            "states[0]",
+            "states[0] must not be a terminal state, got 'gone'.",
+        ),
+        (
+            {**SHORT, "actions": ["nothing"]},
+            None,
+            "states must have one item more than actions, got 3 states and 1 action.",
+        ),
+        (
             {"states": ["sold", "sold"], "actions": ["nothing"], "rewards": [0]},
             "states[0]",
             "states[0] must not be a terminal state, got 'sold'.",
@@ -192,7 +202,7 @@ def test_the_parts_of_an_episode_are_those_of_its_text(content: Any, spec: Probl
     ],
 )
 def test_feedback_that_breaks_a_restriction_gets_a_sentence(
-    content: Any, field: str, sentence: str
+    content: Any, field: str | None, sentence: str
 ) -> None:
     with pytest.raises(ContentError) as raised:
         parse_content(content, SHOP)
@@ -220,8 +230,7 @@ def send(ledger: Ledger, id: str, content: Any) -> Any:
     ("first", "again"),
     [
         (SHORT, [PADDED, SHORT, FIRST, SECOND, step(2, "sold", "nothing", "sold", 0)]),
-        (FIRST, [FIRST, step(3, "sold", "nothing", "sold", None)]),
-        (SECOND, [SECOND, step(3, "sold", "nothing", "sold", 0)]),
+        (SECOND, [SECOND, step(3, "sold", "nothing", "sold", None)]),
     ],
 )
 def test_what_is_recorded_may_be_repeated_with_or_without_padding(
@@ -234,10 +243,95 @@ def test_what_is_recorded_may_be_repeated_with_or_without_padding(
     assert ledger.faults() == []
 
 
-def test_padding_alone_is_not_recorded(ledger: Ledger) -> None:
+def several(*contents: dict[str, Any]) -> dict[str, Any]:
+    return {"steps": [each for content in contents for each in content["steps"]]}
+
+
+SOLD_AGAIN = step(2, "sold", "nothing", "sold", 0)
+GONE_AGAIN = step(2, "gone", "nothing", "gone", 0)
+SECOND_ALONE = step(1, "looks", "nothing", "thinks", 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "reason"),
+    [
+        (
+            several(SECOND_ALONE, FIRST),
+            "steps[0].state",
+            "steps[0].state must be 'thinks', the next_state of step 0, got 'looks'.",
+        ),
+        (
+            several(SECOND, GONE_AGAIN),
+            "steps[1].state",
+            "steps[1].state must stay in 'sold', the terminal state that the episode has reached, "
+            "got 'gone'.",
+        ),
+        (
+            several(SECOND, step(1, "sold", "nothing", "sold", 0)),
+            "steps[1].state",
+            "steps[1].state must not be a terminal state at step 1, got 'sold'; an episode ends "
+            "when it reaches one.",
+        ),
+        (
+            step(0, "sold", "nothing", "sold", 0),
+            "steps[0].state",
+            "steps[0].state must not be a terminal state at step 0, got 'sold'; an episode ends "
+            "when it reaches one.",
+        ),
+        (
+            step(3, "gone", "nothing", "gone", 0),
+            "steps[0].state",
+            "steps[0].state must not be a terminal state, got 'gone', because no step that reaches "
+            "it is recorded; send that step first, or in the same request.",
+        ),
+        (
+            several(FIRST, SOLD_AGAIN),
+            "steps[1].state",
+            "steps[1].state must not be a terminal state, got 'sold', because no step that reaches "
+            "it is recorded; send that step first, or in the same request.",
+        ),
+    ],
+)
+def test_steps_that_do_not_join_are_rejected(
+    ledger: Ledger, content: Any, field: str, reason: str
+) -> None:
     id = begin(ledger)
-    assert isinstance(send(ledger, id, step(3, "sold", "nothing", "sold", 0)), AlreadyRecorded)
+    assert send(ledger, id, content) == Invalid(reason, field)
+    assert [kept.reason for kept in ledger.quarantine] == [reason]
     assert list(ledger.events(kinds=["feedback"])) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        (FIRST, SECOND_ALONE, "Step 0 leads to 'thinks', but step 1 begins in 'looks'; step 0 is"),
+        (SECOND_ALONE, FIRST, "Step 0 leads to 'thinks', but step 1 begins in 'looks'; step 1 is"),
+        (SECOND, GONE_AGAIN, "The episode has ended in 'sold' after 2 steps, which contradicts st"),
+        (SHORT, GONE_AGAIN, "The episode has ended in 'sold' after 2 steps, which contradicts"),
+        (SHORT, step(1, "sold", "nothing", "sold", 0), "The episode has ended in 'sold' after 2 "),
+        (
+            step(0, "looks", "nothing", "gone", 0),
+            SOLD_AGAIN,
+            "The episode has ended in 'gone' after 1 step, which contradicts step 2 in 'sold'; to ",
+        ),
+    ],
+)
+@pytest.mark.parametrize("together", [False, True])
+def test_a_step_that_does_not_join_what_is_recorded_is_a_conflict(
+    ledger: Ledger, first: Any, second: Any, reason: str, together: bool
+) -> None:
+    id = begin(ledger)
+    events = [Feedback(id, first), Feedback(id, second)]
+    outcomes = ledger.append(events) if together else [samples.one(ledger, one) for one in events]
+    assert [type(one) for one in outcomes] == [Recorded, Conflict]
+    assert outcomes[1].reason.startswith(reason)
+    [kept] = ledger.quarantine
+    assert (kept.outcome, kept.reason) == ("conflict", outcomes[1].reason)
+
+
+def test_recorded_steps_that_do_not_join_stay_valid() -> None:
+    old = several(FIRST, SECOND_ALONE)
+    assert list(parse_content(old, SHOP)) == ["step:0", "step:1"]
 
 
 def test_the_rest_of_an_episode_by_steps_is_recorded(ledger: Ledger) -> None:

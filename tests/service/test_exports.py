@@ -47,6 +47,25 @@ def test_an_export_can_be_continued(site: Site) -> None:
     assert site.get("/v1/problems/nowhere/events").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "field", "expected"),
+    [
+        ("clinic/events?after=0&format=csv", "format", "its parameters are after, limit."),
+        ("clinic/quarantine?before=3", "before", "its parameters are after, limit."),
+        ("clinic/events.parquet?after=1", "after", "it has none."),
+        ("clinic/policy?version=1", "version", "it has none."),
+    ],
+)
+def test_an_unknown_query_parameter_is_rejected(
+    site: Site, path: str, field: str, expected: str
+) -> None:
+    site.define()
+    answer = site.get(f"/v1/problems/{path}")
+    assert answer.status_code == 422
+    message = f"'{field}' is not a query parameter of this route; {expected}"
+    assert answer.json() == {"error": "refused", "message": message, "field": field}
+
+
 def test_parquet_holds_the_same_events(site: Site, tmp_path: Path) -> None:
     played(site)
     answer = site.get("/v1/problems/clinic/events.parquet")

@@ -322,3 +322,25 @@ def test_a_body_with_nan_is_exported_as_a_string(site: Site) -> None:
     lines = site.get("/v1/problems/clinic/quarantine").text.splitlines()
     rows = [json.loads(line, parse_constant=strictly) for line in lines]
     assert [row["body"] for row in rows] == ['{"rewards": [NaN]}', '{"rewards": [Infinity]}']
+
+
+@pytest.mark.parametrize("route", ["feedback", "correction"])
+@pytest.mark.parametrize(
+    ("content", "kept_body"),
+    [
+        ('{"states": [0], "states": [1]}', '{"states": [0], "states": [1]}'),
+        ("{", "{"),
+        ('{"event_time": "soon"}', {"event_time": "soon"}),
+        (json.dumps(PLAYED | {"event_time": 5}), PLAYED | {"event_time": 5}),
+        ("[1]", [1]),
+    ],
+)
+def test_the_reason_in_the_quarantine_is_that_of_the_response(
+    site: Site, content: str, kept_body: Any, route: str
+) -> None:
+    site.define()
+    path = f"/v1/episodes/{site.open()}/{route}"
+    reason = refused(site, path, content=content, headers=JSON)
+    kept = only(site)
+    assert kept.reason == reason
+    assert body(kept) == kept_body

@@ -6,7 +6,13 @@ import typer
 
 from belated.cli.support.durations import parse_duration
 from belated.cli.support.errors import database_errors, usage_errors
-from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
+from belated.cli.support.stores import (
+    DEFAULT_STORE,
+    StoreOption,
+    hide_password,
+    open_existing,
+    open_ledger,
+)
 
 token = typer.Typer(
     name="token",
@@ -75,7 +81,7 @@ def list_tokens(store: StoreOption = DEFAULT_STORE) -> None:
     table = build_table(
         ("Token", "Scopes", "Problem", "Created", "Last used", "Expires", "Revoked")
     )
-    with open_ledger(store) as ledger, database_errors():
+    with open_existing(store) as ledger, database_errors():
         names = {problem.id: problem.name for problem in ledger.problems()}
         for entry in ledger.tokens.all():
             name = "all" if entry.problem is None else names[entry.problem]
@@ -105,7 +111,7 @@ def roll(
 
     lifetime_s, overlap_s = parse_option("--expires", expires), parse_option("--overlap", overlap)
     assert overlap_s is not None
-    with open_ledger(store) as ledger, database_errors(), usage_errors("TOKEN"):
+    with open_existing(store) as ledger, database_errors(), usage_errors("TOKEN"):
         old = ledger.tokens.expire(token, after_s=overlap_s)
         if old is None or old.expires is None:
             raise ValueError(f"There is no valid token {token[:12]!r}; see `belated token list`.")
@@ -131,7 +137,7 @@ def revoke(
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Revoke a token; a running service rejects it within a second."""
-    with open_ledger(store) as ledger, database_errors(), usage_errors("TOKEN"):
+    with open_existing(store) as ledger, database_errors(), usage_errors("TOKEN"):
         if not ledger.tokens.revoke(token):
             raise ValueError(
                 f"There is no token {token[:12]!r}, or it is already revoked; "

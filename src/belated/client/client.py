@@ -20,7 +20,7 @@ from belated.client.responses import (
     StateRef,
     from_json,
 )
-from belated.client.transport import ServiceError, Transport, parse_json
+from belated.client.transport import RETRIES, ServiceError, Transport, parse_json
 
 Actions: TypeAlias = Sequence[str | int]
 """Actions, each given by name or by index."""
@@ -40,7 +40,10 @@ class Client:
     timeout : float
         Seconds to wait for data from the service before a request counts as failed.
     retries : int
-        Maximum number of retries of a failed request.
+        Maximum number of retries of a request that failed because the service was not reached, did
+        not answer within `timeout`, or answered with 429 or 5xx. The time between retries doubles
+        from 0.2 s to at most 10 s, or is that of the header Retry-After. With the default, the
+        client gives up after about a minute, plus up to `timeout` for each attempt.
     sleep : Callable
         Function that waits a given number of seconds; called before each retry.
     """
@@ -51,7 +54,7 @@ class Client:
         token: str | None = None,
         *,
         timeout: float = 10.0,
-        retries: int = 6,
+        retries: int = RETRIES,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self._transport = Transport(url, token, timeout=timeout, retries=retries, sleep=sleep)

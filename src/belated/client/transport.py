@@ -21,6 +21,8 @@ FIRST_BACKOFF_S: Final = 0.2
 """Seconds before the first retry. The waiting time doubles with each further retry."""
 MAX_BACKOFF_S: Final = 10.0
 """Maximum waiting time between two retries, in seconds."""
+RETRIES: Final = 13
+"""Default number of retries. The waiting times, 41 to 83 s in all, outlast a restart."""
 MAX_RETRY_AFTER_S: Final = 60.0
 """Maximum value of the header Retry-After, in seconds. If it is larger, there is no retry."""
 
@@ -69,7 +71,7 @@ class Transport:
         token: str | None = None,
         *,
         timeout: float = 10.0,
-        retries: int = 6,
+        retries: int = RETRIES,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         if not url.startswith(("http://", "https://")):
@@ -174,8 +176,8 @@ class Transport:
                 raise ServiceError(
                     f"{self.url} did not answer within {self._timeout:g} s; for a longer limit, "
                     "use Client(url, timeout=...)."
-                ) from error
-            raise ServiceError(f"{self.url} cannot be reached: {reason}.") from error
+                ) from None
+            raise ServiceError(f"{self.url} cannot be reached: {reason}.") from None
 
 
 class _NoRedirects(HTTPRedirectHandler):

@@ -1,6 +1,7 @@
 """Feedback of episodes, and records of the episodes whose feedback is incomplete."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ WATCH_TO_EPISODES: Final = 200
 
 REWARD_TOLERANCE: Final = 1e-9
 """Amount by which a reward may lie outside [0, 1], because of rounding when it was scaled."""
+
+
+NO_STATES: Final[Mapping[int, int]] = MappingProxyType({})
 
 
 class Feedback(NamedTuple):
@@ -203,9 +207,12 @@ class PendingEpisode:
         Path of the episode, if it has arrived before the rewards.
     length : int, optional
         Number of steps of the episode, if it is known to have ended in a terminal state.
+    states : dict, optional
+        Known states by position, from steps that were observed singly; see `join_steps`. They are
+        not part of snapshots.
     """
 
-    __slots__ = ("instance", "length", "path", "received")
+    __slots__ = ("instance", "length", "path", "received", "states")
 
     def __init__(
         self,
@@ -213,11 +220,13 @@ class PendingEpisode:
         received: int = 0,
         path: Feedback | None = None,
         length: int | None = None,
+        states: Mapping[int, int] = NO_STATES,
     ) -> None:
         self.instance = instance
         self.received = received
         self.path = path
         self.length = length
+        self.states = states
 
     def receive(self, feedback: Feedback, shape: Shape) -> None:
         """Record the arrival of `feedback`, in a problem of size `shape`.
@@ -273,7 +282,7 @@ class PendingEpisode:
 
     def copy(self) -> "PendingEpisode":
         """Return a copy of the record; changes of the copy do not affect the original."""
-        return PendingEpisode(self.instance, self.received, self.path, self.length)
+        return PendingEpisode(self.instance, self.received, self.path, self.length, self.states)
 
 
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from belated.learner.feedback import (
     without_padding,
 )
 from belated.learner.instance import Instance
+from belated.learner.joins import join_steps
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem, choose_shape
 from belated.learner.snapshot import (
@@ -360,9 +361,16 @@ class Learner:
         """Learn from single `steps`, in any order, and return whether the policy has changed.
 
         A single step need not be in a list. An episode is complete when all of its steps have been
-        observed: H steps, or those up to a terminal state.
+        observed: H steps, or those up to a terminal state. Raises ValueError if a step does not
+        begin in the state to which the step before it leads. (A restored learner checks this among
+        the steps observed since.)
         """
-        return self._observe(self._convert(steps, Step, single_step))
+        feedback = self._convert(steps, Step, single_step)
+        states = join_steps(feedback, self._pending, self._seen, self.shape)
+        changed = self._observe(feedback)
+        for id in states.keys() & self._pending.keys():
+            self._pending[id].states = states[id]
+        return changed
 
     def observe_path(self, episodes: Episode | Iterable[Episode]) -> bool:
         """Learn from the paths of `episodes` and return whether the policy has changed.

@@ -136,7 +136,8 @@ class Feedback:
 
     episode: str
     content: Any
-    """Content of the feedback, in the format that `belated.ledger.recording.content` describes."""
+    """Content of the feedback, in the format that `belated.ledger.recording.content` describes; or
+    `UnusableContent` of that module, which is rejected with its reason."""
     event_time: int | None = None
     problem: int | None = None
     """Id of the problem to which the episode must belong; None to accept every problem."""

@@ -56,6 +56,7 @@ class RouteRequirements(NamedTuple):
     bulk: bool
     quarantined_fields: Sequence[str] | None
     bypass_validation: bool
+    all_problems: bool
 
 
 def require_scope(
@@ -64,6 +65,7 @@ def require_scope(
     bulk: bool = False,
     quarantined_fields: Sequence[str] | None = None,
     bypass_validation: bool = False,
+    all_problems: bool = False,
 ) -> Callable[[F], F]:
     """Return a decorator that declares the scope of a route.
 
@@ -78,10 +80,15 @@ def require_scope(
     bypass_validation : bool
         Whether to skip FastAPI's validation, to save time in routes that are called often. The
         route gets its path parameters as strings, and must check its input itself.
+    all_problems : bool
+        Whether the route reads several problems. A token of one problem is then accepted, and the
+        route must return only that one, whose id is `request.state.problem`.
     """
     if name not in SCOPES:
         raise ValueError(f"scope must be one of {', '.join(SCOPES)}; got {name!r}.")
-    requirements = RouteRequirements(name, bulk, quarantined_fields, bypass_validation)
+    requirements = RouteRequirements(
+        name, bulk, quarantined_fields, bypass_validation, all_problems
+    )
 
     def declare(endpoint: F) -> F:
         endpoint.requirements = requirements  # type: ignore[attr-defined]
@@ -121,7 +128,9 @@ class AuthorizedRoute(APIRoute):
             settings = state.settings
             max_bytes = settings.max_bulk_bytes if requirements.bulk else settings.max_body_bytes
             try:
-                request.state.caller = await authorize(request, state, requirements.scope)
+                request.state.caller = await authorize(request, state, requirements)
+                if request.scope["query_string"]:
+                    self._check_query(request)
                 request = limit_body(request, max_bytes)
                 if may_have_key:
                     key = find_key(request)
@@ -143,6 +152,18 @@ class AuthorizedRoute(APIRoute):
 
         return handle
 
+    def _check_query(self, request: Request) -> None:
+        """Raise ApiError (422) if the URL of `request` has a parameter that the route has not."""
+        known = [parameter.alias for parameter in self.dependant.query_params]
+        for name in request.query_params:
+            if name not in known:
+                expected = f"its parameters are {', '.join(known)}" if known else "it has none"
+                raise ApiError(
+                    422,
+                    f"{name[:60]!r} is not a query parameter of this route; {expected}.",
+                    field=name if name.isidentifier() and len(name) <= 60 else None,
+                )
+
     async def _call_endpoint(self, request: Request) -> Response:
         response: Response = await self.endpoint(**request.path_params, request=request)
         return response
@@ -152,7 +173,7 @@ class AuthorizedRoute(APIRoute):
         await response(scope, receive, send)
 
 
-async def authorize(request: Request, state: AppState, scope: str) -> str:
+async def authorize(request: Request, state: AppState, requirements: RouteRequirements) -> str:
     """Return the id of the caller's token, or `LOCAL_CALLER` if no token is needed.
 
     Parameters
@@ -161,8 +182,8 @@ async def authorize(request: Request, state: AppState, scope: str) -> str:
         Request with the token in its Authorization header.
     state : AppState
         State of the application.
-    scope : str
-        Scope that the token must have.
+    requirements : RouteRequirements
+        Requirements of the route, with the scope that the token must have.
 
     Raises
     ------
@@ -185,9 +206,12 @@ async def authorize(request: Request, state: AppState, scope: str) -> str:
         raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
     state.rate_limiter.check(token.id)
     state.token_uses.add(token, now)
+    scope = requirements.scope
     if scope not in token.scopes and "admin" not in token.scopes:
         raise ApiError(403, f"This token lacks the scope {scope!r}.")
-    if token.problem is not None:
+    if requirements.all_problems:
+        request.state.problem = token.problem
+    elif token.problem is not None:
         await check_problem(request, state, token)
     return token.id
 

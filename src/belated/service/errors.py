@@ -154,14 +154,8 @@ def unexpected_error_response(request: Request, error: Exception) -> JSONRespons
     return error_response(ApiError(500, DESCRIPTIONS[500]))
 
 
-def outcome_response(
-    outcome: Outcome, error: FieldError | None = None
-) -> tuple[int, dict[str, Any]]:
+def outcome_response(outcome: Outcome) -> tuple[int, dict[str, Any]]:
     """Return the HTTP status and the body of the response for the `outcome` of an event.
-
-    `error` is the error found while parsing the request, or None. If the outcome is `Invalid`, the
-    response may state `error` instead of the reason in the outcome, because `error` is more
-    precise. This is the case if `error` concerns event_time, or the same field as the outcome.
 
     >>> outcome_response(Recorded(7))
     (201, {'result': 'recorded', 'seq': 7})
@@ -178,8 +172,6 @@ def outcome_response(
         case DataWithdrawn(reason):
             return 410, error_json(410, reason)
         case Invalid(reason, field):
-            if error is not None and error.field in (field, "event_time"):
-                field, reason = error
             return 422, error_json(422, reason, field)
 
 

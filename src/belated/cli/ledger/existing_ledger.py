@@ -1,12 +1,11 @@
 """Ledger that shows progress while its events are read."""
 
 from collections.abc import Collection, Iterator
-from pathlib import Path
 
 import sqlalchemy as sa
 
+from belated.cli.support.stores import check_file
 from belated.ledger import migrations, schema
-from belated.ledger.engines.sqlite import is_uri
 from belated.ledger.events import Event, Kind
 from belated.ledger.ledger import Ledger
 from belated.ledger.store import Store, parse_url
@@ -59,18 +58,8 @@ class ExistingLedger(Ledger):
 
 def open_existing_ledger(url: str) -> ExistingLedger:
     """Return the ledger at the database address `url`. Raise ValueError if there is no ledger."""
+    check_file(url)
     address = parse_url(url)
-    file = address.database
-    if address.get_backend_name() == "sqlite" and not is_uri(address):
-        if file in (None, "", ":memory:"):
-            raise ValueError(
-                f"{address} is an empty database in memory; give the address of an existing "
-                "ledger, such as sqlite:///belated.db."
-            )
-        if Path(str(file)).is_dir():
-            raise ValueError(f"{file} is a folder, but must be a SQLite file.")
-        if not Path(str(file)).is_file():
-            raise ValueError(f"There is no file {file}; check the address of the ledger.")
     store = Store.open(url)
     try:
         with store.reading() as connection:

@@ -17,7 +17,8 @@ StoreOption = Annotated[
         envvar="BELATED_STORE",
         callback=read_store,
         help="Address of the ledger: sqlite:///belated.db, or postgresql://user@host/database. It "
-        f"can also be in a file that {STORE_FILE_VARIABLE} names.",
+        f"can also be in a file that {STORE_FILE_VARIABLE} names, which --store and BELATED_STORE "
+        "override.",
     ),
 ]
 DEFAULT_STORE: Final = "sqlite:///belated.db"
@@ -32,6 +33,36 @@ def open_ledger(store: str) -> "Ledger":
         from belated.ledger.ledger import Ledger
     with database_errors(), usage_errors("--store"):
         return Ledger.open(store)
+
+
+def open_existing(store: str) -> "Ledger":
+    """Open the ledger at the database address `store` as `open_ledger` does.
+
+    Exit with a usage error if it is a SQLite file that does not exist; the file is not created.
+    """
+    with usage_errors("--store"):
+        check_file(store)
+    return open_ledger(store)
+
+
+def check_file(store: str) -> None:
+    """Raise ValueError if the database address `store` is of a SQLite file that does not exist."""
+    from belated.ledger.engines.sqlite import is_in_memory, is_uri
+    from belated.ledger.store import parse_url
+
+    address = parse_url(store)
+    if address.get_backend_name() != "sqlite" or is_uri(address):
+        return
+    if is_in_memory(address):
+        raise ValueError(
+            f"{address} is an empty database in memory; give the address of an existing ledger, "
+            "such as sqlite:///belated.db."
+        )
+    file = Path(str(address.database))
+    if file.is_dir():
+        raise ValueError(f"{file} is a folder, but must be a SQLite file.")
+    if not file.is_file():
+        raise ValueError(f"There is no file {file}; check the address of the ledger.")
 
 
 def hide_password(store: str) -> str:

@@ -20,11 +20,12 @@ steps. Steps after the end, the padding, may be sent if they repeat the terminal
 reward; they are dropped.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.recording.parts import PATH, WHOLE, Parts, end_part
+from belated.ledger.recording.steps import parse_steps
 from belated.ledger.recording.values import (
     ContentError,
     check_allowed,
@@ -32,25 +33,54 @@ from belated.ledger.recording.values import (
     check_padding,
     check_rewards_known,
     check_stays,
+    count_items,
     parse_index,
     parse_list,
     parse_reward,
-    parse_step,
     shorten,
 )
 
 
-def parse_content(content: object, spec: ProblemSpec) -> Parts:
-    """Return the parts of the feedback `content`, by name of the part.
+class UnusableContent(NamedTuple):
+    """Content of feedback that was found to be invalid before it reached the ledger."""
 
-    The module docstring describes content and parts. Raises ContentError if `content` is not valid
-    for the problem `spec`.
+    value: Any
+    """The content, for the quarantine."""
+    field: str | None
+    """Name of the invalid field; None if the content as a whole is invalid."""
+    reason: str
+    """The error message."""
+
+
+def parse_content(content: object, spec: ProblemSpec, *, received: bool = False) -> Parts:
+    """Return the parts of feedback, by name of the part.
+
+    Parameters
+    ----------
+    content : object
+        Content of the feedback, as described in the module docstring.
+    spec : ProblemSpec
+        The problem.
+    received : bool
+        Whether the content comes from a request, so that its steps must join; see `parse_steps`.
+
+    Returns
+    -------
+    Parts
+        The parts, as described in `belated.ledger.recording.parts`.
+
+    Raises
+    ------
+    ContentError
+        If `content` is not valid for the problem.
     """
     if not isinstance(content, Mapping):
+        if isinstance(content, UnusableContent):
+            raise ContentError(content.field, content.reason)
         raise ContentError(None, f"content must be an object, got {shorten(content)}.")
     if "steps" in content:
         check_fields(content, "steps")
-        return _parse_steps(content["steps"], spec)
+        return parse_steps(content["steps"], spec, received=received)
     if "states" in content or "actions" in content:
         return {WHOLE: _parse_whole(content, spec)}
     if "path" in content or "rewards" in content:
@@ -94,7 +124,12 @@ def _parse_path(content: Mapping[str, Any], prefix: str, spec: ProblemSpec) -> d
         ("actions", steps, spec.action_numbers, None),
     ):
         field = f"{prefix}{name}"
-        values = parse_list(field, content.get(name), count)
+        try:
+            values = parse_list(field, content.get(name), count)
+        except ContentError:
+            if spec.terminal is not None:
+                _check_lengths(content, prefix)
+            raise
         limit = len(numbers)
         path[name] = [
             # fast path for valid indices, without formatting the name of the field
@@ -104,61 +139,6 @@ def _parse_path(content: Mapping[str, Any], prefix: str, spec: ProblemSpec) -> d
             for i, value in enumerate(values)
         ]
     return _trim_path(path, prefix, spec) if spec.shape.is_restricted else path
-
-
-def _parse_steps(steps: object, spec: ProblemSpec) -> Parts:
-    if not isinstance(steps, list | tuple) or not steps:
-        raise ContentError(
-            "steps", f"steps must be a list of at least one step, got {shorten(steps)}."
-        )
-    columns = {
-        "state": spec.state_numbers,
-        "action": spec.action_numbers,
-        "next_state": spec.state_numbers,
-    }
-    parts: Parts = {}
-    for i, step in enumerate(steps):
-        where = f"steps[{i}]"
-        if not isinstance(step, Mapping):
-            raise ContentError(where, f"{where} must be an object, got {shorten(step)}.")
-        check_fields(step, "step", *columns, "reward", within=where)
-        parsed: dict[str, Any] = {
-            "step": parse_step(f"{where}.step", step.get("step"), spec.horizon)
-        }
-        for name, numbers in columns.items():
-            factors = None if name == "action" else spec.factors
-            parsed[name] = parse_index(f"{where}.{name}", step.get(name), numbers, factors)
-        reward = step.get("reward")
-        if spec.shape.is_terminal[parsed["state"]]:
-            check_stays(where, parsed["state"], parsed["next_state"], spec)
-            check_padding(f"{where}.reward", reward)
-            continue
-        check_allowed(f"{where}.action", parsed["step"], parsed["state"], parsed["action"], spec)
-        if reward is None:
-            check_rewards_known(f"{where}.reward", spec)
-        else:
-            reward = parse_reward(f"{where}.reward", None, reward, spec)
-        parsed["reward"] = reward
-        if parts.setdefault(f"step:{parsed['step']}", parsed) != parsed:
-            raise ContentError(
-                where,
-                f"{where} is step {parsed['step']} again with different content; send each step "
-                "once.",
-            )
-    ordered = dict(sorted(parts.items(), key=lambda item: item[1]["step"]))
-    return ordered | _find_end([*ordered.values()], spec)
-
-
-def _find_end(steps: Sequence[Mapping[str, Any]], spec: ProblemSpec) -> Parts:
-    """Return the part which tells that one of `steps`, in order, reaches a terminal state."""
-    ends = [step["step"] for step in steps if spec.shape.is_terminal[step["next_state"]]]
-    if ends and steps[-1]["step"] > ends[0]:
-        raise ContentError(
-            "steps",
-            f"steps must end with step {ends[0]}, which reaches a terminal state, "
-            f"got step {steps[-1]['step']}.",
-        )
-    return end_part(ends[0] + 1, spec.horizon) if ends else {}
 
 
 def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Parts:
@@ -211,7 +191,21 @@ def _count_steps(actions: Any, spec: ProblemSpec) -> int:
     """Return the number of steps that the lists of an episode with these `actions` must have."""
     if spec.terminal is None or not hasattr(actions, "__len__"):
         return spec.horizon
-    return len(actions) if 0 < len(actions) < spec.horizon else spec.horizon
+    return min(len(actions), spec.horizon)
+
+
+def _check_lengths(content: Mapping[str, Any], prefix: str) -> None:
+    """Raise ContentError if the lists of states and actions in `content` do not belong together.
+
+    This is for episodes that may end early, of which neither list tells the number of steps alone.
+    """
+    states, actions = content.get("states"), content.get("actions")
+    if isinstance(states, list) and isinstance(actions, list) and len(states) != len(actions) + 1:
+        raise ContentError(
+            None,
+            f"{prefix}states must have one item more than {prefix}actions, got "
+            f"{count_items(len(states), 'state')} and {count_items(len(actions), 'action')}.",
+        )
 
 
 def _trim_path(path: dict[str, Any], prefix: str, spec: ProblemSpec) -> dict[str, Any]:

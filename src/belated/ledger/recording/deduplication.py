@@ -19,6 +19,7 @@ from belated.ledger.recording.parts import (
     split_into_path,
     split_into_steps,
 )
+from belated.ledger.recording.values import count_items
 
 Form = Literal["whole", "steps", "path"]
 
@@ -126,7 +127,8 @@ def find_new_parts(
             new[part] = kept[part]
         elif claim.sha != sha:
             return Conflict(
-                f"{_describe(part)} has already arrived with different content{REMEDY}",
+                f"{_describe(part).capitalize()} has already arrived with different content"
+                f"{REMEDY}",
                 claim.seq,
             )
         else:
@@ -150,8 +152,8 @@ def _drop_padding(parts: Parts, known: Mapping[str, Claim]) -> Parts | Conflict:
         if parts.get(part, 0) != 0 or (claim is not None and claim.sha != ZERO_SHA):
             seq = max(each.seq for each in known.values()) if claim is None else claim.seq
             return Conflict(
-                f"The episode ends after {end} steps in a terminal state, which contradicts "
-                f"{_describe(part).lower()}{REMEDY}",
+                f"The episode ends after {count_items(end, 'step')} in a terminal state, which "
+                f"contradicts {_describe(part)}{REMEDY}",
                 seq,
             )
         kept.pop(part, None)
@@ -207,9 +209,10 @@ def _all_forms(parts: Parts, horizon: int) -> list[Parts]:
 def _describe(part: str) -> str:
     name, _, step = part.partition(":")
     if name == WHOLE:
-        return "The episode"
+        return "the feedback of the episode"
     if name == PATH:
-        return "Its path"
+        return "the path of the episode"
     if name == "end":
-        return f"Its end after {step} steps"
-    return f"Its step {step}" if name == "step" else f"Its reward at step {step}"
+        return f"the end of the episode after {count_items(int(step), 'step')}"
+    what = "step" if name == "step" else "the reward at step"
+    return f"{what} {step} of the episode"

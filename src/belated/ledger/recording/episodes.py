@@ -23,14 +23,15 @@ from belated.ledger.outcomes import (
     Recorded,
 )
 from belated.ledger.problems import ProblemSpec
-from belated.ledger.recording.content import parse_content, parse_correction
+from belated.ledger.recording.content import UnusableContent, parse_content, parse_correction
 from belated.ledger.recording.deduplication import (
     encode_parts,
     find_new_parts,
     find_superseded,
 )
-from belated.ledger.recording.parts import Parts
+from belated.ledger.recording.parts import WHOLE, Parts
 from belated.ledger.recording.problems import problem_not_found
+from belated.ledger.recording.steps import PADDING, compare_padding, find_gap
 from belated.ledger.recording.transaction import Transaction
 from belated.ledger.recording.values import ContentError
 
@@ -115,10 +116,12 @@ def _quarantining(
             assert problem is not None
             outcome = record(transaction, event, episode, problem.spec)
         if not isinstance(outcome, Recorded | AlreadyRecorded):
+            content = event.content
+            content = content.value if isinstance(content, UnusableContent) else content
             request = RejectedRequest(
                 outcome.reason,
                 # data that was withdrawn or belongs to another problem must not be kept
-                None if foreign or isinstance(outcome, DataWithdrawn) else event.content,
+                None if foreign or isinstance(outcome, DataWithdrawn) else content,
                 problem=event.problem if episode is None or foreign else episode.problem,
                 episode=event.episode,
                 outcome=outcome.name,
@@ -152,14 +155,19 @@ def record_feedback(
         Outcome of recording the feedback.
     """
     try:
-        parts = parse_content(event.content, spec)
+        parts = parse_content(event.content, spec, received=True)
     except ContentError as error:
         return Invalid(str(error), error.field)
-    known = transaction.claims(episode.id)
-    if not parts:  # only steps after the end of the episode, which are not recorded
-        return AlreadyRecorded(max((claim.seq for claim in known.values()), default=episode.seq))
-    load = _loader(transaction, spec)
+    known, load = transaction.claims(episode.id), _loader(transaction, spec)
+    if PADDING in parts:  # not recorded
+        rejection = compare_padding(parts.pop(PADDING), known, load, spec)
+        if rejection is not None:
+            return rejection
+        if not parts:
+            return AlreadyRecorded(max(claim.seq for claim in known.values()))
     found = find_new_parts(parts, known, load, horizon=spec.horizon)
+    if known and WHOLE not in parts and isinstance(found, dict):
+        found = find_gap(found, known, transaction.read_body, spec) or found
     if isinstance(found, Conflict):
         return _find_superseded_repeat(transaction, parts, episode, spec) or found
     if isinstance(found, AlreadyRecorded):
@@ -224,9 +232,7 @@ def _loader(transaction: Transaction, spec: ProblemSpec) -> Callable[[int], Part
     """Return a function that reads the feedback event with a given seq and returns its parts."""
 
     def load(seq: int) -> Parts:
-        columns = schema.events.c
-        query = sa.select(columns.body).where(columns.seq == seq)
-        return parse_content(json.loads(transaction.execute(query).scalar_one()), spec)
+        return parse_content(json.loads(transaction.read_body(seq)), spec)
 
     return load
 

@@ -3,6 +3,7 @@
 A parameter `field` is the name of the value in error messages.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
@@ -13,6 +14,10 @@ from belated.ledger.validation import describe_range
 
 MAX_LISTED_NAMES: Final = 10
 """Maximum number of names of states or actions to list in an error message."""
+
+
+MAX_SHOWN_CHARS: Final = 60
+"""Maximum number of characters of a value in an error message."""
 
 
 class ContentError(ValueError):
@@ -176,13 +181,13 @@ def parse_list(field: str, values: Any, count: int) -> Any:
     return values
 
 
-def count_items(count: int) -> str:
-    """Return `count` with the noun "item" or "items".
+def count_items(count: int, noun: str = "item") -> str:
+    """Return `count` with the `noun` in the singular or plural.
 
-    >>> count_items(1), count_items(2)
-    ('1 item', '2 items')
+    >>> count_items(1), count_items(2, "step")
+    ('1 item', '2 steps')
     """
-    return f"{count} item" if count == 1 else f"{count} items"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def parse_step(field: str, value: Any, horizon: int) -> int:
@@ -233,13 +238,24 @@ def check_fields(given: Mapping[str, Any], *names: str, within: str = "content")
     """Raise ContentError if the object `given`, called `within`, has other fields than `names`."""
     for key in given:
         if key not in names:
+            whole = within == "content"
+            known = (*names, "event_time") if whole else names  # it is not part of the content
+            field = None if whole else within
+            if isinstance(key, str) and key.isidentifier() and len(key) <= MAX_SHOWN_CHARS:
+                field = key if whole else f"{within}.{key}"
             raise ContentError(
-                within if within != "content" else None,
-                f"{within} must have only the fields {', '.join(names)}, got {shorten(key)}.",
+                field, f"{within} must have only the fields {', '.join(known)}, got {shorten(key)}."
             )
 
 
 def shorten(value: object) -> str:
-    """Return the `repr` of `value`, shortened to at most 60 characters."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    """Return `value` as text, shortened to at most `MAX_SHOWN_CHARS` characters.
+
+    Constants are written as in JSON, other values as in Python.
+
+    >>> shorten(True), shorten(float("nan")), shorten("ill")
+    ('true', 'NaN', "'ill'")
+    """
+    is_constant = value is None or isinstance(value, bool | float)
+    text = json.dumps(value) if is_constant else repr(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 3]}..."

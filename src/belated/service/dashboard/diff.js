@@ -57,7 +57,8 @@ class Diff {
 
   draw() {
     const {old, new: later, changes, epsilon} = this.found;
-    const cells = this.spec.states.length * this.spec.horizon;
+    const ended = (this.spec.terminal ?? []).length;
+    const cells = (this.spec.states.length - ended) * this.spec.horizon;
     const [from, to] = epsilon.map(formatNumber);
     const random = epsilon[0] === epsilon[1] ? ''
       : ` The probability of a random action changed from ${from} to ${to}.`;

@@ -1,7 +1,7 @@
 """Parsing of requests: JSON, feedback and times, with a limit on the size of the body.
 
-Feedback that cannot be parsed is passed to the ledger unchanged. The ledger rejects this feedback
-and puts it in the quarantine. A `FieldError` names the invalid field for the response.
+Feedback that cannot be parsed is passed to the ledger as `UnusableContent`. The ledger rejects it
+with the reason found here, and puts it in the quarantine.
 """
 
 import json
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
+from belated.ledger.recording.content import UnusableContent
 from belated.service.errors import ApiError, FieldError
 
 M = TypeVar("M", bound=BaseModel)
@@ -164,27 +165,29 @@ def parse_model(raw: bytes, content_type: str | None, model: type[M]) -> M:
 
 
 class ParsedFeedback(NamedTuple):
-    """Content and time of feedback, as recorded in the ledger, and the parsing error if any."""
+    """Content and time of feedback, as recorded in the ledger."""
 
-    content: Any  # JSON value without event_time; the whole body if there is an error
+    content: Any  # JSON value without event_time; UnusableContent if there is an error
     event_time: int | None = None  # microseconds since 1970 (UTC)
-    error: FieldError | None = None
 
 
-def parse_feedback(body: Any) -> ParsedFeedback:
+def parse_feedback(body: Any, error: FieldError | None = None) -> ParsedFeedback:
     """Return the feedback in the JSON value `body`, with event_time separated from the content.
 
-    If event_time is invalid, the content is the whole `body`, and `error` is set.
+    `error` is the error found while parsing the body, or None. With an error, or if event_time is
+    invalid, the ledger rejects the content with this reason and puts the whole `body` in the
+    quarantine.
     """
-    if not isinstance(body, dict) or "event_time" not in body:
-        return ParsedFeedback(body)
-    content = dict(body)
-    time = content.pop("event_time")
-    event_time = parse_time(time)
-    if event_time is None and time is not None:
-        # The ledger rejects content with event_time, and puts the whole body in the quarantine.
-        return ParsedFeedback(body, None, FieldError("event_time", INVALID_TIME))
-    return ParsedFeedback(content, event_time)
+    if error is None:
+        if not isinstance(body, dict) or "event_time" not in body:
+            return ParsedFeedback(body)
+        content = dict(body)
+        time = content.pop("event_time")
+        event_time = parse_time(time)
+        if event_time is not None or time is None:
+            return ParsedFeedback(content, event_time)
+        error = FieldError("event_time", INVALID_TIME)
+    return ParsedFeedback(UnusableContent(body, *error))
 
 
 def parse_time(text: Any) -> int | None:

@@ -166,7 +166,7 @@ class BulkRequest:
     async def _record(self) -> None:
         """Record the lines that are parsed but not yet recorded, in one transaction."""
         lines, self._lines = self._lines, []
-        events, errors = [], []
+        events = []
         rejections: list[RejectedRequest] = []
         for line in lines:
             if line.episode is None:
@@ -176,18 +176,17 @@ class BulkRequest:
                 )
                 rejections.append(rejection)
                 continue
-            content, event_time, error = parse_feedback(line.content)
+            content, event_time = parse_feedback(line.content)
             events.append(Feedback(line.episode, content, event_time, self._problem.id))
-            errors.append(error)
         if rejections:
             await quarantine(self._state, rejections)
         outcomes = await self._state.record(*events) if events else []
-        recorded = zip(outcomes, errors, strict=True)
+        recorded = iter(outcomes)
         for line in lines:
             if line.error is not None:
                 response = outcome_response(Invalid(line.error.message, line.error.field))
             else:
-                response = outcome_response(*next(recorded))
+                response = outcome_response(next(recorded))
             self._add_result(line.number, line.episode, *response)
 
     def _add_result(

@@ -29,8 +29,24 @@ FILE_CHUNK_BYTES: Final = 1 << 18
 CHUNK_LINES: Final = 100
 """Number of lines in one chunk of a streamed response. A line may have 64 KiB or more."""
 
-After = Annotated[int, Query(ge=0, lt=2**63, examples=[0])]
-Limit = Annotated[int | None, Query(ge=1, le=MAX_INT32, examples=[1000])]
+After = Annotated[
+    int,
+    Query(
+        ge=0,
+        lt=2**63,
+        examples=[0],
+        description="Return only what follows this `seq` of an event, or `id` of a request.",
+    ),
+]
+Limit = Annotated[
+    int | None,
+    Query(
+        ge=1,
+        le=MAX_INT32,
+        examples=[1000],
+        description="Maximum number of lines; all if omitted.",
+    ),
+]
 
 QUARANTINE: Final = ndjson_response(
     RejectedRequest, "One rejected request on each line, in order of id."

@@ -13,7 +13,6 @@ from belated.service.models.common import EpisodeId
 from belated.service.models.feedback import LateRewards, LostEpisode, Receipt, Steps, WholeEpisode
 from belated.service.requests.parsing import (
     INVALID_TIME,
-    ParsedFeedback,
     parse_feedback,
     parse_json,
     parse_time,
@@ -94,11 +93,9 @@ async def declare_lost(
 
 async def _record(episode: str, request: Request, kind: type[Feedback]) -> Response:
     check_content_type(request, "application/json")
-    body, error = parse_json(await request.body())
-    feedback = parse_feedback(body) if error is None else ParsedFeedback(body, None, error)
-    event = kind(episode, feedback.content, feedback.event_time)
-    [outcome] = await get_state(request).record(event)
-    status, answer = outcome_response(outcome, feedback.error)
+    content, event_time = parse_feedback(*parse_json(await request.body()))
+    [outcome] = await get_state(request).record(kind(episode, content, event_time))
+    status, answer = outcome_response(outcome)
     return Response(ENCODER.encode(answer).encode(), status, media_type="application/json")
 
 

@@ -56,17 +56,18 @@ async def define_problem(request: Request) -> Response:
 
 
 @router.get("", response_model=Problems)
-@require_scope("read")
+@require_scope("read", all_problems=True)
 async def list_problems(
     request: Request,
     archived: Annotated[bool, Query(description="Whether to include archived problems.")] = False,
 ) -> Response:
     """Return the definitions of all problems, oldest first.
 
-    Archived problems are included only on request, and have `"archived": true`.
+    Archived problems are included only on request, and have `"archived": true`. With a token that
+    is restricted to one problem, only this problem is returned.
     """
-    state = get_state(request)
-    return await state.query_threads.run(_list_problems, state.ledger, archived)
+    state, only = get_state(request), getattr(request.state, "problem", None)
+    return await state.query_threads.run(_list_problems, state.ledger, archived, only)
 
 
 @router.get("/{problem}", response_model=Problem, responses=error_responses(404))
@@ -77,12 +78,13 @@ async def read_problem(problem: ProblemName, request: Request) -> Response:
     return await get_state(request).query_threads.run(lambda: JSONResponse(spec.body))
 
 
-def _list_problems(ledger: Ledger, include_archived: bool) -> Response:
+def _list_problems(ledger: Ledger, include_archived: bool, only: int | None) -> Response:
+    """Return the response with all problems, or with the problem whose id is `only`."""
     archived = ledger.archived()
     problems = [
         {**problem.spec.body, "archived": True} if problem.id in archived else problem.spec.body
         for problem in ledger.problems()
-        if include_archived or problem.id not in archived
+        if (include_archived or problem.id not in archived) and only in (None, problem.id)
     ]
     return JSONResponse({"problems": problems})
 

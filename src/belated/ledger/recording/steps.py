@@ -1,0 +1,274 @@
+"""Steps of feedback: their validation, and the checks that the steps of one episode join.
+
+Steps join if each one begins in the state to which the step before it leads. Stored feedback is not
+checked for this, since early versions recorded steps that do not join.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+from belated.ledger.outcomes import Conflict, Invalid
+from belated.ledger.problems import ProblemSpec
+from belated.ledger.recording.deduplication import REMEDY, Claim
+from belated.ledger.recording.parts import END, PATH, WHOLE, Parts, end_part
+from belated.ledger.recording.values import (
+    ContentError,
+    check_allowed,
+    check_fields,
+    check_padding,
+    check_rewards_known,
+    check_stays,
+    count_items,
+    parse_index,
+    parse_reward,
+    parse_step,
+    shorten,
+)
+
+ParsedStep: TypeAlias = dict[str, Any]
+"""Step with the fields "step", "state", "action", "next_state" and "reward", by index."""
+
+PADDING: Final = "padding"
+"""Name of the entry of `Parts` with the padding whose end is not in the same request.
+
+It is no part: it is compared with the recorded end, and never recorded."""
+
+
+def parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Parts:
+    """Return the parts of `steps`, a list of steps, by name of the part.
+
+    Parameters
+    ----------
+    steps : list
+        Steps of one episode, in any order.
+    spec : ProblemSpec
+        Problem of the episode.
+    received : bool
+        Whether the steps come from a request. They must then join, and padding without an end in
+        the same request is returned as the entry `PADDING`; otherwise it is dropped.
+
+    Returns
+    -------
+    Parts
+        One part for each step, in order, and the end if a step reaches a terminal state.
+
+    Raises
+    ------
+    ContentError
+        If the steps are not valid.
+    """
+    if not isinstance(steps, list | tuple) or not steps:
+        raise ContentError(
+            "steps", f"steps must be a list of at least one step, got {shorten(steps)}."
+        )
+    columns = {
+        "state": spec.state_numbers,
+        "action": spec.action_numbers,
+        "next_state": spec.state_numbers,
+    }
+    by_number: dict[int, ParsedStep] = {}
+    places: dict[int, str] = {}  # path of each step in the request, by number of the step
+    padding: dict[str, ParsedStep] = {}  # by path
+    for i, given in enumerate(steps):
+        where = f"steps[{i}]"
+        step = _parse_one(where, given, columns, spec)
+        number = step["step"]
+        if spec.shape.is_terminal[step["state"]]:
+            padding[where] = step
+            continue
+        places[number] = where
+        if by_number.setdefault(number, step) != step:
+            raise ContentError(
+                where,
+                f"{where} is step {number} again with different content; send each step once.",
+            )
+    ordered = [by_number[number] for number in sorted(by_number)]
+    parts: Parts = {f"step:{step['step']}": step for step in ordered}
+    parts |= _find_end(ordered, spec)
+    if received:
+        _check_joins(ordered, places, spec)
+        if padding and not _has_checked_padding(padding, ordered, spec):
+            parts[PADDING] = padding
+    return parts
+
+
+def _parse_one(
+    where: str, step: object, columns: Mapping[str, Mapping[str, int]], spec: ProblemSpec
+) -> ParsedStep:
+    """Return `step`, called `where`, with states and actions by index.
+
+    `columns` has the index of each name, by name of the field.
+    """
+    if not isinstance(step, Mapping):
+        raise ContentError(where, f"{where} must be an object, got {shorten(step)}.")
+    check_fields(step, "step", *columns, "reward", within=where)
+    parsed: ParsedStep = {"step": parse_step(f"{where}.step", step.get("step"), spec.horizon)}
+    for name, numbers in columns.items():
+        factors = None if name == "action" else spec.factors
+        parsed[name] = parse_index(f"{where}.{name}", step.get(name), numbers, factors)
+    reward = step.get("reward")
+    if spec.shape.is_terminal[parsed["state"]]:
+        check_stays(where, parsed["state"], parsed["next_state"], spec)
+        check_padding(f"{where}.reward", reward)
+        return parsed
+    check_allowed(f"{where}.action", parsed["step"], parsed["state"], parsed["action"], spec)
+    if reward is None:
+        check_rewards_known(f"{where}.reward", spec)
+    else:
+        reward = parse_reward(f"{where}.reward", None, reward, spec)
+    parsed["reward"] = reward
+    return parsed
+
+
+def _find_end(steps: Sequence[ParsedStep], spec: ProblemSpec) -> Parts:
+    """Return the part which tells that one of `steps`, in order, reaches a terminal state."""
+    ends = [step["step"] for step in steps if spec.shape.is_terminal[step["next_state"]]]
+    if ends and steps[-1]["step"] > ends[0]:
+        raise ContentError(
+            "steps",
+            f"steps must end with step {ends[0]}, which reaches a terminal state, "
+            f"got step {steps[-1]['step']}.",
+        )
+    return end_part(ends[0] + 1, spec.horizon) if ends else {}
+
+
+def _check_joins(steps: Sequence[ParsedStep], places: dict[int, str], spec: ProblemSpec) -> None:
+    """Raise ContentError if two consecutive `steps`, in order, do not join."""
+    for before, after in pairwise(steps):
+        if after["step"] == before["step"] + 1 and after["state"] != before["next_state"]:
+            field = f"{places[after['step']]}.state"
+            raise ContentError(
+                field,
+                f"{field} must be {spec.states[before['next_state']]!r}, the next_state of step "
+                f"{before['step']}, got {spec.states[after['state']]!r}.",
+            )
+
+
+def _has_checked_padding(
+    padding: Mapping[str, ParsedStep], steps: Sequence[ParsedStep], spec: ProblemSpec
+) -> bool:
+    """Return whether the end to which `padding` belongs is among `steps`, in order.
+
+    Raises ContentError if the padding does not belong to this end, or if it is of step 0.
+    """
+    last = steps[-1] if steps else None
+    end = None if last is None or not spec.shape.is_terminal[last["next_state"]] else last
+    for where, step in padding.items():
+        field = f"{where}.state"
+        if step["step"] == 0 or (last is not None and step["step"] <= last["step"]):
+            raise ContentError(
+                field,
+                f"{field} must not be a terminal state at step {step['step']}, "
+                f"got {spec.states[step['state']]!r}; an episode ends when it reaches one.",
+            )
+        if end is not None:
+            check_stays(field, end["next_state"], step["state"], spec)
+    return end is not None
+
+
+def compare_padding(
+    padding: Mapping[str, ParsedStep],
+    known: Mapping[str, Claim],
+    load: Callable[[int], Parts],
+    spec: ProblemSpec,
+) -> Invalid | Conflict | None:
+    """Compare `padding` that arrived without an end with the recorded end of its episode.
+
+    Parameters
+    ----------
+    padding : mapping
+        Steps from terminal states, by path in the request.
+    known : mapping
+        Claims of the episode, by name of the part.
+    load : callable
+        Function that returns the parts of the feedback event with a given seq.
+    spec : ProblemSpec
+        Problem of the episode.
+
+    Returns
+    -------
+    Invalid, Conflict or None
+        Invalid if no end is recorded. Conflict if the episode has ended in another state or later.
+        None if the padding belongs to the end.
+    """
+    end = _load_end(known, load, spec)
+    for where, step in padding.items():
+        field, name = f"{where}.state", spec.states[step["state"]]
+        if end is None:
+            return Invalid(
+                f"{field} must not be a terminal state, got {name!r}, because no step that "
+                "reaches it is recorded; send that step first, or in the same request.",
+                field,
+            )
+        steps, state, seq = end
+        if step["state"] != state or step["step"] < steps:
+            return Conflict(
+                f"The episode has ended in {spec.states[state]!r} after "
+                f"{count_items(steps, 'step')}, which contradicts step {step['step']} in {name!r}"
+                f"{REMEDY}",
+                seq,
+            )
+    return None
+
+
+def _load_end(
+    known: Mapping[str, Claim], load: Callable[[int], Parts], spec: ProblemSpec
+) -> tuple[int, int, int] | None:
+    """Return number of steps, terminal state and seq of the recorded end, or None if it has none.
+
+    `known`, `load` and `spec` are as in `compare_padding`.
+    """
+    part = next((part for part in known if part == WHOLE or part.startswith(END)), None)
+    if part is None:
+        return None
+    seq = known[part].seq
+    parts = load(seq)
+    path = parts.get(WHOLE) or parts.get(PATH)
+    if path is None:
+        steps = int(part.removeprefix(END))
+        return steps, parts[f"step:{steps - 1}"]["next_state"], seq
+    steps, state = len(path["actions"]), path["states"][-1]
+    return (steps, state, seq) if spec.shape.is_terminal[state] else None
+
+
+def find_gap(
+    new: Parts, known: Mapping[str, Claim], read_body: Callable[[int], str], spec: ProblemSpec
+) -> Conflict | None:
+    """Return a conflict if a new step does not join a recorded step, else None.
+
+    Parameters
+    ----------
+    new : Parts
+        Steps that are not recorded yet; other parts are ignored.
+    known : mapping
+        Claims of the episode, by name of the part.
+    read_body : callable
+        Function that returns the body of the event with a given seq, as JSON.
+    spec : ProblemSpec
+        Problem of the episode.
+
+    Returns
+    -------
+    Conflict or None
+        Conflict with the recorded step.
+    """
+    for step in new.values():
+        if not isinstance(step, dict) or "next_state" not in step:
+            continue
+        for number in (step["step"] - 1, step["step"] + 1):
+            claim = known.get(f"step:{number}")
+            if claim is None:
+                continue
+            recorded = json.loads(read_body(claim.seq))["steps"]
+            other = next(each for each in recorded if each["step"] == number)
+            before, after = (other, step) if number < step["step"] else (step, other)
+            if before["next_state"] != after["state"]:
+                return Conflict(
+                    f"Step {before['step']} leads to {spec.states[before['next_state']]!r}, but "
+                    f"step {after['step']} begins in {spec.states[after['state']]!r}; step "
+                    f"{number} is recorded{REMEDY}",
+                    claim.seq,
+                )
+    return None
