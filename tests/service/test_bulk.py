@@ -70,6 +70,7 @@ def test_many_lines_are_recorded_in_few_writes(site: Site, monkeypatch: pytest.M
     append = site.ledger.append
 
     def counted(events: Any) -> Any:
+        events = list(events)
         calls.append(len(events))
         return append(events)
 

@@ -187,6 +187,7 @@ def test_concurrent_requests_share_a_transaction(
     append = site.ledger.append
 
     def counted(events: Any) -> Any:
+        events = list(events)
         sizes.append(len(events))
         return append(events)
 
