@@ -1,0 +1,322 @@
+"""Batch of runs on the GPU: runs of one kind in one world, played in slices of episodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.delays.laws import Law, longest_delay
+from belated.episode import Floats, Ints
+from belated.exact.values import optimal_table
+from belated.learner.problem import LearningProblem
+from belated.learner.status import share_in_flight
+from belated.simulation.gpu import kernel as columns
+from belated.simulation.gpu.compiler import SIMULATED, cuda
+from belated.simulation.gpu.delays import BUCKETS, LATE, DelayTable, delay_kernel
+from belated.simulation.gpu.kernel import Kind, build_kernel
+from belated.simulation.run import Run
+from belated.simulation.setting import Setting, draw_delays, ignore_progress
+from belated.theory import psi
+
+DELAY_THREADS: Final = 128
+"""Threads of a block that draws delays."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A setting with all that its runs on a GPU have in common."""
+
+    setting: Setting
+    problem: LearningProblem
+    law: Law
+    kind: Kind
+    points: Ints  # checkpoints
+
+    @property
+    def alpha(self) -> float:
+        """Alpha of lazy updating; infinity is active updating."""
+        alpha = self.problem.updater.lazy_alpha()
+        assert isinstance(alpha, float)
+        return alpha
+
+    def threshold(self, longest: float) -> float:
+        """Return the threshold of explicit exploration of a run with this longest delay."""
+        updater = self.problem.updater.with_longest_delay(longest)
+        rate = self.problem.algorithm.exploration_rate
+        rule = updater.exploration(self.problem.shape, rate)
+        return 0.0 if rule is None else rule.threshold
+
+
+@dataclass(eq=False)
+class Job:
+    """One run: a setting and a seed."""
+
+    prepared: Prepared
+    seed: int
+    largest: float = 0.0  # largest random number of its delays, unless the host draws them
+    drawn: Ints | None = None  # delays drawn by the host
+    run: Run | None = None  # result
+
+    @cached_property
+    def longest(self) -> float:
+        """Longest delay of the run in episodes; inf if the feedback of some episode never comes."""
+        if self.drawn is not None:
+            return longest_delay(self.drawn)
+        return longest_delay(self.prepared.law.at(np.array([self.largest])))
+
+    @property
+    def episodes(self) -> int:
+        """Number of episodes K."""
+        return self.prepared.setting.episodes
+
+    @property
+    def ring_size(self) -> int:
+        """Number of slots for episodes in flight."""
+        return int(min(self.longest, self.episodes)) + 2
+
+    @property
+    def work(self) -> float:
+        """Rough time of the run in arbitrary units, by which long runs are started first."""
+        alpha = self.prepared.alpha
+        plans = 1.0 if alpha == np.inf else alpha / (alpha + 1000.0)
+        return self.episodes * (1.0 + 4.0 * plans)
+
+    def draw(self) -> None:
+        """Draw all delays on the host, for a law that has no table."""
+        law, seed = self.prepared.law, self.seed
+        delays = draw_delays(law, seed, self.episodes, pieces=1, on_progress=ignore_progress)
+        self.drawn = delays[:, 0]
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the run on the GPU, in bytes, without its delays."""
+        kind = self.prepared.kind
+        slots = self.ring_size * (8 + path_type(kind)().itemsize * (2 * kind.sizes.H + 1))
+        points = self.prepared.points.size * 12
+        values = kind.sizes.S * 16 + 8 * kind.scratch_shapes()["q"][0]
+        return (
+            columns.count_bytes(kind.learner_shapes())
+            + slots
+            + points
+            + values
+            + kind.count_rows * 4
+        )
+
+
+def path_type(kind: Kind) -> type[np.integer[Any]]:
+    """Return the type of the states and actions of episodes in flight."""
+    largest = max(kind.sizes.S, kind.sizes.A)
+    return np.uint8 if largest <= 2**8 else np.int16 if largest <= 2**15 else np.int32
+
+
+class Batch:
+    """Runs of one kind in one world, with their memory on the GPU.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        The runs, longest first.
+    tables : dict
+        Table of each law that has one.
+    """
+
+    def __init__(self, jobs: Sequence[Job], tables: dict[Law, DelayTable]) -> None:
+        self.jobs = jobs
+        self.kind = jobs[0].prepared.kind
+        self.kernel = build_kernel(self.kind)
+        self.stream = cuda.stream()
+        self.played = 0
+        self.episodes = max(job.episodes for job in jobs)
+        self._upload(tables)
+
+    def _upload(self, tables: dict[Law, DelayTable]) -> None:
+        jobs, kind, runs = self.jobs, self.kind, len(self.jobs)
+        settings = list({id(job.prepared): job.prepared for job in jobs}.values())
+        setting_index = {id(prepared): i for i, prepared in enumerate(settings)}
+        width = max(prepared.problem.backup_rule.constants.size for prepared in settings)
+        constants = np.zeros((len(settings), width))
+        for i, prepared in enumerate(settings):
+            own = prepared.problem.backup_rule.constants
+            constants[i, : own.size] = own
+        ints = np.zeros((runs, columns.INTS), np.int64)
+        ring_sizes = np.array([job.ring_size for job in jobs], np.int64)
+        sizes = np.array([job.prepared.points.size for job in jobs], np.int64)
+        self.first_point = np.concatenate([[0], np.cumsum(sizes)])
+        ints[:, columns.SETTING] = [setting_index[id(job.prepared)] for job in jobs]
+        ints[:, columns.EPISODES] = [job.episodes for job in jobs]
+        ints[:, columns.RING] = np.cumsum(ring_sizes) - ring_sizes
+        ints[:, columns.RING_SIZE] = ring_sizes
+        ints[:, columns.NEXT_POINT] = self.first_point[:-1]
+        floats = np.zeros((runs, columns.FLOATS))
+        floats[:, columns.ALPHA] = [job.prepared.alpha for job in jobs]
+        if kind.sizes.counts_visits:
+            floats[:, columns.THRESHOLD] = [job.prepared.threshold(job.longest) for job in jobs]
+        rates = [job.prepared.problem.algorithm.exploration_rate for job in jobs]
+        floats[:, columns.EPSILON] = rates
+        slots = int(ring_sizes.sum())
+        self.seeds = send(np.array([job.seed for job in jobs], np.uint64))
+        self.ints = send(ints)
+        self.floats = send(floats)
+        self.constants = send(constants)
+        self.points = send(np.concatenate([job.prepared.points for job in jobs]).astype(np.int32))
+        self.regret = send(np.zeros(int(sizes.sum())))
+        self.world = tuple(send(array) for array in world_arrays(settings[0]))
+        self.state = [
+            send(np.zeros((runs, 2, kind.sizes.S))),
+            cuda.device_array((slots, 2 * kind.sizes.H + 1), path_type(kind)),
+            send(np.full(slots, -1, np.int32)),
+            cuda.device_array(slots, np.int32),
+            zeros((runs, kind.count_rows), np.int32),
+        ]
+        for name, (length, dtype) in kind.learner_shapes().items():
+            value = np.inf if name == "q" else 0
+            self.state.append(zeros((runs, length), dtype, value))
+        rows = 1 if kind.rows_are_shared else kind.scratch_shapes()["q"][0]
+        self.state.append(cuda.device_array((runs, rows), np.float64))
+        self._upload_tables(tables)
+
+    def _upload_tables(self, tables: dict[Law, DelayTable]) -> None:
+        laws = list({job.prepared.law: None for job in self.jobs if job.drawn is None})
+        index = {law: i for i, law in enumerate(laws)}
+        used = [tables[law] for law in laws]
+        self.host_drawn = [i for i, job in enumerate(self.jobs) if job.drawn is not None]
+        table = [-1 if job.drawn is not None else index[job.prepared.law] for job in self.jobs]
+        starts = np.cumsum([0, *(one.limits.size for one in used)])
+        limits = np.concatenate([np.zeros(0), *(one.limits for one in used), np.zeros(1)])
+        first = np.array([one.first for one in used], np.int32).reshape(-1, BUCKETS)
+        if not used:
+            first = np.zeros((1, BUCKETS), np.int32)
+        self.tables = [send(np.array(table, np.int32)), send(starts), send(limits), send(first)]
+
+    def launch(self, episodes: int) -> None:
+        """Start to play the next `episodes` episodes of each run, or those that remain."""
+        episodes = min(episodes, self.episodes - self.played)
+        runs = len(self.jobs)
+        delays = cuda.device_array((runs, episodes), np.int32, stream=self.stream)
+        if self.host_drawn:
+            part = np.full((runs, episodes), LATE, np.int32)
+            for i in self.host_drawn:
+                drawn = self.jobs[i].drawn
+                assert drawn is not None
+                own = drawn[self.played : self.played + episodes]
+                part[i, : own.size] = np.minimum(own, LATE)
+            delays = cuda.to_device(part, stream=self.stream)
+        if len(self.host_drawn) < runs:
+            draw = delay_kernel()[runs, DELAY_THREADS, self.stream]
+            draw(self.played, self.seeds, *self.tables, delays)
+        self.kernel[runs, self.kind.sizes.threads, self.stream](
+            episodes,
+            self.seeds,
+            self.ints,
+            self.floats,
+            self.constants,
+            delays,
+            self.points,
+            self.regret,
+            *self.world,
+            *self.state,
+        )
+        self.played += episodes
+        self.done = cuda.event()
+        self.done.record(self.stream)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the episodes of the last launch have been played."""
+        return SIMULATED or bool(self.done.query())
+
+    @property
+    def finished(self) -> bool:
+        """Whether all episodes have been played or started."""
+        return self.played >= self.episodes
+
+    def regrets(self) -> Floats:
+        """Return the regret at all checkpoints of all runs; 0 where it is not known yet."""
+        regrets: Floats = self.regret.copy_to_host(stream=self.stream)
+        self.stream.synchronize()
+        return regrets
+
+    def collect(self) -> None:
+        """Set the results of all jobs, after the last episode."""
+        self.stream.synchronize()
+        ints = self.ints.copy_to_host()
+        regrets = self.regret.copy_to_host()
+        dropped, arrived = self.state[4].copy_to_host(), self.state[5].copy_to_host()
+        for i, job in enumerate(self.jobs):
+            part = slice(self.first_point[i], self.first_point[i + 1])
+            job.run = make_run(job, ints[i], regrets[part], arrived[i], dropped[i])
+
+
+def make_run(
+    job: Job, ints: Ints, regret: Floats, arrived: NDArray[np.int32], dropped: NDArray[np.int32]
+) -> Run:
+    """Return the result of a run.
+
+    Parameters
+    ----------
+    job : Job
+        The run.
+    ints : Ints
+        Its whole numbers; see `belated.simulation.gpu.kernel`.
+    regret : Floats
+        Regret at the checkpoints.
+    arrived, dropped : NDArray
+        (rows) Numbers of visits whose feedback has arrived, and whose feedback has not.
+
+    Returns
+    -------
+    Run
+        The result, without names.
+    """
+    problem, episodes = job.prepared.problem, job.episodes
+    mean_delay = int(ints[columns.WAITED]) / episodes
+    return Run(
+        seed=job.seed,
+        episodes=episodes,
+        episode=job.prepared.points,
+        regret=regret,
+        updates=int(ints[columns.PLANS]) - 1,
+        epochs=int(ints[columns.PLANS]),
+        max_missing=int(ints[columns.MAX_MISSING]),
+        optimism_broken=int(ints[columns.OPTIMISM_BROKEN]),
+        last_explored=int(ints[columns.LAST_EXPLORED]),
+        longest_delay=float(job.longest),
+        missing=int(ints[columns.MISSING]),
+        mean_delay=mean_delay,
+        psi=psi(mean_delay, episodes, problem.algorithm.failure_probability),
+        in_flight=share_in_flight(
+            dropped.astype(np.int64), arrived.astype(np.int64)
+        ).reshape(-1, problem.shape.states, problem.shape.actions),
+    )
+
+
+def world_arrays(prepared: Prepared) -> tuple[NDArray[Any], ...]:
+    """Return the arrays of the world in the order in which the kernel takes them."""
+    world, problem = prepared.setting.world, prepared.problem
+    H, S, A = world.shape.table
+    known = problem.rewards.reshape(H, S * A)
+    fixed = world.shape.fixed_values if world.shape.is_restricted else np.zeros((1, 1))
+    return (
+        world.ptr.astype(np.int32),
+        world.succ.astype(np.int32),
+        np.array(world.prob),
+        np.array(world.cum),
+        np.array(world.rewards),
+        np.ascontiguousarray(known if prepared.kind.sizes.known_per_step else known[:1]),
+        np.array(world.start_cum),
+        optimal_table(world)[0].copy(),
+        np.array(fixed),
+    )
+
+
+def send(array: NDArray[Any]) -> Any:
+    """Return a copy of `array` in the memory of the GPU."""
+    return cuda.to_device(np.ascontiguousarray(array))
+
+
+def zeros(shape: tuple[int, ...], dtype: Any, value: float = 0) -> Any:
+    """Return an array on the GPU whose entries are all `value`."""
+    return cuda.to_device(np.full(shape, value, dtype))

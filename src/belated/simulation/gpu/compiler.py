@@ -1,0 +1,174 @@
+"""The GPU compiler: the only module that imports numba-cuda and sets its options.
+
+Results on the GPU are bit-identical to those on the CPU only if the compiler does not contract
+a * b + c into a fused multiply-add, which rounds once instead of twice. numba-cuda has no public
+option for this. Two settings are needed:
+
+- `nvvm.compile_ir` gets the option `fma=False`;
+- `lto=False` is passed as `cuda.jit(function, lto=False)`, because link-time optimisation would
+  contract again. The decorator form `@cuda.jit(lto=False)` ignores the option.
+
+`belated.simulation.gpu.selftest` checks on the device that both work.
+
+With NUMBA_ENABLE_CUDASIM=1, numba-cuda runs kernels as Python threads on the CPU. This is slow and
+serves to test kernels without a GPU. It provides no warp operations, so kernels use only
+`cuda.syncthreads`, its variants, atomic operations and shared arrays.
+"""
+
+import os
+from collections.abc import Callable
+from functools import cache
+from types import CellType, FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+from belated.extras import missing_extra
+
+SIMULATED: Final = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+"""Whether kernels run in the simulator of numba-cuda, on the CPU."""
+
+SCALAR_MODULES: Final = ("belated.randomness",)
+"""Modules whose functions take numbers only. The simulator calls their compiled versions."""
+
+
+class GpuUnavailable(RuntimeError):
+    """Error because no GPU can be used; the message is one sentence that says why."""
+
+
+def _import_cuda() -> Any:
+    if not hasattr(np, "row_stack"):  # numba-cuda 0.30 refers to it, and NumPy 2.5 has removed it
+        np.row_stack = np.vstack  # type: ignore[attr-defined]
+    try:
+        import numba_cuda  # noqa: F401 - numba's own CUDA target has no fma option
+        from numba import cuda
+    except ImportError:
+        raise GpuUnavailable(missing_extra("engine='gpu'", "numba-cuda", "gpu")) from None
+    if not SIMULATED:
+        _disable_contraction(cuda)
+    return cuda
+
+
+def _disable_contraction(cuda: Any) -> None:
+    """Make `cuda` compile without fused multiply-add."""
+    try:
+        from numba.cuda.cudadrv import nvvm
+
+        compile_ir = nvvm.compile_ir
+    except (ImportError, AttributeError):
+        raise GpuUnavailable(
+            f"engine='gpu' does not know this version of numba-cuda ({_version()}); install one "
+            "that the extra 'gpu' of belated allows."
+        ) from None
+
+    def compile_exactly(ir: Any, **options: Any) -> Any:
+        return compile_ir(ir, **{**options, "fma": False})
+
+    if compile_ir.__name__ != compile_exactly.__name__:
+        nvvm.compile_ir = compile_exactly
+
+
+def _version() -> str:
+    import numba_cuda
+
+    return str(getattr(numba_cuda, "__version__", "unknown"))
+
+
+cuda: Any = _import_cuda()
+
+
+@cache
+def check_device() -> None:
+    """Raise GpuUnavailable, with one sentence, if there is no GPU that can be used."""
+    if cuda.is_available():
+        return
+    reason = " ".join(str(cuda.cuda_error() or "").split())
+    if "driver" in reason.lower():
+        raise GpuUnavailable(
+            f"engine='gpu' needs the driver of an NVIDIA GPU, and numba-cuda says: {reason}"
+        )
+    raise GpuUnavailable(
+        f"engine='gpu' needs an NVIDIA GPU, and numba-cuda {_version()} finds none"
+        + (f": {reason}" if reason else ".")
+    )
+
+
+def compile_kernel(function: Callable[..., None], **options: Any) -> Any:
+    """Return `function` as a GPU kernel; helpers that it calls must be device functions.
+
+    `options` are further options of `cuda.jit`, such as `max_registers`.
+    """
+    if SIMULATED:
+        return cuda.jit(function)
+    return cuda.jit(function, lto=False, **options)
+
+
+_device_functions: dict[Any, Any] = {}
+
+
+def device_function(function: Any) -> Any:
+    """Return a GPU version of a Python function or of a function compiled for the CPU.
+
+    The function is copied, and all functions compiled for the CPU that it calls are replaced by
+    their GPU versions. The copy gives the same bits as the original if it uses only +, -, *, /,
+    comparisons, `math.sqrt` and integers.
+    """
+    source = getattr(function, "py_func", function)
+    if source not in _device_functions:
+        if SIMULATED and source.__module__ in SCALAR_MODULES:
+            _device_functions[source] = function
+            return function
+        copy = _copy(source)
+        if SIMULATED:
+            device = cuda.jit(copy, device=True) if _uses_cuda(source) else copy
+        else:
+            device = cuda.jit(copy, device=True, lto=False, forceinline=True)
+        _device_functions[source] = device
+    return _device_functions[source]
+
+
+def _copy(source: FunctionType) -> FunctionType:
+    names = dict(source.__globals__)
+    for name in source.__code__.co_names:
+        if is_compiled(names.get(name)):
+            names[name] = device_function(names[name])
+    cells = tuple(
+        CellType(device_function(cell.cell_contents))
+        if is_compiled(cell.cell_contents)
+        else cell
+        for cell in source.__closure__ or ()
+    )
+    copy = FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells)
+    copy.__kwdefaults__ = source.__kwdefaults__
+    copy.__module__ = source.__module__
+    return copy
+
+
+def _uses_cuda(source: FunctionType) -> bool:
+    return any(source.__globals__.get(name) is cuda for name in source.__code__.co_names)
+
+
+def is_compiled(value: object) -> bool:
+    """Return whether `value` is a function compiled for the CPU, or a `phase` of a kernel."""
+    return hasattr(value, "py_func") or getattr(value, "is_phase", False)
+
+
+def phase(function: Any) -> Any:
+    """Mark a Python function as a part of kernels, which `device_function` compiles on demand."""
+    function.is_phase = True
+    return function
+
+
+def called_functions(function: Any) -> set[FunctionType]:
+    """Return the Python functions that `function` consists of: itself and all that it calls."""
+    found: set[FunctionType] = set()
+    pending = [getattr(function, "py_func", function)]
+    while pending:
+        source = pending.pop()
+        if source in found:
+            continue
+        found.add(source)
+        values = [source.__globals__.get(name) for name in source.__code__.co_names]
+        values += [cell.cell_contents for cell in source.__closure__ or ()]
+        pending += [value.py_func for value in values if hasattr(value, "py_func")]
+    return found

@@ -1,0 +1,180 @@
+"""Driver of the GPU engine: groups runs into batches that fit into memory, and plays them."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from belated.delays.laws import Law, constant
+from belated.delays.laws import parse as parse_delay
+from belated.learner.updaters import UPDATER_NAMES
+from belated.options import name_with_options
+from belated.simulation.gpu.batch import Batch, Job, Prepared
+from belated.simulation.gpu.compiler import SIMULATED, check_device, cuda
+from belated.simulation.gpu.delays import DelayTable, has_table, largest_kernel, make_table
+from belated.simulation.gpu.kinds import kind_of
+from belated.simulation.run import Run
+from belated.simulation.setting import Setting
+
+FIRST_SLICE: Final = 50
+"""Number of episodes of the first slice of a batch, which measures its speed."""
+
+SLICE_S: Final = 0.5
+"""Approximate time of a slice, in seconds."""
+
+MAX_SLICE: Final = 20_000
+"""Largest number of episodes of a slice, because of the memory for their delays."""
+
+POLL_INTERVAL_S: Final = 0.001
+"""Time between two checks whether a slice is finished, in seconds."""
+
+MEMORY_SHARE: Final = 0.8
+"""Share of the free memory of the GPU that batches may use."""
+
+SIMULATED_MEMORY: Final = 2**30
+"""Memory of the simulated GPU, in bytes."""
+
+OnSlice = Callable[[Batch, int], None]
+"""Function called after each slice, with its batch and the number of episodes played in it."""
+
+
+def prepare(setting: Setting) -> Prepared:
+    """Return `setting` with all that its runs on a GPU have in common."""
+    problem = setting.problem(0)
+    law = constant(0) if setting.delay is None else parse_delay(setting.delay)
+    kind = kind_of(setting.world, problem)
+    return Prepared(setting, problem, law, kind, setting.checkpoints())
+
+
+def make_jobs(setting: Setting, seeds: Iterable[int]) -> list[Job]:
+    """Return one job for each of `seeds`, with the same `setting`."""
+    prepared = prepare(setting)
+    return [Job(prepared, seed) for seed in seeds]
+
+
+def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
+    """Run all `jobs`, and set the attribute `run` of each when its batch is finished.
+
+    `on_slice` is called between two slices; an exception that it raises stops all runs.
+    """
+    check_device()
+    tables = draw_all_delays(jobs)
+    remaining = sorted(jobs, key=lambda job: job.work, reverse=True)
+    while remaining:
+        chosen, remaining = take_fitting(remaining, free_memory())
+        batches = [Batch(group, tables) for group in group_jobs(chosen)]
+        try:
+            play_batches(batches, on_slice)
+        finally:
+            cuda.synchronize()
+
+
+def draw_all_delays(jobs: Sequence[Job]) -> dict[Law, DelayTable]:
+    """Return the table of each law; for laws without one, draw the delays of their jobs."""
+    largest = largest_uniforms({(job.seed, job.episodes) for job in jobs})
+    by_law: dict[Law, list[Job]] = {}
+    for job in jobs:
+        job.largest = largest[job.seed, job.episodes]
+        by_law.setdefault(job.prepared.law, []).append(job)
+    tables: dict[Law, DelayTable] = {}
+    for law, own in by_law.items():
+        table = None
+        if has_table(law):
+            episodes = max(job.episodes for job in own)
+            table = make_table(law, max(job.largest for job in own), episodes)
+        if table is None:
+            for job in own:
+                job.draw()
+        else:
+            tables[law] = table
+    return tables
+
+
+def largest_uniforms(pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
+    """Return the largest random number of the delays for each pair of a seed and K."""
+    pairs = sorted(pairs)
+    seeds = cuda.to_device(np.array([seed for seed, _ in pairs], np.uint64))
+    episodes = cuda.to_device(np.array([episodes for _, episodes in pairs], np.int64))
+    found = cuda.to_device(np.zeros(len(pairs)))
+    largest_kernel()[len(pairs), 2 if SIMULATED else 128](seeds, episodes, found)
+    return dict(zip(pairs, found.copy_to_host().tolist(), strict=True))
+
+
+def free_memory() -> int:
+    """Return the number of bytes that batches may use on the GPU."""
+    if SIMULATED:
+        return SIMULATED_MEMORY
+    free, _ = cuda.current_context().get_memory_info()
+    return int(MEMORY_SHARE * free)
+
+
+def take_fitting(jobs: Sequence[Job], memory: int) -> tuple[list[Job], list[Job]]:
+    """Return the first of `jobs` that fit into `memory` bytes together, and the others."""
+    used = 0
+    for i, job in enumerate(jobs):
+        used += job.bytes + 4 * min(MAX_SLICE, job.episodes)
+        if used > memory:
+            if i == 0:
+                raise MemoryError(
+                    f"A run needs {used:,} bytes on the GPU, but only {memory:,} are free."
+                )
+            return list(jobs[:i]), list(jobs[i:])
+    return list(jobs), []
+
+
+def group_jobs(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Return the jobs of each kind and world, in the given order."""
+    groups: dict[object, list[Job]] = {}
+    for job in jobs:
+        world = job.prepared.setting.world
+        rewards = job.prepared.problem.rewards.tobytes()
+        groups.setdefault((job.prepared.kind, world_key(world), rewards), []).append(job)
+    return list(groups.values())
+
+
+def world_key(world: object) -> tuple[bytes, ...]:
+    """Return the content of the arrays of `world`, to compare worlds."""
+    names = ("ptr", "succ", "prob", "rewards", "start_cum")
+    return tuple(getattr(world, name).tobytes() for name in names)
+
+
+def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
+    """Play all episodes of `batches`, which share the GPU."""
+    lengths = {id(batch): FIRST_SLICE for batch in batches}
+    running: dict[int, tuple[Batch, int, float]] = {}
+
+    def start(batch: Batch) -> None:
+        before = batch.played
+        batch.launch(lengths[id(batch)])
+        running[id(batch)] = batch, batch.played - before, time.perf_counter()
+
+    for batch in batches:
+        start(batch)
+    while running:
+        done = [key for key, (batch, _, _) in running.items() if batch.is_idle]
+        if not done:
+            time.sleep(POLL_INTERVAL_S)
+        for key in done:
+            batch, played, began = running.pop(key)
+            took = time.perf_counter() - began
+            if batch.finished:
+                batch.collect()
+            else:
+                longer = int(played * SLICE_S / max(took, 1e-6))
+                lengths[key] = max(1, min(longer, 8 * played, MAX_SLICE))
+                start(batch)
+            on_slice(batch, played * len(batch.jobs))
+
+
+def with_names(run: Run, setting: Setting, law: Law) -> Run:
+    """Return `run` with the names of the parts of `setting`, as `Setting.run` adds them."""
+    shape = setting.world.shape
+    return replace(
+        run,
+        world=f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
+        base=name_with_options(setting.base),
+        updater=name_with_options(UPDATER_NAMES.parse(setting.updater)),
+        delay=law.name,
+    )
