@@ -100,6 +100,8 @@ def compile_kernel(function: Callable[..., None], **options: Any) -> Any:
     """
     if SIMULATED:
         return cuda.jit(function)
+    if os.environ.get("REG"):
+        options["max_registers"] = int(os.environ["REG"])
     return cuda.jit(function, lto=False, **options)
 
 

@@ -133,7 +133,7 @@ def build_kernel(kind: Kind) -> Any:
     row_len = scratch_lengths["q"] if rows_are_shared else 1
     order_len = scratch_lengths["order"]
     next_len, extreme_len = scratch_lengths["visits"], scratch_lengths["extremes"] // 2
-    explore_len = scratch_lengths["u_explore"]
+    u_len, explore_len = scratch_lengths["u"], scratch_lengths["u_explore"]
 
     deliver, play = device_function(phases.deliver), device_function(phases.play)
     mark_actions = device_function(phases.mark_actions)
@@ -190,7 +190,7 @@ def build_kernel(kind: Kind) -> Any:
             cuda.shared.array(order_len, np.int32),
             cuda.shared.array(next_len, np.int32),
             cuda.shared.array((extreme_len, 2), np.float64),
-            cuda.shared.array(H + 1, np.float64),
+            cuda.shared.array(u_len, np.float64),
             cuda.shared.array(explore_len, np.float64),
             cuda.shared.array(H, np.int8),
         )
@@ -250,10 +250,10 @@ def build_kernel(kind: Kind) -> Any:
             due = k == 1 or every_episode
             arrived = arriving[slot]
             if arrived >= 0:
-                grown = False
+                grown = 0
                 while arrived >= 0:
                     if deliver(sizes, world, learner, scratch, paths[arrived], alpha, thread):
-                        grown = True
+                        grown = 1
                     missing -= 1
                     arrived = after[arrived]
                 if cuda.syncthreads_or(grown):

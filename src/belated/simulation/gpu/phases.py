@@ -148,7 +148,7 @@ def deliver(
     """
     S, A, H = sizes.S, sizes.A, sizes.H
     due = False
-    missing = False
+    missing = 0
     for h in range(thread, H, sizes.threads):
         s = int(path[h])
         a = int(path[H + 1 + h])
@@ -166,7 +166,7 @@ def deliver(
             cuda.atomic.add(learner.m, at, 1)
         else:
             scratch.insert[h] = 1
-            missing = True
+            missing = 1
     # New successors are rare. One thread inserts them, since they shift others in their block.
     if cuda.syncthreads_or(missing):
         if thread == 0:
