@@ -44,7 +44,8 @@ def simulate_many(
     seeds : iterable of int
         Seeds of the runs.
     threads : int, optional
-        Number of threads; by default the number of processors. The results do not depend on it.
+        Number of threads; by default the number of processors. The results do not depend on it, and
+        engine="gpu" does not use it.
     progress : bool, optional
         Whether to show progress on stderr. By default, progress is shown if the runs take more than
         two seconds.
@@ -132,8 +133,10 @@ def run_seeds(
     Interrupted
         On Ctrl-C. The exception holds the finished runs.
     """
-    pool = RunPool(setting, seeds, on_checkpoint)
     title = f"Simulating {UPDATER_NAMES.parse(setting.updater).name}"
+    if setting.engine == "gpu":
+        return run_seeds_on_gpu(setting, seeds, title, progress, on_checkpoint)
+    pool = RunPool(setting, seeds, on_checkpoint)
     try:
         try:
             pool.compile()
@@ -150,6 +153,36 @@ def run_seeds(
     except KeyboardInterrupt:
         raise Interrupted(pool.finished(), len(seeds)) from None
     return pool.finished()
+
+
+def run_seeds_on_gpu(
+    setting: Setting,
+    seeds: Sequence[int],
+    title: str,
+    progress: bool | None,
+    on_checkpoint: OnCheckpoint | None,
+) -> list[Run]:
+    """Simulate one setting with several seeds on a GPU; see `run_seeds`.
+
+    `title` is the name of the task in the progress display. No run is finished before the others,
+    so that `Interrupted` holds none.
+    """
+    from belated.simulation.gpu.many import run_on_gpu
+
+    if on_checkpoint is not None:
+        check_callback(on_checkpoint)
+    played = 0
+    try:
+        with Progress(title, total=setting.episodes * len(seeds), shown=progress) as shown:
+
+            def on_progress(episodes: int) -> None:
+                nonlocal played
+                played += episodes
+                shown.update(played)
+
+            return run_on_gpu(setting, seeds, on_progress, on_checkpoint)
+    except KeyboardInterrupt:
+        raise Interrupted([], len(seeds)) from None
 
 
 class Stop(BaseException):

@@ -233,6 +233,11 @@ class Batch:
         """Whether all episodes have been played or started."""
         return self.played >= self.episodes
 
+    def count_episodes(self, first: int, last: int) -> int:
+        """Return the number of episodes after `first` and until `last` in all runs together."""
+        ends = np.array([job.episodes for job in self.jobs])
+        return int((np.minimum(last, ends) - np.minimum(first, ends)).sum())
+
     def regrets(self) -> Floats:
         """Return the regret at all checkpoints of all runs; 0 where it is not known yet."""
         regrets: Floats = self.regret.copy_to_host(stream=self.stream)
@@ -247,7 +252,8 @@ class Batch:
         dropped, arrived = self.state[4].copy_to_host(), self.state[5].copy_to_host()
         for i, job in enumerate(self.jobs):
             part = slice(self.first_point[i], self.first_point[i + 1])
-            job.run = make_run(job, ints[i], regrets[part], arrived[i], dropped[i])
+            run = make_run(job, ints[i], regrets[part], arrived[i], dropped[i])
+            job.run = job.prepared.setting.with_names(run)
 
 
 def make_run(
@@ -269,7 +275,7 @@ def make_run(
     Returns
     -------
     Run
-        The result, without names.
+        The result, without the names of its parts.
     """
     problem, episodes = job.prepared.problem, job.episodes
     mean_delay = int(ints[columns.WAITED]) / episodes

@@ -2,20 +2,16 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from belated.delays.laws import Law, constant
-from belated.delays.laws import parse as parse_delay
-from belated.learner.updaters import UPDATER_NAMES
-from belated.options import name_with_options
+from belated.delays.laws import Law
 from belated.simulation.gpu.batch import Batch, Job, Prepared
 from belated.simulation.gpu.compiler import SIMULATED, check_device, cuda
 from belated.simulation.gpu.delays import DelayTable, has_table, largest_kernel, make_table
 from belated.simulation.gpu.kinds import kind_of
-from belated.simulation.run import Run
+from belated.simulation.gpu.selftest import check_backup
 from belated.simulation.setting import Setting
 
 FIRST_SLICE: Final = 50
@@ -37,15 +33,15 @@ SIMULATED_MEMORY: Final = 2**30
 """Memory of the simulated GPU, in bytes."""
 
 OnSlice = Callable[[Batch, int], None]
-"""Function called after each slice, with its batch and the number of episodes played in it."""
+"""Function called after each slice, with its batch and the number of episodes played in it. An
+exception that it raises stops all runs."""
 
 
 def prepare(setting: Setting) -> Prepared:
     """Return `setting` with all that its runs on a GPU have in common."""
     problem = setting.problem(0)
-    law = constant(0) if setting.delay is None else parse_delay(setting.delay)
     kind = kind_of(setting.world, problem)
-    return Prepared(setting, problem, law, kind, setting.checkpoints())
+    return Prepared(setting, problem, setting.law, kind, setting.checkpoints())
 
 
 def make_jobs(setting: Setting, seeds: Iterable[int]) -> list[Job]:
@@ -57,9 +53,23 @@ def make_jobs(setting: Setting, seeds: Iterable[int]) -> list[Job]:
 def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
     """Run all `jobs`, and set the attribute `run` of each when its batch is finished.
 
-    `on_slice` is called between two slices; an exception that it raises stops all runs.
+    Parameters
+    ----------
+    jobs : sequence of Job
+        The runs. Runs of different settings share the GPU.
+    on_slice : callable
+        Function called between two slices.
+
+    Raises
+    ------
+    GpuUnavailable
+        If there is no GPU.
+    GpuMismatch
+        If the GPU computes other bits than the CPU.
     """
     check_device()
+    for prepared in {id(job.prepared): job.prepared for job in jobs}.values():
+        check_backup(prepared.kind.backup, prepared.problem)
     tables = draw_all_delays(jobs)
     remaining = sorted(jobs, key=lambda job: job.work, reverse=True)
     while remaining:
@@ -161,20 +171,8 @@ def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
             took = time.perf_counter() - began
             if batch.finished:
                 batch.collect()
-            else:
+            on_slice(batch, batch.count_episodes(batch.played - played, batch.played))
+            if not batch.finished:
                 longer = int(played * SLICE_S / max(took, 1e-6))
                 lengths[key] = max(1, min(longer, 8 * played, MAX_SLICE))
                 start(batch)
-            on_slice(batch, played * len(batch.jobs))
-
-
-def with_names(run: Run, setting: Setting, law: Law) -> Run:
-    """Return `run` with the names of the parts of `setting`, as `Setting.run` adds them."""
-    shape = setting.world.shape
-    return replace(
-        run,
-        world=f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
-        base=name_with_options(setting.base),
-        updater=name_with_options(UPDATER_NAMES.parse(setting.updater)),
-        delay=law.name,
-    )

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from belated.simulation.gpu import phases
-from belated.simulation.gpu.compiler import compile_kernel, cuda, device_function
+from belated.simulation.gpu.compiler import clone, compile_kernel, cuda, device_function
 from belated.simulation.gpu.phases import Learner, Scratch, Sizes, World
 from belated.simulation.reference import OPTIMISM_TOLERANCE
 
@@ -344,16 +344,3 @@ def plan_with(backup: FunctionType) -> Any:
     source = FunctionType(phases.plan.__code__, names, f"plan_{backup.__name__}")
     source.__module__ = phases.__name__
     return device_function(source)
-
-
-def clone(function: FunctionType) -> FunctionType:
-    """Return a copy of `function`, with its own attributes."""
-    copy = FunctionType(
-        function.__code__,
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    copy.__module__ = function.__module__
-    return copy
