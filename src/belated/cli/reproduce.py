@@ -8,7 +8,7 @@ import typer
 
 from belated.arguments import check_choice
 from belated.cli.support.errors import usage_errors
-from belated.cli.support.options import SchedulerOption, ThreadsOption, parse_option
+from belated.cli.support.options import DeviceOption, SchedulerOption, ThreadsOption, parse_option
 
 CHOICES: Final = {
     "paper": ("howson2021",),
@@ -45,6 +45,7 @@ def reproduce(
     ] = None,
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
+    device: DeviceOption = "cpu",
 ) -> None:
     """Reproduce a paper's experiments, figures and claims.
 
@@ -73,6 +74,6 @@ def reproduce(
     with usage_errors("--out"):
         write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     grid = cells(chosen, cast(Variant, variant))
-    outcome = run_cells(grid, store, threads=threads, scheduler=scheduler)
+    outcome = run_cells(grid, store, threads=threads, scheduler=scheduler, device=device)
     typer.echo(f"{format_outcome(outcome)}.")
     write_paper(store.folder, variant, command)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from belated.cli.support.errors import exit_with_message, usage_errors
-from belated.cli.support.options import SchedulerOption, ThreadsOption
+from belated.cli.support.options import DeviceOption, SchedulerOption, ThreadsOption
 from belated.sweep.packaged import study_names
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def sweep(
     ] = None,
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
+    device: DeviceOption = "cpu",
 ) -> None:
     """Run all settings and seeds of a study.
 
@@ -53,7 +54,7 @@ def sweep(
     facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
     with usage_errors("--out"):
         write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    outcome = run_cells(cells, store, threads=threads, scheduler=scheduler)
+    outcome = run_cells(cells, store, threads=threads, scheduler=scheduler, device=device)
     results = Results(store.folder)
     rows, unjudged = results.summary(), not_optimistic(results)
     print_summary(rows, unjudged)
@@ -67,7 +68,12 @@ def sweep(
 
 
 def run_cells(
-    cells: "Sequence[Cell]", store: "Store", *, threads: int | None, scheduler: str | None
+    cells: "Sequence[Cell]",
+    store: "Store",
+    *,
+    threads: int | None,
+    scheduler: str | None,
+    device: str = "cpu",
 ) -> "SweepResult":
     """Run a sweep. After an error or Ctrl-C, exit with a message and an exit code other than 0.
 
@@ -81,6 +87,8 @@ def run_cells(
         Number of cells computed at the same time; None for the number of processors.
     scheduler : str or None
         "local:N" for N processes, or the address of a Dask scheduler; None for threads.
+    device : str
+        "cpu" or "gpu"; exit with a message if it is neither.
 
     Returns
     -------
@@ -89,10 +97,11 @@ def run_cells(
     """
     import errno
 
+    from belated.simulation.gpu.errors import GpuMismatch
     from belated.sweep.sweep import sweep as run_sweep
 
     try:
-        return run_sweep(cells, store, threads=threads, scheduler=scheduler)
+        return run_sweep(cells, store, threads=threads, scheduler=scheduler, device=device)
     except KeyboardInterrupt:
         done = sum(store.is_finished(cell) for cell in cells)
         exit_with_message(
@@ -102,6 +111,8 @@ def run_cells(
         )
     except ValueError as error:
         exit_with_message(str(error), 2)
+    except GpuMismatch as error:
+        exit_with_message(str(error))
     except OSError as error:
         full = error.errno == errno.ENOSPC or "No space left" in str(error)
         cause = f"The disk of {store.folder} is full" if full else f"{error}"

@@ -42,6 +42,13 @@ SchedulerOption = Annotated[
     typer.Option(help="'local:N' for N processes, or the address of a Dask scheduler."),
 ]
 
+DeviceOption = Annotated[
+    str,
+    typer.Option(
+        help="'cpu', or 'gpu' to run on an NVIDIA GPU what it supports. Does not affect results."
+    ),
+]
+
 
 def takes_simulation_options(command: Command) -> Command:
     """Return `command` with an additional option for each field of `SimulationOptions`.

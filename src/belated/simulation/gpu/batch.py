@@ -233,11 +233,6 @@ class Batch:
         """Whether all episodes have been played or started."""
         return self.played >= self.episodes
 
-    def count_episodes(self, first: int, last: int) -> int:
-        """Return the number of episodes after `first` and until `last` in all runs together."""
-        ends = np.array([job.episodes for job in self.jobs])
-        return int((np.minimum(last, ends) - np.minimum(first, ends)).sum())
-
     def regrets(self) -> Floats:
         """Return the regret at all checkpoints of all runs; 0 where it is not known yet."""
         regrets: Floats = self.regret.copy_to_host(stream=self.stream)

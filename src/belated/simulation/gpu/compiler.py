@@ -24,16 +24,13 @@ from typing import Any, Final
 import numpy as np
 
 from belated.extras import missing_extra
+from belated.simulation.gpu.errors import GpuUnavailable
 
 SIMULATED: Final = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 """Whether kernels run in the simulator of numba-cuda, on the CPU."""
 
 SCALAR_MODULES: Final = ("belated.randomness",)
 """Modules whose functions take numbers only. The simulator calls their compiled versions."""
-
-
-class GpuUnavailable(RuntimeError):
-    """Error because no GPU can be used; the message is one sentence that says why."""
 
 
 def _import_cuda() -> Any:
@@ -43,7 +40,7 @@ def _import_cuda() -> Any:
         import numba_cuda  # noqa: F401 - numba's own CUDA target has no fma option
         from numba import cuda
     except ImportError:
-        raise GpuUnavailable(missing_extra("engine='gpu'", "numba-cuda", "gpu")) from None
+        raise GpuUnavailable(missing_extra("The GPU engine", "numba-cuda", "gpu")) from None
     if not SIMULATED:
         _disable_contraction(cuda)
     return cuda
@@ -57,7 +54,7 @@ def _disable_contraction(cuda: Any) -> None:
         compile_ir = nvvm.compile_ir
     except (ImportError, AttributeError):
         raise GpuUnavailable(
-            f"engine='gpu' does not know this version of numba-cuda ({_version()}); install one "
+            f"The GPU engine does not know this version of numba-cuda ({_version()}); install one "
             "that the extra 'gpu' of belated allows."
         ) from None
 
@@ -85,10 +82,10 @@ def check_device() -> None:
     reason = " ".join(str(cuda.cuda_error() or "").split())
     if "driver" in reason.lower():
         raise GpuUnavailable(
-            f"engine='gpu' needs the driver of an NVIDIA GPU, and numba-cuda says: {reason}"
+            f"The GPU engine needs the driver of an NVIDIA GPU, and numba-cuda says: {reason}"
         )
     raise GpuUnavailable(
-        f"engine='gpu' needs an NVIDIA GPU, and numba-cuda {_version()} finds none"
+        f"The GPU engine needs an NVIDIA GPU, and numba-cuda {_version()} finds none"
         + (f": {reason}" if reason else ".")
     )
 

@@ -33,8 +33,8 @@ SIMULATED_MEMORY: Final = 2**30
 """Memory of the simulated GPU, in bytes."""
 
 OnSlice = Callable[[Batch, int], None]
-"""Function called after each slice, with its batch and the number of episodes played in it. An
-exception that it raises stops all runs."""
+"""Function called after each slice, with its batch and the number of episodes of each run played
+before the slice. An exception that it raises stops all runs."""
 
 
 def prepare(setting: Setting) -> Prepared:
@@ -171,7 +171,7 @@ def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
             took = time.perf_counter() - began
             if batch.finished:
                 batch.collect()
-            on_slice(batch, batch.count_episodes(batch.played - played, batch.played))
+            on_slice(batch, batch.played - played)
             if not batch.finished:
                 longer = int(played * SLICE_S / max(took, 1e-6))
                 lengths[key] = max(1, min(longer, 8 * played, MAX_SLICE))

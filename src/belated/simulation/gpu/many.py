@@ -46,13 +46,11 @@ def run_on_gpu(
     if reason := why_not_on_gpu(setting):
         raise ValueError(f"engine='gpu' is not possible: {reason}; use 'auto'.")
     jobs = make_jobs(setting, seeds)
-    reported: dict[int, int] = {}  # last checkpoint reported, by batch
 
-    def on_slice(batch: Batch, played: int) -> None:
-        on_progress(played)
+    def on_slice(batch: Batch, before: int) -> None:
+        on_progress((min(batch.played, setting.episodes) - before) * len(batch.jobs))
         if on_checkpoint is not None:
-            report(batch, reported.get(id(batch), 0), on_checkpoint)
-            reported[id(batch)] = batch.played
+            report(batch, before, on_checkpoint)
 
     run_jobs(jobs, on_slice)
     return [job.run for job in jobs if job.run is not None]

@@ -18,6 +18,7 @@ from belated.simulation.gpu.compiler import (
     device_function,
     phase,
 )
+from belated.simulation.gpu.errors import GpuMismatch
 
 ROWS: Final = 64 if SIMULATED else 4096
 """Number of random rows for each backup."""
@@ -27,10 +28,6 @@ THREADS: Final = 4 if SIMULATED else 128
 
 MAX_STATES: Final = 64
 """Largest number of states of the random rows."""
-
-
-class GpuMismatch(RuntimeError):
-    """Error because the GPU computes other bits than the CPU."""
 
 
 class Samples(NamedTuple):
