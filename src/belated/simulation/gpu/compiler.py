@@ -23,6 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from belated import elementary
 from belated.extras import missing_extra
 from belated.simulation.gpu.errors import GpuUnavailable
 
@@ -131,6 +132,10 @@ def _copy(source: FunctionType) -> FunctionType:
     for name in source.__code__.co_names:
         if is_compiled(names.get(name)):
             names[name] = device_function(names[name])
+        elif names.get(name) is elementary.to_bits:
+            names[name] = _bit_functions()[0]
+        elif names.get(name) is elementary.from_bits:
+            names[name] = _bit_functions()[1]
     cells = tuple(
         CellType(device_function(cell.cell_contents))
         if is_compiled(cell.cell_contents)
@@ -141,6 +146,15 @@ def _copy(source: FunctionType) -> FunctionType:
     copy.__kwdefaults__ = source.__kwdefaults__
     copy.__module__ = source.__module__
     return copy
+
+
+def _bit_functions() -> tuple[Any, Any]:
+    """Return the versions of `elementary.to_bits` and `elementary.from_bits` for the GPU."""
+    if SIMULATED:
+        return elementary.python_to_bits, elementary.python_from_bits
+    from numba.cuda import libdevice
+
+    return libdevice.double_as_longlong, libdevice.longlong_as_double
 
 
 def _uses_cuda(source: FunctionType) -> bool:

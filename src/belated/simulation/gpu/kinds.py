@@ -1,6 +1,7 @@
 """Which settings the GPU engine can run, and the kind of kernel that each needs."""
 
-from typing import Any, Final
+import dis
+from typing import Final
 
 import numpy as np
 
@@ -75,19 +76,21 @@ def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
 
 def inexact_functions(backup: Backup) -> list[str]:
     """Return the names of the functions in `backup` whose last bit differs on a GPU."""
-    names: set[str] = set()
+    found: set[str] = set()
     for function in called_functions(backup.function):
-        names |= INEXACT & set(function.__code__.co_names)
-        if has_power(function.__code__):
-            names.add("**")
-    return sorted(names)
+        for step in dis.get_instructions(function.__code__):
+            name = str(step.argval)
+            value = function.__globals__.get(name) if step.opname == "LOAD_GLOBAL" else None
+            if step.opname in ("LOAD_ATTR", "LOAD_METHOD") or is_from_library(value):
+                found |= {name} & INEXACT
+            if step.opname == "BINARY_POWER" or step.argrepr in ("**", "**="):
+                found.add("**")
+    return sorted(found)
 
 
-def has_power(code: Any) -> bool:
-    """Return whether the Python `code` computes a power with the operator **."""
-    import dis
-
-    return any("**" in (one.argrepr or "") for one in dis.get_instructions(code))
+def is_from_library(value: object) -> bool:
+    """Return whether `value` is a function of `math` or of NumPy."""
+    return callable(value) and getattr(value, "__module__", "") in ("math", "numpy")
 
 
 def kind_of(world: MDP, problem: LearningProblem) -> Kind:
