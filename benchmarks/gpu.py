@@ -3,7 +3,7 @@
     python benchmarks/gpu.py reference FILE    compute runs with the compiled engine
     python benchmarks/gpu.py check FILE        compute them on the GPU, and compare
     python benchmarks/gpu.py speed             episodes per second by number of states and learner
-    python benchmarks/gpu.py paper             all runs of the paper
+    python benchmarks/gpu.py paper [FOLDER]    all runs of the paper, as arrays in FOLDER
 
 The first two can run on different machines. Needs neither DuckDB nor pydantic.
 """
@@ -117,7 +117,7 @@ def check(file: Path, wanted: str = "") -> None:
         elif name in known:
             jobs[name] = make_jobs(setting, SEEDS)
     began = time.perf_counter()
-    run_jobs([job for own in jobs.values() for job in own], lambda batch, played: None)
+    run_jobs([job for own in jobs.values() for job in own], lambda batch, before: None)
     print(f"{len(jobs)} settings, {time.perf_counter() - began:.1f} s with compilation")
     for name, own in jobs.items():
         for job, (expected, regret, updates) in zip(own, known[name], strict=True):
@@ -133,7 +133,50 @@ def check(file: Path, wanted: str = "") -> None:
         print(f"{number:5d} {what}")
 
 
-def speed(seeds: int = 600, episodes: int = 20_000, states: tuple[int, ...] = (5, 10, 20, 30)) -> None:
+def run_timed(jobs: list) -> float:
+    """Run `jobs`, print the time of each part, and return that of the simulation in seconds."""
+    from belated.simulation.gpu import engine
+
+    began = time.perf_counter()
+    took = {}
+
+    def note(name: str) -> None:
+        nonlocal began
+        took[name] = time.perf_counter() - began
+        began = time.perf_counter()
+
+    for prepared in {id(job.prepared): job.prepared for job in jobs}.values():
+        engine.check_backup(prepared.kind.backup, prepared.problem)
+    note("self-test")
+    tables = engine.draw_all_delays(jobs)
+    note("delay tables")
+    jobs = sorted(jobs, key=lambda job: job.work, reverse=True)
+    batches = [engine.Batch(group, tables) for group in engine.group_jobs(jobs)]
+    engine.cuda.synchronize()
+    note("memory")
+    ends = {}
+    start = time.perf_counter()
+
+    def on_slice(batch: object, before: int) -> None:
+        if batch.finished:
+            ends[id(batch)] = time.perf_counter() - start
+
+    engine.play_batches(batches, on_slice)
+    note("simulation")
+    print(", ".join(f"{name} {seconds:.2f} s" for name, seconds in took.items()), flush=True)
+    if len(batches) > 1:
+        for batch in batches:
+            sizes = batch.kind.sizes
+            print(
+                f"   S={sizes.S} explicit={sizes.counts_visits} {len(batch.jobs)} runs: "
+                f"finished after {ends[id(batch)]:.2f} s"
+            )
+    return took["simulation"]
+
+
+def speed(
+    seeds: int = 3000, episodes: int = 10_000, states: tuple[int, ...] = (5, 10, 20, 30)
+) -> None:
     """Print the number of episodes per second by number of states and learner."""
     from belated.simulation.gpu.engine import make_jobs, run_jobs
 
@@ -143,30 +186,34 @@ def speed(seeds: int = 600, episodes: int = 20_000, states: tuple[int, ...] = (5
             options = {**PUBLISHED, "delay": "geometric:300", "updater": updater}
             warm = make_jobs(Setting(world=world, **options, episodes=10), range(4))
             began = time.perf_counter()
-            run_jobs(warm, lambda batch, played: None)
+            run_jobs(warm, lambda batch, before: None)
             compiled = time.perf_counter() - began
             jobs = make_jobs(Setting(world=world, **options, episodes=episodes), range(seeds))
-            began = time.perf_counter()
-            run_jobs(jobs, lambda batch, played: None)
-            took = time.perf_counter() - began
-            rate = seeds * episodes / took / 1e6
+            took = run_timed(jobs)
+            plans = np.mean([job.run.epochs for job in jobs]) / episodes
             print(
-                f"S={S:3d} {updater:10s} {seeds} runs of {episodes}: {took:.2f} s, {rate:.1f} million "
-                f"episodes/s (compilation {compiled:.1f} s)",
+                f"S={S:3d} {updater:10s} {seeds} runs of {episodes}: {took:.2f} s, "
+                f"{seeds * episodes / took / 1e6:.1f} million episodes/s, {plans:.3f} plans per "
+                f"episode (compilation {compiled:.1f} s)",
                 flush=True,
             )
 
 
-def paper(seeds: int = 30) -> None:
-    """Run all cells of the paper, and print how long it takes."""
+NUMBERS = (
+    *("seed", "updates", "epochs", "max_missing", "optimism_broken", "last_explored"),
+    *("longest_delay", "missing", "mean_delay", "psi"),
+)
+
+
+def paper(folder: Path | None = None, seeds: int = 30) -> None:
+    """Run all cells of the paper, print how long it takes, and write the results to `folder`."""
     from dataclasses import replace
 
     from belated.papers.howson2021.grid import PRESETS, cells
-    from belated.simulation.gpu.engine import make_jobs, run_jobs
+    from belated.simulation.gpu.engine import make_jobs
 
     began = time.perf_counter()
-    preset = replace(PRESETS["paper"], seeds=seeds)
-    grid = cells(preset, "figures")
+    grid = cells(replace(PRESETS["paper"], seeds=seeds), "figures")
     by_setting: dict[str, list] = {}
     for cell in grid:
         by_setting.setdefault(cell.setting, []).append(cell)
@@ -174,21 +221,32 @@ def paper(seeds: int = 30) -> None:
     print(f"{len(grid)} cells, {len(built)} settings: {time.perf_counter() - began:.1f} s to build")
     for part in ("compile", "run"):
         began = time.perf_counter()
-        jobs = []
+        jobs = {}
         for name, own in by_setting.items():
             setting = replace(built[name], episodes=60) if part == "compile" else built[name]
-            jobs += make_jobs(setting, [seed for cell in own for seed in cell.seeds])
-        print(f"{part}: {len(jobs)} jobs, {time.perf_counter() - began:.1f} s to prepare")
-        began = time.perf_counter()
-        run_jobs(jobs, lambda batch, played: None)
-        total = sum(job.episodes for job in jobs)
-        took = time.perf_counter() - began
-        print(f"{part}: {took:.1f} s, {total / took / 1e6:.1f} million episodes/s", flush=True)
+            jobs[name] = make_jobs(setting, [seed for cell in own for seed in cell.seeds])
+        every = [job for own in jobs.values() for job in own]
+        print(f"{part}: {len(every)} jobs, {time.perf_counter() - began:.1f} s to prepare")
+        took = run_timed(every)
+        total = sum(job.episodes for job in every)
+        whole = time.perf_counter() - began
+        print(f"{part}: {took:.1f} s ({whole:.1f} s with preparation), {total / took / 1e6:.1f} million episodes/s", flush=True)
+    if folder is not None:
+        for states in (5, 10, 20, 30):
+            names = [name for name in jobs if name.startswith((f"chain-{states}/", f"chain-{states}-"))]
+            runs = [job.run for name in names for job in jobs[name]]
+            np.savez_compressed(
+                folder / f"chain-{states}.npz",
+                settings=np.repeat(names, [len(jobs[name]) for name in names]),
+                regret=np.stack([run.regret for run in runs]),
+                episode=runs[0].episode,
+                numbers=np.array([[getattr(run, name) for name in NUMBERS] for run in runs], float),
+            )
 
 
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
-    if command in ("reference", "check"):
-        globals()[command](Path(arguments[0]), *arguments[1:])
+    if command in ("reference", "check", "paper"):
+        globals()[command](*(Path(one) for one in arguments[:1]), *arguments[1:])
     else:
         globals()[command](*(int(x) for x in arguments))

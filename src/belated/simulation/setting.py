@@ -218,23 +218,22 @@ class Setting(SimulationOptions):
                 on_progress=on_progress,
                 on_checkpoint=on_checkpoint,
             )
-        return self.with_names(run)
+        return replace(run, **self.part_names())
 
     @property
     def law(self) -> Law:
         """Delay law; without delay, that of a constant delay of 0 episodes."""
         return constant(0) if self.delay is None else parse_delay(self.delay)
 
-    def with_names(self, run: Run) -> Run:
-        """Return `run` with the names of the parts of this setting."""
+    def part_names(self) -> dict[str, str]:
+        """Return the names of the parts of this setting, as arguments of `Run`."""
         shape = self.world.shape
-        return replace(
-            run,
-            world=f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
-            base=name_with_options(self.base),
-            updater=name_with_options(self.updater),
-            delay=self.law.name,
-        )
+        return {
+            "world": f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
+            "base": name_with_options(self.base),
+            "updater": name_with_options(self.updater),
+            "delay": self.law.name,
+        }
 
     def checkpoints(self) -> Ints:
         """Return the episodes after which the regret is recorded, in increasing order."""

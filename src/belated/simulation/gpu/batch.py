@@ -35,12 +35,27 @@ class Prepared:
     kind: Kind
     points: Ints  # checkpoints
 
-    @property
+    @cached_property
     def alpha(self) -> float:
         """Alpha of lazy updating; infinity is active updating."""
         alpha = self.problem.updater.lazy_alpha()
         assert isinstance(alpha, float)
         return alpha
+
+    @cached_property
+    def group(self) -> tuple[object, ...]:
+        """Kind, and the content of the world and of the known rewards, which a batch has in common.
+
+        The contents are compared, since equal worlds may be different objects.
+        """
+        world = self.setting.world
+        arrays = (world.ptr, world.succ, world.prob, world.rewards, world.start_cum)
+        return self.kind, *(array.tobytes() for array in (*arrays, self.problem.rewards))
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Names of the parts of the setting, as arguments of `Run`."""
+        return self.setting.part_names()
 
     def threshold(self, longest: float) -> float:
         """Return the threshold of explicit exploration of a run with this longest delay."""
@@ -56,16 +71,9 @@ class Job:
 
     prepared: Prepared
     seed: int
-    largest: float = 0.0  # largest random number of its delays, unless the host draws them
+    longest: float = 0.0  # longest delay in episodes; inf if some feedback never arrives
     drawn: Ints | None = None  # delays drawn by the host
     run: Run | None = None  # result
-
-    @cached_property
-    def longest(self) -> float:
-        """Longest delay of the run in episodes; inf if the feedback of some episode never comes."""
-        if self.drawn is not None:
-            return longest_delay(self.drawn)
-        return longest_delay(self.prepared.law.at(np.array([self.largest])))
 
     @property
     def episodes(self) -> int:
@@ -89,21 +97,14 @@ class Job:
         law, seed = self.prepared.law, self.seed
         delays = draw_delays(law, seed, self.episodes, pieces=1, on_progress=ignore_progress)
         self.drawn = delays[:, 0]
+        self.longest = longest_delay(self.drawn)
 
     @property
     def bytes(self) -> int:
         """Memory of the run on the GPU, in bytes, without its delays."""
         kind = self.prepared.kind
-        slots = self.ring_size * (8 + path_type(kind)().itemsize * (2 * kind.sizes.H + 1))
-        points = self.prepared.points.size * 12
-        values = kind.sizes.S * 16 + 8 * kind.scratch_shapes()["q"][0]
-        return (
-            columns.count_bytes(kind.learner_shapes())
-            + slots
-            + points
-            + values
-            + kind.count_rows * 4
-        )
+        slot = 8 + path_type(kind)().itemsize * (2 * kind.sizes.H + 1)
+        return kind.bytes + self.prepared.points.size * 12 + self.ring_size * slot
 
 
 def path_type(kind: Kind) -> type[np.integer[Any]]:
@@ -247,8 +248,7 @@ class Batch:
         dropped, arrived = self.state[4].copy_to_host(), self.state[5].copy_to_host()
         for i, job in enumerate(self.jobs):
             part = slice(self.first_point[i], self.first_point[i + 1])
-            run = make_run(job, ints[i], regrets[part], arrived[i], dropped[i])
-            job.run = job.prepared.setting.with_names(run)
+            job.run = make_run(job, ints[i], regrets[part], arrived[i], dropped[i])
 
 
 def make_run(
@@ -270,7 +270,7 @@ def make_run(
     Returns
     -------
     Run
-        The result, without the names of its parts.
+        The result.
     """
     problem, episodes = job.prepared.problem, job.episodes
     mean_delay = int(ints[columns.WAITED]) / episodes
@@ -291,6 +291,7 @@ def make_run(
         in_flight=share_in_flight(
             dropped.astype(np.int64), arrived.astype(np.int64)
         ).reshape(-1, problem.shape.states, problem.shape.actions),
+        **job.prepared.names,
     )
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from belated.delays.laws import Law
 from belated.episode import Floats, Ints
 from belated.randomness import DELAY, uniform
+from belated.simulation.gpu import threads  # noqa: F401 - replaces `uniform` by a faster version
 from belated.simulation.gpu.compiler import compile_kernel, cuda, device_function
 
 UNITS: Final = 2**53

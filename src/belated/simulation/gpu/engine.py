@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from belated.delays.laws import Law
+from belated.delays.laws import Law, longest_delay
 from belated.simulation.gpu.batch import Batch, Job, Prepared
 from belated.simulation.gpu.compiler import SIMULATED, check_device, cuda
 from belated.simulation.gpu.delays import DelayTable, has_table, largest_kernel, make_table
@@ -86,19 +86,20 @@ def draw_all_delays(jobs: Sequence[Job]) -> dict[Law, DelayTable]:
     largest = largest_uniforms({(job.seed, job.episodes) for job in jobs})
     by_law: dict[Law, list[Job]] = {}
     for job in jobs:
-        job.largest = largest[job.seed, job.episodes]
         by_law.setdefault(job.prepared.law, []).append(job)
     tables: dict[Law, DelayTable] = {}
     for law, own in by_law.items():
         table = None
         if has_table(law):
-            episodes = max(job.episodes for job in own)
-            table = make_table(law, max(job.largest for job in own), episodes)
+            us = np.array([largest[job.seed, job.episodes] for job in own])
+            table = make_table(law, us.max(), max(job.episodes for job in own))
         if table is None:
             for job in own:
                 job.draw()
         else:
             tables[law] = table
+            for job, delay in zip(own, law.at(us), strict=True):
+                job.longest = longest_delay(delay)
     return tables
 
 
@@ -138,16 +139,8 @@ def group_jobs(jobs: Iterable[Job]) -> list[list[Job]]:
     """Return the jobs of each kind and world, in the given order."""
     groups: dict[object, list[Job]] = {}
     for job in jobs:
-        world = job.prepared.setting.world
-        rewards = job.prepared.problem.rewards.tobytes()
-        groups.setdefault((job.prepared.kind, world_key(world), rewards), []).append(job)
+        groups.setdefault(job.prepared.group, []).append(job)
     return list(groups.values())
-
-
-def world_key(world: object) -> tuple[bytes, ...]:
-    """Return the content of the arrays of `world`, to compare worlds."""
-    names = ("ptr", "succ", "prob", "rewards", "start_cum")
-    return tuple(getattr(world, name).tobytes() for name in names)
 
 
 def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:

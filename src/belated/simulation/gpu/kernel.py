@@ -13,6 +13,7 @@ import numpy as np
 from belated.simulation.gpu import phases
 from belated.simulation.gpu.compiler import clone, compile_kernel, cuda, device_function
 from belated.simulation.gpu.phases import Learner, Scratch, Sizes, World
+from belated.simulation.gpu.threads import any_thread, barrier
 from belated.simulation.reference import OPTIMISM_TOLERANCE
 
 MAX_SHARED_BYTES: Final = 40_000
@@ -24,6 +25,9 @@ leave room for too few runs at a time."""
 
 MAX_ROWS_BYTES: Final = 8_000
 """Size of the values Q of one step up to which they are kept in shared memory, in bytes."""
+
+MAX_REGISTERS: Final = 64
+"""Registers per thread, so that a multiprocessor with 64 Ki registers runs 32 warps at a time."""
 
 # Columns of `ints`, the whole numbers of a run:
 SETTING: Final = 0  # row of `constants`
@@ -103,6 +107,13 @@ class Kind(NamedTuple):
 
 
     @property
+    def bytes(self) -> int:
+        """Size of the state of a run in the memory of the GPU, in bytes, without its episodes."""
+        rows = self.scratch_shapes()["q"][0]
+        own = 8 * INTS + 8 * FLOATS + 16 * self.sizes.S + 4 * self.count_rows + 8 * rows
+        return own + count_bytes(self.learner_shapes())
+
+    @property
     def rows_are_shared(self) -> bool:
         """Whether the values Q of one step are in shared memory."""
         return self.scratch_shapes()["q"][0] * 8 <= MAX_ROWS_BYTES
@@ -139,6 +150,7 @@ def build_kernel(kind: Kind) -> Any:
     mark_actions = device_function(phases.mark_actions)
     draw_uniforms = device_function(phases.draw_uniforms)
     copy = device_function(copy_array)
+    wait_for_all, is_any = device_function(barrier), device_function(any_thread)
     plan = plan_with(kind.backup)
 
     def run_slice(  # noqa: PLR0913 - a kernel takes plain arrays
@@ -239,7 +251,7 @@ def build_kernel(kind: Kind) -> Any:
         alpha = floats[run, ALPHA]
         threshold = floats[run, THRESHOLD]
         epsilon = floats[run, EPSILON]
-        cuda.syncthreads()
+        wait_for_all()
         if sizes.counts_visits and played == 0:
             mark_actions(sizes, world, learner, threshold, thread)
         end = min(K, played + episodes)
@@ -256,7 +268,7 @@ def build_kernel(kind: Kind) -> Any:
                         grown = 1
                     missing -= 1
                     arrived = after[arrived]
-                if cuda.syncthreads_or(grown):
+                if is_any(grown):
                     due = True
                 if sizes.counts_visits:
                     mark_actions(sizes, world, learner, threshold, thread)
@@ -278,7 +290,7 @@ def build_kernel(kind: Kind) -> Any:
             # 4. Send the feedback, or count it as dropped if it arrives after the last episode.
             delay = delays[run, k - played - 1]
             if k + delay >= K:
-                cuda.syncthreads()
+                wait_for_all()
                 for h in range(thread, H, threads):
                     s = int(paths[slot, h])
                     if not (sizes.restricted and fixed[h, s * sizes.A] == 0.0):
@@ -296,7 +308,7 @@ def build_kernel(kind: Kind) -> Any:
             if points[point] == k:
                 point += 1
             missing += 1
-            cuda.syncthreads()
+            wait_for_all()
         # Store the state of the run.
         if shared:
             copy(here, stored, thread, threads)
@@ -314,7 +326,7 @@ def build_kernel(kind: Kind) -> Any:
             ints[run, NEXT_POINT] = point
             floats[run, TOTAL] = total
 
-    return compile_kernel(run_slice)
+    return compile_kernel(run_slice, max_registers=MAX_REGISTERS)
 
 
 @phases.phase

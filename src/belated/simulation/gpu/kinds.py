@@ -10,13 +10,11 @@ from belated.learner.backup import Backup, as_backup
 from belated.learner.problem import LearningProblem
 from belated.learner.state import READS, READS_BEST, READS_ORDER
 from belated.mdp.model import MDP
-from belated.simulation.gpu.compiler import SIMULATED, called_functions
+from belated.simulation.gpu.compiler import called_functions
 from belated.simulation.gpu.kernel import MAX_SHARED_BYTES, Kind, count_bytes
 from belated.simulation.gpu.phases import Sizes
+from belated.simulation.gpu.threads import THREADS
 from belated.simulation.setting import Setting
-
-THREADS: Final = 4 if SIMULATED else 32
-"""Threads per run. The results do not depend on it."""
 
 INEXACT: Final = frozenset(
     "log log1p log2 log10 exp expm1 exp2 sin cos tan asin acos atan atan2 sinh cosh tanh asinh "

@@ -23,6 +23,7 @@ from belated.learner.updaters.lazy import has_grown
 from belated.mdp.play import draw
 from belated.randomness import EXPLORE, START, TIES, TRANSITION, uniform
 from belated.simulation.gpu.compiler import cuda, phase
+from belated.simulation.gpu.threads import any_thread, barrier
 
 Array = NDArray[Any]
 
@@ -168,7 +169,7 @@ def deliver(
             scratch.insert[h] = 1
             missing = 1
     # New successors are rare. One thread inserts them, since they shift others in their block.
-    if cuda.syncthreads_or(missing):
+    if any_thread(missing):
         if thread == 0:
             for h in range(H):
                 if scratch.insert[h] == 1:
@@ -180,7 +181,7 @@ def deliver(
                     if at < 0:
                         at = insert_successor(sizes, learner, row, y)
                     learner.m[at] += 1
-        cuda.syncthreads()
+        barrier()
     return due
 
 
@@ -211,7 +212,7 @@ def mark_actions(
             mark = below and (not sizes.rare_only or learner.visits[first + a] < threshold)
             mark = mark and is_allowed(sizes, world, h, s * A + a)
             learner.explore[cell * A + a] = 1 if mark else 0
-    cuda.syncthreads()
+    barrier()
 
 
 @phase
@@ -302,7 +303,7 @@ def survey_values(sizes: Sizes, scratch: Scratch, h: int, thread: int) -> None:
                 if v[y] > v[s] or (v[y] == v[s] and y < s):
                     rank += 1
             scratch.order[rank] = s
-        cuda.syncthreads()
+        barrier()
     elif sizes.extremes:
         if thread < sizes.S:
             top = low = v[thread]
@@ -311,7 +312,7 @@ def survey_values(sizes: Sizes, scratch: Scratch, h: int, thread: int) -> None:
                 low = min(low, v[s])
             scratch.extremes[thread, 0] = top
             scratch.extremes[thread, 1] = low
-        cuda.syncthreads()
+        barrier()
 
 
 @phase
@@ -392,7 +393,7 @@ def draw_uniforms(sizes: Sizes, scratch: Scratch, seed: np.uint64, k: int, threa
     if sizes.stochastic:
         for h in range(thread, H, sizes.threads):
             scratch.u_explore[h] = uniform(seed, EXPLORE, k, h)
-    cuda.syncthreads()
+    barrier()
 
 
 def back_up(constants: Array, stage: Stage, row: Row) -> float:
@@ -424,7 +425,7 @@ def plan(
             scratch.order[s] = s
         if sizes.visits:
             scratch.visits[s] = 0
-    cuda.syncthreads()
+    barrier()
     for h in range(H - 1, -1, -1):
         # 1. Back up the rows of step h.
         top, low = largest_and_smallest(sizes, scratch, h + 1)
@@ -448,7 +449,7 @@ def plan(
                 x = min(x, learner.q[h * rows + row])
                 learner.q[h * rows + row] = x
             scratch.q[row] = x
-        cuda.syncthreads()
+        barrier()
         # 2. Choose the greedy actions and evaluate the policy at step h.
         for s in range(thread, S, sizes.threads):
             best = first_best(sizes, scratch.q, s)
@@ -463,6 +464,6 @@ def plan(
                 for a in range(A):
                     total += learner.n[((0 if sizes.pooled else h) * S + s) * A + a]
                 scratch.visits[s] = total
-        cuda.syncthreads()
+        barrier()
         # 3. Survey the values of step h for the backups of step h - 1.
         survey_values(sizes, scratch, h, thread)

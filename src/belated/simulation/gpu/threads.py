@@ -1,0 +1,89 @@
+"""Cooperation of the threads of a run, which are one warp, and random numbers for them.
+
+The simulator of numba-cuda has no operations on warps; there, the threads of a run are a block.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from belated.randomness import uniform
+from belated.simulation.gpu.compiler import SIMULATED, cuda, phase, replace_on_gpu
+
+THREADS: Final = 4 if SIMULATED else 32
+"""Threads of a run. The results do not depend on it."""
+
+ALL_THREADS: Final = 0xFFFFFFFF
+
+M0: Final = np.uint64(0xD2511F53)  # these four: see `belated.randomness`
+M1: Final = np.uint64(0xCD9E8D57)
+W0: Final = np.uint32(0x9E3779B9)
+W1: Final = np.uint32(0xBB67AE85)
+
+
+if SIMULATED:
+
+    @phase
+    def barrier() -> None:
+        """Wait until all threads of the run are here; they then see what the others have stored."""
+        cuda.syncthreads()
+
+    @phase
+    def any_thread(condition: Any) -> Any:
+        """Return whether `condition`, 0 or 1, is 1 for any thread of the run."""
+        return cuda.syncthreads_or(condition) != 0
+
+else:
+
+    @phase
+    def barrier() -> None:
+        """Wait until all threads of the run are here; they then see what the others have stored."""
+        cuda.syncwarp()
+
+    @phase
+    def any_thread(condition: Any) -> Any:
+        """Return whether `condition`, 0 or 1, is 1 for any thread of the run."""
+        found = cuda.any_sync(ALL_THREADS, condition != 0)
+        cuda.syncwarp()
+        return found
+
+
+@phase
+def philox_32(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
+    """Return the same words as `belated.randomness.philox`, as np.uint32.
+
+    A GPU multiplies two 32-bit words in one instruction, but two 64-bit words in several.
+    """
+    c0, c1, c2, c3 = np.uint32(c0), np.uint32(c1), np.uint32(c2), np.uint32(c3)
+    k0, k1 = np.uint32(k0), np.uint32(k1)
+    for _ in range(10):
+        p0 = M0 * np.uint64(c0)
+        p1 = M1 * np.uint64(c2)
+        c0 = np.uint32(np.uint32(p1 >> np.uint64(32)) ^ c1 ^ k0)
+        c1 = np.uint32(p1)
+        c2 = np.uint32(np.uint32(p0 >> np.uint64(32)) ^ c3 ^ k1)
+        c3 = np.uint32(p0)
+        k0 = np.uint32(k0 + W0)
+        k1 = np.uint32(k1 + W1)
+    return c0, c1, c2, c3
+
+
+@phase
+def uniform_32(seed: Any, stream: int, episode: int, step: int) -> float:
+    """Return the same number as `belated.randomness.uniform`."""
+    key = np.uint64(seed)
+    at = np.uint64(episode)
+    w0, w1, _, _ = philox_32(
+        np.uint32(step),
+        np.uint32(at),
+        np.uint32(at >> np.uint64(32)),
+        np.uint32(stream),
+        np.uint32(key),
+        np.uint32(key >> np.uint64(32)),
+    )
+    high = np.uint32(w0 >> np.uint32(5))
+    low = np.uint32(w1 >> np.uint32(6))
+    return (float(high) * 67108864.0 + float(low)) / 9007199254740992.0
+
+
+replace_on_gpu(uniform, uniform_32)
