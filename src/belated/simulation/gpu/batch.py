@@ -15,14 +15,23 @@ from belated.learner.problem import LearningProblem
 from belated.learner.status import share_in_flight
 from belated.simulation.gpu import kernel as columns
 from belated.simulation.gpu.compiler import SIMULATED, cuda
-from belated.simulation.gpu.delays import BUCKETS, LATE, DelayTable, delay_kernel
+from belated.simulation.gpu.delays import (
+    LATE,
+    MAX_DRAW_THREADS,
+    DelayTable,
+    delay_kernel,
+    join_tables,
+)
 from belated.simulation.gpu.kernel import Kind, build_kernel
 from belated.simulation.run import Run
 from belated.simulation.setting import Setting, draw_delays, ignore_progress
 from belated.theory import psi
 
-DELAY_THREADS: Final = 128
+DRAW_THREADS: Final = 4 if SIMULATED else MAX_DRAW_THREADS
 """Threads of a block that draws delays."""
+
+Draws = tuple[Law, int, int]
+"""Law, seed and number of episodes, which determine the delays of a run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +81,7 @@ class Job:
     prepared: Prepared
     seed: int
     longest: float = 0.0  # longest delay in episodes; inf if some feedback never arrives
+    reach: int = 0  # longest delay of feedback that arrives, or more
     drawn: Ints | None = None  # delays drawn by the host
     run: Run | None = None  # result
 
@@ -81,9 +91,14 @@ class Job:
         return self.prepared.setting.episodes
 
     @property
+    def draws(self) -> Draws:
+        """Law, seed and number of episodes."""
+        return self.prepared.law, self.seed, self.episodes
+
+    @property
     def ring_size(self) -> int:
         """Number of slots for episodes in flight."""
-        return int(min(self.longest, self.episodes)) + 2
+        return min(self.reach, self.episodes) + 2
 
     @property
     def work(self) -> float:
@@ -98,6 +113,7 @@ class Job:
         delays = draw_delays(law, seed, self.episodes, pieces=1, on_progress=ignore_progress)
         self.drawn = delays[:, 0]
         self.longest = longest_delay(self.drawn)
+        self.reach = int(self.drawn[self.drawn < self.episodes].max(initial=0))
 
     @property
     def bytes(self) -> int:
@@ -185,12 +201,7 @@ class Batch:
         used = [tables[law] for law in laws]
         self.host_drawn = [i for i, job in enumerate(self.jobs) if job.drawn is not None]
         table = [-1 if job.drawn is not None else index[job.prepared.law] for job in self.jobs]
-        starts = np.cumsum([0, *(one.limits.size for one in used)])
-        limits = np.concatenate([np.zeros(0), *(one.limits for one in used), np.zeros(1)])
-        first = np.array([one.first for one in used], np.int32).reshape(-1, BUCKETS)
-        if not used:
-            first = np.zeros((1, BUCKETS), np.int32)
-        self.tables = [send(np.array(table, np.int32)), send(starts), send(limits), send(first)]
+        self.tables = [send(np.array(table, np.int32)), *map(send, join_tables(used))]
 
     def launch(self, episodes: int) -> None:
         """Start to play the next `episodes` episodes of each run, or those that remain."""
@@ -206,7 +217,7 @@ class Batch:
                 part[i, : own.size] = np.minimum(own, LATE)
             delays = cuda.to_device(part, stream=self.stream)
         if len(self.host_drawn) < runs:
-            draw = delay_kernel()[runs, DELAY_THREADS, self.stream]
+            draw = delay_kernel()[runs, DRAW_THREADS, self.stream]
             draw(self.played, self.seeds, *self.tables, delays)
         self.kernel[runs, self.kind.sizes.threads, self.stream](
             episodes,

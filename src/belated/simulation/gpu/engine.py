@@ -7,9 +7,16 @@ from typing import Final
 import numpy as np
 
 from belated.delays.laws import Law, longest_delay
-from belated.simulation.gpu.batch import Batch, Job, Prepared
+from belated.simulation.gpu.batch import DRAW_THREADS, Batch, Draws, Job, Prepared
 from belated.simulation.gpu.compiler import SIMULATED, check_device, cuda
-from belated.simulation.gpu.delays import DelayTable, has_table, largest_kernel, make_table
+from belated.simulation.gpu.delays import (
+    DelayTable,
+    doubt_kernel,
+    has_table,
+    join_tables,
+    make_table,
+    range_kernel,
+)
 from belated.simulation.gpu.kinds import kind_of
 from belated.simulation.gpu.selftest import check_backup
 from belated.simulation.setting import Setting
@@ -82,8 +89,12 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
 
 
 def draw_all_delays(jobs: Sequence[Job]) -> dict[Law, DelayTable]:
-    """Return the table of each law; for laws without one, draw the delays of their jobs."""
-    largest = largest_uniforms({(job.seed, job.episodes) for job in jobs})
+    """Return the table of each law, and set the longest delay of each job.
+
+    The delays of jobs without a table, and of those with a delay in doubt, are drawn here.
+    """
+    keys = {(job.seed, job.episodes) for job in jobs}
+    ranges = find_ranges(sorted(keys))
     by_law: dict[Law, list[Job]] = {}
     for job in jobs:
         by_law.setdefault(job.prepared.law, []).append(job)
@@ -91,26 +102,49 @@ def draw_all_delays(jobs: Sequence[Job]) -> dict[Law, DelayTable]:
     for law, own in by_law.items():
         table = None
         if has_table(law):
-            us = np.array([largest[job.seed, job.episodes] for job in own])
-            table = make_table(law, us.max(), max(job.episodes for job in own))
-        if table is None:
-            for job in own:
-                job.draw()
-        else:
+            u = np.array([ranges[job.seed, job.episodes] for job in own])
+            table = make_table(law, u[:, 1].max(), max(job.episodes for job in own))
+        if table is not None:
             tables[law] = table
-            for job, delay in zip(own, law.at(us), strict=True):
-                job.longest = longest_delay(delay)
+            longest = law.at(u)
+            for job, delays, reach in zip(own, longest, table(u[:, 1]), strict=True):
+                job.longest, job.reach = longest_delay(delays), int(reach)
+    doubtful = find_doubtful(jobs, tables)
+    for job in jobs:
+        if job.prepared.law not in tables or job.draws in doubtful:
+            job.draw()
     return tables
 
 
-def largest_uniforms(pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
-    """Return the largest random number of the delays for each pair of a seed and K."""
-    pairs = sorted(pairs)
+def find_ranges(
+    pairs: Sequence[tuple[int, int]],
+) -> dict[tuple[int, int], tuple[float, float]]:
+    """Return the smallest and the largest random number of the delays for each seed and K.
+
+    Of all delays, one of these two is the longest, because feedback is lost if the number is small.
+    """
     seeds = cuda.to_device(np.array([seed for seed, _ in pairs], np.uint64))
     episodes = cuda.to_device(np.array([episodes for _, episodes in pairs], np.int64))
-    found = cuda.to_device(np.zeros(len(pairs)))
-    largest_kernel()[len(pairs), 2 if SIMULATED else 128](seeds, episodes, found)
-    return dict(zip(pairs, found.copy_to_host().tolist(), strict=True))
+    found = cuda.to_device(np.zeros((len(pairs), 2)))
+    range_kernel()[len(pairs), DRAW_THREADS](seeds, episodes, found)
+    return dict(zip(pairs, map(tuple, found.copy_to_host().tolist()), strict=True))
+
+
+def find_doubtful(jobs: Sequence[Job], tables: dict[Law, DelayTable]) -> set[Draws]:
+    """Return the laws, seeds and numbers of episodes with a delay in doubt; see `delays`."""
+    index = {law: i for i, law in enumerate(tables)}
+    draws = list({job.draws: None for job in jobs if job.prepared.law in tables})
+    if not draws:
+        return set()
+    found = cuda.to_device(np.zeros(len(draws), np.int32))
+    doubt_kernel()[len(draws), DRAW_THREADS](
+        cuda.to_device(np.array([seed for _, seed, _ in draws], np.uint64)),
+        cuda.to_device(np.array([episodes for _, _, episodes in draws], np.int64)),
+        cuda.to_device(np.array([index[law] for law, _, _ in draws], np.int32)),
+        *map(cuda.to_device, join_tables(list(tables.values()))),
+        found,
+    )
+    return {one for one, doubtful in zip(draws, found.copy_to_host(), strict=True) if doubtful}
 
 
 def free_memory() -> int:
