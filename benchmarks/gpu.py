@@ -154,12 +154,18 @@ def run_timed(jobs: list) -> float:
     batches = [engine.Batch(group, tables) for group in engine.group_jobs(jobs)]
     engine.cuda.synchronize()
     note("memory")
-    ends = {}
+    ends, said = {}, 0.0
     start = time.perf_counter()
 
     def on_slice(batch: object, before: int) -> None:
+        nonlocal said
+        now = time.perf_counter() - start
         if batch.finished:
-            ends[id(batch)] = time.perf_counter() - start
+            ends[id(batch)] = now
+        if now > said + 2.0:
+            said = now
+            shares = " ".join(f"{one.played / one.episodes:.3f}" for one in batches)
+            print(f"   {now:.1f} s, slice of {batch.played - before}: {shares}", flush=True)
 
     engine.play_batches(batches, on_slice)
     note("simulation")

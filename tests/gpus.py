@@ -2,6 +2,8 @@
 
 import os
 import sys
+import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,43 @@ from belated.simulation.setting import Setting
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed (extra 'gpu' or 'dev')")
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+
+
+
+class Allocations(dict[Any, Any]):
+    """Shared arrays of a simulated block by the line of code that creates them.
+
+    The simulator looks an array up and stores a new one if there is none, which two threads may do
+    at the same time. Here, a thread that finds none holds the lock until it has stored it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self._lock.acquire()
+        found = super().get(key)
+        if found is not None:
+            self._lock.release()
+        return found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        self._lock.release()
+
+
+def serialise_shared_memory() -> None:
+    """Let the threads of a simulated block create each shared array once."""
+    from numba.cuda.simulator.kernelapi import FakeCUDAShared
+
+    initialise = FakeCUDAShared.__init__
+
+    def initialise_with_lock(self: Any, size: int) -> None:
+        initialise(self, size)
+        self._allocations = Allocations()
+
+    FakeCUDAShared.__init__ = initialise_with_lock
+
 
 if not SIMULATED:
     from belated.simulation.gpu.compiler import check_device
@@ -26,6 +65,7 @@ if not SIMULATED:
         )
 else:
     sys.setswitchinterval(5e-5)  # the simulator polls its threads
+    serialise_shared_memory()
 
 FIELDS = (
     *("seed", "episodes", "episode", "regret", "updates", "epochs", "max_missing"),
@@ -55,6 +95,5 @@ def assert_same_on_gpu(world: bl.MDP | str, *, seeds: tuple[int, ...] = (0, 5), 
     setting = Setting(world=bl.world(world) if isinstance(world, str) else world, **options)
     expected = [setting.run(seed) for seed in seeds]
     got = run_on_gpu(setting, seeds, lambda episodes: None)
-    assert [differences(one, two) for one, two in zip(expected, got, strict=True)] == [[]] * len(
-        seeds
-    )
+    for one, two in zip(expected, got, strict=True):
+        assert not (different := differences(one, two)), different

@@ -58,7 +58,7 @@ def test_a_random_number_close_to_a_limit_is_in_doubt() -> None:
 
 
 def test_delays_in_doubt_are_drawn_by_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delays, "DOUBT", 1e-4)
+    monkeypatch.setattr(delays, "DOUBT", 3e-6)
     delays.doubt_kernel.cache_clear()
     setting = Setting(
         world=bl.world("chain-3"),

@@ -142,11 +142,10 @@ def test_a_law_that_depends_on_the_episode_is_drawn_by_the_host() -> None:
 def test_slices_and_batches_do_not_affect_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "FIRST_SLICE", 7)
     monkeypatch.setattr(engine, "SLICE_S", 1e-9)
-    memory = engine.make_jobs(Setting(world=bl.world("chain-3"), **PUBLISHED, updater="active", episodes=60), [0])
-    monkeypatch.setattr(engine, "free_memory", lambda: 3 * memory[0].bytes)
-    assert_same_on_gpu(
-        "chain-3", **PUBLISHED, updater="lazy:5", delay="uniform:3", episodes=30, seeds=(0, 1, 2, 3)
-    )
+    options = {**PUBLISHED, "updater": "lazy:5", "delay": "uniform:3", "episodes": 30}
+    job = engine.make_jobs(Setting(world=bl.world("chain-3"), **options), [0])[0]
+    monkeypatch.setattr(engine, "free_memory", lambda: 3 * job.bytes)
+    assert_same_on_gpu("chain-3", **options, seeds=(0, 1, 2, 3))
 
 
 def test_runs_of_different_settings_share_the_gpu() -> None:

@@ -30,6 +30,9 @@ from belated.theory import psi
 DRAW_THREADS: Final = 4 if SIMULATED else MAX_DRAW_THREADS
 """Threads of a block that draws delays."""
 
+MAX_SLICE: Final = 20_000
+"""Largest number of episodes of a slice, because of the memory for their delays."""
+
 Draws = tuple[Law, int, int]
 """Law, seed and number of episodes, which determine the delays of a run."""
 
@@ -117,10 +120,11 @@ class Job:
 
     @property
     def bytes(self) -> int:
-        """Memory of the run on the GPU, in bytes, without its delays."""
+        """Memory of the run on the GPU, in bytes."""
         kind = self.prepared.kind
         slot = 8 + path_type(kind)().itemsize * (2 * kind.sizes.H + 1)
-        return kind.bytes + self.prepared.points.size * 12 + self.ring_size * slot
+        delays = 4 * min(self.episodes, MAX_SLICE)
+        return kind.bytes + self.prepared.points.size * 12 + self.ring_size * slot + delays
 
 
 def path_type(kind: Kind) -> type[np.integer[Any]]:
@@ -148,6 +152,8 @@ class Batch:
         self.played = 0
         self.episodes = max(job.episodes for job in jobs)
         self._upload(tables)
+        # Memory is not allocated for each slice, because freeing it waits for the whole GPU.
+        self.delays = cuda.device_array((len(jobs), min(self.episodes, MAX_SLICE)), np.int32)
 
     def _upload(self, tables: dict[Law, DelayTable]) -> None:
         jobs, kind, runs = self.jobs, self.kind, len(self.jobs)
@@ -205,27 +211,24 @@ class Batch:
 
     def launch(self, episodes: int) -> None:
         """Start to play the next `episodes` episodes of each run, or those that remain."""
-        episodes = min(episodes, self.episodes - self.played)
+        episodes = min(episodes, self.episodes - self.played, MAX_SLICE)
         runs = len(self.jobs)
-        delays = cuda.device_array((runs, episodes), np.int32, stream=self.stream)
-        if self.host_drawn:
-            part = np.full((runs, episodes), LATE, np.int32)
-            for i in self.host_drawn:
-                drawn = self.jobs[i].drawn
-                assert drawn is not None
-                own = drawn[self.played : self.played + episodes]
-                part[i, : own.size] = np.minimum(own, LATE)
-            delays = cuda.to_device(part, stream=self.stream)
+        for i in self.host_drawn:
+            drawn = self.jobs[i].drawn
+            assert drawn is not None
+            own = np.minimum(drawn[self.played : self.played + episodes], LATE).astype(np.int32)
+            if own.size:
+                self.delays[i, : own.size].copy_to_device(own, stream=self.stream)
         if len(self.host_drawn) < runs:
             draw = delay_kernel()[runs, DRAW_THREADS, self.stream]
-            draw(self.played, self.seeds, *self.tables, delays)
+            draw(self.played, episodes, self.seeds, *self.tables, self.delays)
         self.kernel[runs, self.kind.sizes.threads, self.stream](
             episodes,
             self.seeds,
             self.ints,
             self.floats,
             self.constants,
-            delays,
+            self.delays,
             self.points,
             self.regret,
             *self.world,

@@ -199,6 +199,7 @@ def delay_kernel() -> Any:
 
     def fill_delays(
         played: int,
+        episodes: int,
         seeds: Any,
         tables: Any,
         starts: Any,
@@ -211,7 +212,7 @@ def delay_kernel() -> Any:
         table = tables[run]
         if table < 0:  # drawn by the host
             return
-        for i in range(cuda.threadIdx.x, delays.shape[1], cuda.blockDim.x):
+        for i in range(cuda.threadIdx.x, episodes, cuda.blockDim.x):
             u = uniform_at(seeds[run], DELAY, played + 1 + i, 0)
             if u < lost[table]:
                 delays[run, i] = LATE

@@ -1,5 +1,6 @@
 """Driver of the GPU engine: groups runs into batches that fit into memory, and plays them."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -22,13 +23,10 @@ from belated.simulation.gpu.selftest import check_backup
 from belated.simulation.setting import Setting
 
 FIRST_SLICE: Final = 50
-"""Number of episodes of the first slice of a batch, which measures its speed."""
+"""Largest number of episodes of the first slices, which measure the speed."""
 
-SLICE_S: Final = 0.5
+SLICE_S: Final = 1.0
 """Approximate time of a slice, in seconds."""
-
-MAX_SLICE: Final = 20_000
-"""Largest number of episodes of a slice, because of the memory for their delays."""
 
 POLL_INTERVAL_S: Final = 0.001
 """Time between two checks whether a slice is finished, in seconds."""
@@ -74,6 +72,8 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
     GpuMismatch
         If the GPU computes other bits than the CPU.
     """
+    if not jobs:
+        return
     check_device()
     for prepared in {id(job.prepared): job.prepared for job in jobs}.values():
         check_backup(prepared.kind.backup, prepared.problem)
@@ -159,7 +159,7 @@ def take_fitting(jobs: Sequence[Job], memory: int) -> tuple[list[Job], list[Job]
     """Return the first of `jobs` that fit into `memory` bytes together, and the others."""
     used = 0
     for i, job in enumerate(jobs):
-        used += job.bytes + 4 * min(MAX_SLICE, job.episodes)
+        used += job.bytes
         if used > memory:
             if i == 0:
                 raise MemoryError(
@@ -178,14 +178,17 @@ def group_jobs(jobs: Iterable[Job]) -> list[list[Job]]:
 
 
 def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
-    """Play all episodes of `batches`, which share the GPU."""
-    lengths = {id(batch): FIRST_SLICE for batch in batches}
+    """Play all episodes of `batches`, which share the GPU.
+
+    A slice is the same share of the episodes of each batch. Otherwise a batch with short slices
+    would wait for the long slices of others again and again.
+    """
+    share = min(1.0, FIRST_SLICE / max(batch.episodes for batch in batches))
     running: dict[int, tuple[Batch, int, float]] = {}
 
     def start(batch: Batch) -> None:
-        before = batch.played
-        batch.launch(lengths[id(batch)])
-        running[id(batch)] = batch, batch.played - before, time.perf_counter()
+        running[id(batch)] = batch, batch.played, time.perf_counter()
+        batch.launch(math.ceil(share * batch.episodes))
 
     for batch in batches:
         start(batch)
@@ -194,12 +197,12 @@ def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
         if not done:
             time.sleep(POLL_INTERVAL_S)
         for key in done:
-            batch, played, began = running.pop(key)
-            took = time.perf_counter() - began
+            batch, before, began = running.pop(key)
+            faster = SLICE_S / max(time.perf_counter() - began, 1e-6)
+            played = (batch.played - before) / batch.episodes
+            share = min(1.0, max(share / 2, min(4 * share, faster * played)))
             if batch.finished:
                 batch.collect()
-            on_slice(batch, batch.played - played)
+            on_slice(batch, before)
             if not batch.finished:
-                longer = int(played * SLICE_S / max(took, 1e-6))
-                lengths[key] = max(1, min(longer, 8 * played, MAX_SLICE))
                 start(batch)

@@ -1,7 +1,7 @@
 """Which settings the GPU engine can run, and the kind of kernel that each needs."""
 
 import dis
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -132,9 +132,16 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
         sizes=sizes,
         backup=backup.function,
         every_episode=base.replans_every_episode(problem.updater),
-        state_type=np.int16 if shape.states < 2**15 else np.int32,
+        # An index without a sign needs no check whether it is negative. Differences of two such
+        # numbers have none either, which a backup of a user may not expect.
+        state_type=unsigned_type(shape.states) if own else np.int32,
         action_type=np.int8 if shape.actions < 2**7 else np.int16,
     )
+
+
+def unsigned_type(count: int) -> type[np.integer[Any]]:
+    """Return the smallest type for the numbers 0 .. `count` - 1."""
+    return np.uint8 if count <= 2**8 else np.uint16 if count <= 2**16 else np.uint32
 
 
 def rewards_vary(problem: LearningProblem) -> bool:

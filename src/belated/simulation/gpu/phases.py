@@ -434,14 +434,15 @@ def plan(
         )
         for row in range(thread, rows, sizes.threads):
             at = row if sizes.pooled else h * rows + row
-            first = at * sizes.capacity
             s = row // A
             reward = world.known[h if sizes.known_per_step else 0, row]
-            hi = first + int(learner.size[at])
+            lo = np.int32(at * sizes.capacity)  # loops over 32-bit numbers are faster
+            hi = np.int32(lo + learner.size[at])
+            n = int(learner.n[at])
             x = back_up(
                 constants,
                 stage,
-                Row(s, row - s * A, int(learner.n[at]), reward, first, hi, learner.succ, learner.m, at),
+                Row(s, row - s * A, n, reward, lo, hi, learner.succ, learner.m, at),
             )
             if sizes.restricted and not math.isnan(world.fixed[h, row]):
                 x = world.fixed[h, row]

@@ -15,8 +15,8 @@ THREADS: Final = 4 if SIMULATED else 32
 
 ALL_THREADS: Final = 0xFFFFFFFF
 
-M0: Final = np.uint64(0xD2511F53)  # these four: see `belated.randomness`
-M1: Final = np.uint64(0xCD9E8D57)
+M0: Final = np.uint32(0xD2511F53)  # these four: see `belated.randomness`
+M1: Final = np.uint32(0xCD9E8D57)
 W0: Final = np.uint32(0x9E3779B9)
 W1: Final = np.uint32(0xBB67AE85)
 
@@ -33,7 +33,13 @@ if SIMULATED:
         """Return whether `condition`, 0 or 1, is 1 for any thread of the run."""
         return cuda.syncthreads_or(condition) != 0
 
+    def multiply_high(x: Any, y: Any) -> Any:
+        """Return the upper 32 bits of the product of two unsigned words, given as np.int32."""
+        return np.int64((int(np.uint32(x)) * int(np.uint32(y))) >> 32)
+
 else:
+    from numba.cuda.libdevice import umulhi as multiply_high
+
 
     @phase
     def barrier() -> None:
@@ -49,20 +55,24 @@ else:
 
 
 @phase
-def philox_32(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
-    """Return the same words as `belated.randomness.philox`, as np.uint32.
+def high_word(x: Any, y: Any) -> Any:
+    """Return the upper 32 bits of the product of two np.uint32."""
+    return np.uint32(multiply_high(np.int32(x), np.int32(y)))
 
-    A GPU multiplies two 32-bit words in one instruction, but two 64-bit words in several.
+
+@phase
+def philox_32(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
+    """Return the same words as `belated.randomness.philox`; all are np.uint32.
+
+    A GPU has 32-bit registers; 64-bit words would take several times as many instructions.
     """
-    c0, c1, c2, c3 = np.uint32(c0), np.uint32(c1), np.uint32(c2), np.uint32(c3)
-    k0, k1 = np.uint32(k0), np.uint32(k1)
     for _ in range(10):
-        p0 = M0 * np.uint64(c0)
-        p1 = M1 * np.uint64(c2)
-        c0 = np.uint32(np.uint32(p1 >> np.uint64(32)) ^ c1 ^ k0)
-        c1 = np.uint32(p1)
-        c2 = np.uint32(np.uint32(p0 >> np.uint64(32)) ^ c3 ^ k1)
-        c3 = np.uint32(p0)
+        high0, low0 = high_word(c0, M0), np.uint32(c0 * M0)
+        high1, low1 = high_word(c2, M1), np.uint32(c2 * M1)
+        c0 = np.uint32(high1 ^ c1 ^ k0)
+        c1 = low1
+        c2 = np.uint32(high0 ^ c3 ^ k1)
+        c3 = low0
         k0 = np.uint32(k0 + W0)
         k1 = np.uint32(k1 + W1)
     return c0, c1, c2, c3
