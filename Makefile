@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
 LOWEST := .venv-lowest/bin
 
 .PHONY: help setup reproduce check test lint types layers quick unit plain test-browser test-lowest \
-	test-wheel bench bench-service tables clean
+	test-wheel simulated test-gpu bench bench-service tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,7 +39,7 @@ reproduce: .venv/.base ## the paper in minutes: 16 figures, report.html and clai
 
 check: lint types layers quick ## while you work: lint, types, layers, fast tests and tests of what changed
 
-test: lint types layers unit plain ## before a merge: lint, types, layers and all tests
+test: lint types layers unit plain simulated ## before a merge: lint, types, layers and all tests
 
 lint: .venv/.dev ## ruff
 	$(BIN)/ruff check
@@ -59,6 +59,14 @@ unit: .venv/.dev ## all tests but those in a browser
 
 plain: .venv/.dev ## tests of kernels as plain Python: a subset, since this is slow
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m plain --override-ini addopts="--import-mode=importlib" tests
+
+# The simulator of numba-cuda runs kernels as threads in Python.
+simulated: .venv/.dev ## small tests of the GPU engine in a simulator, without a GPU
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/simulation/gpu tests/sweep/test_on_gpu.py
+
+test-gpu: .venv/.dev ## all tests of the GPU engine; needs an NVIDIA GPU
+	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
+	$(BIN)/pytest tests/simulation/gpu tests/sweep/test_on_gpu.py
 
 test-browser: .venv/.dev ## the report and the dashboard in headless Chromium, if that is installed
 	BELATED_BROWSER=1 $(BIN)/pytest tests/browser

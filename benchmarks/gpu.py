@@ -33,7 +33,14 @@ BASES = (
     *("ubev:scale=0.1", "ucrl2b:scale=0.1", "ucrl2b:form=bonus", "kl-ucrl:scale=0.1"),
     *("kl-ucrl:form=bonus", "psrl", "optimal"),
 )
-WORLDS = ("garnet-10-3-6", "frozen-lake-4x4", "riverswim-6", "deep-sea-5", "garnet-40-3-10", "grid-3x4")
+WORLDS = (
+    "garnet-10-3-6",
+    "frozen-lake-4x4",
+    "riverswim-6",
+    "deep-sea-5",
+    "garnet-40-3-10",
+    "grid-3x4",
+)
 FIELDS = (
     *("seed", "episodes", "episode", "regret", "updates", "epochs", "max_missing"),
     *("optimism_broken", "last_explored", "longest_delay", "missing", "mean_delay", "psi"),
@@ -151,7 +158,8 @@ def run_timed(jobs: list) -> float:
     tables = engine.draw_all_delays(jobs)
     note("delay tables")
     jobs = sorted(jobs, key=lambda job: job.work, reverse=True)
-    batches = [engine.Batch(group, tables) for group in engine.group_jobs(jobs)]
+    groups = engine.group_jobs(jobs)
+    batches = [engine.Batch(group, tables, rank) for rank, group in enumerate(groups)]
     engine.cuda.synchronize()
     note("memory")
     ends, said = {}, 0.0
@@ -174,7 +182,7 @@ def run_timed(jobs: list) -> float:
         for batch in batches:
             sizes = batch.kind.sizes
             print(
-                f"   S={sizes.S} explicit={sizes.counts_visits} {len(batch.jobs)} runs: "
+                f"   S={sizes.S} {batch.jobs[0].prepared.setting.updater} {len(batch.jobs)} runs: "
                 f"finished after {ends[id(batch)]:.2f} s"
             )
     return took["simulation"]
@@ -236,10 +244,15 @@ def paper(folder: Path | None = None, seeds: int = 30) -> None:
         took = run_timed(every)
         total = sum(job.episodes for job in every)
         whole = time.perf_counter() - began
-        print(f"{part}: {took:.1f} s ({whole:.1f} s with preparation), {total / took / 1e6:.1f} million episodes/s", flush=True)
+        print(
+            f"{part}: {took:.1f} s ({whole:.1f} s with preparation), "
+            f"{total / took / 1e6:.1f} million episodes/s",
+            flush=True,
+        )
     if folder is not None:
         for states in (5, 10, 20, 30):
-            names = [name for name in jobs if name.startswith((f"chain-{states}/", f"chain-{states}-"))]
+            own = (f"chain-{states}/", f"chain-{states}-")
+            names = [name for name in jobs if name.startswith(own)]
             runs = [job.run for name in names for job in jobs[name]]
             np.savez_compressed(
                 folder / f"chain-{states}.npz",

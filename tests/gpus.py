@@ -1,6 +1,5 @@
-"""Skip tests that need a GPU, or the simulator of one, and compare its runs with the CPU's."""
+"""Tests that need a GPU, or the simulator of one, and comparison of its runs with the CPU's."""
 
-import os
 import sys
 import threading
 from typing import Any
@@ -9,13 +8,11 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.simulation.gpu.compiler import SIMULATED, check_device
+from belated.simulation.gpu.errors import GpuUnavailableError
+from belated.simulation.gpu.many import run_on_gpu
 from belated.simulation.run import Run
 from belated.simulation.setting import Setting
-
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed (extra 'gpu' or 'dev')")
-
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
-
 
 
 class Allocations(dict[Any, Any]):
@@ -53,17 +50,18 @@ def serialise_shared_memory() -> None:
     FakeCUDAShared.__init__ = initialise_with_lock
 
 
-if not SIMULATED:
-    from belated.simulation.gpu.compiler import check_device
-    from belated.simulation.gpu.errors import GpuUnavailable
-
+def why_no_gpu() -> str:
+    """Return the reason why kernels cannot run here; empty if they can."""
     try:
         check_device()
-    except GpuUnavailable as error:
-        pytest.skip(
-            f"{error} `make simulated` runs this test in a simulator.", allow_module_level=True
-        )
-else:
+    except GpuUnavailableError as error:
+        return f"{error} `make simulated` runs this test in a simulator."
+    return ""
+
+
+needs_gpu = pytest.mark.skipif(why_no_gpu() != "", reason=why_no_gpu())
+
+if SIMULATED and not why_no_gpu():
     sys.setswitchinterval(5e-5)  # the simulator polls its threads
     serialise_shared_memory()
 
@@ -88,10 +86,10 @@ def differences(expected: Run, got: Run) -> list[str]:
     ]
 
 
-def assert_same_on_gpu(world: bl.MDP | str, *, seeds: tuple[int, ...] = (0, 5), **options: object) -> None:
+def assert_same_on_gpu(
+    world: bl.MDP | str, *, seeds: tuple[int, ...] = (0, 5), **options: Any
+) -> None:
     """Fail unless the GPU engine gives the same runs as the compiled engine."""
-    from belated.simulation.gpu.many import run_on_gpu
-
     setting = Setting(world=bl.world(world) if isinstance(world, str) else world, **options)
     expected = [setting.run(seed) for seed in seeds]
     got = run_on_gpu(setting, seeds, lambda episodes: None)

@@ -79,11 +79,10 @@ def log_series(f: float) -> float:
     s = f / (2.0 + f)
     z = s * s
     w = z * z
-    even = w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01))
-    odd = z * (
-        6.666666666666735130e-01
-        + w * (2.857142874366239149e-01 + w * (1.818357216161805012e-01 + w * 1.479819860511658591e-01))
-    )
+    even = 2.222219843214978396e-01 + w * 1.531383769920937332e-01
+    even = w * (3.999999999940941908e-01 + w * even)
+    odd = 1.818357216161805012e-01 + w * 1.479819860511658591e-01
+    odd = z * (6.666666666666735130e-01 + w * (2.857142874366239149e-01 + w * odd))
     return float(even + odd)
 
 
@@ -105,9 +104,7 @@ def log(x: float) -> float:
     f = from_bits((bits & FRACTION_BITS) + ROOT_BITS) - 1.0
     half = 0.5 * f * f
     s = f / (2.0 + f)
-    return float(
-        k * LN2_HIGH - ((half - (s * (half + log_series(f)) + k * LN2_LOW)) - f)
-    )
+    return float(k * LN2_HIGH - ((half - (s * (half + log_series(f)) + k * LN2_LOW)) - f))
 
 
 @kernel
@@ -132,9 +129,7 @@ def log1p(x: float) -> float:
         f = from_bits((bits & FRACTION_BITS) + ROOT_BITS) - 1.0
     half = 0.5 * f * f
     s = f / (2.0 + f)
-    return float(
-        k * LN2_HIGH - ((half - (s * (half + log_series(f)) + (k * LN2_LOW + rest))) - f)
-    )
+    return float(k * LN2_HIGH - ((half - (s * (half + log_series(f)) + (k * LN2_LOW + rest))) - f))
 
 
 @kernel
@@ -148,7 +143,7 @@ def exp(x: float) -> float:
     if x < -745.1332191019411:
         return 0.0
     # x = k ln 2 + r with |r| <= ln(2) / 2
-    k = int(math.floor(x * INVERSE_LN2 + 0.5))
+    k = math.floor(x * INVERSE_LN2 + 0.5)
     high = x - k * LN2_HIGH
     low = k * LN2_LOW
     r = high - low
@@ -183,7 +178,7 @@ def expm1(x: float) -> float:
     k = 0
     c = 0.0  # rounding error of the reduced argument
     if abs(x) > 0.34657359027997264:  # ln(2) / 2
-        k = int(math.floor(x * INVERSE_LN2 + 0.5))
+        k = math.floor(x * INVERSE_LN2 + 0.5)
         high = x - k * LN2_HIGH
         low = k * LN2_LOW
         x = high - low
@@ -233,18 +228,22 @@ def cos_turn(x: float) -> float:
         sign = -1.0
     if x <= 0.125:
         z = (2.0 * math.pi * x) * (2.0 * math.pi * x)
-        tail = z * z * (
-            4.16666666666666019037e-02
-            + z
+        tail = (
+            z
+            * z
             * (
-                -1.38888888888741095749e-03
+                4.16666666666666019037e-02
                 + z
                 * (
-                    2.48015872894767294178e-05
+                    -1.38888888888741095749e-03
                     + z
                     * (
-                        -2.75573143513906633035e-07
-                        + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)
+                        2.48015872894767294178e-05
+                        + z
+                        * (
+                            -2.75573143513906633035e-07
+                            + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)
+                        )
                     )
                 )
             )
@@ -252,19 +251,15 @@ def cos_turn(x: float) -> float:
         return float(sign * (1.0 - (0.5 * z - tail)))
     y = 2.0 * math.pi * (0.25 - x)
     z = y * y
-    series = (
-        -1.66666666666666324348e-01
+    series = -1.66666666666666324348e-01 + z * (
+        8.33333333332248946124e-03
         + z
         * (
-            8.33333333332248946124e-03
+            -1.98412698298579493134e-04
             + z
             * (
-                -1.98412698298579493134e-04
-                + z
-                * (
-                    2.75573137070700676789e-06
-                    + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)
-                )
+                2.75573137070700676789e-06
+                + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)
             )
         )
     )

@@ -8,7 +8,10 @@ import pytest
 from belated.sweep.cell import Cell
 from belated.sweep.store import Store
 from belated.sweep.sweep import sweep
-import gpus  # noqa: F401 - skips these tests without a GPU
+from gpus import needs_gpu
+
+pytestmark = needs_gpu
+
 
 OPTIONS = {"world": "chain-3", "delay": "geometric:3", "episodes": 20, "seeds": (0, 1), "points": 4}
 CELLS = [

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -97,11 +97,14 @@ def run_cells(
     """
     import errno
 
-    from belated.simulation.gpu.errors import GpuMismatch
+    from belated.simulation.gpu.errors import GpuMismatchError
+    from belated.sweep.sweep import Device
     from belated.sweep.sweep import sweep as run_sweep
 
     try:
-        return run_sweep(cells, store, threads=threads, scheduler=scheduler, device=device)
+        return run_sweep(
+            cells, store, threads=threads, scheduler=scheduler, device=cast(Device, device)
+        )
     except KeyboardInterrupt:
         done = sum(store.is_finished(cell) for cell in cells)
         exit_with_message(
@@ -111,7 +114,7 @@ def run_cells(
         )
     except ValueError as error:
         exit_with_message(str(error), 2)
-    except GpuMismatch as error:
+    except GpuMismatchError as error:
         exit_with_message(str(error))
     except OSError as error:
         full = error.errno == errno.ENOSPC or "No space left" in str(error)

@@ -225,7 +225,7 @@ class Setting(SimulationOptions):
         """Delay law; without delay, that of a constant delay of 0 episodes."""
         return constant(0) if self.delay is None else parse_delay(self.delay)
 
-    def part_names(self) -> dict[str, str]:
+    def part_names(self) -> dict[str, Any]:
         """Return the names of the parts of this setting, as arguments of `Run`."""
         shape = self.world.shape
         return {

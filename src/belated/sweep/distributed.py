@@ -69,8 +69,8 @@ def dask_pool(scheduler: str, device: Device = "cpu") -> Iterator[Pool]:
     """Yield a pool of Dask workers, which is closed at the end of the block.
 
     `scheduler` is "local:N" for N processes on this machine, or the network address of a Dask
-    scheduler. `device` is that on which each worker computes. Raise ValueError if `scheduler` is invalid, if the scheduler cannot be reached, or if
-    Dask is not installed.
+    scheduler. `device` is that on which each worker computes. Raise ValueError if `scheduler` is
+    invalid, if the scheduler cannot be reached, or if Dask is not installed.
     """
     try:
         from distributed import Client, LocalCluster

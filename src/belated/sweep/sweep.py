@@ -160,9 +160,7 @@ class CellThreads:
 
 
 @contextmanager
-def open_pool(
-    threads: int | None, scheduler: str | None, device: Device = "cpu"
-) -> Iterator[Pool]:
+def open_pool(threads: int | None, scheduler: str | None, device: Device = "cpu") -> Iterator[Pool]:
     """Yield a pool of threads or, if `scheduler` is given, of Dask workers.
 
     `threads`, `scheduler` and `device` are as in `sweep`. The pool is closed at the end of the

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 import belated as bl
-import gpus  # noqa: F401 - skips these tests without a GPU
 from belated.randomness import uniform
-from belated.simulation.gpu.errors import GpuMismatch
+from belated.simulation.gpu import selftest
+from belated.simulation.gpu.engine import prepare
+from belated.simulation.gpu.errors import GpuMismatchError
+from belated.simulation.gpu.threads import uniform_32
 from belated.simulation.setting import Setting
-
-from belated.simulation.gpu import selftest  # isort: skip - see gpus
-from belated.simulation.gpu.engine import prepare  # isort: skip
-from belated.simulation.gpu.threads import uniform_32  # isort: skip
 
 
 def run_python(code: str, **environment: str) -> str:
@@ -36,6 +34,9 @@ sys.meta_path.insert(0, Blocked())
 """
 SIMULATE = """
 import belated as bl
+
+pytestmark = needs_gpu
+
 bl.simulate("chain-3", engine="gpu", base="ucbvi-ch", updater="active", episodes=5)
 """
 
@@ -48,7 +49,7 @@ def test_without_numba_cuda_the_error_names_the_extra() -> None:
 def test_without_a_gpu_the_error_is_one_sentence() -> None:
     said = run_python(SIMULATE, CUDA_VISIBLE_DEVICES="")
     assert said.splitlines()[-1].startswith(
-        "belated.simulation.gpu.errors.GpuUnavailable: The GPU engine needs "
+        "belated.simulation.gpu.errors.GpuUnavailableError: The GPU engine needs "
     )
 
 
@@ -59,7 +60,9 @@ def test_cells_are_computed_without_duckdb_and_pydantic() -> None:
     assert run_python(code).strip() == "imported"
 
 
-@pytest.mark.parametrize("key", [(0, 1, 1, 0), (7, 4, 2**40, 2**31), (2**64 - 1, 6 + (3 << 8), 9, 5)])
+@pytest.mark.parametrize(
+    "key", [(0, 1, 1, 0), (7, 4, 2**40, 2**31), (2**64 - 1, 6 + (3 << 8), 9, 5)]
+)
 def test_random_numbers_of_32_bit_words_are_the_same(key: tuple[int, int, int, int]) -> None:
     seed, stream, episode, step = key
     with np.errstate(over="ignore"):
@@ -86,7 +89,9 @@ def test_a_backup_with_other_bits_is_an_error(monkeypatch: pytest.MonkeyPatch) -
         return on_cpu(*arguments) * (1 + 2**-52)
 
     monkeypatch.setattr(selftest, "testers", lambda function: (differently, on_gpu))
-    with pytest.raises(GpuMismatch, match=r"other bits than the CPU in \d+ of \d+ random rows"):
+    with pytest.raises(
+        GpuMismatchError, match=r"other bits than the CPU in \d+ of \d+ random rows"
+    ):
         selftest.check_backup(prepared.kind.backup, prepared.problem)
     monkeypatch.undo()
     selftest.check_backup(prepared.kind.backup, prepared.problem)

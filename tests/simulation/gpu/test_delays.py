@@ -5,14 +5,16 @@ import pytest
 from scipy import stats
 
 import belated as bl
-import gpus  # noqa: F401 - skips these tests without a GPU
 from belated.delays.laws import Law
 from belated.randomness import DELAY, uniform
+from belated.simulation.gpu import delays
+from belated.simulation.gpu.delays import has_table, make_table
+from belated.simulation.gpu.engine import draw_all_delays, find_ranges, make_jobs
 from belated.simulation.setting import Setting
+from gpus import needs_gpu
 
-from belated.simulation.gpu import delays  # isort: skip - see gpus
-from belated.simulation.gpu.delays import has_table, make_table  # isort: skip
-from belated.simulation.gpu.engine import draw_all_delays, find_ranges, make_jobs  # isort: skip
+pytestmark = needs_gpu
+
 
 LAWS = [
     *("constant:0", "constant:7", "uniform:5.5", "poisson:40", "geometric:1", "geometric:300"),

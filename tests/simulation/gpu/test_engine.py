@@ -12,12 +12,14 @@ from belated.delays.laws import Law
 from belated.learner.bases import Base
 from belated.learner.updaters import Updater
 from belated.papers.howson2021.base import Published
+from belated.simulation.gpu import engine, kernel
+from belated.simulation.gpu.kinds import why_not_on_gpu
 from belated.simulation.setting import Setting
-from gpus import SIMULATED, assert_same_on_gpu, size
+from gpus import SIMULATED, assert_same_on_gpu, needs_gpu, size
 from worlds import laws, random_world, with_restrictions, worlds
 
-from belated.simulation.gpu import engine, kernel  # isort: skip - after gpus, which may skip
-from belated.simulation.gpu.kinds import why_not_on_gpu  # isort: skip
+pytestmark = needs_gpu
+
 
 EPISODES = size(25, 400)
 PUBLISHED: dict[str, Any] = {"base": Published(ties="random"), "stages": "pooled"}
@@ -53,16 +55,16 @@ UPDATERS = {
 
 
 @pytest.mark.parametrize("updater", ["active", "lazy:2", "explicit"])
-@pytest.mark.parametrize("delay", ["constant:0", "constant:4", "uniform:3", "poisson:3", "geometric:4"])
+@pytest.mark.parametrize(
+    "delay", ["constant:0", "constant:4", "uniform:3", "poisson:3", "geometric:4"]
+)
 def test_the_learners_of_the_paper_have_the_same_bits(updater: str, delay: str) -> None:
     assert_same_on_gpu("chain-4", **PUBLISHED, updater=updater, delay=delay, episodes=EPISODES)
 
 
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES.keys())
 def test_every_base_has_the_same_bits(base: Base) -> None:
-    world = random_world(
-        np.random.default_rng(3), states=4, actions=3, horizon=3, homogeneous=True
-    )
+    world = random_world(np.random.default_rng(3), states=4, actions=3, horizon=3, homogeneous=True)
     options = {"base": base, "delay": "geometric:3", "episodes": EPISODES}
     assert_same_on_gpu(world, **options, updater="active", seeds=(1,))
 
@@ -160,7 +162,7 @@ def test_runs_of_different_settings_share_the_gpu() -> None:
     ]
     jobs = [job for setting in settings for job in engine.make_jobs(setting, [2, 3])]
     engine.run_jobs(jobs, lambda batch, before: None)
-    assert len(engine.group_jobs(jobs)) == 3
+    assert len(engine.group_jobs(jobs)) == 4
     for job in jobs:
         expected = job.prepared.setting.run(job.seed)
         assert job.run is not None

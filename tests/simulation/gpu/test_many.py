@@ -3,11 +3,13 @@
 import pytest
 
 import belated as bl
+from belated.simulation.gpu import engine
 from belated.simulation.many import Interrupted
 from belated.simulation.reporting import RunSoFar
-from gpus import size
+from gpus import needs_gpu, size
 
-from belated.simulation.gpu import engine  # isort: skip - after gpus, which may skip
+pytestmark = needs_gpu
+
 
 OPTIONS = {
     "base": "ucbvi-ch:scale=0.1",

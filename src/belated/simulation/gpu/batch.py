@@ -1,5 +1,6 @@
 """Batch of runs on the GPU: runs of one kind in one world, played in slices of episodes."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ from belated.exact.values import optimal_table
 from belated.learner.problem import LearningProblem
 from belated.learner.status import share_in_flight
 from belated.simulation.gpu import kernel as columns
-from belated.simulation.gpu.compiler import SIMULATED, cuda
+from belated.simulation.gpu.compiler import SIMULATED, cuda, open_stream
 from belated.simulation.gpu.delays import (
     LATE,
     MAX_DRAW_THREADS,
@@ -56,16 +57,18 @@ class Prepared:
 
     @cached_property
     def group(self) -> tuple[object, ...]:
-        """Kind, and the content of the world and of the known rewards, which a batch has in common.
+        """Properties that a batch has in common: kind, active or lazy updating, world and rewards.
 
-        The contents are compared, since equal worlds may be different objects.
+        Active and lazy runs take different times, and are not in one batch for this reason. The
+        contents of worlds are compared, since equal worlds may be different objects.
         """
         world = self.setting.world
         arrays = (world.ptr, world.succ, world.prob, world.rewards, world.start_cum)
-        return self.kind, *(array.tobytes() for array in (*arrays, self.problem.rewards))
+        contents = [array.tobytes() for array in (*arrays, self.problem.rewards)]
+        return self.kind, self.alpha == math.inf, *contents
 
     @cached_property
-    def names(self) -> dict[str, str]:
+    def names(self) -> dict[str, Any]:
         """Names of the parts of the setting, as arguments of `Run`."""
         return self.setting.part_names()
 
@@ -106,9 +109,10 @@ class Job:
     @property
     def work(self) -> float:
         """Rough time of the run in arbitrary units, by which long runs are started first."""
-        alpha = self.prepared.alpha
-        plans = 1.0 if alpha == np.inf else alpha / (alpha + 1000.0)
-        return self.episodes * (1.0 + 4.0 * plans)
+        alpha, sizes = self.prepared.alpha, self.prepared.kind.sizes
+        plans = 1.0 if alpha == math.inf else alpha / (alpha + 2000.0)
+        plan = 1.0 + sizes.S * sizes.A / sizes.threads * (1.5 if sizes.stochastic else 1.0)
+        return self.episodes * sizes.H * (1.0 + 10.0 * plans * plan)
 
     def draw(self) -> None:
         """Draw all delays on the host, for a law that has no table."""
@@ -142,13 +146,15 @@ class Batch:
         The runs, longest first.
     tables : dict
         Table of each law that has one.
+    rank : int
+        Rank of the batch by the time of its runs, from 0. Batches of a lower rank have priority.
     """
 
-    def __init__(self, jobs: Sequence[Job], tables: dict[Law, DelayTable]) -> None:
+    def __init__(self, jobs: Sequence[Job], tables: dict[Law, DelayTable], rank: int = 0) -> None:
         self.jobs = jobs
         self.kind = jobs[0].prepared.kind
         self.kernel = build_kernel(self.kind)
-        self.stream = cuda.stream()
+        self.stream = open_stream(rank)
         self.played = 0
         self.episodes = max(job.episodes for job in jobs)
         self._upload(tables)
@@ -207,7 +213,10 @@ class Batch:
         used = [tables[law] for law in laws]
         self.host_drawn = [i for i, job in enumerate(self.jobs) if job.drawn is not None]
         table = [-1 if job.drawn is not None else index[job.prepared.law] for job in self.jobs]
-        self.tables = [send(np.array(table, np.int32)), *map(send, join_tables(used))]
+        self.tables = [
+            send(np.array(table, np.int32)),
+            *(send(array) for array in join_tables(used)),
+        ]
 
     def launch(self, episodes: int) -> None:
         """Start to play the next `episodes` episodes of each run, or those that remain."""
@@ -302,9 +311,9 @@ def make_run(
         missing=int(ints[columns.MISSING]),
         mean_delay=mean_delay,
         psi=psi(mean_delay, episodes, problem.algorithm.failure_probability),
-        in_flight=share_in_flight(
-            dropped.astype(np.int64), arrived.astype(np.int64)
-        ).reshape(-1, problem.shape.states, problem.shape.actions),
+        in_flight=share_in_flight(dropped.astype(np.int64), arrived.astype(np.int64)).reshape(
+            -1, problem.shape.states, problem.shape.actions
+        ),
         **job.prepared.names,
     )
 

@@ -17,7 +17,9 @@ serves to test kernels without a GPU. It provides no warp operations, so kernels
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from types import CellType, FunctionType
 from typing import Any, Final
 
@@ -25,7 +27,7 @@ import numpy as np
 
 from belated import elementary
 from belated.extras import missing_extra
-from belated.simulation.gpu.errors import GpuUnavailable
+from belated.simulation.gpu.errors import GpuUnavailableError
 
 SIMULATED: Final = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 """Whether kernels run in the simulator of numba-cuda, on the CPU."""
@@ -35,61 +37,72 @@ SCALAR_MODULES: Final = ("belated.randomness",)
 
 
 def _import_cuda() -> Any:
+    """Return the module `numba.cuda` of numba-cuda, or None if numba-cuda is not installed."""
     if not hasattr(np, "row_stack"):  # numba-cuda 0.30 refers to it, and NumPy 2.5 has removed it
-        np.row_stack = np.vstack  # type: ignore[attr-defined]
+        np.row_stack = np.vstack
     try:
-        import numba_cuda  # noqa: F401 - numba's own CUDA target has no fma option
-        from numba import cuda
+        import_module("numba_cuda")  # the CUDA target of numba itself is another
+        cuda: Any = import_module("numba.cuda")
     except ImportError:
-        raise GpuUnavailable(missing_extra("The GPU engine", "numba-cuda", "gpu")) from None
+        return None
     if not SIMULATED:
-        _disable_contraction(cuda)
+        _disable_contraction()
         cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # small batches are fine
     return cuda
 
 
-def _disable_contraction(cuda: Any) -> None:
-    """Make `cuda` compile without fused multiply-add."""
-    try:
-        from numba.cuda.cudadrv import nvvm
+def _disable_contraction() -> None:
+    """Let numba-cuda compile without fused multiply-add.
 
-        compile_ir = nvvm.compile_ir
-    except (ImportError, AttributeError):
-        raise GpuUnavailable(
-            f"The GPU engine does not know this version of numba-cuda ({_version()}); install one "
-            "that the extra 'gpu' of belated allows."
-        ) from None
+    If the internal function does not exist, the self-test fails.
+    """
+    nvvm: Any = import_module("numba.cuda.cudadrv.nvvm")
+    compile_ir = nvvm.compile_ir
 
     def compile_exactly(ir: Any, **options: Any) -> Any:
         return compile_ir(ir, **{**options, "fma": False})
 
-    if compile_ir.__name__ != compile_exactly.__name__:
-        nvvm.compile_ir = compile_exactly
+    nvvm.compile_ir = compile_exactly
 
 
-def _version() -> str:
-    import numba_cuda
-
-    return str(getattr(numba_cuda, "__version__", "unknown"))
+def library_function(name: str) -> Any:
+    """Return a function of the library libdevice by name, or None if there is no numba-cuda."""
+    return None if cuda is None else getattr(import_module("numba.cuda.libdevice"), name)
 
 
 cuda: Any = _import_cuda()
+"""Module `numba.cuda`, or None if numba-cuda is not installed; see `check_device`."""
 
 
 @cache
 def check_device() -> None:
-    """Raise GpuUnavailable, with one sentence, if there is no GPU that can be used."""
+    """Raise GpuUnavailableError, with one sentence, if there is no GPU that can be used."""
+    if cuda is None:
+        raise GpuUnavailableError(missing_extra("The GPU engine", "numba-cuda", "gpu"))
     if cuda.is_available():
         return
     reason = " ".join(str(cuda.cuda_error() or "").split())
     if "driver" in reason.lower():
-        raise GpuUnavailable(
+        raise GpuUnavailableError(
             f"The GPU engine needs the driver of an NVIDIA GPU, and numba-cuda says: {reason}"
         )
-    raise GpuUnavailable(
-        f"The GPU engine needs an NVIDIA GPU, and numba-cuda {_version()} finds none"
+    raise GpuUnavailableError(
+        "The GPU engine needs an NVIDIA GPU, and numba-cuda finds none"
         + (f": {reason}" if reason else ".")
     )
+
+
+def open_stream(rank: int) -> Any:
+    """Return a new stream. Blocks of streams of a lower `rank` start first, as far as supported."""
+    if not SIMULATED:
+        with suppress(ImportError, AttributeError, TypeError):
+            driver = import_module("cuda.bindings.driver")
+            cuda.current_context()
+            _, lowest, highest = driver.cuCtxGetStreamPriorityRange()  # smaller numbers are higher
+            error, stream = driver.cuStreamCreateWithPriority(1, min(lowest, highest + rank))
+            if int(error) == 0:
+                return cuda.external_stream(int(stream))
+    return cuda.stream()
 
 
 def compile_kernel(function: Callable[..., None], **options: Any) -> Any:
@@ -146,9 +159,7 @@ def _copy(source: FunctionType) -> FunctionType:
         elif names.get(name) is elementary.from_bits:
             names[name] = _bit_functions()[1]
     cells = tuple(
-        CellType(device_function(cell.cell_contents))
-        if is_compiled(cell.cell_contents)
-        else cell
+        CellType(device_function(cell.cell_contents)) if is_compiled(cell.cell_contents) else cell
         for cell in source.__closure__ or ()
     )
     copy = FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells)
@@ -161,9 +172,7 @@ def _bit_functions() -> tuple[Any, Any]:
     """Return the versions of `elementary.to_bits` and `elementary.from_bits` for the GPU."""
     if SIMULATED:
         return elementary.python_to_bits, elementary.python_from_bits
-    from numba.cuda import libdevice
-
-    return libdevice.double_as_longlong, libdevice.longlong_as_double
+    return library_function("double_as_longlong"), library_function("longlong_as_double")
 
 
 def _uses_cuda(source: FunctionType) -> bool:

@@ -136,7 +136,7 @@ def search(u: float, table: int, starts: Any, limits: Any, first: Any) -> int:
 
 @cache
 def range_kernel() -> Any:
-    """Return the kernel that finds the smallest and largest random number of the delays of a run."""
+    """Return the kernel that finds the extreme random numbers of the delays of each run."""
     uniform_at = device_function(uniform)
 
     def find_range(seeds: Any, episodes: Any, found: Any) -> None:

@@ -67,9 +67,9 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
 
     Raises
     ------
-    GpuUnavailable
+    GpuUnavailableError
         If there is no GPU.
-    GpuMismatch
+    GpuMismatchError
         If the GPU computes other bits than the CPU.
     """
     if not jobs:
@@ -81,7 +81,8 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
     remaining = sorted(jobs, key=lambda job: job.work, reverse=True)
     while remaining:
         chosen, remaining = take_fitting(remaining, free_memory())
-        batches = [Batch(group, tables) for group in group_jobs(chosen)]
+        groups = group_jobs(chosen)
+        batches = [Batch(group, tables, rank) for rank, group in enumerate(groups)]
         try:
             play_batches(batches, on_slice)
         finally:
@@ -180,29 +181,33 @@ def group_jobs(jobs: Iterable[Job]) -> list[list[Job]]:
 def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
     """Play all episodes of `batches`, which share the GPU.
 
-    A slice is the same share of the episodes of each batch. Otherwise a batch with short slices
-    would wait for the long slices of others again and again.
+    A slice is the same share of the episodes of each batch, so that none waits for the long slices
+    of others again and again. The share is adapted to the time of the first unfinished batch, which
+    has priority.
     """
     share = min(1.0, FIRST_SLICE / max(batch.episodes for batch in batches))
-    running: dict[int, tuple[Batch, int, float]] = {}
+    running: dict[int, tuple[int, float]] = {}  # episodes before, and start, by number of batch
 
-    def start(batch: Batch) -> None:
-        running[id(batch)] = batch, batch.played, time.perf_counter()
-        batch.launch(math.ceil(share * batch.episodes))
+    def start(i: int) -> None:
+        running[i] = batches[i].played, time.perf_counter()
+        batches[i].launch(math.ceil(share * batches[i].episodes))
 
-    for batch in batches:
-        start(batch)
+    for i in range(len(batches)):
+        start(i)
     while running:
-        done = [key for key, (batch, _, _) in running.items() if batch.is_idle]
+        first = min(running)
+        done = [i for i in running if batches[i].is_idle]
         if not done:
             time.sleep(POLL_INTERVAL_S)
-        for key in done:
-            batch, before, began = running.pop(key)
-            faster = SLICE_S / max(time.perf_counter() - began, 1e-6)
-            played = (batch.played - before) / batch.episodes
-            share = min(1.0, max(share / 2, min(4 * share, faster * played)))
+        for i in done:
+            batch = batches[i]
+            before, began = running.pop(i)
+            if i == first:
+                faster = SLICE_S / max(time.perf_counter() - began, 1e-6)
+                played = (batch.played - before) / batch.episodes
+                share = min(1.0, max(share / 2, min(4 * share, faster * played)))
             if batch.finished:
                 batch.collect()
             on_slice(batch, before)
             if not batch.finished:
-                start(batch)
+                start(i)

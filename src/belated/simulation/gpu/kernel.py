@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from belated.simulation.gpu import phases
-from belated.simulation.gpu.compiler import clone, compile_kernel, cuda, device_function
+from belated.simulation.gpu.compiler import clone, compile_kernel, cuda, device_function, phase
 from belated.simulation.gpu.phases import Learner, Scratch, Sizes, World
-from belated.simulation.gpu.threads import any_thread, barrier
+from belated.simulation.gpu.threads import LANES, any_thread, barrier, warp_barrier
 from belated.simulation.reference import OPTIMISM_TOLERANCE
 
 MAX_SHARED_BYTES: Final = 40_000
@@ -56,7 +56,7 @@ class Kind(NamedTuple):
     """Properties that determine the code of a kernel; runs of one kind share a kernel."""
 
     sizes: Sizes
-    backup: FunctionType
+    backup: Any  # function
     every_episode: bool  # whether to plan for every episode
     state_type: Any  # type of a state in memory
     action_type: Any  # type of an action in memory
@@ -105,7 +105,6 @@ class Kind(NamedTuple):
         """Whether the state of the learner is in shared memory during a slice."""
         return count_bytes(self.learner_shapes()) <= MAX_COUNTS_BYTES
 
-
     @property
     def bytes(self) -> int:
         """Size of the state of a run in the memory of the GPU, in bytes, without its episodes."""
@@ -149,11 +148,12 @@ def build_kernel(kind: Kind) -> Any:
     deliver, play = device_function(phases.deliver), device_function(phases.play)
     mark_actions = device_function(phases.mark_actions)
     draw_uniforms = device_function(phases.draw_uniforms)
-    copy = device_function(copy_array)
+    copy, count_dropped = device_function(copy_array), device_function(phases.count_dropped)
     wait_for_all, is_any = device_function(barrier), device_function(any_thread)
+    wait_for_warp = device_function(warp_barrier)
     plan = plan_with(kind.backup)
 
-    def run_slice(  # noqa: PLR0913 - a kernel takes plain arrays
+    def run_slice(
         episodes: int,
         seeds: Any,
         ints: Any,
@@ -251,7 +251,7 @@ def build_kernel(kind: Kind) -> Any:
         alpha = floats[run, ALPHA]
         threshold = floats[run, THRESHOLD]
         epsilon = floats[run, EPSILON]
-        wait_for_all()
+        wait_for_all(threads)
         if sizes.counts_visits and played == 0:
             mark_actions(sizes, world, learner, threshold, thread)
         end = min(K, played + episodes)
@@ -263,12 +263,14 @@ def build_kernel(kind: Kind) -> Any:
             arrived = arriving[slot]
             if arrived >= 0:
                 grown = 0
-                while arrived >= 0:
-                    if deliver(sizes, world, learner, scratch, paths[arrived], alpha, thread):
-                        grown = 1
-                    missing -= 1
-                    arrived = after[arrived]
-                if is_any(grown):
+                if thread < LANES:
+                    while arrived >= 0:
+                        path = paths[arrived]
+                        if deliver(sizes, world, learner, scratch, path, alpha, thread):
+                            grown = 1
+                        missing -= 1
+                        arrived = after[arrived]
+                if is_any(threads, grown):
                     due = True
                 if sizes.counts_visits:
                     mark_actions(sizes, world, learner, threshold, thread)
@@ -276,39 +278,36 @@ def build_kernel(kind: Kind) -> Any:
             if due:
                 plan(own_constants, sizes, world, learner, scratch, seed, plans, epsilon, thread)
                 plans += 1
-            max_missing = max(max_missing, missing)
-            waited += missing
-            # 3. Play, and add the exact regret for the first state drawn.
-            draw_uniforms(sizes, scratch, seed, k, thread)
-            s, explored = play(sizes, world, learner, scratch, paths[slot], epsilon, thread)
-            if explored:
-                last_explored = k
-            gap = v_star[s] - scratch.w[0, s]
-            total = gap if k == 1 else total + gap
-            if scratch.v[0, s] < v_star[s] - OPTIMISM_TOLERANCE:
-                broken += 1
-            # 4. Send the feedback, or count it as dropped if it arrives after the last episode.
-            delay = delays[run, k - played - 1]
-            if k + delay >= K:
-                wait_for_all()
-                for h in range(thread, H, threads):
-                    s = int(paths[slot, h])
-                    if not (sizes.restricted and fixed[h, s * sizes.A] == 0.0):
-                        row = ((0 if sizes.pooled else h) * S + s) * sizes.A
-                        cuda.atomic.add(dropped, (run, row + int(paths[slot, H + 1 + h])), 1)
-            if thread == 0:
-                arriving[slot] = -1
-                if k + delay < K:
-                    at = ring + (k + delay + 1) % ring_size
-                    after[slot] = arriving[at]
-                    arriving[at] = slot
-                # 5. Record the regret at a checkpoint.
+            if thread < LANES:
+                # 3. Play, and add the exact regret for the first state drawn.
+                max_missing = max(max_missing, missing)
+                waited += missing
+                draw_uniforms(sizes, scratch, seed, k, thread)
+                s, explored = play(sizes, world, learner, scratch, paths[slot], epsilon, thread)
+                if explored:
+                    last_explored = k
+                gap = v_star[s] - scratch.w[0, s]
+                total = gap if k == 1 else total + gap
+                if scratch.v[0, s] < v_star[s] - OPTIMISM_TOLERANCE:
+                    broken += 1
+                # 4. Send the feedback, or count it as dropped if it arrives after the last episode.
+                delay = delays[run, k - played - 1]
+                if k + delay >= K:
+                    wait_for_warp()
+                    count_dropped(sizes, world, paths[slot], dropped[run], thread)
+                if thread == 0:
+                    arriving[slot] = -1
+                    if k + delay < K:
+                        at = ring + (k + delay + 1) % ring_size
+                        after[slot] = arriving[at]
+                        arriving[at] = slot
+                    # 5. Record the regret at a checkpoint.
+                    if points[point] == k:
+                        regret[point] = total
                 if points[point] == k:
-                    regret[point] = total
-            if points[point] == k:
-                point += 1
-            missing += 1
-            wait_for_all()
+                    point += 1
+                missing += 1
+            wait_for_all(threads)
         # Store the state of the run.
         if shared:
             copy(here, stored, thread, threads)
@@ -329,7 +328,7 @@ def build_kernel(kind: Kind) -> Any:
     return compile_kernel(run_slice, max_registers=MAX_REGISTERS)
 
 
-@phases.phase
+@phase
 def copy_array(source: Learner, target: Learner, thread: int, threads: int) -> None:
     """Copy the state of a learner, divided among the threads of a block."""
     for i in range(thread, source.n.size, threads):
@@ -352,7 +351,7 @@ def copy_array(source: Learner, target: Learner, thread: int, threads: int) -> N
 @cache
 def plan_with(backup: FunctionType) -> Any:
     """Return the phase `plan` for a `backup`."""
-    names = {**phases.plan.__globals__, "back_up": phases.phase(clone(backup))}
+    names = {**phases.plan.__globals__, "back_up": phase(clone(backup))}
     source = FunctionType(phases.plan.__code__, names, f"plan_{backup.__name__}")
     source.__module__ = phases.__name__
     return device_function(source)

@@ -1,24 +1,29 @@
 """Which settings the GPU engine can run, and the kind of kernel that each needs."""
 
 import dis
-from typing import Any, Final
+from types import FunctionType
+from typing import Any, Final, cast
 
 import numpy as np
 
 from belated.compiled import JIT
 from belated.learner.backup import Backup, as_backup
+from belated.learner.exploration import no_exploration
 from belated.learner.problem import LearningProblem
 from belated.learner.state import READS, READS_BEST, READS_ORDER
 from belated.mdp.model import MDP
 from belated.simulation.gpu.compiler import called_functions
 from belated.simulation.gpu.kernel import MAX_SHARED_BYTES, Kind, count_bytes
 from belated.simulation.gpu.phases import Sizes
-from belated.simulation.gpu.threads import THREADS
+from belated.simulation.gpu.threads import threads_for
 from belated.simulation.setting import Setting
 
 INEXACT: Final = frozenset(
-    "log log1p log2 log10 exp expm1 exp2 sin cos tan asin acos atan atan2 sinh cosh tanh asinh "
-    "acosh atanh pow gamma lgamma erf erfc power cbrt hypot".split()
+    {
+        *("log", "log1p", "log2", "log10", "exp", "expm1", "exp2", "pow", "power", "cbrt", "hypot"),
+        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "arcsin", "arccos", "arctan"),
+        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "gamma", "lgamma", "erf", "erfc"),
+    }
 )
 """Functions whose last bit differs between the CPU and the GPU."""
 
@@ -98,7 +103,8 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
     pooled = problem.count_stages == 1
     updater = problem.updater.with_longest_delay(1.0)
     exploration = updater.exploration(shape, base.exploration_rate)
-    counts_visits = exploration is not None and exploration.visits.size > 0
+    exploration = exploration or no_exploration(shape, base.exploration_rate)
+    counts_visits = exploration.visits.size > 0
     reads = READS.index(rule.reads)
     # A backup of this package reads the fields of `stage` by name. Others get all that they may
     # read.
@@ -110,7 +116,7 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
         A=shape.actions,
         H=shape.horizon,
         capacity=largest_support(world, pooled),
-        threads=THREADS,
+        threads=threads_for(shape.states * shape.actions),
         pooled=pooled,
         stage_dependent=not world.homogeneous,
         known_per_step=rewards_vary(problem),
@@ -130,7 +136,7 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
     )
     return Kind(
         sizes=sizes,
-        backup=backup.function,
+        backup=cast(FunctionType, backup.function),
         every_episode=base.replans_every_episode(problem.updater),
         # An index without a sign needs no check whether it is negative. Differences of two such
         # numbers have none either, which a backup of a user may not expect.

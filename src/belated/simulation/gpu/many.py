@@ -40,7 +40,7 @@ def run_on_gpu(
     ------
     ValueError
         If the GPU engine cannot run the setting.
-    GpuUnavailable
+    GpuUnavailableError
         If there is no GPU.
     """
     if reason := why_not_on_gpu(setting):

@@ -2,8 +2,8 @@
 
 Each phase does what the compiled engine (`belated.simulation.engine`) does, with the same functions
 and the same order of floating-point operations. Threads of the block share the work: a thread
-handles every `sizes.threads`-th step, row or state. No sum is divided among threads, so that the
-number of threads does not affect the results.
+handles every `sizes.threads`-th row or state. No sum is divided among threads, so that the number
+of threads does not affect the results. The first warp delivers feedback and plays.
 
 A phase is compiled into a kernel by `belated.simulation.gpu.kernel`. `sizes` is constant there, so
 that the compiler removes the branches that a kernel does not need.
@@ -23,7 +23,7 @@ from belated.learner.updaters.lazy import has_grown
 from belated.mdp.play import draw
 from belated.randomness import EXPLORE, START, TIES, TRANSITION, uniform
 from belated.simulation.gpu.compiler import cuda, phase
-from belated.simulation.gpu.threads import any_thread, barrier
+from belated.simulation.gpu.threads import LANES, any_in_warp, barrier, warp_barrier
 
 Array = NDArray[Any]
 
@@ -144,13 +144,13 @@ def deliver(
 ) -> bool:
     """Add the feedback of one episode to the counts; return whether a plan is due for a thread.
 
-    `path` holds the H + 1 states and H actions of the episode. Counts are integers, so the order of
+    The threads of the first warp call this function. `path` holds the H + 1 states and H actions of the episode. Counts are integers, so the order of
     the additions does not matter, and the last addition to a row sees its final count.
     """
     S, A, H = sizes.S, sizes.A, sizes.H
     due = False
     missing = 0
-    for h in range(thread, H, sizes.threads):
+    for h in range(thread, H, LANES):
         s = int(path[h])
         a = int(path[H + 1 + h])
         y = int(path[h + 1])
@@ -169,7 +169,7 @@ def deliver(
             scratch.insert[h] = 1
             missing = 1
     # New successors are rare. One thread inserts them, since they shift others in their block.
-    if any_thread(missing):
+    if any_in_warp(missing):
         if thread == 0:
             for h in range(H):
                 if scratch.insert[h] == 1:
@@ -181,8 +181,19 @@ def deliver(
                     if at < 0:
                         at = insert_successor(sizes, learner, row, y)
                     learner.m[at] += 1
-        barrier()
+        warp_barrier()
     return due
+
+
+@phase
+def count_dropped(sizes: Sizes, world: World, path: Array, dropped: Array, thread: int) -> None:
+    """Count the steps of an episode whose feedback arrives after the last episode, by row."""
+    S, A, H = sizes.S, sizes.A, sizes.H
+    for h in range(thread, H, LANES):
+        s = int(path[h])
+        if not is_over(sizes, world, h, s):
+            row = ((0 if sizes.pooled else h) * S + s) * A + int(path[H + 1 + h])
+            cuda.atomic.add(dropped, row, 1)
 
 
 @phase
@@ -212,7 +223,7 @@ def mark_actions(
             mark = below and (not sizes.rare_only or learner.visits[first + a] < threshold)
             mark = mark and is_allowed(sizes, world, h, s * A + a)
             learner.explore[cell * A + a] = 1 if mark else 0
-    barrier()
+    barrier(sizes.threads)
 
 
 @phase
@@ -303,7 +314,7 @@ def survey_values(sizes: Sizes, scratch: Scratch, h: int, thread: int) -> None:
                 if v[y] > v[s] or (v[y] == v[s] and y < s):
                     rank += 1
             scratch.order[rank] = s
-        barrier()
+        barrier(sizes.threads)
     elif sizes.extremes:
         if thread < sizes.S:
             top = low = v[thread]
@@ -312,7 +323,7 @@ def survey_values(sizes: Sizes, scratch: Scratch, h: int, thread: int) -> None:
                 low = min(low, v[s])
             scratch.extremes[thread, 0] = top
             scratch.extremes[thread, 1] = low
-        barrier()
+        barrier(sizes.threads)
 
 
 @phase
@@ -344,8 +355,8 @@ def play(
 ) -> tuple[int, bool]:
     """Play one episode, and return its first state and whether an action was explored.
 
-    `scratch.u` holds the random numbers. Every thread plays the same episode, and the first thread
-    stores it in `path`.
+    `scratch.u` holds the random numbers. Every thread of the first warp plays the same episode, and
+    its first thread stores it in `path`.
     """
     S, A, H = sizes.S, sizes.A, sizes.H
     s = start = draw(world.start_cum, 0, S, scratch.u[H])
@@ -386,14 +397,58 @@ def play(
 
 @phase
 def draw_uniforms(sizes: Sizes, scratch: Scratch, seed: np.uint64, k: int, thread: int) -> None:
-    """Draw all random numbers of episode `k`, divided among the threads."""
+    """Draw all random numbers of episode `k`, divided among the threads of the first warp."""
     H = sizes.H
-    for h in range(thread, H + 1, sizes.threads):
+    for h in range(thread, H + 1, LANES):
         scratch.u[h] = uniform(seed, TRANSITION if h < H else START, k, h if h < H else 0)
     if sizes.stochastic:
-        for h in range(thread, H, sizes.threads):
+        for h in range(thread, H, LANES):
             scratch.u_explore[h] = uniform(seed, EXPLORE, k, h)
-    barrier()
+    warp_barrier()
+
+
+@phase
+def choose_step(
+    sizes: Sizes,
+    learner: Learner,
+    scratch: Scratch,
+    seed: np.uint64,
+    number: int,
+    h: int,
+    thread: int,
+    threads: int,
+) -> None:
+    """Choose the greedy actions of step `h` by thread number `thread` of `threads`."""
+    S, A = sizes.S, sizes.A
+    for s in range(thread, S, threads):
+        best = first_best(sizes, scratch.q, s)
+        scratch.v[h & 1, s] = scratch.q[s * A + best]
+        action = choose_action(sizes, scratch.q, seed, number, h, s, best)
+        learner.actions[h * S + s] = action
+        if sizes.visits:
+            total = 0
+            for a in range(A):
+                total += learner.n[((0 if sizes.pooled else h) * S + s) * A + a]
+            scratch.visits[s] = total
+
+
+@phase
+def evaluate_step(
+    sizes: Sizes,
+    world: World,
+    learner: Learner,
+    scratch: Scratch,
+    epsilon: float,
+    h: int,
+    thread: int,
+    threads: int,
+) -> None:
+    """Compute the exact value of the policy at step `h` by thread number `thread` of `threads`."""
+    w_next = scratch.w[(h + 1) & 1]
+    for s in range(thread, sizes.S, threads):
+        action = int(learner.actions[h * sizes.S + s])
+        value = policy_value(sizes, world, learner, epsilon, w_next, h, s, action)
+        scratch.w[h & 1, s] = value
 
 
 def back_up(constants: Array, stage: Stage, row: Row) -> float:
@@ -416,6 +471,9 @@ def plan(
     """Compute a plan and the exact value of its policy; see `belated.learner.planning.plan_all`."""
     S, A, H = sizes.S, sizes.A, sizes.H
     rows = S * A
+    choosers = LANES * ((sizes.threads // LANES + 1) // 2)
+    evaluators = sizes.threads - choosers if sizes.threads > LANES else LANES
+    evaluator = thread - (sizes.threads - evaluators)
     for row in range(thread, (1 if sizes.pooled else H) * rows, sizes.threads):
         learner.epoch_n[row] = learner.n[row]
     for s in range(thread, S, sizes.threads):
@@ -425,7 +483,7 @@ def plan(
             scratch.order[s] = s
         if sizes.visits:
             scratch.visits[s] = 0
-    barrier()
+    barrier(sizes.threads)
     for h in range(H - 1, -1, -1):
         # 1. Back up the rows of step h.
         top, low = largest_and_smallest(sizes, scratch, h + 1)
@@ -436,8 +494,8 @@ def plan(
             at = row if sizes.pooled else h * rows + row
             s = row // A
             reward = world.known[h if sizes.known_per_step else 0, row]
-            lo = np.int32(at * sizes.capacity)  # loops over 32-bit numbers are faster
-            hi = np.int32(lo + learner.size[at])
+            lo: Any = np.int32(at * sizes.capacity)  # loops over 32-bit numbers are faster
+            hi: Any = np.int32(lo + learner.size[at])
             n = int(learner.n[at])
             x = back_up(
                 constants,
@@ -450,21 +508,15 @@ def plan(
                 x = min(x, learner.q[h * rows + row])
                 learner.q[h * rows + row] = x
             scratch.q[row] = x
-        barrier()
-        # 2. Choose the greedy actions and evaluate the policy at step h.
-        for s in range(thread, S, sizes.threads):
-            best = first_best(sizes, scratch.q, s)
-            scratch.v[h & 1, s] = scratch.q[s * A + best]
-            action = choose_action(sizes, scratch.q, seed, number, h, s, best)
-            learner.actions[h * S + s] = action
-            scratch.w[h & 1, s] = policy_value(
-                sizes, world, learner, epsilon, scratch.w[(h + 1) & 1], h, s, action
-            )
-            if sizes.visits:
-                total = 0
-                for a in range(A):
-                    total += learner.n[((0 if sizes.pooled else h) * S + s) * A + a]
-                scratch.visits[s] = total
-        barrier()
+        barrier(sizes.threads)
+        # 2. Choose the actions of step h and evaluate those of step h + 1, each by its own threads.
+        if thread < choosers:
+            choose_step(sizes, learner, scratch, seed, number, h, thread, choosers)
+        if h < H - 1 and thread >= sizes.threads - evaluators:
+            evaluate_step(sizes, world, learner, scratch, epsilon, h + 1, evaluator, evaluators)
+        barrier(sizes.threads)
         # 3. Survey the values of step h for the backups of step h - 1.
         survey_values(sizes, scratch, h, thread)
+    if thread >= sizes.threads - evaluators:
+        evaluate_step(sizes, world, learner, scratch, epsilon, 0, evaluator, evaluators)
+    barrier(sizes.threads)

@@ -18,7 +18,7 @@ from belated.simulation.gpu.compiler import (
     device_function,
     phase,
 )
-from belated.simulation.gpu.errors import GpuMismatch
+from belated.simulation.gpu.errors import GpuMismatchError
 
 ROWS: Final = 64 if SIMULATED else 4096
 """Number of random rows for each backup."""
@@ -101,7 +101,7 @@ _passed: set[tuple[FunctionType, int, int]] = set()
 
 
 def check_backup(function: FunctionType, problem: LearningProblem) -> None:
-    """Raise GpuMismatch if the GPU and the CPU disagree in any bit of a backup.
+    """Raise GpuMismatchError if the GPU and the CPU disagree in any bit of a backup.
 
     The test runs once in a process for each backup and number of states.
 
@@ -122,14 +122,12 @@ def check_backup(function: FunctionType, problem: LearningProblem) -> None:
     expected = on_cpu(horizon, constants, samples, np.zeros(ROWS))
     sent = [cuda.to_device(array) for array in samples]
     out = cuda.to_device(np.zeros(ROWS))
-    on_gpu[(ROWS + THREADS - 1) // THREADS, THREADS](
-        horizon, cuda.to_device(constants), *sent, out
-    )
+    on_gpu[(ROWS + THREADS - 1) // THREADS, THREADS](horizon, cuda.to_device(constants), *sent, out)
     got = out.copy_to_host()
     wrong = np.flatnonzero(got.view(np.int64) != expected.view(np.int64))
     if wrong.size:
         i = wrong[0]
-        raise GpuMismatch(
+        raise GpuMismatchError(
             f"The GPU computes other bits than the CPU in {wrong.size} of {ROWS} random rows of "
             f"the backup {function.__name__}, for example {got[i]!r} instead of {expected[i]!r}; "
             "use engine='compiled'."
@@ -140,7 +138,8 @@ def check_backup(function: FunctionType, problem: LearningProblem) -> None:
 @cache
 def testers(function: FunctionType) -> tuple[Any, Any]:
     """Return functions that compute all samples with a backup on the CPU and on the GPU."""
-    one: Any = uncached(specialise(back_up_sample, function, {"back_up": uncached(function)}))
+    template: Any = back_up_sample
+    one: Any = uncached(specialise(template, function, {"back_up": uncached(function)}))
 
     def on_cpu(horizon: int, constants: Floats, samples: Samples, out: Floats) -> Floats:
         for i in range(out.size):
@@ -151,7 +150,7 @@ def testers(function: FunctionType) -> tuple[Any, Any]:
     source = FunctionType(back_up_sample.__code__, names, f"sample_{function.__name__}")
     one_on_gpu = device_function(source)
 
-    def on_gpu(  # noqa: PLR0913 - a kernel takes plain arrays
+    def on_gpu(
         horizon: int,
         constants: Any,
         h: Any,

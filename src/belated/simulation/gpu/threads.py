@@ -1,6 +1,8 @@
-"""Cooperation of the threads of a run, which are one warp, and random numbers for them.
+"""Cooperation of the threads of a run, and random numbers for them.
 
-The simulator of numba-cuda has no operations on warps; there, the threads of a run are a block.
+The threads of a run are a block of one or more warps. All threads plan; the first warp also
+delivers feedback and plays, which has too little work for more threads. The simulator of numba-cuda
+has no operations on warps; there, the first warp is the whole block.
 """
 
 from typing import Any, Final
@@ -8,12 +10,15 @@ from typing import Any, Final
 import numpy as np
 
 from belated.randomness import uniform
-from belated.simulation.gpu.compiler import SIMULATED, cuda, phase, replace_on_gpu
+from belated.simulation.gpu.compiler import SIMULATED, cuda, library_function, phase, replace_on_gpu
 
-THREADS: Final = 4 if SIMULATED else 32
-"""Threads of a run. The results do not depend on it."""
+LANES: Final = 4 if SIMULATED else 32
+"""Threads of a warp."""
 
-ALL_THREADS: Final = 0xFFFFFFFF
+MAX_THREADS: Final = LANES if SIMULATED else 128
+"""Largest number of threads of a run."""
+
+ALL_LANES: Final = 0xFFFFFFFF
 
 M0: Final = np.uint32(0xD2511F53)  # these four: see `belated.randomness`
 M1: Final = np.uint32(0xCD9E8D57)
@@ -21,16 +26,24 @@ W0: Final = np.uint32(0x9E3779B9)
 W1: Final = np.uint32(0xBB67AE85)
 
 
+def threads_for(rows: int) -> int:
+    """Return the number of threads for a run with so many rows in each step, a multiple of a warp.
+
+    The results do not depend on it. More threads plan faster, but leave room for fewer runs.
+    """
+    return min(MAX_THREADS, LANES * max(1, round(rows / LANES)))
+
+
 if SIMULATED:
 
     @phase
-    def barrier() -> None:
-        """Wait until all threads of the run are here; they then see what the others have stored."""
+    def warp_barrier() -> None:
+        """Wait until all threads of the warp are here; they then see what the others stored."""
         cuda.syncthreads()
 
     @phase
-    def any_thread(condition: Any) -> Any:
-        """Return whether `condition`, 0 or 1, is 1 for any thread of the run."""
+    def any_in_warp(condition: Any) -> Any:
+        """Return whether `condition`, 0 or 1, is 1 for any thread of the warp."""
         return cuda.syncthreads_or(condition) != 0
 
     def multiply_high(x: Any, y: Any) -> Any:
@@ -38,20 +51,36 @@ if SIMULATED:
         return np.int64((int(np.uint32(x)) * int(np.uint32(y))) >> 32)
 
 else:
-    from numba.cuda.libdevice import umulhi as multiply_high
-
+    multiply_high = library_function("umulhi")
 
     @phase
-    def barrier() -> None:
-        """Wait until all threads of the run are here; they then see what the others have stored."""
+    def warp_barrier() -> None:
+        """Wait until all threads of the warp are here; they then see what the others stored."""
         cuda.syncwarp()
 
     @phase
-    def any_thread(condition: Any) -> Any:
-        """Return whether `condition`, 0 or 1, is 1 for any thread of the run."""
-        found = cuda.any_sync(ALL_THREADS, condition != 0)
+    def any_in_warp(condition: Any) -> Any:
+        """Return whether `condition`, 0 or 1, is 1 for any thread of the warp."""
+        found = cuda.any_sync(ALL_LANES, condition != 0)
         cuda.syncwarp()
         return found
+
+
+@phase
+def barrier(threads: int) -> None:
+    """Wait until all threads of the run are here; `threads` is their number, a constant."""
+    if threads > LANES:
+        cuda.syncthreads()
+    else:
+        warp_barrier()
+
+
+@phase
+def any_thread(threads: int, condition: Any) -> Any:
+    """Return whether `condition`, 0 or 1, is 1 for any of the `threads` threads of the run."""
+    if threads > LANES:
+        return cuda.syncthreads_or(condition) != 0
+    return any_in_warp(condition)
 
 
 @phase
