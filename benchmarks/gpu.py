@@ -172,8 +172,8 @@ def run_timed(jobs: list) -> float:
             ends[id(batch)] = now
         if now > said + 2.0:
             said = now
-            shares = " ".join(f"{one.played / one.episodes:.3f}" for one in batches)
-            print(f"   {now:.1f} s, slice of {batch.played - before}: {shares}", flush=True)
+            shares = " ".join(f"{one.played.sum() / one.episodes.sum():.3f}" for one in batches)
+            print(f"   {now:.1f} s: {shares}", flush=True)
 
     engine.play_batches(batches, on_slice)
     note("simulation")

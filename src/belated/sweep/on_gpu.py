@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
+from belated.episode import Ints
 from belated.simulation.many import Stop
 from belated.sweep.cell import Cell
 from belated.sweep.sweep import CellThreads, TimedRuns, run_cell
@@ -65,11 +66,10 @@ def run_together(cells: Sequence[Cell], on_cell: OnCell, on_progress: OnProgress
     owner = {id(job): cell for cell, own in jobs.items() for job in own}
     total = sum(cell.episodes * len(cell.seeds) for cell in cells)
 
-    def on_slice(batch: Batch, first: int) -> None:
+    def on_slice(batch: Batch, before: Ints) -> None:
         played: Counter[str] = Counter()
-        for job in batch.jobs:
-            cell = owner[id(job)]
-            played[cell.id] += min(batch.played, cell.episodes) - min(first, cell.episodes)
+        for job, episodes in zip(batch.jobs, (batch.played - before).tolist(), strict=True):
+            played[owner[id(job)].id] += episodes
         on_progress(played)
         for cell in {owner[id(job)]: None for job in batch.jobs} if batch.finished else ():
             runs = [job.run for job in jobs[cell] if job.run is not None]

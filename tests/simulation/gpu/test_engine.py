@@ -142,7 +142,7 @@ def test_a_law_that_depends_on_the_episode_is_drawn_by_the_host() -> None:
 
 
 def test_slices_and_batches_do_not_affect_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "FIRST_SLICE", 7)
+    monkeypatch.setattr(engine, "FIRST_BUDGET", 40)
     monkeypatch.setattr(engine, "SLICE_S", 1e-9)
     options = {**PUBLISHED, "updater": "lazy:5", "delay": "uniform:3", "episodes": 30}
     job = engine.make_jobs(Setting(world=bl.world("chain-3"), **options), [0])[0]

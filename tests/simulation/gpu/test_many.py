@@ -26,7 +26,7 @@ def test_runs_are_returned_in_the_order_of_their_seeds() -> None:
 
 
 def test_every_checkpoint_is_reported_once_with_its_regret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "FIRST_SLICE", 12)
+    monkeypatch.setattr(engine, "FIRST_BUDGET", 60)
     seen: list[RunSoFar] = []
     runs = bl.simulate_many(
         "chain-3", engine="gpu", seeds=[0, 1], on_checkpoint=seen.append, **OPTIONS
@@ -38,7 +38,7 @@ def test_every_checkpoint_is_reported_once_with_its_regret(monkeypatch: pytest.M
 
 
 def test_an_interruption_stops_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "FIRST_SLICE", 10)
+    monkeypatch.setattr(engine, "FIRST_BUDGET", 30)
 
     def interrupt(checkpoint: RunSoFar) -> None:
         raise KeyboardInterrupt

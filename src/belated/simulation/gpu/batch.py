@@ -155,11 +155,13 @@ class Batch:
         self.kind = jobs[0].prepared.kind
         self.kernel = build_kernel(self.kind)
         self.stream = open_stream(rank)
-        self.played = 0
-        self.episodes = max(job.episodes for job in jobs)
+        self.episodes = np.array([job.episodes for job in jobs])
+        self.played = np.zeros(len(jobs), np.int64)  # episodes of each run played so far
         self._upload(tables)
         # Memory is not allocated for each slice, because freeing it waits for the whole GPU.
-        self.delays = cuda.device_array((len(jobs), min(self.episodes, MAX_SLICE)), np.int32)
+        self.delays = cuda.device_array(
+            (len(jobs), min(int(self.episodes.max()), MAX_SLICE)), np.int32
+        )
 
     def _upload(self, tables: dict[Law, DelayTable]) -> None:
         jobs, kind, runs = self.jobs, self.kind, len(self.jobs)
@@ -218,21 +220,25 @@ class Batch:
             *(send(array) for array in join_tables(used)),
         ]
 
-    def launch(self, episodes: int) -> None:
-        """Start to play the next `episodes` episodes of each run, or those that remain."""
-        episodes = min(episodes, self.episodes - self.played, MAX_SLICE)
+    def launch(self, budget: int) -> None:
+        """Start to play the next slice of each run.
+
+        `budget` is the work of a run in the slice: 1 for each episode, and `PLAN_WORK` for each
+        plan.
+        """
         runs = len(self.jobs)
         for i in self.host_drawn:
             drawn = self.jobs[i].drawn
             assert drawn is not None
-            own = np.minimum(drawn[self.played : self.played + episodes], LATE).astype(np.int32)
+            first = int(self.played[i])
+            own = np.minimum(drawn[first : first + self.delays.shape[1]], LATE).astype(np.int32)
             if own.size:
                 self.delays[i, : own.size].copy_to_device(own, stream=self.stream)
         if len(self.host_drawn) < runs:
             draw = delay_kernel()[runs, DRAW_THREADS, self.stream]
-            draw(self.played, episodes, self.seeds, *self.tables, self.delays)
+            draw(self.ints, self.seeds, *self.tables, self.delays)
         self.kernel[runs, self.kind.sizes.threads, self.stream](
-            episodes,
+            budget,
             self.seeds,
             self.ints,
             self.floats,
@@ -243,19 +249,24 @@ class Batch:
             *self.world,
             *self.state,
         )
-        self.played += episodes
         self.done = cuda.event()
         self.done.record(self.stream)
 
     @property
     def is_idle(self) -> bool:
-        """Whether the episodes of the last launch have been played."""
+        """Whether the slice of the last launch has been played."""
         return SIMULATED or bool(self.done.query())
+
+    def update(self) -> None:
+        """Update `played` after a slice."""
+        ints = self.ints.copy_to_host(stream=self.stream)
+        self.stream.synchronize()
+        self.played = ints[:, columns.PLAYED]
 
     @property
     def finished(self) -> bool:
-        """Whether all episodes have been played or started."""
-        return self.played >= self.episodes
+        """Whether all episodes have been played."""
+        return bool((self.played >= self.episodes).all())
 
     def regrets(self) -> Floats:
         """Return the regret at all checkpoints of all runs; 0 where it is not known yet."""

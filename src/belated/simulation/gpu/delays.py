@@ -23,6 +23,7 @@ from belated.episode import Bools, Floats, Ints
 from belated.randomness import DELAY, uniform
 from belated.simulation.gpu import threads  # noqa: F401 - replaces `uniform` by a faster version
 from belated.simulation.gpu.compiler import compile_kernel, cuda, device_function, phase
+from belated.simulation.gpu.kernel import EPISODES, PLAYED
 
 UNITS: Final = 2**53
 """A uniform random number is a multiple of 1 / UNITS."""
@@ -198,8 +199,7 @@ def delay_kernel() -> Any:
     uniform_at, find = device_function(uniform), device_function(search)
 
     def fill_delays(
-        played: int,
-        episodes: int,
+        ints: Any,
         seeds: Any,
         tables: Any,
         starts: Any,
@@ -212,6 +212,8 @@ def delay_kernel() -> Any:
         table = tables[run]
         if table < 0:  # drawn by the host
             return
+        played = ints[run, PLAYED]
+        episodes = min(delays.shape[1], ints[run, EPISODES] - played)
         for i in range(cuda.threadIdx.x, episodes, cuda.blockDim.x):
             u = uniform_at(seeds[run], DELAY, played + 1 + i, 0)
             if u < lost[table]:

@@ -1,6 +1,5 @@
 """Driver of the GPU engine: groups runs into batches that fit into memory, and plays them."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -8,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from belated.delays.laws import Law, longest_delay
+from belated.episode import Ints
 from belated.simulation.gpu.batch import DRAW_THREADS, Batch, Draws, Job, Prepared
 from belated.simulation.gpu.compiler import SIMULATED, check_device, cuda
 from belated.simulation.gpu.delays import (
@@ -22,8 +22,8 @@ from belated.simulation.gpu.kinds import kind_of
 from belated.simulation.gpu.selftest import check_backup
 from belated.simulation.setting import Setting
 
-FIRST_SLICE: Final = 50
-"""Largest number of episodes of the first slices, which measure the speed."""
+FIRST_BUDGET: Final = 1000
+"""Work of a run in the first slices, which measure the speed; see `Batch.launch`."""
 
 SLICE_S: Final = 1.0
 """Approximate time of a slice, in seconds."""
@@ -37,7 +37,7 @@ MEMORY_SHARE: Final = 0.8
 SIMULATED_MEMORY: Final = 2**30
 """Memory of the simulated GPU, in bytes."""
 
-OnSlice = Callable[[Batch, int], None]
+OnSlice = Callable[[Batch, Ints], None]
 """Function called after each slice, with its batch and the number of episodes of each run played
 before the slice. An exception that it raises stops all runs."""
 
@@ -181,16 +181,16 @@ def group_jobs(jobs: Iterable[Job]) -> list[list[Job]]:
 def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
     """Play all episodes of `batches`, which share the GPU.
 
-    A slice is the same share of the episodes of each batch, so that none waits for the long slices
-    of others again and again. The share is adapted to the time of the first unfinished batch, which
-    has priority.
+    The work of a slice is the same for all batches, so that none waits for the long slices of
+    others again and again. It is adapted to the time of the first unfinished batch, which has
+    priority.
     """
-    share = min(1.0, FIRST_SLICE / max(batch.episodes for batch in batches))
-    running: dict[int, tuple[int, float]] = {}  # episodes before, and start, by number of batch
+    budget = FIRST_BUDGET
+    running: dict[int, float] = {}  # start of the slice by number of the batch
 
     def start(i: int) -> None:
-        running[i] = batches[i].played, time.perf_counter()
-        batches[i].launch(math.ceil(share * batches[i].episodes))
+        running[i] = time.perf_counter()
+        batches[i].launch(budget)
 
     for i in range(len(batches)):
         start(i)
@@ -201,11 +201,12 @@ def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
             time.sleep(POLL_INTERVAL_S)
         for i in done:
             batch = batches[i]
-            before, began = running.pop(i)
+            took = time.perf_counter() - running.pop(i)
             if i == first:
-                faster = SLICE_S / max(time.perf_counter() - began, 1e-6)
-                played = (batch.played - before) / batch.episodes
-                share = min(1.0, max(share / 2, min(4 * share, faster * played)))
+                wanted = int(budget * SLICE_S / max(took, 1e-6))
+                budget = max(1, budget // 2, min(4 * budget, wanted))
+            before = batch.played
+            batch.update()
             if batch.finished:
                 batch.collect()
             on_slice(batch, before)

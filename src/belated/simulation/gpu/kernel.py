@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from belated.simulation.gpu import phases
+from belated.simulation.gpu import phases, planning
 from belated.simulation.gpu.compiler import clone, compile_kernel, cuda, device_function, phase
 from belated.simulation.gpu.phases import Learner, Scratch, Sizes, World
 from belated.simulation.gpu.threads import LANES, any_thread, barrier, warp_barrier
@@ -28,6 +28,9 @@ MAX_ROWS_BYTES: Final = 8_000
 
 MAX_REGISTERS: Final = 64
 """Registers per thread, so that a multiprocessor with 64 Ki registers runs 32 warps at a time."""
+
+PLAN_WORK: Final = 16
+"""Time of a plan, in units of the time of an episode without a plan; a rough estimate."""
 
 # Columns of `ints`, the whole numbers of a run:
 SETTING: Final = 0  # row of `constants`
@@ -148,13 +151,16 @@ def build_kernel(kind: Kind) -> Any:
     deliver, play = device_function(phases.deliver), device_function(phases.play)
     mark_actions = device_function(phases.mark_actions)
     draw_uniforms = device_function(phases.draw_uniforms)
-    copy, count_dropped = device_function(copy_array), device_function(phases.count_dropped)
+    copy, count_dropped = (
+        device_function(phases.copy_learner),
+        device_function(phases.count_dropped),
+    )
     wait_for_all, is_any = device_function(barrier), device_function(any_thread)
     wait_for_warp = device_function(warp_barrier)
     plan = plan_with(kind.backup)
 
     def run_slice(
-        episodes: int,
+        budget: int,
         seeds: Any,
         ints: Any,
         floats: Any,
@@ -254,8 +260,13 @@ def build_kernel(kind: Kind) -> Any:
         wait_for_all(threads)
         if sizes.counts_visits and played == 0:
             mark_actions(sizes, world, learner, threshold, thread)
-        end = min(K, played + episodes)
-        for k in range(played + 1, end + 1):
+        # A slice ends after a given amount of work, so that the runs of a batch end together.
+        end = min(K, played + delays.shape[1])
+        work = 0
+        k = played
+        while k < end and work < budget:
+            k += 1
+            work += 1
             slot = ring + k % ring_size
             # 1. Deliver the feedback that arrives before this episode, and find out if a plan is
             # due.
@@ -278,6 +289,7 @@ def build_kernel(kind: Kind) -> Any:
             if due:
                 plan(own_constants, sizes, world, learner, scratch, seed, plans, epsilon, thread)
                 plans += 1
+                work += PLAN_WORK
             if thread < LANES:
                 # 3. Play, and add the exact regret for the first state drawn.
                 max_missing = max(max_missing, missing)
@@ -315,7 +327,7 @@ def build_kernel(kind: Kind) -> Any:
             values[run, 0, s] = scratch.v[0, s]
             values[run, 1, s] = scratch.w[0, s]
         if thread == 0:
-            ints[run, PLAYED] = end
+            ints[run, PLAYED] = k
             ints[run, PLANS] = plans
             ints[run, MISSING] = missing
             ints[run, MAX_MISSING] = max_missing
@@ -328,30 +340,10 @@ def build_kernel(kind: Kind) -> Any:
     return compile_kernel(run_slice, max_registers=MAX_REGISTERS)
 
 
-@phase
-def copy_array(source: Learner, target: Learner, thread: int, threads: int) -> None:
-    """Copy the state of a learner, divided among the threads of a block."""
-    for i in range(thread, source.n.size, threads):
-        target.n[i] = source.n[i]
-        target.epoch_n[i] = source.epoch_n[i]
-        target.size[i] = source.size[i]
-    for i in range(thread, source.m.size, threads):
-        target.succ[i] = source.succ[i]
-        target.m[i] = source.m[i]
-    for i in range(thread, source.actions.size, threads):
-        target.actions[i] = source.actions[i]
-    for i in range(thread, source.visits.size, threads):
-        target.visits[i] = source.visits[i]
-    for i in range(thread, source.explore.size, threads):
-        target.explore[i] = source.explore[i]
-    for i in range(thread, source.q.size, threads):
-        target.q[i] = source.q[i]
-
-
 @cache
 def plan_with(backup: FunctionType) -> Any:
     """Return the phase `plan` for a `backup`."""
-    names = {**phases.plan.__globals__, "back_up": phase(clone(backup))}
-    source = FunctionType(phases.plan.__code__, names, f"plan_{backup.__name__}")
-    source.__module__ = phases.__name__
+    names = {**planning.plan.__globals__, "back_up": phase(clone(backup))}
+    source = FunctionType(planning.plan.__code__, names, f"plan_{backup.__name__}")
+    source.__module__ = planning.__name__
     return device_function(source)

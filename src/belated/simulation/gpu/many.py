@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from belated.episode import Ints
 from belated.simulation.compiled_run import OnProgress
 from belated.simulation.gpu.batch import Batch
 from belated.simulation.gpu.engine import make_jobs, run_jobs
@@ -47,8 +48,8 @@ def run_on_gpu(
         raise ValueError(f"engine='gpu' is not possible: {reason}; use 'auto'.")
     jobs = make_jobs(setting, seeds)
 
-    def on_slice(batch: Batch, before: int) -> None:
-        on_progress((min(batch.played, setting.episodes) - before) * len(batch.jobs))
+    def on_slice(batch: Batch, before: Ints) -> None:
+        on_progress(int((batch.played - before).sum()))
         if on_checkpoint is not None:
             report(batch, before, on_checkpoint)
 
@@ -56,11 +57,14 @@ def run_on_gpu(
     return [job.run for job in jobs if job.run is not None]
 
 
-def report(batch: Batch, before: int, on_checkpoint: OnCheckpoint) -> None:
-    """Call `on_checkpoint` for the checkpoints of a batch after episode `before`."""
+def report(batch: Batch, before: Ints, on_checkpoint: OnCheckpoint) -> None:
+    """Call `on_checkpoint` for the checkpoints of the last slice of a batch.
+
+    `before` holds the number of episodes of each run before the slice.
+    """
     regrets = batch.regrets()
     for i, job in enumerate(batch.jobs):
         points = job.prepared.points
-        for j in ((points > before) & (points <= batch.played)).nonzero()[0]:
+        for j in ((points > before[i]) & (points <= batch.played[i])).nonzero()[0]:
             regret = float(regrets[batch.first_point[i] + j])
             on_checkpoint(RunSoFar(job.seed, job.episodes, int(points[j]), regret))

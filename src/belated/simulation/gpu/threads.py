@@ -31,7 +31,7 @@ def threads_for(rows: int) -> int:
 
     The results do not depend on it. More threads plan faster, but leave room for fewer runs.
     """
-    return min(MAX_THREADS, LANES * max(1, round(rows / LANES)))
+    return min(MAX_THREADS, LANES * max(1, rows // (4 * LANES)))
 
 
 if SIMULATED:
