@@ -9,8 +9,11 @@ PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 LOWEST := .venv-lowest/bin
 
-.PHONY: help setup reproduce check test lint types layers quick unit plain test-browser test-lowest \
-	test-wheel simulated test-gpu bench bench-service tables clean
+# Tests start hundreds of processes: each would compile all sources if no bytecode were written.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help setup reproduce check test lint types layers kernels quick unit plain simulated \
+	test-gpu test-browser test-lowest test-wheel bench bench-service attack tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,7 +42,11 @@ reproduce: .venv/.base ## the paper in minutes: 16 figures, report.html and clai
 
 check: lint types layers quick ## while you work: lint, types, layers, fast tests and tests of what changed
 
-test: lint types layers unit plain simulated ## before a merge: lint, types, layers and all tests
+# The largest kernels are compiled by one process, while others do what needs no kernels.
+test: .venv/.dev ## before a merge: lint, types, layers and all tests
+	$(MAKE) --jobs 2 --output-sync kernels lint types layers plain
+	$(MAKE) unit
+	$(MAKE) simulated
 
 lint: .venv/.dev ## ruff
 	$(BIN)/ruff check
@@ -50,6 +57,9 @@ types: .venv/.dev ## mypy
 
 layers: .venv/.dev ## import-linter: which package may import which
 	$(BIN)/lint-imports
+
+kernels: .venv/.dev ## compile the kernels that take longest, for all processes that follow
+	$(BIN)/python -m belated run --world chain-3 --base ucrl2 --episodes 10 --seeds 1 > /dev/null
 
 quick: .venv/.dev ## a fast core of tests, and the tests of what changed since BASE
 	$(PYTEST) $$($(BIN)/python .ci/select_tests.py $(BASE))
@@ -73,8 +83,9 @@ test-browser: .venv/.dev ## the report and the dashboard in headless Chromium, i
 
 # Its own cache, because another version of numba has compiled the code of .venv. Warnings are not
 # errors, because old versions warn about newer packages that they depend on.
-test-lowest: .venv-lowest/.dev ## all tests with the lowest allowed version of each dependency
-	NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/cache $(LOWEST)/pytest -n $(JOBS) --dist loadfile -W default
+test-lowest: .venv-lowest/.dev ## all tests in full, with the lowest version of each dependency
+	BELATED_FULL=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/cache \
+		$(LOWEST)/pytest -n $(JOBS) --dist loadfile -W default
 
 test-wheel: .venv/.dev ## install a wheel for another user, and run the README's commands with it
 	rm -rf build
@@ -86,6 +97,9 @@ bench: .venv/.dev ## measure speed side by side, write docs/performance.md
 
 bench-service: .venv/.dev ## measure the service under load, write docs/service.md
 	$(BIN)/python benchmarks/load.py
+
+attack: .venv/.dev ## attack a running service, on SQLite and PostgreSQL, write docs/service.md
+	$(BIN)/python benchmarks/attack.py $(if $(ONLY),--only $(ONLY)) $(if $(STORE),--store $(STORE))
 
 tables: .venv/.dev ## run the studies behind the tables of the docs, and write them
 	$(BIN)/python docs/tables.py

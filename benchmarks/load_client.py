@@ -4,7 +4,7 @@ import select
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import quantiles
 from typing import Any
@@ -66,13 +66,15 @@ def body_length(head: bytes) -> int:
     return 0
 
 
-def drive(port: int, requests: Iterator[bytes], *, connections: int, seconds: float) -> Load:
+def drive(
+    ports: int | Sequence[int], requests: Iterator[bytes], *, connections: int, seconds: float
+) -> Load:
     """Send requests for some time, or until there are no more.
 
     Parameters
     ----------
-    port : int
-        Local port of the server.
+    ports : int or sequence of int
+        Local port of the server, or ports of several servers that share the connections equally.
     requests : iterator of bytes
         Requests, see `request`.
     connections : int
@@ -85,7 +87,8 @@ def drive(port: int, requests: Iterator[bytes], *, connections: int, seconds: fl
     Load
         Rate and latency of the requests.
     """
-    pool = [Connection(port) for _ in range(connections)]
+    ports = [ports] if isinstance(ports, int) else ports
+    pool = [Connection(ports[i % len(ports)]) for i in range(connections)]
     by_file = {connection.socket.fileno(): connection for connection in pool}
     poll: Any = select.epoll()
     statuses: Counter[int] = Counter()

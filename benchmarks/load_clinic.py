@@ -13,12 +13,12 @@ OPEN_BATCH_EPISODES = 1000
 """Number of episodes opened in one transaction."""
 
 
-def define(ledger: Ledger, *, episodes: int) -> int:
-    """Define the problem, with `episodes` as its K, in `ledger` and return its id."""
+def define(ledger: Ledger, *, episodes: int, name: str = NAME) -> int:
+    """Define the problem, with `episodes` as its K, in `ledger` as `name`, and return its id."""
     rewards = np.zeros((STATES, ACTIONS))
     rewards[-1, 1] = 1.0
     spec = ProblemSpec(
-        name=NAME,
+        name=name,
         states=[f"state {s}" for s in range(STATES)],
         actions=["left", "right"],
         horizon=STEPS,

@@ -1,10 +1,11 @@
 """Servers of the load test, each in a process of its own."""
 
+import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -42,10 +43,14 @@ def run_empty() -> Iterator[Server]:
 
 
 @contextmanager
-def run_service(store: str) -> Iterator[Server]:
-    """Run `belated serve` on the ledger at `store` and yield the server."""
+def run_service(store: str, source: Path | None = None) -> Iterator[Server]:
+    """Run `belated serve` on the ledger at `store` and yield the server.
+
+    `source` is a folder with another version of the package; None for the installed one.
+    """
     command = [str(BELATED), "serve", "--store", store, "--port", "0"]
-    with run_server(command, ready="/readyz") as server:
+    paths = {} if source is None else {"PYTHONPATH": str(source)}
+    with run_server(command, ready="/readyz", environment=os.environ | paths) as server:
         yield server
 
 
@@ -65,10 +70,33 @@ def run_postgres(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def run_server(command: list[str], *, ready: str) -> Iterator[Server]:
-    """Run `command`, which prints its address, and yield the server when path `ready` is up."""
+def run_server(
+    command: list[str],
+    *,
+    ready: str,
+    timeout_s: float = START_TIMEOUT_S,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Server]:
+    """Run a server and yield it when it is ready.
+
+    Parameters
+    ----------
+    command : list[str]
+        Command, which prints its address.
+    ready : str
+        Path that is answered with status 200 when the server is ready.
+    timeout_s : float
+        Maximum number of seconds until then.
+    environment : mapping, optional
+        Environment variables of the process; None for those of this one.
+
+    Yields
+    ------
+    Server
+        The server.
+    """
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         assert process.stdout is not None
         address = re.search(r"http://127\.0\.0\.1:(\d+)", process.stdout.readline())
@@ -76,8 +104,8 @@ def run_server(command: list[str], *, ready: str) -> Iterator[Server]:
             raise RuntimeError(f"{command[0]} did not start.")
         port = int(address[1])
         while not is_ready(port, ready):
-            if time.perf_counter() - start > START_TIMEOUT_S:
-                raise RuntimeError(f"{command[0]} is not ready after {START_TIMEOUT_S} s.")
+            if time.perf_counter() - start > timeout_s:
+                raise RuntimeError(f"{command[0]} is not ready after {timeout_s} s.")
             time.sleep(0.01)
         yield Server(port, process.pid, time.perf_counter() - start)
     finally:

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-START_MARK, END_MARK = "<!-- results -->", "<!-- /results -->"
 PLAIN_WIDTH_CHARS = 160
 """Width of output that does not go to a terminal."""
 
@@ -91,7 +90,8 @@ def print_report(report: Report, heading: str) -> None:
 def format_markdown(report: Report, heading: str) -> str:
     """Return `report` under a `heading` as Markdown."""
     parts = [heading]
-    for section in (*report.sections, report.target_section()):
+    targets = [report.target_section()] if report.targets else []
+    for section in (*report.sections, *targets):
         lines = [section.columns, ["---"] * len(section.columns), *section.rows]
         grid = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         note = f"{section.note}\n\n" if section.note else ""
@@ -99,10 +99,14 @@ def format_markdown(report: Report, heading: str) -> str:
     return "\n\n".join(parts)
 
 
-def write_page(page: Path, results: str) -> None:
-    """Replace the text between the two marks of the file `page` by `results`."""
+def write_page(page: Path, results: str, *, mark: str = "results") -> None:
+    """Replace the text between the two marks of the file `page` by `results`.
+
+    The marks are the comments `<!-- mark -->` and `<!-- /mark -->`.
+    """
+    start, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     text = page.read_text()
-    if text.count(START_MARK) != 1 or text.count(END_MARK) != 1:
-        raise SystemExit(f"{page} must have the marks {START_MARK} and {END_MARK}, each once.")
-    marked = re.compile(f"{re.escape(START_MARK)}.*{re.escape(END_MARK)}", re.DOTALL)
-    page.write_text(marked.sub(lambda _: f"{START_MARK}\n\n{results}\n\n{END_MARK}", text))
+    if text.count(start) != 1 or text.count(end) != 1:
+        raise SystemExit(f"{page} must have the marks {start} and {end}, each once.")
+    marked = re.compile(f"{re.escape(start)}.*{re.escape(end)}", re.DOTALL)
+    page.write_text(marked.sub(lambda _: f"{start}\n\n{results}\n\n{end}", text))

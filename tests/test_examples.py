@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from functools import cache
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,15 +19,24 @@ SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
-@cache
-def ran(name: str) -> tuple[str, dict[str, bytes]]:
-    """Return the output of a script, and the files it writes."""
-    command = [sys.executable, "-W", "error", str(FOLDER / f"{name}.py"), "--fast"]
-    with TemporaryDirectory() as folder:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        files = {path.name: path.read_bytes() for path in Path(folder).rglob("*.*")}
-    return done.stdout, files
+@pytest.fixture
+def ran(pytestconfig: pytest.Config) -> Callable[[str], tuple[str, dict[str, bytes]]]:
+    """A function that runs a script, and returns its output and the files it writes.
+
+    A warning is an error, unless `pytest -W` says otherwise.
+    """
+    actions = ["error", *(pytestconfig.getoption("pythonwarnings") or ())]
+
+    def run(name: str) -> tuple[str, dict[str, bytes]]:
+        options = [f"-W{action}" for action in actions]
+        command = [sys.executable, *options, str(FOLDER / f"{name}.py"), "--fast"]
+        with TemporaryDirectory() as folder:
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            files = {path.name: path.read_bytes() for path in Path(folder).rglob("*.*")}
+        return done.stdout, files
+
+    return run
 
 
 def numbers(text: str) -> list[float]:
@@ -39,7 +48,7 @@ def is_picture(data: bytes) -> bool:
     return data.startswith(b"\x89PNG")
 
 
-def test_an_own_base_learns_beside_two_that_are_built_in():
+def test_an_own_base_learns_beside_two_that_are_built_in(ran):
     text, files = ran("own_base")
     *lines, _ = text.splitlines()
     assert [line.split()[0] for line in lines] == ["MBIE-EB,", "UCBVI-BF", "UCRL2"]
@@ -59,7 +68,7 @@ def test_an_own_base_takes_less_than_30_lines():
     assert lines < 30
 
 
-def test_delays_from_a_log_cost_regret_and_loss_costs_more():
+def test_delays_from_a_log_cost_regret_and_loss_costs_more(ran):
     text, files = ran("own_delays")
     first, *lines = text.splitlines()
     assert numbers(first) == [10, 12, 134]
@@ -70,7 +79,7 @@ def test_delays_from_a_log_cost_regret_and_loss_costs_more():
     assert 0 == missing[0] < missing[1] < missing[2]
 
 
-def test_a_lake_is_learnt_by_stepping_it_with_returns_in_its_own_units():
+def test_a_lake_is_learnt_by_stepping_it_with_returns_in_its_own_units(ran):
     text, _ = ran("frozen_lake")
     _, at_once, late, best = text.splitlines()
     world = bl.from_gymnasium("FrozenLake-v1", horizon=40, reward_schedule=(10, -1, 0))
@@ -87,7 +96,7 @@ def test_a_lake_is_learnt_by_stepping_it_with_returns_in_its_own_units():
     assert returns["200 late"] < returns["at once"]
 
 
-def test_alpha_is_advised_chosen_and_compared_for_each_delay():
+def test_alpha_is_advised_chosen_and_compared_for_each_delay(ran):
     text, _ = ran("choosing_alpha")
     parts = re.split(r"^Mean delay ", text, flags=re.MULTILINE)[1:]
     advice = []
@@ -103,7 +112,7 @@ def test_alpha_is_advised_chosen_and_compared_for_each_delay():
     assert advice[0] > advice[1] > advice[2] >= 1
 
 
-def test_sepsis_is_treated_by_three_bases_active_and_lazy_under_three_delays():
+def test_sepsis_is_treated_by_three_bases_active_and_lazy_under_three_delays(ran):
     text, files = ran("sepsis")
     first, *lines, _ = text.splitlines()
     assert numbers(first) == [0.692, 0.792, 0.790]

@@ -1,7 +1,9 @@
 """Tables that notebooks display: complete, escaped, and without scripts or colours."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,12 +100,17 @@ def test_results_show_the_columns_that_vary(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "shown",
-    [run(base="<script>alert('x')</script>"), learner(), learner().policy, bl.chain(3)],
+    "make",
+    [
+        lambda: run(base="<script>alert('x')</script>"),
+        learner,
+        lambda: learner().policy,
+        lambda: bl.chain(3),
+    ],
     ids=["run", "learner", "policy", "world"],
 )
-def test_the_page_runs_nothing_fetches_nothing_and_has_no_colours(shown: object) -> None:
-    text = shown._repr_html_()  # type: ignore[attr-defined]
+def test_the_page_runs_nothing_fetches_nothing_and_has_no_colours(make: Callable[[], Any]) -> None:
+    text = make()._repr_html_()
     tags = set(re.findall(r"<(\w+)", text))
     assert tags <= {"div", "b", "table", "tr", "th", "td", "details", "summary"}
     for word in ("http", "color", "background", "onclick"):

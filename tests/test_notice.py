@@ -23,10 +23,10 @@ def advance(x):
 @pytest.fixture
 def engine(tmp_path):
     """A function that loads a small stand-in for a compiled module, as a new process would."""
+    path = tmp_path / "engine.py"
+    path.write_text(SOURCE)  # once: numba compares the time of the last change
 
     def load(name=ENGINE):
-        path = tmp_path / "engine.py"
-        path.write_text(SOURCE)
         spec = importlib.util.spec_from_file_location(name, path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)

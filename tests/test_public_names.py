@@ -4,6 +4,7 @@ import re
 import typing
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,6 +27,13 @@ PUBLIC = {
     for name in package.__all__
     if callable(getattr(package, name))
 }
+
+
+def test_no_public_name_is_also_the_name_of_a_module_of_the_package() -> None:
+    # An import of such a module would replace the public object by the module.
+    modules = {path.stem for path in STUB.parent.iterdir() if path.suffix in ("", ".py")}
+    public = {name for _, name in LISTED if not isinstance(getattr(bl, name), ModuleType)}
+    assert modules & public == set()
 
 
 def classes_in(hint: Any) -> set[type]:

@@ -13,6 +13,9 @@ from .episode import Step as Step
 from .exact.values import optimal_actions as optimal_actions
 from .exact.values import optimal_value as optimal_value
 from .exact.values import policy_value as policy_value
+from .factored_states import Coarsening as Coarsening
+from .factored_states import States as States
+from .factored_states import states as states
 from .figures.plots import plot as plot
 from .gym.delayed import DelayedFeedback as DelayedFeedback
 from .learner.backup import Backup as Backup
@@ -84,9 +87,6 @@ from .simulation.many import simulate_many as simulate_many
 from .simulation.reporting import RunSoFar as RunSoFar
 from .simulation.run import Run as Run
 from .simulation.simulate import simulate as simulate
-from .states import Coarsening as Coarsening
-from .states import States as States
-from .states import states as states
 from .sweep.results import Results as Results
 from .sweep.results import results as results
 

@@ -339,6 +339,27 @@ def _view(context: Any, address: Any, size: Any) -> Any:
     return array_type(address, types.int64), generate
 
 
+def _load_tuple(context: Any, address: Any, first: Any, stride: Any, count: Any) -> Any:
+    if not isinstance(count, types.Literal):
+        return None
+    size = count.literal_value
+    tuple_type = types.UniTuple(address.dtype, size)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer, at, step, _ = arguments
+        values = []
+        for _ in range(size):
+            values.append(builder.load(builder.gep(pointer, [at])))
+            at = builder.add(at, step)
+        return context.make_tuple(builder, tuple_type, values)
+
+    return tuple_type(address, types.int64, types.int64, count), generate
+
+
+def _read_tuple(array: Any, first: int, stride: int, count: int) -> Any:
+    return tuple(array[first + i * stride] for i in range(count))
+
+
 address: Any = intrinsic(_address) if JIT else identity
 """`address(array)` returns a pointer to the data of `array`.
 
@@ -346,6 +367,13 @@ A pointer is cheaper to pass to a function than an array."""
 
 view: Any = intrinsic(_view) if JIT else identity
 """`view(address, size)` returns an array of `size` numbers whose data begins at `address`."""
+
+
+load_tuple: Any = intrinsic(prefer_literal=True)(_load_tuple) if JIT else _read_tuple
+"""`load_tuple(address, first, stride, count)` returns `count` numbers as a tuple.
+
+They are read from `address`, at the positions first, first + stride, and so on. `count` must be
+a constant."""
 
 
 def interpreted(function: F, *callees: Callable[..., Any]) -> F:

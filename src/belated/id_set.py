@@ -4,6 +4,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from belated.array_checks import check_range
+
 _ID_CHUNK_BITS: Final = 4096
 
 
@@ -46,10 +48,21 @@ class IdSet:
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> "IdSet":
-        """Return the set stored in `state`, which is a result of `snapshot`."""
+        """Return the set stored in `state`, which is a result of `snapshot`.
+
+        Raises ValueError if the arrays in `state` have a wrong type, shape or range.
+        """
         ids = cls()
-        for chunk, bits in zip(state["chunks"], state["bits"], strict=True):
-            word = int.from_bytes(bits.tobytes(), "little")
+        chunks, bits = state["chunks"], state["bits"]
+        if (chunks.dtype, bits.dtype) != (np.int64, np.uint8):
+            raise ValueError(f"ids must be int64 and uint8, got {chunks.dtype} and {bits.dtype}.")
+        if bits.shape != (chunks.size, _ID_CHUNK_BITS // 8) or len(set(chunks.tolist())) < len(
+            bits
+        ):
+            raise ValueError("ids must have one row of bits for each chunk, and each chunk once.")
+        check_range("chunks of ids", chunks, 0, 2**63 // _ID_CHUNK_BITS)
+        for chunk, row in zip(chunks, bits, strict=True):
+            word = int.from_bytes(row.tobytes(), "little")
             ids._chunks[int(chunk)] = word
             ids._size += word.bit_count()
         return ids

@@ -10,7 +10,7 @@ import pytest
 import belated as bl
 from belated.checks import base_checks, check_base
 from belated.checks.base import CHECKS
-from belated.learner.backup import cap, clipped, mean, rest, unseen
+from belated.learner.backup import cap, clipped, compile_batch, mean, rest, unseen
 from belated.learner.bases import BASES, BackupRule, EpsilonGreedy, Fixed, Optimal, UniformRandom
 from belated.learner.plan import Plan
 from belated.papers.howson2021.base import Published
@@ -431,7 +431,7 @@ def test_a_base_that_fails_a_check_gets_a_message_that_says_why(
     if isinstance(
         base, ReadsGlobal
     ):  # a compiled backup keeps the value that a global had when it was compiled
-        ReadsGlobal.backup.batch  # noqa: B018
+        compile_batch(ReadsGlobal.backup, 1)
         monkeypatch.setitem(globals(), "FACTOR", 0.5)
     [check] = [check for check in base_checks(base) if check.name == name]
     with pytest.raises(AssertionError, match=message) as raised:

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import ledger_samples as samples
 from belated.cli.ledger import ledger as app
 from belated.ledger import Corrected, Feedback, Ledger, schema
+from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.copy import copy
 from belated.online.host import Host
 from databases import postgres_server
@@ -52,6 +53,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
         host.step()
         host.stop()
         ledger.tokens.add("one", b"\0hash", scopes=["admin"])
+        ledger.append([StoredResponse("key", "sha", 201, body=b"\0body")])
     return file
 
 
@@ -467,3 +469,18 @@ def test_long_work_tells_how_far_it_is_and_comes_to_its_end(
     assert before[1:4] == [f"{int(total.replace(',', '')) - 1:,}", "of", total]
     assert last[1:4] == [total, "of", total]
     assert end[1:4] == [total, "rows", "in"]
+
+
+def test_a_problem_is_archived_and_unarchived(file: Path) -> None:
+    done = call("archive", "clinic", "--store", address(file))
+    assert (done.exit_code, done.stdout) == (0, "Problem clinic is archived.\n")
+    with Ledger.open(address(file)) as ledger:
+        assert ledger.archived() == {first(file, "defined")}
+    done = call("unarchive", "clinic", "--store", address(file))
+    assert (done.exit_code, done.stdout) == (0, "Problem clinic is unarchived.\n")
+    with Ledger.open(address(file)) as ledger:
+        assert ledger.archived() == set()
+    assert call("verify", "--store", address(file)).exit_code == 0
+    unknown = call("archive", "nothing", "--store", address(file))
+    assert unknown.exit_code == 2
+    assert "There is no problem 'nothing'" in unknown.stderr

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import belated as bl
 from belated.learner.bases import EpsilonGreedy, Fixed, Optimal, UniformRandom
+from combinations import chosen
 from equivalence.definition import Setting, differences, philox
 from worlds import random_world
 
@@ -52,6 +54,13 @@ MODES: list[dict[str, Any]] = [
     for per in ("episode", "step")
     for stages in ("each", "pooled")
 ]
+EVERY_PAIR = [
+    pytest.param(i, j, id=f"{base}-{updater}")
+    for i, base in enumerate(BASES)
+    for j, updater in enumerate(UPDATERS)
+]
+"""Positions of every base and every updater."""
+
 OPTIONS: dict[str, Any] = {
     "ubev span": bl.UBEV(scale=0.1, range="span", monotone=True),
     "ucbvi-ch H-h": bl.UCBVI_CH(scale=0.01, range="H-h", ties="random"),
@@ -93,12 +102,37 @@ def check(setting: Setting, **given: Any) -> Any:
     return run
 
 
-@pytest.mark.parametrize("updater", UPDATERS.values(), ids=UPDATERS.keys())
-@pytest.mark.parametrize("base", BASES.values(), ids=BASES.keys())
-def test_every_base_under_every_updater_does_what_is_defined(base: Any, updater: Any) -> None:
-    for seed, mode in enumerate(MODES):
-        if base.name != "q-learning" or mode["stages"] == "each":
-            check(Setting(a_world(seed), base, updater, LAW, EPISODES, seed, **mode))
+def modes(i: int, j: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the numbered modes in which base `i` is tested under updater `j`.
+
+    They have all combinations of `delay_per` and `stages`, and all values of the other options.
+    All modes are tested of each base, and of each updater.
+    """
+    stepwise = list(BASES.values())[i].stepwise
+    for number, mode in enumerate(MODES):
+        if chosen(i, j, number, one_in=3) and not (stepwise and mode["stages"] == "pooled"):
+            yield number, mode
+
+
+@pytest.mark.parametrize(("i", "j"), EVERY_PAIR)
+def test_every_base_under_every_updater_does_what_is_defined(i: int, j: int) -> None:
+    base, updater = list(BASES.values())[i], list(UPDATERS.values())[j]
+    for seed, mode in modes(i, j):
+        check(Setting(a_world(seed), base, updater, LAW, EPISODES, seed, **mode))
+
+
+def test_every_mode_is_tested_of_each_base_and_of_each_updater() -> None:
+    tested = [
+        (i, j, number)
+        for i, j in np.ndindex(len(BASES), len(UPDATERS))
+        for number, _ in modes(i, j)
+    ]
+    each = {number for number, mode in enumerate(MODES) if mode["stages"] == "each"}
+    for i, base in enumerate(BASES.values()):
+        expected = each if base.stepwise else set(range(len(MODES)))
+        assert {number for one, _, number in tested if one == i} == expected
+    for j in range(len(UPDATERS)):
+        assert {number for _, one, number in tested if one == j} == set(range(len(MODES)))
 
 
 @pytest.mark.parametrize("base", OPTIONS.values(), ids=OPTIONS.keys())

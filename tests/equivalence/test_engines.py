@@ -11,6 +11,7 @@ from belated.delays.laws import Law
 from belated.learner.bases import OPTIMISTIC, BackupRule, Base
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run
+from combinations import FULL
 from ways import all_agree, difference, four_ways, printed_compiled_and_plain
 from worlds import laws, random_world, worlds
 
@@ -44,7 +45,7 @@ UPDATERS = {
     "multi": bl.MultiInstance(),
 }
 EPISODES = 60 if JIT else 12
-EXAMPLES = 8 if JIT else 1
+EXAMPLES = (8 if FULL else 4) if JIT else 1
 
 
 @pytest.mark.plain

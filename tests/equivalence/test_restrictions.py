@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.compiled import JIT
 from belated.learner.bases import Base, Fixed
+from combinations import spread
 from equivalence import test_definition, test_engines, test_late_ways
 from equivalence.definition import Setting, differences
 from ways import all_agree, difference, four_ways
@@ -32,8 +33,7 @@ def restricted_worlds(draw: st.DrawFn) -> bl.MDP:
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("updater", UPDATERS.values(), ids=UPDATERS.keys())
-@pytest.mark.parametrize("base", BASES.values(), ids=BASES.keys())
+@pytest.mark.parametrize(("base", "updater"), spread(BASES, UPDATERS, one_in=2))
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data(), world=restricted_worlds(), law=laws(), seed=st.integers(0, 99))
 def test_every_way_to_run_gives_the_same_bits(
@@ -88,16 +88,16 @@ def a_restricted_world(seed: int) -> bl.MDP:
     return with_restrictions(test_definition.a_world(seed, states=4, actions=3), rng)
 
 
-@pytest.mark.parametrize("updater", test_definition.UPDATERS.values(), ids=str)
-@pytest.mark.parametrize("base", test_definition.BASES.values(), ids=test_definition.BASES.keys())
-def test_every_base_under_every_updater_does_what_is_defined(base: Any, updater: Any) -> None:
-    for seed, mode in enumerate(test_definition.MODES):
+@pytest.mark.parametrize(("i", "j"), test_definition.EVERY_PAIR)
+def test_every_base_under_every_updater_does_what_is_defined(i: int, j: int) -> None:
+    base = list(test_definition.BASES.values())[i]
+    updater = list(test_definition.UPDATERS.values())[j]
+    for seed, mode in test_definition.modes(i, j):
         world = a_restricted_world(seed)
         if base.name == "fixed":
             base = Fixed(actions=world.shape.available.argmax(axis=2))
-        if base.name != "q-learning" or mode["stages"] == "each":
-            law, episodes = test_definition.LAW, test_definition.EPISODES
-            test_definition.check(Setting(world, base, updater, law, episodes, seed, **mode))
+        law, episodes = test_definition.LAW, test_definition.EPISODES
+        test_definition.check(Setting(world, base, updater, law, episodes, seed, **mode))
 
 
 @pytest.mark.parametrize("updater", test_definition.EXPLORATION.values(), ids=str)

@@ -15,6 +15,7 @@ from belated.figures.report import (
     citation,
     comparison,
     provenance,
+    vega_bundle,
     write_report,
 )
 
@@ -121,6 +122,7 @@ def test_links_lead_to_places_in_the_page(text):
 
 
 def test_the_same_sections_give_the_same_bytes(text, charts, tmp_path):
+    vega_bundle.cache_clear()
     path = write_report(tmp_path / "again.html", title="A title", sections=sections(charts))
     assert path.read_text(encoding="utf-8") == text
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 import belated as bl
 from belated.compiled import JIT
-from belated.learner.backup import unseen
+from belated.learner.backup import describe_error, unseen
 from belated.learner.bases import BackupRule
 
 
@@ -44,3 +45,13 @@ def test_a_backup_that_does_not_compile_raises_an_error_with_its_line() -> None:
             delay=bl.delays.constant(1),
             episodes=5,
         )
+
+
+def test_the_cause_of_an_error_is_found_in_a_highlighted_message() -> None:
+    error = NumbaError("unused")
+    error.args = (
+        "\x1b[1m\x1b[1mFailed in nopython mode pipeline (step: nopython frontend)\x1b[0m\n"
+        "\x1b[1mUnknown attribute 'rewad' of type Row\n"
+        '\x1b[1mFile "base.py", line 7:\x1b[0m',
+    )
+    assert describe_error(error) == "Unknown attribute 'rewad' of type Row (line 7)"

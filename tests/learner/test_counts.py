@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import belated as bl
+from belated.compiled import kernel
 from belated.learner.counts import (
     Counts,
     add,
@@ -26,14 +27,15 @@ ICU = bl.Shape(states=716, actions=25, horizon=20)
 LIMIT = 500e6
 
 
+@kernel
 def add_steps(counts: Counts, rows: Any, states: Any, successors: Any) -> int:
     """Count transitions while there is room; returns how many were counted."""
     stage_rows = counts.n.size // counts.visits.shape[0]
-    for i, (row, state, successor) in enumerate(zip(rows, states, successors, strict=True)):
+    for i in range(rows.size):
         if not has_room(counts, 1):
             return i
-        add(counts, row, row // stage_rows, state, successor, 1)
-    return len(rows)
+        add(counts, rows[i], rows[i] // stage_rows, states[i], successors[i], 1)
+    return rows.size
 
 
 def add_episode(counts: Counts, states: Any, actions: Any, rows: Any) -> None:
@@ -263,12 +265,12 @@ def test_counts_of_a_hospital_stay_small() -> None:
 
 def test_a_learner_of_a_hospital_stays_small() -> None:
     rewards = np.random.default_rng(6).random(ICU.table)
-    states, actions = random_steps(np.random.default_rng(7), 20_000)
+    states, actions = random_steps(np.random.default_rng(7), 5000)
     with traced() as peak:
         learner = bl.Learner(
             ICU, base=bl.UCBVI_BF(), updater=bl.Lazy(1), rewards=rewards, episodes=20_000
         )
-        for ids in np.array_split(np.arange(20_000), 10):
+        for ids in np.array_split(np.arange(5000), 10):
             learner.observe([bl.Episode(int(i), states[i], actions[i]) for i in ids])
-    assert (learner.observed, learner.updates) == (20_000, 10)
+    assert (learner.observed, learner.updates) == (5000, 10)
     assert 20e6 < peak[0] < LIMIT

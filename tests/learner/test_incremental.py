@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.learner.backup import cap
+from belated.learner.backup import Backup, cap, compile_batch
 from belated.learner.bases import BackupRule
 from belated.learner.incremental import (
     choose_actions,
@@ -87,7 +87,9 @@ def make_problem(base: bl.Base, *, shape: bl.Shape = SHAPE, **options: Any) -> L
 
 
 def batch_of(problem: LearningProblem) -> Any:
-    return problem.backup_rule.backup.batch  # type: ignore[union-attr]
+    rule = problem.backup_rule
+    assert isinstance(rule.backup, Backup)
+    return compile_batch(rule.backup, rule.constants.size)
 
 
 def random_steps(rng: np.random.Generator, count: int) -> tuple[Any, ...]:

@@ -150,7 +150,9 @@ def test_an_episode_that_is_not_withdrawn_any_more_is_told(played: History) -> N
     id, of = played.episodes[2], schema.episodes
     gone = played.ledger.episode(id)
     assert gone is not None
-    tamper(played, sa.update(of).where(of.c.id == id).values(withdrawn=None, subject="Ann"))
+    tamper(played, sa.update(of).where(of.c.id == id).values(withdrawn=None))
+    texts = schema.subjects
+    tamper(played, sa.update(texts).where(texts.c.episode == gone.seq).values(subject="Ann"))
     assert told(played) == [
         f"Episode {id} has withdrawn None in the table of episodes, "
         f"but {gone.withdrawn} according to the events.",
@@ -226,11 +228,14 @@ def test_what_is_of_no_episode_is_told(played: History) -> None:
         played,
         sa.insert(schema.claims).values(episode=10**6, part="whole", sha="x", seq=5),
         sa.insert(schema.replaced).values(episode=1, seq=6),
+        sa.insert(schema.subjects).values(episode=2, subject="Ann Other"),
     )
     assert played.ledger.faults() == [
         "Event 5 in the table claims refers to the episode opened by event 1000000, "
         "but that event opens no episode.",
         "Event 6 in the table replaced refers to the episode opened by event 1, "
+        "but that event opens no episode.",
+        "A subject in the table subjects refers to the episode opened by event 2, "
         "but that event opens no episode.",
     ]
 

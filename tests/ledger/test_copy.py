@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 import ledger_samples as samples
 from belated.ledger import Corrected, Feedback, Ledger, Recorded, schema
+from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.copy import copy
 
 
@@ -18,6 +19,7 @@ def fill(ledger: Ledger) -> None:
     ledger.append([Corrected(ids[0], samples.whole(7)), Feedback("nobody", {})])
     ledger.withdraw(episode=ids[1])
     assert ledger.snapshots.save(problem, ledger.last, b"\0data")
+    ledger.append([StoredResponse("key", "sha", 201, body=b"\0body")])
     ledger.tokens.add("one", b"\0hash", scopes=["admin"], problem=problem)
 
 

@@ -64,7 +64,7 @@ def test_reading_begins_at_once_and_goes_no_further_than_asked(memory: Ledger) -
         ({"upto": 1.5}, "upto must be an integer, got 1.5."),
         ({"limit": -1}, "limit must be at least 0, got -1."),
         ({"problem": 2**63}, f"problem must be below 2**63, got {2**63}."),
-        ({"kinds": ["lost"]}, "kinds must be a list of defined, opened, feedback,"),
+        ({"kinds": ["gone"]}, "kinds must be a list of defined, opened, feedback,"),
         ({"kinds": "tick"}, "kinds must be a list of defined, opened, feedback,"),
     ],
 )

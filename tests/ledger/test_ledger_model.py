@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import ledger_samples as samples
 from belated.ledger import Corrected, Feedback, Ledger, Opened, Published, Recorded, Tick, Withdrawn
+from combinations import FULL
 from ledger.model import Model
 
 FEW = st.integers(0, 2)
@@ -144,4 +145,6 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedgerMachine = LedgerMachine.TestCase
-TestLedgerMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLedgerMachine.settings = settings(
+    max_examples=60 if FULL else 30, stateful_step_count=30, deadline=None
+)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 
 import ledger_samples as samples
-from belated.ledger import Ledger, quarantine
-from belated.ledger.quarantine import MAX_BODY_CHARS, RejectedRequest
+from belated.ledger import Ledger
+from belated.ledger.clients import quarantine
+from belated.ledger.clients.quarantine import MAX_BODY_CHARS, RejectedRequest
 from ledger_samples import (
     defined,
     opened,

@@ -1,10 +1,13 @@
 """A transaction looks episodes up by index, and inserts rows in bulk without changing them."""
 
+from typing import Any
+
 import pytest
 import sqlalchemy as sa
 
 import ledger_samples as samples
 from belated.ledger import Feedback, Ledger
+from belated.ledger.problems import ProblemCache
 from belated.ledger.recording import transaction
 from belated.ledger.recording.transaction import EPISODE_QUERIES
 from belated.ledger.schema import policies, problems
@@ -15,17 +18,21 @@ def test_a_few_episodes_are_looked_up_without_reading_all_claims(ledger: Ledger)
     ids = samples.opened(ledger, samples.defined(ledger), 3000)
     ledger.append([Feedback(id, samples.whole(number)) for number, id in enumerate(ids)])
     with ledger.store.reading() as connection:
-        dialect = connection.dialect
-        query = EPISODE_QUERIES[dialect.name].params(ids=ids[1000:1032])
-        text = query.compile(
-            dialect=dialect, compile_kwargs={"literal_binds": True, "render_postcompile": True}
+        sent: list[tuple[str, Any]] = []
+        sa.event.listen(
+            connection, "before_cursor_execute", lambda *given: sent.append((given[2], given[3]))
         )
+        query = EPISODE_QUERIES[connection.dialect.name]
+        assert connection.execute(query, {"ids": ids[1000:1032]}).all()
+        [(text, parameters)] = sent
         explain = "EXPLAIN" if ledger.store.on_postgres else "EXPLAIN QUERY PLAN"
-        rows = connection.exec_driver_sql(f"{explain} {text}").all()
+        rows = connection.exec_driver_sql(f"{explain} {text}", parameters).all()
     plan = "\n".join(str(row) for row in rows)
     assert "claims" in plan
     assert "Seq Scan on claims" not in plan
     assert "SCAN claims" not in plan
+    assert "Seq Scan on subjects" not in plan
+    assert "SCAN subjects" not in plan
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 499, 1001])
@@ -33,7 +40,9 @@ def test_every_row_arrives_as_it_was_given(
     ledger: Ledger, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transaction, "MAX_PARAMETERS_PER_INSERT", 1000)
-    given = [{"id": i, "name": f"problem '{i}' % ? \\ é"} for i in range(1, count + 1)]
+    given = [
+        {"id": i, "name": f"problem '{i}' % ? \\ é", "archived": None} for i in range(1, count + 1)
+    ]
     with ledger.store.writing() as connection:
         transaction.insert_rows(connection, problems, given)
     with ledger.store.reading() as connection:
@@ -53,7 +62,26 @@ def test_bytes_numbers_and_nothing_arrive_as_they_are(ledger: Ledger) -> None:
         "sha": "0" * 64,
     }
     with ledger.store.writing() as connection:
-        transaction.insert_rows(connection, problems, [{"id": 1, "name": "p"}])
+        transaction.insert_rows(connection, problems, [{"id": 1, "name": "p", "archived": None}])
         transaction.insert_rows(connection, policies, [row])
     with ledger.store.reading() as connection:
         assert dict(connection.execute(sa.select(policies)).one()._mapping) == row
+
+
+def test_a_commit_that_fails_records_nothing_and_the_next_one_succeeds(ledger: Ledger) -> None:
+    known = ledger.problem(samples.defined(ledger))
+    assert known is not None
+    before = ledger.last
+
+    def record_again() -> None:
+        with ledger.store.writing() as connection:
+            failing = transaction.Transaction(connection, ProblemCache(), 0)
+            failing.add_event("tick", "{}", problem=known.id)
+            failing.add_problem(known)  # a second row with the same id
+            failing.commit()
+
+    with pytest.raises(sa.exc.IntegrityError):
+        record_again()
+    assert ledger.last == before
+    samples.opened(ledger, known.id, 1)
+    assert ledger.last > before

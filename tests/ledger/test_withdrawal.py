@@ -231,3 +231,30 @@ def test_an_episode_is_withdrawn_once(any_ledger: Ledger) -> None:
     assert ledger.withdraw(subject="Ann") == []
     assert type(one(ledger, Withdrawn(problem=one_, subject="Ann"))) is NotFound
     assert type(one(ledger, Withdrawn("nobody"))) is NotFound
+
+
+def test_withdrawals_and_openings_of_one_transaction_take_effect_in_order(
+    any_ledger: Ledger,
+) -> None:
+    ledger = any_ledger
+    first, second = defined(ledger, "one"), defined(ledger, "two")
+    [before] = opened(ledger, first, subject="Ann")
+    ids = [f"{letter * 22}" for letter in "abc"]
+    outcomes = ledger.append(
+        [
+            Opened(first, 1, "Ann", ids[0]),
+            Opened(second, 1, "Ann", ids[1]),
+            Withdrawn(episode=ids[0]),
+            Withdrawn(problem=first, subject="Ann"),
+            Withdrawn(problem=first, subject="Ann"),
+            Opened(first, 1, "Ann", ids[2]),
+            Withdrawn(problem=first, subject="Ann"),
+            Withdrawn(problem=first, subject="Bob"),
+        ]
+    )
+    kinds = [type(outcome) for outcome in outcomes]
+    assert kinds == [Recorded, Recorded, Recorded, Recorded, NotFound, Recorded, Recorded, NotFound]
+    gone = [at(ledger, seq(outcomes[index])).body["episodes"] for index in (2, 3, 6)]
+    assert gone == [[ids[0]], [before], [ids[2]]]
+    [left] = ledger.withdraw(subject="Ann")
+    assert at(ledger, seq(left)).body == {"episodes": [ids[1]]}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.online.history import MAX_BINS, Aggregation, Histogram
+from belated.online.history.histogram import MAX_BINS, Aggregation, Histogram
 from belated.online.snapshot_codec import decode_state, encode_state
 from snapshots import same
 

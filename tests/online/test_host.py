@@ -228,7 +228,8 @@ def test_a_learner_that_raises_is_tried_again_when_something_is_corrected(
         for _ in range(3):
             host.step()
         assert calls == 1
-        assert host.failures[history.problem].reason == "RuntimeError: out of luck"
+        reason = host.failures[history.problem].reason
+        assert reason == f"Event {ledger.last} cannot be applied. RuntimeError: out of luck"
     history.answer(*history.open())
     host.step()
     assert host.failures

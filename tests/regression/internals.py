@@ -13,6 +13,7 @@ from belated.learner.bases import BASES
 from belated.ledger import Ledger
 from belated.online.host import Host
 from belated.papers.howson2021 import grid
+from belated.papers.howson2021.report import PaperReport
 from service.site import Site
 
 __all__ = ["BASES", "START", "Clock", "Site", "cli", "site_on", "small_paper", "take_snapshots"]
@@ -49,12 +50,13 @@ def take_snapshots(file: Path, clock: Clock) -> None:
 
 @contextmanager
 def small_paper() -> Iterator[None]:
-    """Reduce the reproduction of the paper to one chain, a few short runs and no drawing."""
+    """Reduce the reproduction of the paper to one chain, a few short runs and no figures."""
     preset = grid.Preset(seeds=2, episodes={5: 60})
     with (
         mock.patch.object(grid, "CHAINS", (5,)),
         mock.patch.object(grid, "REGRET_FIGURE_MEANS", (300,)),
         mock.patch.dict(grid.PRESETS, quick=preset),
-        mock.patch("matplotlib.figure.Figure.savefig"),
+        mock.patch.object(PaperReport, "draw"),
+        mock.patch.object(PaperReport, "write"),
     ):
         yield

@@ -15,6 +15,7 @@ def test_it_is_ready_once_its_host_has_folded_the_ledger(ledger: Ledger) -> None
         said = site.get("/readyz").json()
         assert said == {
             "ready": True,
+            "reasons": [],
             "store": True,
             "caught_up": True,
             "plans": True,
@@ -65,7 +66,7 @@ def test_an_unavailable_store_gives_503(site: Site, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(site.app.state.belated.group_commit, "_append", lost)
     monkeypatch.setattr(Ledger, "problems", lost)
-    monkeypatch.setattr(Ledger, "last", property(lost))
+    monkeypatch.setattr(site.app.state.belated.write_probe, "_write", lost)
     for answer in (
         site.post(f"/v1/episodes/{id}/feedback", PLAYED),
         site.get("/v1/problems"),

@@ -195,10 +195,26 @@ def test_a_service_that_is_not_open_always_needs_a_token(ledger: Ledger) -> None
         {"origin": "https://evil.example"},
         {"origin": "null"},
         {"host": "["},
+        {"host": "localhost:8000", "origin": "http://localhost:3000"},
+        {"host": "localhost:8000", "origin": "http://127.0.0.1:8000"},
+        {"host": "localhost:8000", "origin": "https://localhost:8000"},
+        {"host": "localhost:8000", "origin": "http://localhost"},
+        {"host": "localhost:8000", "origin": ""},
     ],
 )
 def test_an_open_service_rejects_other_sites(site: Site, headers: dict[str, str]) -> None:
     assert site.get("/v1/problems", headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "name", ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"]
+)
+def test_an_open_service_rejects_a_proxy(site: Site, name: str) -> None:
+    answer = site.get("/v1/problems", headers={name: "x"})
+    assert answer.status_code == 403
+    assert "forwarded" in answer.json()["message"]
+    token = site.token("read")
+    assert site.get("/v1/problems", token=token, headers={name: "x"}).status_code == 200
 
 
 def test_an_open_service_accepts_its_own_pages(site: Site) -> None:

@@ -204,7 +204,7 @@ def test_concurrent_requests_share_a_transaction(
 
 def test_metrics_and_logs_contain_no_ids(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     site.define()
-    with caplog.at_level("INFO", "belated.service"):
+    with caplog.at_level("INFO", "belated.service.access"):
         id = site.open(subject="patient-17")
         token = site.token("admin")
         site.ask("POST", f"/v1/episodes/{id}/feedback", token, json=PLAYED)

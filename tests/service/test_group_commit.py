@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -14,14 +14,18 @@ from belated.service.group_commit import BusyError, GroupCommit
 
 
 class Slow:
-    """An `append` that blocks until released, and keeps its arguments."""
+    """An `append` that reads its events, blocks until released, and keeps them."""
 
     def __init__(self) -> None:
         self.batches: list[list[Any]] = []
         self.entered = threading.Semaphore(0)
         self.go = threading.Semaphore(0)
 
-    def __call__(self, events: list[Any]) -> list[Any]:
+    def __call__(self, events: Iterable[Any]) -> list[Any]:
+        read = list(events)
+        return self.record(read) if read else []
+
+    def record(self, events: list[Any]) -> list[Any]:
         self.entered.release()
         assert self.go.acquire(timeout=30)
         self.batches.append([event.problem for event in events])
@@ -46,6 +50,16 @@ def commit(slow: Slow) -> Iterator[GroupCommit]:
     for _ in range(100):
         slow.go.release()
     made.stop()
+
+
+class Locked(Slow):
+    """An `append` that blocks until released before it reads its events."""
+
+    def __call__(self, events: Iterable[Any]) -> list[Any]:
+        self.entered.release()
+        assert self.go.acquire(timeout=30)
+        self.go.release()
+        return self.record(list(events))
 
 
 async def begin(commit: GroupCommit, *numbers: int) -> "asyncio.Task[list[Any]]":
@@ -76,20 +90,51 @@ def test_events_submitted_during_a_transaction_share_the_next(
     assert slow.batches == [[1], [2, 3, 4]]
 
 
+def test_events_submitted_while_another_process_writes_share_the_transaction() -> None:
+    locked = Locked()
+    commit = GroupCommit(locked, max_batch_events=5, max_queued_events=8)
+    commit.start()
+
+    async def go() -> None:
+        first = await hold(commit, locked)
+        rest = [await begin(commit, number) for number in (2, 3, 4)]
+        locked.go.release()
+        await asyncio.gather(first, *rest)
+
+    asyncio.run(go())
+    commit.stop()
+    assert locked.batches == [[1, 2, 3, 4]]
+
+
+def test_an_outage_before_events_are_read_fails_the_queued_requests() -> None:
+    def fail(events: Iterable[Any]) -> list[Any]:
+        raise sa.exc.OperationalError("lost", {}, Exception())
+
+    commit = GroupCommit(fail, max_batch_events=5, max_queued_events=8)
+    commit.start()
+
+    async def go() -> None:
+        with pytest.raises(sa.exc.OperationalError):
+            await asyncio.wait_for(commit.submit([Tick(1)]), 30)
+
+    asyncio.run(go())
+    commit.stop()
+
+
 def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow) -> None:
     commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
     commit.start()
-    for _ in range(9):
-        slow.go.release()
 
     async def entered(timeout: float) -> bool:
         return await asyncio.to_thread(slow.entered.acquire, timeout=timeout)
 
     async def go() -> None:
-        await begin(commit, *range(1, 6))  # a full batch
-        rest = [await begin(commit, number) for number in (6, 7, 8)]
+        full = await begin(commit, *range(1, 6))
         assert await entered(30)
-        await asyncio.gather(*rest)
+        rest = [await begin(commit, number) for number in (6, 7, 8)]
+        for _ in range(3):
+            slow.go.release()
+        await asyncio.gather(full, *rest)
         assert await entered(30)
         alone = await begin(commit, 9)
         assert not await entered(0.05)
@@ -207,9 +252,42 @@ def test_a_cancelled_request_does_not_affect_others(commit: GroupCommit, slow: S
         assert await stays == [Recorded(3)]
 
     asyncio.run(go())
-    assert slow.batches == [[1], [2, 3]]
+    assert slow.batches == [[1], [3]]
+
+
+def test_it_continues_after_all_requests_were_cancelled(commit: GroupCommit, slow: Slow) -> None:
+    async def go() -> None:
+        first = await hold(commit, slow)
+        gone = await begin(commit, 2)
+        gone.cancel()
+        slow.go.release()
+        await first
+        slow.go.release()
+        assert await (await begin(commit, 3)) == [Recorded(3)]
+
+    asyncio.run(go())
+    assert slow.batches == [[1], [3]]
 
 
 def test_it_cannot_be_started_twice(commit: GroupCommit) -> None:
     with pytest.raises(RuntimeError, match="already been started"):
         commit.start()
+
+
+def test_requests_that_wait_too_long_are_given_up(slow: Slow) -> None:
+    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, timeout_s=0.05)
+    commit.start()
+
+    async def run() -> None:
+        first = await hold(commit, slow)
+        with pytest.raises(TimeoutError):
+            await first
+        for late in [await begin(commit, 2), await begin(commit, 3)]:
+            with pytest.raises(TimeoutError):
+                await late
+        slow.go.release()  # the first event is recorded, and the others are no longer wanted
+
+    asyncio.run(run())
+    commit.stop()
+    assert slow.batches == [[1]]
+    assert commit.queued_events == 0

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from belated.ledger import Ledger
-from belated.online.history import MICROSECONDS_PER_SECOND
-from belated.online.history import History as Counted
+from belated.online.history.history import History as Counted
+from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND
 from belated.service.models.history import History
 from belated.service.status import versions_json
 from service.site import PLAYED, Site

@@ -21,6 +21,7 @@ from schemathesis.specs.openapi.checks import (
 from belated.ledger import Ledger
 from belated.service.auth import AuthorizedRoute
 from belated.service.routes import routes
+from combinations import FULL
 from service.site import Site
 
 
@@ -82,7 +83,8 @@ def test_every_route_is_described_with_examples_and_errors(site: Site) -> None:
 
 
 def test_only_the_dashboard_is_not_described() -> None:
-    assert [route.path for route in routes() if route not in DESCRIBED] == ["/"]
+    hidden = [(route.path, *route.methods) for route in routes() if route not in DESCRIBED]
+    assert [path for path, *methods in hidden if methods != ["HEAD"]] == ["/"]
 
 
 def test_the_scope_of_every_route_is_described(site: Site) -> None:
@@ -93,11 +95,19 @@ def test_the_scope_of_every_route_is_described(site: Site) -> None:
             assert said[f"{method} {route.path_format}"] == [{"token": [route.requirements.scope]}]
 
 
+EXAMPLES = {
+    GenerationMode.POSITIVE: 15 if FULL else 10,
+    GenerationMode.NEGATIVE: 10 if FULL else 6,
+}
+"""Number of valid and of invalid requests that are made up for each route."""
+
+
 @pytest.mark.parametrize(
     ("method", "path"), [(m, route.path_format) for route in DESCRIBED for m in route.methods]
 )
 def test_every_route_conforms_to_its_description(site: Site, method: str, path: str) -> None:
     operation = schemathesis.openapi.from_dict(site.app.openapi())[path][method]
+    site.post("/v1/problems/clinic/unarchive")  # another route may have archived it
     id = site.open()
     known = {"problem": "clinic", "episode": id, "subject": "me", "version": 1}
 
@@ -108,11 +118,17 @@ def test_every_route_conforms_to_its_description(site: Site, method: str, path: 
         assert sent.url is not None
         assert sent.method is not None
         answer = site.ask(
-            sent.method, sent.url, content=sent.body or b"", headers=dict(sent.headers)
+            sent.method,
+            sent.url,
+            content=sent.body or b"",
+            headers={
+                name: value.encode("latin-1") if isinstance(value, str) else value
+                for name, value in sent.headers.items()
+            },
         )
         case.validate_response(answer, checks=CHECKS)
 
-    for mode, count in ((GenerationMode.POSITIVE, 15), (GenerationMode.NEGATIVE, 10)):
+    for mode, count in EXAMPLES.items():
         if mode is GenerationMode.NEGATIVE and not takes_anything(operation):
             continue
         cases = operation.as_strategy(generation_mode=mode)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.ledger.recording.content import ContentError, parse_content
-from belated.service.parsing import parse_feedback, parse_time
+from belated.service.requests.parsing import parse_feedback, parse_time
 from histories import make_spec
 
 SPEC = make_spec()

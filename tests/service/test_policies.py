@@ -97,12 +97,30 @@ def test_the_status_has_the_missing_episodes(site: Site) -> None:
     assert said["serving"]["version"] == said["serving"]["newest"]
 
 
-def test_a_problem_that_is_folded_for_the_first_time_is_not_reported_as_failed(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_problem_that_is_folded_for_the_first_time_is_not_reported_as_failed(site: Site) -> None:
     site.define()
-    monkeypatch.setattr("belated.online.host.Host.status_nowait", lambda self, problem: None)
-    assert 'belated_failed{problem="clinic"} 0.0' in site.get("/metrics").text
+    problem = site.ledger.problem("clinic")
+    assert problem is not None
+    with site.host._state(problem).lock:
+        assert 'belated_failed{problem="clinic"} 0.0' in site.get("/metrics").text
+
+
+def test_metrics_need_as_many_queries_for_many_problems_as_for_one(site: Site) -> None:
+    counts = []
+    for i in range(5):
+        site.define(f"clinic-{i}")
+        site.host.step()
+        statements: list[str] = []
+
+        def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+            statements.append(statement)  # noqa: B023
+
+        sa.event.listen(site.ledger.store.engine, "before_cursor_execute", note)
+        page = site.get("/metrics").text
+        sa.event.remove(site.ledger.store.engine, "before_cursor_execute", note)
+        assert page.count("belated_missing_episodes{") == i + 1
+        counts.append(len(statements))
+    assert len(set(counts)) == 1
 
 
 def test_the_status_of_a_failed_problem_has_the_reason(

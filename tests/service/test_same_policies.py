@@ -26,7 +26,7 @@ from service.site import NDJSON, Site
 # all tests of this file run with both databases
 __all__ = ["ledger", "postgres", "postgres_url", "sqlite_url", "url"]
 
-EPISODES = 30
+EPISODES = 20
 SEED = 11
 DELAY = bl.delays.geometric(4)
 SHAPE = bl.Shape(3, 2, 3)

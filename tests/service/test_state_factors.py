@@ -7,9 +7,9 @@ import pytest
 
 from belated.client import NamedPolicy
 from belated.client.responses import from_json
+from belated.factored_states import product_states
 from belated.ledger import ProblemSpec
 from belated.service.models.problems import CLINIC
-from belated.states import product_states
 from service.site import Site
 
 FACTORS = {"stage": ["new", "returning"], "severity": ["mild", "severe"]}

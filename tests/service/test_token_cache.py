@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from belated.ledger.tokens import Token
+from belated.ledger.clients.tokens import Token
 from belated.service.tokens import TokenCache
 
 

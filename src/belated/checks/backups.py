@@ -13,7 +13,7 @@ from belated.checks.plans import Shapes
 from belated.checks.samples import EPISODES, random_world, sample_case, sample_cases
 from belated.checks.suite import part_name, require
 from belated.episode import Shape
-from belated.learner.backup import Backup, as_backup
+from belated.learner.backup import Backup, as_backup, compile_batch
 from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm
 from belated.learner.plan import Planner, plan
 from belated.learner.updaters import Active
@@ -97,7 +97,8 @@ def runs_compiled(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     if base.stepwise:
         return
     try:
-        as_backup(base.backup_rule(shapes[0], EPISODES).backup).batch  # noqa: B018
+        rule = base.backup_rule(shapes[0], EPISODES)
+        compile_batch(as_backup(rule.backup), len(rule.constants))
     except TypeError as error:
         raise AssertionError(f"{part_name(base)} cannot run compiled: {error}") from error
     cases = chain.from_iterable(map(sample_cases, shapes))

@@ -8,7 +8,14 @@ import typer
 
 from belated.arguments import check_choice
 from belated.cli.support.errors import usage_errors
-from belated.cli.support.options import DeviceOption, SchedulerOption, ThreadsOption, parse_option
+from belated.cli.support.options import (
+    DeviceOption,
+    SchedulerOption,
+    ShardOption,
+    ThreadsOption,
+    parse_option,
+    select_shard,
+)
 
 CHOICES: Final = {
     "paper": ("howson2021",),
@@ -46,6 +53,7 @@ def reproduce(
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
     device: DeviceOption = "cpu",
+    shard: ShardOption = None,
 ) -> None:
     """Reproduce a paper's experiments, figures and claims.
 
@@ -73,7 +81,12 @@ def reproduce(
     facts = {"paper": paper, "variant": variant, "command": command}
     with usage_errors("--out"):
         write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    grid = cells(chosen, cast(Variant, variant))
+    grid = select_shard(cells(chosen, cast(Variant, variant)), shard)
     outcome = run_cells(grid, store, threads=threads, scheduler=scheduler, device=device)
     typer.echo(f"{format_outcome(outcome)}.")
+    if shard is not None:
+        typer.echo(
+            "When all parts are finished, the same command without --shard draws the figures."
+        )
+        return
     write_paper(store.folder, variant, command)

@@ -1,24 +1,26 @@
 """`belated serve`: run the HTTP service in one process."""
 
 import gc
-import logging
 import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from belated.cli.support.compilation import compile_learner
 from belated.cli.support.errors import usage_errors
+from belated.cli.support.settings_file import SettingsOption
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
 if TYPE_CHECKING:
     import uvicorn
 
     from belated.ledger.ledger import Ledger
+    from belated.service.operations.connections import ConnectionLimits
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8000
@@ -30,22 +32,75 @@ GC_THRESHOLD_OBJECTS: Final = 10_000
 """Number of new objects after which Python's garbage collector searches for reference cycles."""
 
 
+class LogFormat(StrEnum):
+    """Format of the log."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 def serve(
     store: StoreOption = DEFAULT_STORE,
     host: Annotated[
         str,
         typer.Option(
-            help="Address to listen on. If other machines can reach it, a token must exist."
+            envvar="BELATED_HOST",
+            help="Address to listen on. If other machines can reach it, a token must exist.",
         ),
     ] = DEFAULT_HOST,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
+        int,
+        typer.Option(
+            envvar="BELATED_PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."
+        ),
     ] = DEFAULT_PORT,
     interval: Annotated[
         float,
-        typer.Option(min=0.01, max=86400, help="Seconds between two checks for new feedback."),
+        typer.Option(
+            envvar="BELATED_INTERVAL",
+            min=0.01,
+            max=86400,
+            help="Seconds between two checks for new feedback.",
+        ),
     ] = 1.0,
-    verbose: Annotated[bool, typer.Option(help="Log a line for each request.")] = False,
+    memory_limit: Annotated[
+        int | None,
+        typer.Option(
+            envvar="BELATED_MEMORY_LIMIT",
+            min=1,
+            metavar="MIB",
+            help="Memory for learners, in MiB; learners not used recently are released beyond it.",
+            show_default="no limit",
+        ),
+    ] = None,
+    max_total_cells: Annotated[
+        int | None,
+        typer.Option(
+            envvar="BELATED_MAX_TOTAL_CELLS",
+            min=1,
+            help="Maximum sum of horizon x states x actions over all problems; a learner takes "
+            "about 100 bytes for each unit.",
+            show_default="20 million",
+        ),
+    ] = None,
+    rate_limit: Annotated[
+        float,
+        typer.Option(
+            envvar="BELATED_RATE_LIMIT",
+            min=0,
+            help="Maximum number of requests per second with one token; 0 for no limit.",
+        ),
+    ] = 0,
+    verbose: Annotated[
+        bool, typer.Option(envvar="BELATED_VERBOSE", help="Log a line for each request.")
+    ] = False,
+    log_format: Annotated[
+        LogFormat,
+        typer.Option(
+            envvar="BELATED_LOG_FORMAT", help="Format of the log, which is written to stderr."
+        ),
+    ] = LogFormat.TEXT,
+    settings: SettingsOption = None,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
 
@@ -53,16 +108,25 @@ def serve(
     machine. Once `belated token create` has created a token, every request needs a token. For TLS,
     run the service behind a proxy.
 
+    Each option can also be set by an environment variable, such as BELATED_PORT, or in a TOML file
+    (--settings). The command line takes precedence over the environment, and this over the file.
+
     Example: belated serve --store sqlite:///belated.db --port 8000
     """
     with open_ledger(store) as ledger:
         with usage_errors():
             from belated.service.auth import is_loopback
+            from belated.service.operations.log_format import configure_log
         check_host(host, store, local=is_loopback(host), ledger=ledger)
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-        logging.getLogger("belated.service").setLevel("INFO" if verbose else "WARNING")
+        configure_log(as_json=log_format is LogFormat.JSON, log_requests=verbose)
         server = build_server(
-            ledger, open=is_loopback(host), interval=interval, shutdown_timeout_s=SHUTDOWN_TIMEOUT_S
+            ledger,
+            open=is_loopback(host),
+            interval=interval,
+            shutdown_timeout_s=SHUTDOWN_TIMEOUT_S,
+            memory_limit_mib=memory_limit,
+            max_total_cells=max_total_cells,
+            rate_limit=rate_limit,
         )
         compile_learner()  # before connections are accepted, so that no client waits for it
         with open_listener(host, port) as listener:
@@ -101,7 +165,15 @@ def stop_signals(handler: Callable[..., Any]) -> Iterator[None]:
 
 
 def build_server(
-    ledger: "Ledger", *, open: bool, interval: float, shutdown_timeout_s: int
+    ledger: "Ledger",
+    *,
+    open: bool,
+    interval: float,
+    shutdown_timeout_s: int,
+    rate_limit: float = 0,
+    memory_limit_mib: int | None = None,
+    max_total_cells: int | None = None,
+    limits: "ConnectionLimits | None" = None,
 ) -> "uvicorn.Server":
     """Return a server of the HTTP service. Exit with a usage error if a package is missing.
 
@@ -115,6 +187,14 @@ def build_server(
         Seconds between two checks for new feedback.
     shutdown_timeout_s : int
         Maximum number of seconds to wait for requests in progress when the server stops.
+    rate_limit : float
+        Maximum number of requests per second with one token; 0 for no limit.
+    memory_limit_mib : int, optional
+        Memory for learners, in MiB; None for no limit.
+    max_total_cells : int, optional
+        Maximum sum of horizon x states x actions over all problems; None for the default.
+    limits : ConnectionLimits | None
+        Limits on connections; None for the default limits.
 
     Returns
     -------
@@ -126,15 +206,29 @@ def build_server(
 
         from belated.online.host import Host
         from belated.service import Settings, create_app
+        from belated.service.operations.connections import ConnectionLimits, limit_connections
+        from belated.service.operations.limit_log import LimitLog
+    memory = None if memory_limit_mib is None else memory_limit_mib << 20
+    learners = Host(ledger, interval=interval, memory_limit_bytes=memory)
+    cells = {} if max_total_cells is None else {"max_total_cells": max_total_cells}
+    limits = (limits or ConnectionLimits()).restrict_to_open_files()
+    settings = Settings(open=open, max_requests_per_s=rate_limit, **cells)
+    app = create_app(ledger, learners, settings)
     config = uvicorn.Config(
-        create_app(ledger, Host(ledger, interval=interval), Settings(open=open)),
+        app,
         log_config=None,
         log_level="warning",
         access_log=False,  # it would contain ids and subjects
         server_header=False,
         timeout_graceful_shutdown=shutdown_timeout_s,
+        http=limit_connections(limits, LimitLog()),
+        ws="none",
+        timeout_keep_alive=limits.keep_alive_s,
     )
-    return uvicorn.Server(config)
+    server = uvicorn.Server(config)
+    connections = server.server_state.connections
+    app.state.belated.metrics.watch("connections", lambda: len(connections))
+    return server
 
 
 def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
@@ -151,7 +245,7 @@ def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
     ledger : Ledger
         Ledger with the tokens.
     """
-    if local or any(token.revoked is None for token in ledger.tokens.all()):
+    if local or any(token.is_valid(ledger.store.now()) for token in ledger.tokens.all()):
         return
     raise typer.BadParameter(
         f"other machines can reach host {host}, and there is no token; "

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from belated.cli.support.errors import exit_with_message, usage_errors
-from belated.cli.support.options import DeviceOption, SchedulerOption, ThreadsOption
+from belated.cli.support.options import (
+    DeviceOption,
+    SchedulerOption,
+    ShardOption,
+    ThreadsOption,
+    select_shard,
+)
 from belated.sweep.packaged import study_names
 
 if TYPE_CHECKING:
@@ -30,6 +36,7 @@ def sweep(
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
     device: DeviceOption = "cpu",
+    shard: ShardOption = None,
 ) -> None:
     """Run all settings and seeds of a study.
 
@@ -50,11 +57,18 @@ def sweep(
         cells = plan.cells()
     except ValueError as error:
         exit_with_message(str(error), 2)
+    cells = select_shard(cells, shard)
     store = Store(out or Path("results") / plan.name)
     facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
     with usage_errors("--out"):
         write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     outcome = run_cells(cells, store, threads=threads, scheduler=scheduler, device=device)
+    if shard is not None:
+        typer.echo(f"{format_outcome(outcome)}: {store.folder}")
+        typer.echo(
+            "When all parts are finished, the same command without --shard shows the results."
+        )
+        return
     results = Results(store.folder)
     rows, unjudged = results.summary(), not_optimistic(results)
     print_summary(rows, unjudged)

@@ -1,15 +1,23 @@
-"""`belated token`: create, list and revoke the tokens of the service."""
+"""`belated token`: create, list, roll over and revoke the tokens of the service."""
 
 from typing import Annotated
 
 import typer
 
+from belated.cli.support.durations import parse_duration
 from belated.cli.support.errors import database_errors, usage_errors
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
 token = typer.Typer(
-    name="token", help="Create, list and revoke the tokens of a service.", no_args_is_help=True
+    name="token",
+    help="Create, list, roll over and revoke the tokens of a service.",
+    no_args_is_help=True,
 )
+
+ExpiresOption = Annotated[
+    str | None,
+    typer.Option(help="Time after which the token expires, such as 90d or 12h; by default never."),
+]
 
 
 @token.command()
@@ -24,16 +32,18 @@ def create(
     problem: Annotated[
         str | None, typer.Option(help="Problem to which the token gives access; by default all.")
     ] = None,
+    expires: ExpiresOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Create a token and print it. It cannot be shown again, because only its hash is stored.
 
-    Example: belated token create --scope decide,feedback --problem clinic
+    Example: belated token create --scope decide,feedback --problem clinic --expires 90d
     """
     from belated.service.tokens import check_scopes, create_token
 
     with usage_errors("--scope"):
         scopes = check_scopes(scope)
+    lifetime_s = parse_option("--expires", expires)
     with open_ledger(store) as ledger, database_errors():
         with usage_errors("--problem"):
             found = None if problem is None else ledger.problem(problem)
@@ -44,7 +54,11 @@ def create(
                 )
         created = create_token()
         ledger.tokens.add(
-            created.id, created.hash, scopes=scopes, problem=None if found is None else found.id
+            created.id,
+            created.hash,
+            scopes=scopes,
+            problem=None if found is None else found.id,
+            lifetime_s=lifetime_s,
         )
         if not ledger.problems():
             text = f"{hide_password(store)} has no problem yet; check that it is the served store."
@@ -58,15 +72,57 @@ def list_tokens(store: StoreOption = DEFAULT_STORE) -> None:
     """List the tokens, without their secrets."""
     from belated.cli.support.tables import build_table, print_table
 
-    table = build_table(("Token", "Scopes", "Problem", "Created", "Revoked"))
+    table = build_table(
+        ("Token", "Scopes", "Problem", "Created", "Last used", "Expires", "Revoked")
+    )
     with open_ledger(store) as ledger, database_errors():
         names = {problem.id: problem.name for problem in ledger.problems()}
         for entry in ledger.tokens.all():
             name = "all" if entry.problem is None else names[entry.problem]
-            revoked = "" if entry.revoked is None else format_time(entry.revoked)
-            created = format_time(entry.created)
-            table.add_row(entry.id, ", ".join(entry.scopes), name, created, revoked)
+            times = (entry.created, entry.used, entry.expires, entry.revoked)
+            shown = ("" if time is None else format_time(time) for time in times)
+            table.add_row(entry.id, ", ".join(entry.scopes), name, *shown)
     print_table(table)
+
+
+@token.command()
+def roll(
+    token: Annotated[str, typer.Argument(help="Id of the token, see `belated token list`.")],
+    expires: ExpiresOption = None,
+    overlap: Annotated[
+        str, typer.Option(help="Time for which the old token stays valid, such as 7d or 12h.")
+    ] = "7d",
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Create a token to replace another one, and let the old one expire.
+
+    The new token has the same scopes and problem. Both are valid for the time --overlap, in which
+    all clients change to the new one.
+
+    Example: belated token roll 3f9a1c20b7de --expires 90d --overlap 7d
+    """
+    from belated.service.tokens import create_token
+
+    lifetime_s, overlap_s = parse_option("--expires", expires), parse_option("--overlap", overlap)
+    assert overlap_s is not None
+    with open_ledger(store) as ledger, database_errors(), usage_errors("TOKEN"):
+        old = ledger.tokens.expire(token, after_s=overlap_s)
+        if old is None or old.expires is None:
+            raise ValueError(f"There is no valid token {token[:12]!r}; see `belated token list`.")
+        created = create_token()
+        ledger.tokens.add(
+            created.id,
+            created.hash,
+            scopes=old.scopes,
+            problem=old.problem,
+            lifetime_s=lifetime_s,
+        )
+    typer.echo(
+        f"Token {created.id} replaces {old.id}, which expires at {format_time(old.expires)} UTC; "
+        "it is shown only once:",
+        err=True,
+    )
+    typer.echo(created.text)
 
 
 @token.command()
@@ -82,6 +138,15 @@ def revoke(
                 "see `belated token list`."
             )
     typer.echo(f"Token {token} is revoked.")
+
+
+def parse_option(option: str, text: str | None) -> int | None:
+    """Return the duration `text`, the value of `option`, in seconds; None if `text` is None.
+
+    Exit with a usage error if it is not a duration.
+    """
+    with usage_errors(option):
+        return None if text is None else parse_duration(text)
 
 
 def format_time(microseconds: int) -> str:

@@ -74,8 +74,23 @@ class Client:
         return self._transport.json("GET", "problems", problem)
 
     def problems(self) -> list[dict[str, Any]]:
-        """Return the definitions of all problems, starting with the oldest problem."""
+        """Return the definitions of all problems, starting with the oldest problem.
+
+        Archived problems are omitted.
+        """
         return list(self._transport.json("GET", "problems")["problems"])
+
+    def archive(self, problem: str) -> str:
+        """Archive `problem`, so that no episodes can be opened, and return the result.
+
+        Feedback is still accepted. The result is "recorded", or "already recorded" if `problem` is
+        archived.
+        """
+        return str(self._transport.json("POST", "problems", problem, "archive")["result"])
+
+    def unarchive(self, problem: str) -> str:
+        """End the effect of `archive` on `problem`, and return the result as `archive` does."""
+        return str(self._transport.json("POST", "problems", problem, "unarchive")["result"])
 
     def open_episode(
         self,
@@ -86,6 +101,8 @@ class Client:
         event_time: EventTime = None,
     ) -> OpenEpisode:
         """Open an episode, and return it with the policy for it.
+
+        Retries carry the same idempotency key, so that one episode is opened.
 
         Parameters
         ----------
@@ -109,7 +126,9 @@ class Client:
             "subject": subject,
             "event_time": format_time(event_time),
         }
-        opened = self._transport.json("POST", "problems", problem, "episodes", body=body)
+        key = {"Idempotency-Key": token_urlsafe(16)}
+        path = ("problems", problem, "episodes")
+        opened = self._transport.json("POST", *path, body=body, headers=key)
         policy = from_json(NamedPolicy, opened["policy"])
         return OpenEpisode(opened["episode"], opened["version"], policy)
 
@@ -239,6 +258,14 @@ class Client:
         """
         body = {"states": states, "actions": actions, "rewards": rewards}
         return self._record(episode, "correction", body, event_time)
+
+    def lost(self, episode: EpisodeRef, reason: str, *, event_time: EventTime = None) -> str:
+        """Declare that the feedback of `episode` is no longer expected, for the given `reason`.
+
+        The episode no longer counts as missing, and nothing is learnt from it. Feedback that is
+        sent later is used as usual. `event_time` and the result are as in `feedback`.
+        """
+        return self._record(episode, "lost", {"reason": reason}, event_time)
 
     def bulk(self, problem: str, lines: Iterable[Mapping[str, Any]]) -> list[LineResult]:
         """Send the feedback of many episodes of the problem with the name `problem`.

@@ -81,7 +81,13 @@ class Transport:
         self._sleep = sleep
         self._opener = build_opener(_NoRedirects)
 
-    def json(self, method: str, *path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def json(
+        self,
+        method: str,
+        *path: str,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
         """Send a request, with retries, and return the parsed JSON of the response.
 
         Parameters
@@ -92,6 +98,8 @@ class Transport:
             Segments of the URL path after /v1, not percent-encoded.
         body : Mapping[str, Any] | None
             JSON object to send; None for an empty body.
+        headers : Mapping[str, str] | None
+            Additional headers of the request, the same in each retry.
 
         Returns
         -------
@@ -99,8 +107,9 @@ class Transport:
             Parsed JSON of the response.
         """
         data = b"" if body is None else to_json(body)
-        headers = {"Content-Type": "application/json"} if data else {}
-        return parse_json(self.retry(self.send, method, path, data, headers)[0])
+        sent = {"Content-Type": "application/json"} if data else {}
+        sent |= headers or {}
+        return parse_json(self.retry(self.send, method, path, data, sent)[0])
 
     def retry(self, send: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
         """Return `send(*args, **options)`, with retries after transient errors.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel
 from belated.episode import Bools, Floats, Ints
-from belated.exact.values import as_mask, cell_value
+from belated.exact.values import as_mask, cell_value, q_value
 from belated.mdp.model import DRAWS, MDP
 from belated.worklist import END, Worklist, put, take
 
@@ -172,8 +172,24 @@ def reevaluate(
             while take(changed, h) != END:
                 pass
             count = 0
+            if explore.size > 0:
+                for s in range(S):
+                    count = update_cell(world, actions, explore, epsilon, v, h, s, updated, count)
+                continue
             for s in range(S):
-                count = update_cell(world, actions, explore, epsilon, v, h, s, updated, count)
+                new = q_value(
+                    world.ptr,
+                    world.succ,
+                    world.prob,
+                    world.rewards,
+                    v[h + 1],
+                    h,
+                    s,
+                    actions[h, s],
+                )
+                updated[count] = s
+                count += new != v[h, s]
+                v[h, s] = new
             continue
         # Otherwise add the cells with a changed successor to those with a changed action ...
         for i in range(count):

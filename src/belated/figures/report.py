@@ -18,6 +18,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -159,10 +160,12 @@ def load_templates() -> "Environment":
     return environment
 
 
+@cache
 def vega_bundle() -> str:
     """Return the JavaScript source of Vega, Vega-Lite and Vega-Embed.
 
-    The source is escaped for use inside a script element.
+    The source is escaped for use inside a script element. It is cached, because bundling takes
+    seconds.
     """
     version = load_altair().SCHEMA_VERSION
     import vl_convert

@@ -6,6 +6,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from belated.arguments import check_id, check_integer
+from belated.array_checks import check_indices, check_range
 from belated.episode import Episode, Floats, Ints, Shape, Step
 
 WATCH_FROM_EPISODES: Final = 20
@@ -13,6 +15,9 @@ WATCH_FROM_EPISODES: Final = 20
 
 WATCH_TO_EPISODES: Final = 200
 """Number of episodes after which `RepetitionWatch` stops."""
+
+REWARD_TOLERANCE: Final = 1e-9
+"""Amount by which a reward may lie outside [0, 1], because of rounding when it was scaled."""
 
 
 class Feedback(NamedTuple):
@@ -142,7 +147,7 @@ def concatenate(feedback: Sequence[Feedback]) -> Feedback:
     rewards = [item.rewards for item in feedback if item.rewards is not None]
     none = np.zeros(0, np.int64)
     steps, states, actions, successors = (
-        np.concatenate([none, *(item[column] for item in feedback)]) for column in range(1, 5)
+        np.concatenate([none, *[item[column] for item in feedback]]) for column in range(1, 5)
     )
     complete = len(rewards) == len(feedback) > 0
     return Feedback(
@@ -153,6 +158,36 @@ def concatenate(feedback: Sequence[Feedback]) -> Feedback:
         successors,
         np.concatenate(rewards) if complete else None,
     )
+
+
+def check_feedback(feedback: Sequence[Feedback], shape: Shape) -> None:
+    """Raise ValueError if `feedback` does not fit a problem of size `shape`.
+
+    This is the case if the arrays of an item differ in length or are not of integers, if a step,
+    state, action or reward is out of range, or if an action is not allowed. All items are checked
+    with a few calls of NumPy.
+    """
+    for id, steps, states, actions, successors, rewards, *_ in feedback:
+        size = steps.size
+        if not (
+            states.size == actions.size == successors.size == size
+            and (rewards is None or rewards.size == size)
+        ):
+            raise ValueError(f"The arrays of episode {id} must have one entry for each step.")
+    columns = concatenate(feedback)
+    check_indices("steps of feedback", columns.steps, shape.horizon)
+    check_indices("states of feedback", columns.states, shape.states)
+    check_indices("actions of feedback", columns.actions, shape.actions)
+    check_indices("successors of feedback", columns.successors, shape.states)
+    numbers = columns.rewards
+    if numbers is None:
+        given = [item.rewards for item in feedback if item.rewards is not None]
+        numbers = np.concatenate(given) if given else np.zeros(0)
+    check_range("rewards of feedback", numbers, -REWARD_TOLERANCE, 1 + REWARD_TOLERANCE)
+    if shape.allowed is not None:
+        allowed = shape.allowed[columns.steps, columns.states, columns.actions]
+        if not (allowed | shape.is_terminal[columns.states]).all():
+            raise ValueError("actions of feedback must be allowed in their states.")
 
 
 class PendingEpisode:
@@ -270,19 +305,49 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     }
 
 
-def restore_pending(state: dict[str, Any]) -> dict[int, PendingEpisode]:
+def restore_pending(
+    state: dict[str, Any], shape: Shape, *, instances: int
+) -> dict[int, PendingEpisode]:
     """Return the records of pending episodes by id, in the order in which they were saved.
 
-    `state` is a result of `snapshot_pending`.
+    Parameters
+    ----------
+    state : dict
+        Result of `snapshot_pending`.
+    shape : Shape
+        Size of the problem.
+    instances : int
+        Number of instances of the learner.
+
+    Returns
+    -------
+    dict
+        Record of each episode, by id.
+
+    Raises
+    ------
+    ValueError
+        If an id occurs twice, or an id, instance, step, state or action is out of range.
     """
-    ids, instances = state["ids"].tolist(), state["instances"].tolist()
-    pending = {id: PendingEpisode(index) for id, index in zip(ids, instances, strict=True)}
+    check_range("instances of pending episodes", state["instances"], 0, instances - 1)
+    ids, indices = state["ids"].tolist(), state["instances"].tolist()
+    pending = {
+        check_id("The id of a pending episode", id): PendingEpisode(index)
+        for id, index in zip(ids, indices, strict=True)
+    }
+    if len(pending) < len(ids):
+        raise ValueError("Each pending episode must occur once.")
     for part in state["partial"]:
-        episode = pending[ids[part["place"]]]
-        episode.received = sum(1 << step for step in part["received"])
-        episode.length = part.get("length")
+        id = ids[check_integer("place", part["place"], 0)]
+        episode, length = pending[id], part.get("length")
+        check_range("received steps", part["received"], 0, shape.horizon - 1)
+        check_range("length of an episode", length or 1, 1, shape.horizon)
+        episode.received = sum(1 << step for step in set(part["received"]))
+        episode.length = length
         if part["states"] is not None:
-            episode.path = path_of(Episode(ids[part["place"]], part["states"], part["actions"]))
+            path = Episode(id, part["states"], part["actions"])
+            path.check(shape)
+            episode.path = path_of(path)
     return pending
 
 

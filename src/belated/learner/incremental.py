@@ -13,6 +13,7 @@ declares whether the backup reads the visit counts of the successors. See `Backu
 from belated.compiled import inlined, kernel
 from belated.learner.backup import Batch
 from belated.learner.counts import Counts
+from belated.learner.packed import pack, packed_width
 from belated.learner.planning import back_up, choose, find_extremes, first_best, order_states
 from belated.learner.state import (
     READS_BEST,
@@ -180,6 +181,96 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
 
 
 @inlined
+def maximise_changed(config: Config, state: LearnerState, h: int, found: int) -> tuple[int, bool]:
+    """Take the maximum over the actions in the states listed in `state.scratch.states`.
+
+    The states whose value changed are written to `state.scratch.moved`.
+
+    Parameters
+    ----------
+    config : Config
+        Configuration of the learner.
+    state : LearnerState
+        State of the learner; its table and scratch are changed in place.
+    h : int
+        Step.
+    found : int
+        Number of states listed.
+
+    Returns
+    -------
+    moved : int
+        Number of states whose value changed.
+    extremes_moved : bool
+        Whether the largest or smallest value of the step may have changed.
+    """
+    table, scratch = state.table, state.scratch
+    S = table.actions.shape[1]
+    A = table.q.shape[1] // S
+    moved = 0
+    extremes_moved = False
+    for i in range(found):
+        s = int(scratch.states[i])
+        best = first_best(table.q, h, s, A)
+        if not config.random_ties and best != table.actions[h, s]:
+            table.actions[h, s] = best
+            put(state.changed, h, h * S + s)
+        new = table.q[h, s * A + best]
+        old = table.v[h, s]
+        if new != old:
+            top, low = table.top[h], table.low[h]
+            extremes_moved = extremes_moved or not low < old < top or not low <= new <= top
+            table.v[h, s] = new
+            scratch.moved[moved] = s
+            moved += 1
+    return moved, extremes_moved
+
+
+@inlined
+def store_stage(config: Config, state: LearnerState, plan: int, h: int) -> tuple[int, bool]:
+    """Store new Q values of all rows of a step, and take the maximum in every state.
+
+    The new values are read from `state.scratch.out`. The result is that of `store_changed`,
+    `maximise_changed` and `choose_actions`, in one pass without lists.
+
+    Parameters
+    ----------
+    config : Config
+        Configuration of the learner.
+    state : LearnerState
+        State of the learner; its table and scratch are changed in place.
+    plan, h : int
+        Number of the plan, and step.
+
+    Returns
+    -------
+    moved : int
+        Number of states whose value changed.
+    extremes_moved : bool
+        Whether any value changed, so that the largest or smallest may have changed.
+    """
+    table, scratch = state.table, state.scratch
+    S = table.actions.shape[1]
+    A = table.q.shape[1] // S
+    q = table.q[h]
+    for row in range(S * A):
+        x = scratch.out[row]
+        q[row] = min(x, q[row]) if config.monotone else x
+    moved = 0
+    for s in range(S):
+        best = first_best(table.q, h, s, A) if A != 2 else int(q[2 * s + 1] > q[2 * s])
+        a = choose(config, table.q, plan, h, s, A, best)
+        if a != table.actions[h, s]:
+            table.actions[h, s] = a
+            put(state.changed, h, h * S + s)
+        new = q[s * A + best]
+        scratch.moved[moved] = s
+        moved += new != table.v[h, s]
+        table.v[h, s] = new
+    return moved, moved > 0
+
+
+@inlined
 def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -> None:
     """Update the plan in the table of a learner state by incremental planning.
 
@@ -200,41 +291,32 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     table, scratch, changed = state.table, state.scratch, state.changed
     H, S = table.actions.shape
     A = table.q.shape[1] // S
+    width = packed_width(scratch.packed, state.counts)
+    if width > 0:
+        pack(scratch.packed, state.counts, state.touched)
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved
     whole = False  # whether a change at step h + 1 affects every row of step h
     for h in range(H - 1, -1, -1):
         # 1. Compute the backups that can have changed.
         scratch.stamp[0] += 1
+        whole = whole or (width > 0 and 4 * moved >= S)
         if whole:
             listed = S * A
-            back_up(batch, config, state, plan, h, scratch.all_rows, listed)
+            back_up(batch, config, state, plan, h, scratch.all_rows, listed, width)
         else:
             reads_visits = config.reads_visits and h < H - 1
             listed = list_stale(scratch, state.counts, state.touched, reads_visits, h, moved)
             if listed > 0:
-                back_up(batch, config, state, plan, h, scratch.rows, listed)
-        # 2. Store the new values.
-        found = store_changed(config, state, h, listed, whole)
-        # 3. Take the maximum in the states in which a Q changed.
-        moved = 0
-        extremes_moved = False
-        for i in range(found):
-            s = int(scratch.states[i])
-            best = first_best(table.q, h, s, A)
-            if not config.random_ties and best != table.actions[h, s]:
-                table.actions[h, s] = best
-                put(changed, h, h * S + s)
-            new = table.q[h, s * A + best]
-            old = table.v[h, s]
-            if new != old:
-                top, low = table.top[h], table.low[h]
-                extremes_moved = extremes_moved or not low < old < top or not low <= new <= top
-                table.v[h, s] = new
-                scratch.moved[moved] = s
-                moved += 1
-        if config.random_ties:
-            choose_actions(config, table, plan, h, changed)
-        # 4. Find out whether the new values affect every row of the previous step.
+                back_up(batch, config, state, plan, h, scratch.rows, listed, 0)
+        # 2. Store the new values, and take the maximum in the states in which a Q changed.
+        if whole and width > 0:
+            moved, extremes_moved = store_stage(config, state, plan, h)
+        else:
+            found = store_changed(config, state, h, listed, whole)
+            moved, extremes_moved = maximise_changed(config, state, h, found)
+            if config.random_ties:
+                choose_actions(config, table, plan, h, changed)
+        # 3. Find out whether the new values affect every row of the previous step.
         whole = (
             moved > 0
             and config.reads >= READS_BEST

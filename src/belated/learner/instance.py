@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from belated.episode import Ints
-from belated.learner.backup import Backup
+from belated.learner.backup import Backup, compile_batch
 from belated.learner.bases.planner import check_plan
 from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
@@ -59,6 +59,11 @@ class Instance:
         self.config = configure(problem, index)
         self.state = empty_state(problem) if state is None else state
         self.planned_at = planned_at
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays of the learner state and of the configuration, in bytes."""
+        return _array_bytes(self.state) + _array_bytes(self.config)
 
     @property
     def plans(self) -> int:
@@ -143,7 +148,8 @@ class Instance:
             backup = self.problem.backup_rule.backup
             assert isinstance(backup, Backup)
             plan: Any = make_plan if backup.compiled else make_plan_in_python
-            plan(backup.batch, self.config, self.state, refresh, mean_delay)
+            batch = compile_batch(backup, self.config.constants.size)
+            plan(batch, self.config, self.state, refresh, mean_delay)
         clear(self.state.changed)
 
     def _plan_with(self, planner: Any) -> None:
@@ -157,3 +163,10 @@ class Instance:
         table = self.state.table
         table.q[:] = np.reshape(plan.q, table.q.shape)
         table.v[:], table.actions[:] = plan.v, plan.policy
+
+
+def _array_bytes(record: Any) -> int:
+    """Return the size in bytes of the arrays in `record`, a tuple of arrays, tuples and others."""
+    if isinstance(record, np.ndarray):
+        return record.nbytes
+    return sum(map(_array_bytes, record)) if isinstance(record, tuple) else 0

@@ -12,7 +12,8 @@ from typing import Any, SupportsIndex, TypeVar, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_id
+from belated.arguments import check_id, check_integer
+from belated.array_checks import check_range
 from belated.episode import Episode, Floats, Policy, Shape, Step
 from belated.html import describe
 from belated.id_set import IdSet
@@ -22,6 +23,7 @@ from belated.learner.feedback import (
     Feedback,
     PendingEpisode,
     RepetitionWatch,
+    check_feedback,
     check_late_rewards,
     path_of,
     restore_pending,
@@ -35,6 +37,7 @@ from belated.learner.instance import Instance
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem, choose_shape
 from belated.learner.snapshot import (
+    damage_errors,
     restore_problem,
     restore_state,
     snapshot_problem,
@@ -51,6 +54,7 @@ from belated.options import (
     requires_keywords,
 )
 from belated.shape import Allowed
+from belated.theory.missing import psi
 
 F = TypeVar("F", Episode, Step)
 
@@ -198,6 +202,23 @@ class Learner:
         """
         return self._waited / self._begun if self._begun else 0.0
 
+    def mean_delay_and_psi(self, lost: Iterable[int] = ()) -> tuple[float, float]:
+        """Return the mean delay as in `status_without`, and the bound ψ for it (Lemma 1).
+
+        `lost` contains, for each lost episode, the number of episodes that had been started when it
+        was lost.
+        """
+        waited = self._waited - sum(self._begun - begun for begun in lost)
+        mean_delay = waited / self._begun if self._begun else 0.0
+        problem = self._problem
+        bound = psi(mean_delay, problem.episodes, problem.algorithm.failure_probability)
+        return mean_delay, bound
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays of the learner state, in bytes, without the episodes in flight."""
+        return sum(instance.nbytes for instance in self._instances)
+
     @property
     def updates(self) -> int:
         """Number of plans, not counting the first plan of each instance."""
@@ -221,13 +242,31 @@ class Learner:
     @property
     def status(self) -> Status:
         """Numbers of episodes in flight and observed, and the share of visits in flight."""
+        return self.status_without({})
+
+    def status_without(self, lost: Mapping[int, int]) -> Status:
+        """Return the status without lost episodes, whose feedback is no longer expected.
+
+        The learner itself does not change: a lost episode may still be observed.
+
+        Parameters
+        ----------
+        lost : mapping
+            For the id of each lost episode, which must be in flight, the number of episodes that
+            had been started when it was lost. Its delay ends there.
+
+        Returns
+        -------
+        Status
+            Status in which these episodes are not in flight.
+        """
         return status_of(
             self._problem,
-            self._pending.values(),
+            [episode for id, episode in self._pending.items() if id not in lost],
             np.sum([instance.delayed_counts for instance in self._instances], axis=0),
             begun=self._begun,
             observed=self.observed,
-            mean_delay=self.mean_delay,
+            mean_delay=self.mean_delay_and_psi(lost.values())[0],
         )
 
     def _repr_html_(self) -> str:
@@ -361,7 +400,7 @@ class Learner:
                 )
             checked = check_late_rewards(id, values, self.shape, pending.path.steps.size)
             feedback.append(rewards_of(pending.path, checked))
-        return self.absorb([item for item in feedback if item.steps.size])
+        return self._absorb([item for item in feedback if item.steps.size])
 
     def _check_late_rewards(self, method: str) -> None:
         if not self._problem.late_rewards:
@@ -386,7 +425,7 @@ class Learner:
     def _observe(self, feedback: list[Feedback]) -> bool:
         """Absorb `feedback`, and warn if there are now more than K episodes."""
         known = self._known
-        changed = self.absorb(feedback)
+        changed = self._absorb(feedback)
         self._warn_beyond(known, stacklevel=4)
         return changed
 
@@ -409,9 +448,14 @@ class Learner:
     def absorb(self, feedback: list[Feedback]) -> bool:
         """Process `feedback` of any kind as one batch and return whether the policy has changed.
 
-        The `observe` methods check their arguments and call this method. If any item is invalid,
-        ValueError is raised and the learner is unchanged. Steps in terminal states are ignored.
+        If any item is invalid, ValueError is raised and the learner is unchanged. Steps in terminal
+        states are ignored.
         """
+        check_feedback(feedback, self.shape)
+        return self._absorb(feedback)
+
+    def _absorb(self, feedback: list[Feedback]) -> bool:
+        """Process `feedback`, whose arrays have been checked, as `absorb` does."""
         if self.shape.terminal:
             feedback = [without_padding(item, self.shape) for item in feedback]
             feedback = [item for item in feedback if item.steps.size]
@@ -555,20 +599,40 @@ class Learner:
         -------
         Learner
             Restored learner.
+
+        Raises
+        ------
+        ValueError
+            If the snapshot is damaged: a part is missing, or an array has a wrong type, shape or
+            range.
         """
+        with damage_errors():
+            return cls._restore(saved, restore_problem(saved, base, updater))
+
+    @classmethod
+    def _restore(cls, saved: dict[str, Any], problem: LearningProblem) -> "Learner":
         self = cls.__new__(cls)
-        problem = restore_problem(saved, base, updater)
         self._set_problem(problem)
+        count = len(saved["instances"])
         self._seen = IdSet.restore(saved["seen"])
-        self._pending = restore_pending(saved["pending"])
-        self._begun, self._waited = saved["begun"], saved["waited"]
-        self._used, self._stale = saved["used"], saved["stale"]
-        planned_at = saved.get("planned_at", [0] * len(saved["instances"]))
+        self._pending = restore_pending(saved["pending"], problem.shape, instances=count)
+        if any(id in self._seen for id in self._pending):
+            raise ValueError("An episode must not be both pending and observed.")
+        self._begun = check_integer("begun", saved["begun"], 0)
+        self._waited = check_integer("waited", saved["waited"], 0)
+        self._used, self._stale = check_integer("used", saved["used"], 1), bool(saved["stale"])
+        check_range("used", self._used, 1, count)
+        planned_at = saved.get("planned_at", [0] * count)
         self._instances = [
-            Instance(problem, index, restore_state(problem, state), planned_at[index])
+            Instance(
+                problem,
+                index,
+                restore_state(problem, state),
+                check_integer("planned_at", planned_at[index], 0),
+            )
             for index, state in enumerate(saved["instances"])
         ]
         busy = {pending.instance for pending in self._pending.values()} if self._multi else set()
-        self._free = [index for index in range(len(self._instances)) if index not in busy]
+        self._free = [index for index in range(count) if index not in busy]
         self._policy = self._current_policy()
         return self

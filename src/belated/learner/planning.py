@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from belated.compiled import address, inlined, kernel
 from belated.episode import Floats
-from belated.learner.backup import BackupCall, Batch
+from belated.learner.backup import Batch
+from belated.learner.backup_call import BackupCall
 from belated.learner.state import READS_ORDER, Config, LearnerState, PlanTable
 from belated.randomness import TIES, uniform
 
@@ -176,6 +177,7 @@ def back_up(
     h: int,
     rows: NDArray[np.int32],
     count: int,
+    width: int,
 ) -> None:
     """Compute the backups of some rows of a step and store them in `state.scratch.out`.
 
@@ -197,12 +199,18 @@ def back_up(
         (S * A) array whose first `count` entries are the rows to compute, each s * A + a.
     count : int
         Number of rows to compute.
+    width : int
+        Number of successors per row, if all rows are computed at once from packed counts; 0 to
+        compute the rows one after another.
     """
     counts, table, scratch = state.counts, state.table, state.scratch
     H, S = table.actions.shape
     pooled = counts.visits.shape[0] == 1
     visits = scratch.no_visits if h == H - 1 else counts.visits[0 if pooled else h + 1]
     first = 0 if pooled else h * rows.size
+    packed = scratch.packed
+    stage = 0 if pooled or width == 0 else h
+    unseen_rows = packed.unseen[stage] if width > 0 else 0
     batch(
         BackupCall(
             constants=address(config.constants),
@@ -228,6 +236,13 @@ def back_up(
             rows=address(rows),
             row_count=count,
             out=address(scratch.out),
+            width=width,
+            packed_succ=address(packed.succ[stage]),
+            packed_m=address(packed.m[stage]),
+            next_v=address(packed.next_v),
+            next_visits=address(packed.next_visits),
+            unseen=unseen_rows,
+            reads_visits=config.reads_visits,
         )
     )
     if config.fixed.size > 0:
@@ -301,7 +316,7 @@ def plan_all(batch: Batch, config: Config, state: LearnerState, plan: int) -> No
     H, S = table.actions.shape
     A = table.q.shape[1] // S
     for h in range(H - 1, -1, -1):
-        back_up(batch, config, state, plan, h, scratch.all_rows, S * A)
+        back_up(batch, config, state, plan, h, scratch.all_rows, S * A, 0)
         for row in range(S * A):
             x = scratch.out[row]
             table.q[h, row] = min(x, table.q[h, row]) if config.monotone else x

@@ -1,17 +1,24 @@
-"""Snapshots of a learner: the learning problem and the learner state as plain arrays."""
+"""Snapshots of a learner: the learning problem and the learner state as plain arrays.
 
-from collections.abc import Mapping
+A snapshot may come from a file or a database, and compiled code does not check indices. A state is
+therefore checked completely when it is restored.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Final, cast
 
 import numpy as np
 
+from belated.array_checks import Arrays, check_finite, check_range, check_same_size, find_array
 from belated.episode import Shape
 from belated.learner.bases import BASES
 from belated.learner.bases.base import BaseAlgorithm
+from belated.learner.counts import Counts
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem
-from belated.learner.state import LearnerState, empty_state
+from belated.learner.state import PLAN_DUE, LearnerState, Scratch, empty_state
 from belated.learner.updaters import UPDATERS
 from belated.learner.updaters.updater import Updater
 from belated.options import LearnerOptions, option_values
@@ -22,6 +29,27 @@ FORMAT: Final = 4
 
 SCRATCH: Final = ("changed", "scratch")
 """Fields of `LearnerState` that are working memory and are not saved."""
+
+GROWING: Final = frozenset(
+    (
+        *("counts.succ", "counts.m", "counts.link_row", "counts.link_next"),
+        *("inbox.row", "inbox.successor", "inbox.reward"),
+    )
+)
+"""Names of arrays that may be longer than in an empty state, each with the name of its record."""
+
+LARGEST: Final = 2**62
+"""Upper limit of numbers that are counted."""
+
+
+@contextmanager
+def damage_errors() -> Iterator[None]:
+    """Return a context manager that turns errors of a malformed snapshot into ValueError."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, OverflowError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"The snapshot is malformed: {reason}.") from error
 
 
 def snapshot_problem(problem: LearningProblem) -> dict[str, Any]:
@@ -101,11 +129,20 @@ def snapshot_state(state: LearnerState) -> dict[str, Any]:
 def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerState:
     """Return the learner state stored in `saved`, which is a result of `snapshot_state`.
 
-    `problem` is the learning problem of the learner.
+    `problem` is the learning problem of the learner. Raises ValueError if an array is missing or
+    has a wrong type, shape or range.
     """
     empty = empty_state(problem)
-    parts = {name: _from_dict(getattr(empty, name), saved[name]) for name in saved}
-    return empty._replace(**parts)
+    arrays: Arrays = {}
+    collect("state", saved, arrays)
+    parts = {
+        name: rebuild(f"state.{name}", getattr(empty, name), arrays, GROWING)
+        for name in LearnerState._fields
+        if name not in SCRATCH
+    }
+    state = empty._replace(**parts)
+    check_learner(state, problem)
+    return state
 
 
 def _to_dict(part: Any) -> Any:
@@ -116,20 +153,6 @@ def _to_dict(part: Any) -> Any:
         fields = part._asdict()  # type: ignore[attr-defined]
         return {name: _to_dict(value) for name, value in fields.items()}
     return part.copy() if isinstance(part, np.ndarray) else part
-
-
-def _from_dict(like: Any, saved: Any) -> Any:
-    """Return `saved`, a result of `_to_dict`, as nested named tuples with the same types as `like`.
-
-    The worklists in `like` must be empty; they are filled and become part of the result.
-    """
-    if isinstance(like, Worklist):
-        put_members(like, saved)
-        return like
-    if isinstance(like, tuple):
-        fields = like._asdict()  # type: ignore[attr-defined]
-        return type(like)(**{name: _from_dict(fields[name], saved[name]) for name in fields})
-    return saved.copy() if isinstance(saved, np.ndarray) else saved
 
 
 def _describe(part: object, known: Mapping[str, type]) -> dict[str, Any]:
@@ -144,3 +167,132 @@ def _rebuild(kind: str, described: dict[str, Any], known: Mapping[str, Any]) -> 
     if options is None:
         raise ValueError(f"The {kind} {name!r} is not built in; pass it as restore(..., {kind}=).")
     return known[name](**options)
+
+
+def collect(name: str, part: Any, found: Arrays) -> None:
+    """Add the arrays of a part of a state to `found`, without working memory and constants.
+
+    Parameters
+    ----------
+    name : str
+        Name of the part in the state.
+    part : Any
+        The part: an array, a worklist, which is added as the sorted array of its items, or a named
+        tuple or dict of parts.
+    found : dict of str to NDArray
+        Arrays by name, to which those of the part are added without copying.
+    """
+    if isinstance(part, Worklist):
+        found[name] = members(part)
+    elif isinstance(part, np.ndarray):
+        found[name] = part
+    elif isinstance(part, dict) or (isinstance(part, tuple) and not isinstance(part, Scratch)):
+        fields = part if isinstance(part, dict) else part._asdict()  # type: ignore[attr-defined]
+        for field, value in fields.items():
+            collect(f"{name}.{field}", value, found)
+
+
+def rebuild(name: str, empty: Any, arrays: Arrays, growing: frozenset[str]) -> Any:
+    """Return a part of the state with the same structure as in the empty state.
+
+    Parameters
+    ----------
+    name : str
+        Name of the part.
+    empty : Any
+        The part in the empty state.
+    arrays : dict of str to NDArray
+        Saved arrays.
+    growing : frozenset of str
+        Names of arrays that may be longer than in the empty state, such as "counts.succ".
+
+    Returns
+    -------
+    Any
+        The saved part. Working memory and constants are those of the empty state.
+    """
+    if isinstance(empty, Worklist):
+        items = find_array(name, np.zeros(0, np.int64), arrays, growing=True)
+        check_range(name, items, 0, empty.after.size - 1)
+        put_members(empty, items)
+        return empty
+    if isinstance(empty, np.ndarray):
+        short = ".".join(name.split(".")[-2:])
+        return find_array(name, empty, arrays, growing=short in growing and empty.size > 0)
+    if isinstance(empty, tuple) and not isinstance(empty, Scratch):
+        fields = empty._asdict()  # type: ignore[attr-defined]
+        return type(empty)(
+            **{
+                field: rebuild(f"{name}.{field}", value, arrays, growing)
+                for field, value in fields.items()
+            }
+        )
+    return empty
+
+
+def check_learner(state: LearnerState, problem: LearningProblem) -> None:
+    """Raise ValueError if the arrays of `state` cannot be those of a learner of `problem`."""
+    S, A = problem.shape.states, problem.shape.actions
+    check_counts(state.counts, S, A)
+    inbox, table = state.inbox, state.table
+    check_same_size(inbox.row, inbox.successor, inbox.reward)
+    check_range("inbox.row", inbox.row, 0, problem.rows - 1)
+    check_range("inbox.successor", inbox.successor, 0, S - 1)
+    check_range("inbox.used", inbox.used, 0, inbox.row.size)
+    check_range("actions of the plan", table.actions, 0, A - 1)
+    check_range("order of the plan", table.order, 0, S - 1)
+    check_range("epoch_counts", state.epoch_counts, 0, LARGEST)
+    check_range("visits of the exploration", state.exploration.visits, 0, LARGEST)
+    check_range("numbers", state.numbers, 0, LARGEST)
+    check_range("plan due", state.numbers[PLAN_DUE], 0, 1)
+    for sums in (state.reward_sums.n, state.reward_sums.total, state.reward_sums.squares):
+        check_range("reward_sums", sums, 0, LARGEST)
+    check_range("memory.n", state.memory.n, 0, LARGEST)
+    for name, array in (
+        ("inbox.reward", inbox.reward),
+        ("memory.total", state.memory.total),
+        ("memory.squares", state.memory.squares),
+        ("memory.beta", state.memory.beta),
+        ("rewards of the learner", state.rewards),
+    ):
+        check_finite(name, array)
+    if problem.algorithm.planner is None:  # otherwise the values are those of a user's planner
+        for name in ("v", "top", "low"):
+            check_finite(f"{name} of the plan", getattr(table, name))
+        check_range("q of the plan", table.q, -np.inf, np.inf)
+    if problem.updater.lazy_alpha() is not None and not state.alpha[0] >= 1:
+        raise ValueError("alpha must be at least 1")
+
+
+def check_counts(counts: Counts, S: int, A: int) -> None:
+    """Raise ValueError if `counts` are inconsistent; `S` and `A` are the sizes of the problem."""
+    check_same_size(counts.succ, counts.m)
+    check_same_size(counts.link_row, counts.link_next)
+    pool, links, largest = (int(number) for number in counts.used)
+    check_range("used pool", pool, 0, counts.succ.size)
+    check_range("used links", links, 0, counts.link_row.size)
+    for name in ("n", "visits", "m"):
+        check_range(f"counts.{name}", getattr(counts, name), 0, LARGEST)
+    check_range("counts.size", counts.size, 0, min(S, largest))
+    check_range("largest block", largest, 0, S)
+    check_range("counts.succ", counts.succ, 0, S - 1)
+    # The capacity of a block is the smallest power of two that is not below its size.
+    size = counts.size.astype(np.int64)
+    capacity = np.where(size > 0, 1 << np.ceil(np.log2(np.maximum(size, 1))).astype(np.int64), 0)
+    check_range("counts.start", counts.start, 0, pool)
+    check_range("end of the blocks", counts.start + capacity, 0, pool)
+    # Every list ends, since its links decrease, and holds rows of its own stage only.
+    row, after = counts.link_row[:links], counts.link_next[:links]
+    check_range("counts.link_row", row, 0, counts.n.size - 1)
+    check_range("counts.head", counts.head, -1, links - 1)
+    check_range("counts.link_next", after, -1, links - 1)
+    stage, number = row // (S * A), np.arange(links)
+    heads = np.where(counts.head >= 0, counts.head, 0)
+    first = stage[heads] if links else np.zeros_like(heads)
+    right = np.arange(len(counts.head))[:, np.newaxis]
+    if (
+        (after >= number).any()
+        or (stage[after] != stage)[after >= 0].any()
+        or ((first != right) & (counts.head >= 0)).any()
+    ):
+        raise ValueError("the links of the counts must decrease and stay in their stage")

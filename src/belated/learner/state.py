@@ -25,6 +25,7 @@ from belated.learner.bases.q_learning import (
 )
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
+from belated.learner.packed import PackedCounts, empty_packed
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
 from belated.theory.alpha import lazy_terms
@@ -39,6 +40,9 @@ READS_ORDER: Final = READS.index("order")
 PLANS: Final = 0  # number of plans computed
 PLAN_DUE: Final = 1  # 1 if a plan is due because of new feedback
 SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
+
+MAX_SMALL_STAGE: Final = 40
+"""Largest number of rows of a stage, S * A, with which every stage is computed as a whole."""
 
 
 class Config(NamedTuple):
@@ -93,6 +97,7 @@ class Scratch(NamedTuple):
     state_of: NDArray[np.int32]  # (S * A) state of each row
     all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
+    packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
 
 
 class LearnerState(NamedTuple):
@@ -134,8 +139,11 @@ def empty_table(shape: Shape) -> PlanTable:
     )
 
 
-def empty_scratch(shape: Shape) -> Scratch:
-    """Return working memory for a problem of size `shape`."""
+def empty_scratch(shape: Shape, packed_stages: int = 0) -> Scratch:
+    """Return working memory for a problem of size `shape`.
+
+    `packed_stages` is the number of stages of packed counts, 0 if they are not used.
+    """
     S, A = shape.states, shape.actions
     return Scratch(
         rows=np.zeros(S * A, np.int32),
@@ -148,6 +156,26 @@ def empty_scratch(shape: Shape) -> Scratch:
         state_of=np.repeat(np.arange(S, dtype=np.int32), A),
         all_rows=np.arange(S * A, dtype=np.int32),
         no_visits=np.zeros(S, np.int64),
+        packed=empty_packed(packed_stages, S * A if packed_stages else 0),
+    )
+
+
+def plans_whole_stages(problem: LearningProblem) -> bool:
+    """Return whether a learner of `problem` may compute all rows of a stage at once.
+
+    This pays where most values change in every plan: if counts are pooled, and in small problems.
+    """
+    if problem.algorithm.planner is not None or problem.algorithm.stepwise:
+        return False
+    backup = problem.backup_rule.backup
+    assert isinstance(backup, Backup)
+    shape = problem.shape
+    small = shape.states * shape.actions <= MAX_SMALL_STAGE
+    return (
+        backup.compiled
+        and backup.elementwise
+        and problem.planning == "incremental"
+        and (problem.stages == "pooled" or small)
     )
 
 
@@ -179,7 +207,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         touched=empty_worklist(groups=stages, items=rows),
         new_rewards=empty_worklist(groups=stages, items=reward_rows),
         changed=empty_worklist(groups=H, items=H * S),
-        scratch=empty_scratch(shape),
+        scratch=empty_scratch(shape, stages if plans_whole_stages(problem) else 0),
     )
 
 

@@ -15,13 +15,20 @@ from typing import Any, Final, TypeVar
 import sqlalchemy as sa
 
 from belated.ledger import canonical, schema
-from belated.ledger.episodes import EXCLUDING_KINDS, EpisodeRecord, Exclusions
+from belated.ledger.episodes import (
+    EPISODE_COLUMNS,
+    EXCLUDING_KINDS,
+    EpisodeRecord,
+    Exclusions,
+    feedback_seqs,
+)
 from belated.ledger.events import Event
 from belated.ledger.problems import Problem, ProblemSpec
 from belated.ledger.recording.content import parse_content
 from belated.ledger.recording.deduplication import encode_parts
 from belated.ledger.recording.values import ContentError
 from belated.ledger.store import Store
+from belated.ledger.validation import check_text
 
 MAX_FAULTS: Final = 100
 """Maximum number of messages that a check returns."""
@@ -55,6 +62,23 @@ def find_event_fault(event: Event) -> str | None:
             return f"Event {event.seq} is redacted, but not all of its content is deleted."
     elif event.text is None or canonical.digest(event.text, event.salt or b"") != event.sha:
         return f"Event {event.seq} has been changed: digest mismatch."
+    return None
+
+
+def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
+    """Return a message if the feedback or reason in `event` is not valid, else None.
+
+    `spec` is the specification of the problem of `event`.
+    """
+    if event.text is None:
+        return None
+    try:
+        if event.kind in ("feedback", "corrected"):
+            parse_content(event.body, spec)
+        elif event.kind == "lost":
+            check_text("reason", event.body["reason"])
+    except Exception as error:  # content that is not JSON, or malformed in any other way
+        return f"Event {event.seq} has invalid content. {error}"
     return None
 
 
@@ -105,7 +129,7 @@ def check_orphans(store: Store) -> list[str]:
 
 def _compare_tables(connection: sa.Connection, problem: Problem) -> Iterator[str]:
     excluding = list(_read_events(connection, problem.id, *EXCLUDING_KINDS))
-    yield from _compare_name(connection, problem)
+    yield from _compare_problem(connection, problem)
     yield from _compare_episodes(connection, problem.id, excluding)
     yield from _compare_claims(connection, problem, excluding)
     yield from _compare_replaced(connection, problem.id, excluding)
@@ -144,11 +168,21 @@ def _merge(
             one, other = next(left, None), next(right, None)
 
 
-def _compare_name(connection: sa.Connection, problem: Problem) -> Iterator[str]:
+def _compare_problem(connection: sa.Connection, problem: Problem) -> Iterator[str]:
     columns = schema.problems.c
-    name = connection.scalar(sa.select(columns.name).where(columns.id == problem.id))
+    row = connection.execute(sa.select(schema.problems).where(columns.id == problem.id)).first()
+    name = None if row is None else row.name
     if name != problem.name:
         yield _wrong_name(problem.id, name, problem.name)
+    archived = None
+    for event in _read_events(connection, problem.id, "control"):
+        if event.body["action"] in ("archive", "unarchive"):
+            archived = event.seq if event.body["action"] == "archive" else None
+    if row is not None and row.archived != archived:
+        yield (
+            f"Problem {problem.name!r} has archived {row.archived} in the table of problems, "
+            f"but {archived} according to the events."
+        )
 
 
 def _wrong_name(id: int, name: str | None, defined: str) -> str:
@@ -165,12 +199,21 @@ def _compare_episodes(
     The rows of the table and the events that opened the episodes are read in order of the episode
     number, which is also the order of seq.
     """
-    withdrawn = _withdrawal_seqs(excluding)
+    withdrawn, lost = _withdrawal_seqs(excluding), {}
+    for event in _read_events(connection, problem, "lost"):
+        if event.episode in withdrawn and not event.redacted:
+            yield f"Event {event.seq} belongs to a withdrawn episode, but is not redacted."
+        lost[str(event.episode)] = event.seq
+    for id, seq in [*lost.items()]:
+        later = connection.scalar(sa.select(sa.func.max(feedback_seqs([id]).subquery().c.seq))) or 0
+        if later > seq or id in withdrawn:
+            del lost[id]
     table = schema.episodes
-    query = sa.select(table).where(table.c.problem == problem).order_by(table.c.number)
+    query = sa.select(*EPISODE_COLUMNS).where(table.c.problem == problem).order_by(table.c.number)
     stored = (EpisodeRecord(**row._mapping) for row in _stream(connection, query))
     opened = (
-        _expected_episode(event, withdrawn) for event in _read_events(connection, problem, "opened")
+        _expected_episode(event, withdrawn, lost)
+        for event in _read_events(connection, problem, "opened")
     )
     for expected, found in _merge(
         ((episode.number, episode) for episode in opened),
@@ -201,11 +244,14 @@ def _withdrawal_seqs(excluding: list[Event]) -> dict[str, int]:
     }
 
 
-def _expected_episode(event: Event, withdrawn: dict[str, int]) -> EpisodeRecord:
+def _expected_episode(
+    event: Event, withdrawn: dict[str, int], lost: dict[str, int]
+) -> EpisodeRecord:
     """Return the record that the table should hold for the episode that `event` opened.
 
-    `withdrawn` maps the ids of withdrawn episodes to the seqs of their withdrawals. The subject of
-    the record is None, since an event does not contain the subject.
+    `withdrawn` and `lost` map the ids of withdrawn and lost episodes to the seqs of the events that
+    withdrew them or declared them lost. The subject of the record is None, since an event does not
+    contain the subject.
     """
     id, body = str(event.episode), event.body
     return EpisodeRecord(
@@ -215,11 +261,12 @@ def _expected_episode(event: Event, withdrawn: dict[str, int]) -> EpisodeRecord:
         body["version"],
         event.seq,
         withdrawn=withdrawn.get(id),
+        lost=lost.get(id),
     )
 
 
 def _compare_episode(expected: EpisodeRecord, found: EpisodeRecord) -> Iterator[str]:
-    for name in ("version", "seq", "withdrawn"):
+    for name in ("version", "seq", "withdrawn", "lost"):
         ours, theirs = getattr(expected, name), getattr(found, name)
         if ours != theirs:
             yield (
@@ -335,11 +382,12 @@ def _find_orphans(connection: sa.Connection) -> Iterator[str]:
     lost = sa.select(episodes.id).where(episodes.problem.not_in(sa.select(problems.id)))
     for row in _stream(connection, lost):
         yield f"Episode {row.id} belongs to no problem in the table of problems."
-    for table in (schema.claims, schema.replaced):
+    for table in (schema.claims, schema.replaced, schema.subjects):
         opened = sa.select(events.seq).where(events.seq == table.c.episode, events.kind == "opened")
         for row in _stream(connection, sa.select(table).where(~opened.exists())):
+            what = "A subject" if table is schema.subjects else f"Event {row.seq}"
             yield (
-                f"Event {row.seq} in the table {table.name} refers to the episode opened by event "
+                f"{what} in the table {table.name} refers to the episode opened by event "
                 f"{row.episode}, but that event opens no episode."
             )
 

@@ -19,7 +19,10 @@ def copy(source: Ledger, target: Ledger) -> dict[str, int]:
     empty. Before the transaction commits, the two ledgers are compared by the number of rows of
     each table and by the digest of all events; a difference raises RuntimeError.
     """
-    with source.store.consistent_reading() as old, target.store.writing() as new:
+    with (
+        source.store.consistent_reading() as old,
+        target.store.writing(limited=False) as new,
+    ):
         for table in schema.metadata.sorted_tables:
             if new.execute(sa.select(table).limit(1)).first() is not None:
                 raise ValueError(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 import sqlalchemy as sa
 
@@ -10,6 +10,8 @@ from belated.ledger import schema
 from belated.ledger.events import Event, Kind
 
 MAX_IDS_PER_QUERY: Final = 500
+
+K = TypeVar("K", int, str)
 
 EXCLUDING_KINDS: Final[tuple[Kind, ...]] = ("corrected", "withdrawn")
 """Kinds of events that exclude earlier events: a fold skips the excluded events."""
@@ -32,6 +34,20 @@ class EpisodeRecord:
     """Pseudonym of the person to whom the episode belongs; None if not given, or withdrawn."""
     withdrawn: int | None = None
     """Sequence number of the event that withdrew the episode; None if it is not withdrawn."""
+    lost: int | None = None
+    """Sequence number of the event that declared the episode lost; None if it is not lost, or if
+    feedback has arrived since."""
+
+
+EPISODE_COLUMNS: Final = (
+    *(schema.episodes.c[name] for name in ("id", "problem", "number", "version", "seq")),
+    sa.select(schema.subjects.c.subject)
+    .where(schema.subjects.c.episode == schema.episodes.c.seq)
+    .scalar_subquery()
+    .label("subject"),
+    *(schema.episodes.c[name] for name in ("withdrawn", "lost")),
+)
+"""Columns of a query on the table of episodes, in the order of the fields of an EpisodeRecord."""
 
 
 class Exclusions:
@@ -73,7 +89,7 @@ class Exclusions:
 def opening_seqs(ids: Sequence[str]) -> sa.Select[tuple[int]]:
     """Return a query for the seqs at which the episodes `ids` were opened.
 
-    The tables of claims and of replaced events refer to an episode by this seq.
+    The tables of claims, of replaced events and of subjects refer to an episode by this seq.
     """
     return sa.select(schema.episodes.c.seq).where(schema.episodes.c.id.in_(ids))
 
@@ -91,7 +107,7 @@ def feedback_seqs(ids: Sequence[str]) -> sa.CompoundSelect[tuple[int]]:
     )
 
 
-def chunk_ids(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+def chunk_ids(ids: Sequence[K]) -> Iterator[Sequence[K]]:
     """Yield consecutive slices of `ids`, each with at most `MAX_IDS_PER_QUERY` ids."""
     for first in range(0, len(ids), MAX_IDS_PER_QUERY):
         yield ids[first : first + MAX_IDS_PER_QUERY]

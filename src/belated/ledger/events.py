@@ -12,14 +12,27 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from belated.episode import Policy
+from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.validation import check_episode_id, check_seq, check_text, check_time
 
 Kind = Literal[
-    "defined", "opened", "feedback", "corrected", "withdrawn", "tick", "published", "control"
+    "defined",
+    "opened",
+    "feedback",
+    "corrected",
+    "lost",
+    "withdrawn",
+    "tick",
+    "published",
+    "control",
 ]
-Action = Literal["freeze", "unfreeze", "roll_back", "shadow_on", "shadow_off"]
+Action = Literal[
+    "freeze", "unfreeze", "roll_back", "shadow_on", "shadow_off", "archive", "unarchive"
+]
 ACTIONS: Final = get_args(Action)
+
+_DECODER: Final = json.JSONDecoder()
 
 
 class Event(NamedTuple):
@@ -46,7 +59,7 @@ class Event(NamedTuple):
     @property
     def body(self) -> Any:
         """Body of the event, parsed from its JSON text at each access; None if it is redacted."""
-        return None if self.text is None else json.loads(self.text)
+        return None if self.text is None else _DECODER.decode(self.text)
 
     @property
     def happened_at(self) -> int:
@@ -71,6 +84,7 @@ CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
     "tick": check_seq,
     "subject": check_text,
     "by": check_text,
+    "reason": check_text,
     "id": check_episode_id,
     "episode": _check_episode,
     "event_time": check_time,
@@ -141,6 +155,21 @@ class Corrected(Feedback):
 
 
 @dataclass(frozen=True)
+class Lost(_Checked):
+    """New event: declaration that the feedback of an episode is no longer expected.
+
+    The episode no longer counts as missing. Nothing is learnt from it, in particular no reward of
+    zero. Feedback that arrives later is used as usual, and revokes the declaration.
+    """
+
+    episode: str
+    reason: str
+    """Explanation for people; it is deleted when the episode is withdrawn."""
+    event_time: int | None = None
+    kind: ClassVar[Kind] = "lost"
+
+
+@dataclass(frozen=True)
 class Withdrawn(_Checked):
     """New event: withdrawal of one episode, or of all episodes of a subject in a problem.
 
@@ -200,7 +229,7 @@ class Published(_Checked):
 
 @dataclass(frozen=True)
 class Control(_Checked):
-    """New event: decision of an operator about the version to serve."""
+    """New event: decision of an operator about the version to serve, or about archiving."""
 
     problem: int
     action: Action
@@ -222,6 +251,15 @@ class Control(_Checked):
 
 
 NewEvent: TypeAlias = (
-    Defined | Opened | Feedback | Corrected | Withdrawn | Tick | Published | Control
+    Defined
+    | Opened
+    | Feedback
+    | Corrected
+    | Lost
+    | Withdrawn
+    | Tick
+    | Published
+    | Control
+    | StoredResponse
 )
-"""New event, to be recorded by `Ledger.append`."""
+"""New event, to be recorded by `Ledger.append`; or a response to store in the same transaction."""

@@ -1,13 +1,16 @@
 """Class `Ledger`, the append-only record of events in a database."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sized
 from typing import Self, get_args
 
 import sqlalchemy as sa
 
 from belated.episode import Policy
 from belated.ledger import audit, migrations, schema
-from belated.ledger.episodes import EpisodeRecord, chunk_ids
+from belated.ledger.clients.idempotency import IdempotencyKeys
+from belated.ledger.clients.quarantine import Quarantine
+from belated.ledger.clients.tokens import Tokens
+from belated.ledger.episodes import EPISODE_COLUMNS, EpisodeRecord, chunk_ids
 from belated.ledger.events import (
     Action,
     Control,
@@ -23,12 +26,11 @@ from belated.ledger.events import (
 from belated.ledger.outcomes import Outcome
 from belated.ledger.policies import Policies
 from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
-from belated.ledger.quarantine import Quarantine
 from belated.ledger.recording import RECORDERS
+from belated.ledger.recording.idempotency import load_keys
 from belated.ledger.recording.transaction import Transaction
 from belated.ledger.snapshots import Snapshots
 from belated.ledger.store import Clock, Store, now, read_pages
-from belated.ledger.tokens import Tokens
 from belated.ledger.validation import check_seq, check_text, is_id, is_name
 
 
@@ -51,6 +53,8 @@ class Ledger:
         Rejected requests.
     tokens : Tokens
         Tokens of clients.
+    idempotency_keys : IdempotencyKeys
+        Stored responses to requests that may be repeated.
     """
 
     def __init__(self, store: Store) -> None:
@@ -60,6 +64,7 @@ class Ledger:
         self.snapshots = Snapshots(store)
         self.quarantine = Quarantine(store)
         self.tokens = Tokens(store)
+        self.idempotency_keys = IdempotencyKeys(store)
 
     @classmethod
     def open(cls, url: str, *, clock: Clock = now) -> Self:
@@ -83,8 +88,10 @@ class Ledger:
             with store.reading() as connection:
                 version = migrations.current(connection)
             if version != migrations.newest():
-                with store.writing() as connection:
+                with store.writing(limited=False) as connection:
                     migrations.upgrade(connection)
+                if version is not None:  # a migration may have deleted personal data
+                    store.scrub(wait=True)
         except BaseException:
             store.close()
             raise
@@ -106,18 +113,26 @@ class Ledger:
         Returns the outcome of each event. A rejected event does not affect the other events;
         rejected feedback is put in the quarantine. When the method returns, all recorded events are
         on disk. If recording raises an exception, no event has been recorded.
+
+        `events` is read when no other process can write any more, so an iterator may yield events
+        that arrive while this method waits for other processes.
         """
-        given = list(events)
-        for event in given:
-            if type(event) not in RECORDERS:
-                raise TypeError(f"An event must be one of belated.ledger's kinds, got {event!r}.")
-        if not given:
+        if isinstance(events, Sized) and not events:
             return []
         with self.store.writing() as connection:
+            given = list(events)
+            if not given:
+                return []
+            for event in given:
+                if type(event) not in RECORDERS:
+                    raise TypeError(
+                        f"An event must be one of belated.ledger's kinds, got {event!r}."
+                    )
             transaction = Transaction(connection, self._problems, self.store.now())
             transaction.load_episodes(given)
+            load_keys(transaction, given)
             outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
-            transaction.flush()
+            transaction.commit()
         self.store.scrub(wait=transaction.redacted)
         return outcomes
 
@@ -182,14 +197,15 @@ class Ledger:
     def control(
         self, problem: int, action: Action, *, version: int | None = None, by: str | None = None
     ) -> Outcome:
-        """Record a decision of an operator about the version to serve.
+        """Record a decision of an operator about the version to serve, or about archiving.
 
         Parameters
         ----------
         problem : int
             Id of the problem.
         action : str
-            "freeze", "unfreeze", "roll_back", "shadow_on" or "shadow_off".
+            "freeze", "unfreeze", "roll_back", "shadow_on", "shadow_off", "archive" or
+            "unarchive". Episodes cannot be opened while a problem is archived.
         version : int, optional
             Version to serve; required for "roll_back", and not allowed otherwise.
         by : str, optional
@@ -211,11 +227,13 @@ class Ledger:
         """
         if subject is None or episode is not None:
             return self.append([Withdrawn(episode, None, subject)])
-        columns = schema.episodes.c
         check_text("subject", subject)
-        query = sa.select(columns.problem).where(columns.subject == subject).distinct()
+        events, subjects = schema.events.c, schema.subjects.c
+        opened = sa.select(subjects.episode).where(subjects.subject == subject)
+        # sorted here, since SQLite would read all events in the order of their problem
+        query = sa.select(events.problem).where(events.seq.in_(opened))
         with self.store.reading() as connection:
-            problems = list(connection.scalars(query.order_by(columns.problem)))
+            problems = sorted(set(connection.scalars(query)))
         return self.append([Withdrawn(problem=id, subject=subject) for id in problems])
 
     @property
@@ -223,6 +241,21 @@ class Ledger:
         """Sequence number of the last event; 0 if the ledger is empty."""
         with self.store.reading() as connection:
             return connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
+
+    def problem_ids(self) -> list[int]:
+        """Return the ids of all problems, in order of their last event, latest first."""
+        problems, events = schema.problems.c, schema.events.c
+        last = sa.select(sa.func.max(events.seq)).where(events.problem == problems.id)
+        query = sa.select(problems.id).order_by(last.scalar_subquery().desc())
+        with self.store.reading() as connection:
+            return list(connection.scalars(query))
+
+    def changed_problems(self, *, after: int, upto: int) -> list[int]:
+        """Return the ids of the problems that have events with `after` < seq <= `upto`."""
+        columns = schema.events.c
+        query = sa.select(columns.problem).where(columns.seq > after, columns.seq <= upto)
+        with self.store.reading() as connection:
+            return list(connection.scalars(query.distinct()))
 
     def events(
         self,
@@ -271,16 +304,31 @@ class Ledger:
         return map(Event._make, rows)
 
     def problem(self, which: str | int) -> Problem | None:
-        """Return the problem whose name or id is `which`; None if there is no such problem."""
+        """Return the problem whose name or id is `which`; None if there is no such problem.
+
+        Raises ValueError if its definition is damaged.
+        """
         with self.store.reading() as connection:
             if isinstance(which, int):
                 return self._problems.get(connection, which)
             return self._problems.find(connection, which) if is_name(which) else None
 
     def problems(self) -> list[Problem]:
-        """Return all problems, oldest first."""
+        """Return all problems, oldest first, except those in `damaged_problems`."""
         with self.store.reading() as connection:
             return self._problems.all(connection)
+
+    @property
+    def damaged_problems(self) -> dict[int, str]:
+        """Message about each problem that was read and has a damaged definition, by its id."""
+        return dict(self._problems.damaged)
+
+    def archived(self) -> set[int]:
+        """Return the ids of the archived problems."""
+        columns = schema.problems.c
+        with self.store.reading() as connection:
+            rows = connection.scalars(sa.select(columns.id).where(columns.archived.is_not(None)))
+            return set(rows)
 
     def episode(self, id: str) -> EpisodeRecord | None:
         """Return the record of the episode `id`; None if there is no such episode."""
@@ -291,11 +339,12 @@ class Ledger:
         table, wanted = schema.episodes, sorted({id for id in ids if is_id(id)})
         if not wanted:
             return {}
+        query = sa.select(*EPISODE_COLUMNS)
         with self.store.reading() as connection:
             found = [
                 EpisodeRecord(**row._mapping)
                 for chunk in chunk_ids(wanted)
-                for row in connection.execute(sa.select(table).where(table.c.id.in_(chunk)))
+                for row in connection.execute(query.where(table.c.id.in_(chunk)))
             ]
         return {record.id: record for record in found}
 

@@ -18,6 +18,13 @@ class Recorded:
 
 
 @dataclass(frozen=True)
+class KeyStored(Recorded):
+    """Outcome: a response was stored under an idempotency key; no event was recorded."""
+
+    name: ClassVar[str] = "keystored"
+
+
+@dataclass(frozen=True)
 class AlreadyRecorded:
     """Outcome: the content of the event is recorded already, and nothing was added."""
 

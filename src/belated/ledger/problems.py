@@ -3,6 +3,7 @@
 import json
 import reprlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,8 @@ from numpy.typing import ArrayLike
 from belated.arguments import check_integer
 from belated.episode import Floats, Shape
 from belated.ledger import schema
-from belated.ledger.canonical import canonical
+from belated.ledger.canonical import canonical, digest
+from belated.ledger.store import is_undecodable
 from belated.ledger.validation import (
     AllowedNames,
     check_allowed,
@@ -74,7 +76,8 @@ class ProblemSpec:
         Unique name of letters, digits, '.', '_' and '-'; it begins with a letter or digit.
     states, actions : sequence of str
         Names of the S states and A actions. States may also be given as a mapping from the name of
-        each factor to its values; their names are then those of `belated.states.product_states`.
+        each factor to its values; their names are then those of
+        `belated.factored_states.product_states`.
     horizon : int
         Number of steps H of an episode.
     rewards : array_like or None
@@ -303,19 +306,33 @@ class ProblemCache:
 
     def __init__(self) -> None:
         self._known: dict[int, Problem] = {}
+        self.damaged: dict[int, str] = {}
+        """Message about each damaged definition that was read, by id of the problem."""
 
     def get(self, connection: sa.Connection, id: int) -> Problem | None:
         """Return the problem with the id `id`; None if there is no such problem.
 
-        A problem that is not cached is read from the database over `connection`.
+        A problem that is not cached is read from the database over `connection`. Raises ValueError
+        if its definition is damaged.
         """
         if id not in self._known:
             events = schema.events.c
-            query = sa.select(events.body).where(events.seq == id, events.kind == "defined")
-            text = connection.scalar(query)
-            if text is None:
-                return None
-            self._known[id] = Problem(id, ProblemSpec.of(json.loads(text)))
+            query = sa.select(events.body, events.sha)
+            query = query.where(events.seq == id, events.kind == "defined")
+            try:
+                row = connection.execute(query).first()
+                if row is None:
+                    return None
+                if digest(row.body) != row.sha:
+                    raise ValueError("digest mismatch")
+                self._known[id] = Problem(id, ProblemSpec.of(json.loads(row.body)))
+            except (ValueError, TypeError, AttributeError, sa.exc.OperationalError) as error:
+                if isinstance(error, sa.exc.OperationalError) and not is_undecodable(error):
+                    raise
+                undecodable = isinstance(error, sa.exc.OperationalError)
+                reason = "a text is not valid UTF-8" if undecodable else str(error).rstrip(".")
+                self.damaged[id] = f"Event {id}, which defines a problem, is damaged: {reason}."
+                raise ValueError(self.damaged[id]) from None
         return self._known[id]
 
     def find(self, connection: sa.Connection, name: str) -> Problem | None:
@@ -325,7 +342,13 @@ class ProblemCache:
         return None if id is None else self.get(connection, id)
 
     def all(self, connection: sa.Connection) -> list[Problem]:
-        """Read all problems over `connection`, and return them, oldest first."""
+        """Read all problems over `connection`, and return them, oldest first.
+
+        Problems with a damaged definition are omitted; see `damaged`.
+        """
         ids = connection.scalars(sa.select(schema.problems.c.id).order_by(schema.problems.c.id))
-        found = (self.get(connection, id) for id in ids.all())
+        found = []
+        for id in ids.all():
+            with suppress(ValueError):
+                found.append(self.get(connection, id))
         return [problem for problem in found if problem is not None]

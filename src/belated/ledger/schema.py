@@ -1,8 +1,8 @@
 """Tables of a ledger.
 
 The table `events` is append-only: database triggers reject every change except redaction, which
-deletes the content of an event when data is withdrawn. The tables `tokens` and `quarantine` are
-independent of `events`; all other tables are derived from it.
+deletes the content of an event when data is withdrawn. The tables `tokens`, `quarantine` and
+`idempotency_keys` are independent of `events`; all other tables are derived from it.
 """
 
 from typing import Final
@@ -49,6 +49,7 @@ problems: Final = sa.Table(
     metadata,
     sa.Column("id", Number, primary_key=True, autoincrement=False),
     sa.Column("name", sa.String(100), nullable=False, unique=True),
+    sa.Column("archived", Number),
 )
 
 episodes: Final = sa.Table(
@@ -59,10 +60,21 @@ episodes: Final = sa.Table(
     sa.Column("number", Number, nullable=False),
     sa.Column("version", Number, nullable=False),
     sa.Column("seq", Number, nullable=False),
-    sa.Column("subject", sa.String(200)),
     sa.Column("withdrawn", Number),
+    sa.Column("lost", Number),
     sa.UniqueConstraint("problem", "number", name="episodes_number"),
-    sa.Index("episodes_of_subject", "subject"),
+)
+
+# The subjects of episodes. SQLite overwrites deleted content, but not the copies that remain in
+# unallocated space when it moves a row or an index entry to another page. So that it never moves a
+# subject, rows are only inserted in increasing order of their key and changed to NULL, never
+# deleted or enlarged, and no index contains a subject. PostgreSQL does not overwrite in any case.
+subjects: Final = sa.Table(
+    "subjects",
+    metadata,
+    sa.Column("episode", Number, primary_key=True, autoincrement=False),  # seq of the opening
+    sa.Column("subject", sa.String(200)),
+    sa.Index("subjects_subject", "subject").ddl_if(dialect="postgresql"),
 )
 
 # The recorded parts of episodes. A row is keyed by the seq at which the episode was opened, not by
@@ -119,6 +131,8 @@ tokens: Final = sa.Table(
     sa.Column("problem", Number, sa.ForeignKey("problems.id")),
     sa.Column("created", Number, nullable=False),
     sa.Column("revoked", Number),
+    sa.Column("expires", Number),
+    sa.Column("used", Number),
 )
 
 quarantine: Final = sa.Table(
@@ -134,4 +148,17 @@ quarantine: Final = sa.Table(
     sa.Column("sha", Sha, nullable=False, unique=True),
     sa.Column("times", Number, nullable=False),
     sa.Index("quarantine_of_episode", "episode"),
+)
+
+idempotency_keys: Final = sa.Table(
+    "idempotency_keys",
+    metadata,
+    sa.Column("id", Number, primary_key=True, autoincrement=False),
+    sa.Column("key", Sha, nullable=False, unique=True),
+    sa.Column("sha", Sha, nullable=False),
+    sa.Column("at", Number, nullable=False),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("media_type", sa.String(100)),
+    sa.Column("body", sa.LargeBinary),
+    sa.Index("idempotency_keys_at", "at"),
 )

@@ -4,6 +4,7 @@ A snapshot is the state computed from the events of a problem up to some seq, en
 The module `belated.online.snapshot_codec` encodes and decodes the bytes.
 """
 
+import logging
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
@@ -14,6 +15,8 @@ from belated.ledger import schema
 from belated.ledger.episodes import EXCLUDING_KINDS
 from belated.ledger.store import Store
 from belated.ledger.validation import check_seq
+
+LOG: Final = logging.getLogger("belated.service")
 
 SNAPSHOTS_PER_PROBLEM: Final = 4
 """Number of snapshots to keep for each problem. A correction may delete the newest ones."""
@@ -82,15 +85,20 @@ class Snapshots:
     def newest(self, problem: int, *, upto: int | None = None) -> Snapshot | None:
         """Return the newest snapshot of the problem with id `problem`, or None.
 
-        Snapshots that do not match their digest are skipped. If `upto` is given, snapshots with a
-        greater seq are skipped too.
+        Snapshots that do not match their digest are skipped, which is logged. If `upto` is given,
+        snapshots with a greater seq are skipped too.
         """
         columns = schema.snapshots.c
         query = sa.select(columns.seq, columns.data, columns.sha).where(columns.problem == problem)
         if upto is not None:
             query = query.where(columns.seq <= check_seq("upto", upto, 0))
-        with self._store.reading() as connection:
-            for row in connection.execute(query.order_by(columns.seq.desc())):
+        with (
+            self._store.reading() as connection,
+            # closed at once: in SQLite, an open cursor keeps its read transaction open
+            connection.execute(query.order_by(columns.seq.desc())) as rows,
+        ):
+            for row in rows:
                 if sha256(row.data).hexdigest() == row.sha:
                     return Snapshot(problem, row.seq, bytes(row.data))
+                LOG.warning("Snapshot at seq %d is ignored: digest mismatch.", row.seq)
         return None

@@ -1,36 +1,28 @@
 """Access to the database of a ledger, SQLite or PostgreSQL: URL, connections, transactions."""
 
-import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
-from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
-from sqlalchemy.util import asbool
 
-from belated.extras import missing_extra
+from belated.ledger import migrations
+from belated.ledger.engines import sqlite
+from belated.ledger.engines.postgres import POOL_SIZE, REMOVE_LIMITS, create_postgres_engine
 
 Clock: TypeAlias = Callable[[], int]
 
 WRITER_LOCK_ID: Final = int.from_bytes(b"belated", "big")
 """Id of the PostgreSQL advisory lock that is held by a write transaction."""
 
-LOCK_TIMEOUT_MS: Final = 60_000
-"""Maximum time in milliseconds to wait while another process writes to the SQLite file."""
-
 SCRUB_TIMEOUT_MS: Final = 500
 """Maximum time in milliseconds for which `Store.scrub` waits for readers to finish.
 
 Writers are blocked during this time."""
-
-POOL_SIZE: Final = 14
-"""Number of connections to keep open; equal to the number of reading threads of the service."""
 
 PAGE_SIZE: Final = 1000
 """Maximum number of rows to read in one transaction."""
@@ -44,11 +36,16 @@ OUTAGES: Final = (
 """Types of exceptions that indicate that the database is unavailable."""
 
 _WRITES: Final = {"belated_writes": True}
+_PROBE: Final = sa.text(f"UPDATE {migrations.TABLE} SET version_num = version_num")
 
 
 def now() -> int:
     """Return the current time in microseconds since 1970 (UTC)."""
     return time.time_ns() // 1000
+
+
+class UnreadableRowError(ValueError):
+    """Error because a row of the database is damaged: one of its texts is not valid UTF-8."""
 
 
 class Store:
@@ -105,15 +102,15 @@ class Store:
             If the database cannot be opened.
         """
         parsed = parse_url(url)
-        in_memory = parsed.get_backend_name() == "sqlite" and is_in_memory(parsed)
+        in_memory = parsed.get_backend_name() == "sqlite" and sqlite.is_in_memory(parsed)
         if parsed.get_backend_name() == "postgresql":
-            engine = writer = _create_postgres(parsed)
+            engine = writer = create_postgres_engine(parsed)
         elif in_memory:
-            engine = writer = _create_sqlite(parsed, poolclass=StaticPool)
+            engine = writer = sqlite.create_sqlite_engine(parsed, poolclass=StaticPool)
         else:
-            engine = _create_sqlite(parsed, pool_size=POOL_SIZE)
+            engine = sqlite.create_sqlite_engine(parsed, pool_size=POOL_SIZE)
             # SQLite drops the page cache of a connection when another connection has written
-            writer = _create_sqlite(parsed, pool_size=1, max_overflow=0)
+            writer = sqlite.create_sqlite_engine(parsed, pool_size=1, max_overflow=0)
         try:
             with engine.connect():
                 pass
@@ -127,6 +124,12 @@ class Store:
     def on_postgres(self) -> bool:
         """Whether the database is PostgreSQL."""
         return self.engine.dialect.name == "postgresql"
+
+    @property
+    def used_connections(self) -> int:
+        """Number of connections to the database that are in use."""
+        pools = {self.engine.pool, self.writer.pool}
+        return sum(pool.checkedout() for pool in pools if isinstance(pool, sa.QueuePool))
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -143,7 +146,8 @@ class Store:
     def consistent_reading(self) -> Iterator[sa.Connection]:
         """Return a context manager that begins a read transaction and returns its connection.
 
-        All statements see the same data, which later commits do not change.
+        All statements see the same data, which later commits do not change. The transaction may
+        take any time: the limits in `belated.ledger.engines.postgres` do not apply.
         """
         self._check_open()
         level = {"isolation_level": "REPEATABLE READ"} if self.on_postgres else {}
@@ -152,14 +156,17 @@ class Store:
             self.engine.connect().execution_options(**level) as connection,
             connection.begin(),
         ):
+            if self.on_postgres:
+                connection.execute(REMOVE_LIMITS)
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
+    def writing(self, *, limited: bool = True) -> Iterator[sa.Connection]:
         """Return a context manager that begins a write transaction and returns its connection.
 
         There is one write transaction at a time. It is committed to disk at the end of the `with`
-        block, or rolled back if the block raises an exception.
+        block, or rolled back if the block raises an exception. With `limited=False`, it may wait
+        and run for any time: the limits in `belated.ledger.engines.postgres` do not apply.
         """
         with self._write:
             self._check_open()
@@ -168,8 +175,18 @@ class Store:
                 connection.begin(),
             ):
                 if self.on_postgres:
+                    if not limited:
+                        connection.execute(REMOVE_LIMITS)
                     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITER_LOCK_ID)))
                 yield connection
+
+    def probe(self) -> None:
+        """Write to the database and commit; raise an exception if this is not possible.
+
+        The row with the version of the tables is overwritten with the same content.
+        """
+        with self.writing() as connection:
+            connection.execute(_PROBE)
 
     def scrub(self, *, wait: bool) -> bool:
         """Truncate the write-ahead log of SQLite, so that it contains no redacted data.
@@ -207,7 +224,7 @@ class Store:
                 try:
                     prevented, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                 finally:
-                    driver.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
+                    driver.execute(f"PRAGMA busy_timeout = {sqlite.LOCK_TIMEOUT_MS}")
         except (sqlite3.Error, sa.exc.SQLAlchemyError):  # such as a full disk
             return False
         return not prevented
@@ -245,101 +262,9 @@ def parse_url(url: str) -> sa.URL:
     return parsed
 
 
-def is_uri(url: sa.URL) -> bool:
-    """Return whether the database in `url` is a SQLite URI (uri=true) rather than a file name."""
-    return asbool(url.query.get("uri", False))
-
-
-def is_in_memory(url: sa.URL) -> bool:
-    """Return whether `url`, the URL of a SQLite database, refers to a database in memory."""
-    return url.database in (None, "", ":memory:")
-
-
-def _create_postgres(url: sa.URL) -> sa.Engine:
-    try:
-        # a writer that has waited for the lock must see the commits of the previous writer
-        engine = sa.create_engine(
-            url,
-            isolation_level="READ COMMITTED",
-            pool_pre_ping=True,
-            pool_size=POOL_SIZE,
-            hide_parameters=True,
-        )
-    except ImportError:
-        raise ImportError(missing_extra("A store on PostgreSQL", "psycopg", "postgres")) from None
-
-    @event.listens_for(engine, "connect")
-    def durable(connection: Any, record: object) -> None:
-        connection.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) "
-            "WHERE current_setting('synchronous_commit') = 'off'"
-        )
-        connection.commit()
-
-    return engine
-
-
-def _create_sqlite(url: sa.URL, **pool: Any) -> sa.Engine:
-    if pool.get("poolclass") is not StaticPool and not is_uri(url):
-        _create_private_file(Path(str(url.database)))
-    engine = sa.create_engine(
-        url, connect_args={"check_same_thread": False}, hide_parameters=True, **pool
-    )
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, record: object) -> None:
-        connection.isolation_level = None  # so that BEGIN is sent below, also for DDL
-        connection.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
-        _use_write_ahead_log(connection)
-        for setting in (
-            "synchronous = FULL",  # a commit is on disk when it returns
-            "fullfsync = ON",  # not only in the cache of the disk (macOS)
-            "foreign_keys = ON",
-            "secure_delete = ON",  # redacted data is overwritten
-            "wal_autocheckpoint = 8000",  # pages; a page that is written often is copied once
-            "cache_size = -16000",  # kilobytes
-        ):
-            connection.execute(f"PRAGMA {setting}")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        writes = connection.get_execution_options().get("belated_writes")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-    return engine
-
-
-def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Set the journal mode of a SQLite database to a write-ahead log.
-
-    With this log, readers and the writer do not block each other. The statement is retried for up
-    to `LOCK_TIMEOUT_MS`, since SQLite's busy timeout does not apply if two processes change the
-    mode of a new file at the same time.
-    """
-    deadline = time.monotonic() + LOCK_TIMEOUT_MS / 1000
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            kind = error.sqlite_errorcode & 0xFF  # the primary result code
-            if kind != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-def _create_private_file(path: Path) -> None:
-    """Create the file `path` if it does not exist, with access for its owner only.
-
-    Access is restricted since the file contains personal data.
-    """
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"store is in {path.parent}, and there is no such folder.")
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as error:
-        raise type(error)(f"store {path} cannot be opened: {error.strerror}.") from None
+def is_undecodable(error: sa.exc.OperationalError) -> bool:
+    """Return whether the cause of `error` is a stored text that is not valid UTF-8, in SQLite."""
+    return "Could not decode to UTF-8" in str(error.orig)
 
 
 def read_pages(
@@ -373,15 +298,41 @@ def read_pages(
     ------
     sa.Row
         The next row.
+
+    Raises
+    ------
+    UnreadableRowError
+        If a row is damaged.
     """
     order, left = key if order is None else order, limit
     while left is None or left > 0:
         size = PAGE_SIZE if left is None else min(PAGE_SIZE, left)
         page = query.where(key > after).order_by(order).limit(size)
-        with store.reading() as connection:
-            rows = connection.execute(page).all()
+        try:
+            with store.reading() as connection:
+                rows = connection.execute(page).all()
+        except sa.exc.OperationalError as error:
+            if not is_undecodable(error):
+                raise
+            number = _find_undecodable(store, query, page, key)
+            raise UnreadableRowError(
+                f"Row {number} of the table {key.table.name} is damaged: a text is not valid UTF-8."
+            ) from None  # the message of the cause contains the text
         yield from rows
         if len(rows) < size:
             return
         after = rows[-1][0]
         left = None if left is None else left - len(rows)
+
+
+def _find_undecodable(
+    store: Store, query: sa.Select[Any], page: sa.Select[Any], key: sa.ColumnElement[int]
+) -> int | None:
+    """Return the key of the first row of `page` with a text that cannot be decoded, or None."""
+    with store.reading() as connection:
+        for number in connection.scalars(page.with_only_columns(key)).all():
+            try:
+                connection.execute(query.where(key == number)).all()
+            except sa.exc.OperationalError:
+                return int(number)
+    return None

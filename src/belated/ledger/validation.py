@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_integer
 from belated.episode import Floats, Shape
-from belated.states import States
+from belated.factored_states import States
 
 MAX_TEXT_CHARS: Final = 200
 AllowedNames: TypeAlias = dict[str, list[str]]
@@ -140,11 +140,12 @@ def check_names(name: str, value: object) -> tuple[str, ...]:
     """
     if not isinstance(value, tuple | list) or not value:
         raise TypeError(f"{name} must be a list of at least one name, got {value!r}.")
-    names = tuple(check_text(f"{name}[{i}]", item) for i, item in enumerate(value))
-    if len(set(names)) < len(names):
-        twice = next(item for i, item in enumerate(names) if item in names[:i])
-        raise ValueError(f"{name} must be different names, got {twice!r} twice.")
-    return names
+    names: dict[str, None] = {}
+    for i, item in enumerate(value):
+        if check_text(f"{name}[{i}]", item) in names:
+            raise ValueError(f"{name} must be different names, got {item!r} twice.")
+        names[item] = None
+    return tuple(names)
 
 
 def check_states(
@@ -174,9 +175,13 @@ def check_states(
         check_text("The name of a factor", name)
         if not isinstance(values, list | tuple):
             raise TypeError(f"values of {name} must be a list, got {values!r}.")
+    if not isinstance(states, Mapping):
+        listed_states = check_names("states", states)
+        # first by number, since all combinations of the factors may not fit into memory
+        combinations = math.prod(len(values) for values in factors.values())
+        if combinations != len(listed_states) or States(factors).names != listed_states:
+            raise ValueError("states must be the names of all combinations of state_factors.")
     product = States(factors)
-    if not isinstance(states, Mapping) and check_names("states", states) != product.names:
-        raise ValueError("states must be the names of all combinations of state_factors.")
     listed = [{"name": name, "values": list(each)} for name, each in product.factors.items()]
     return check_names("states", product.names), listed
 
@@ -250,7 +255,8 @@ def _check_allowed(
             )
         for i, action in enumerate(given):
             _check_known(f"{where}[{i}]", action, actions)
-        found[state] = [action for action in actions if action in given]
+        allowed = set(given)
+        found[state] = [action for action in actions if action in allowed]
     return found
 
 

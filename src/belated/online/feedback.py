@@ -1,7 +1,8 @@
 """Conversion of the content of feedback events to the `Feedback` objects of a learner.
 
 Content has the format that `belated.ledger.recording.content` describes. It was validated and
-deduplicated when it was recorded: no step or reward of an episode occurs twice.
+deduplicated when it was recorded: no step or reward of an episode occurs twice. The database may
+have been damaged since, so types and lengths are checked here, and `Learner.absorb` checks ranges.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from belated.episode import Ints
+from belated.array_checks import check_finite, check_range
+from belated.episode import Floats, Ints, Shape
 from belated.learner.feedback import Feedback
 from belated.learner.learner import Learner
 from belated.ledger.problems import ProblemSpec
@@ -40,6 +42,11 @@ def build_feedback(
     -------
     list of Feedback
         Feedback in the order of `pieces`, with rewards in [0, 1].
+
+    Raises
+    ------
+    Exception
+        If content is malformed; of any type, since content can be malformed in any way.
     """
     feedback: list[Feedback | None] = []
     whole: list[tuple[int, OpenEpisode, Content]] = []
@@ -50,10 +57,12 @@ def build_feedback(
             feedback.append(None)
         elif "steps" in content:
             feedback.append(_build_steps(episode.number, content["steps"], reward_map))
+        elif not content or content.keys() - {"path", "rewards"}:
+            raise ValueError(f"Content must not have the fields {', '.join(content)}.")
         else:
             feedback += _build_path_and_rewards(episode, content, learner, paths, reward_map)
     # most feedback is of whole episodes, which are converted with a few large arrays
-    for place, item in _build_whole(whole, reward_map):
+    for place, item in _build_whole(whole, learner.shape, reward_map):
         feedback[place] = item
     return [item for item in feedback if item is not None]
 
@@ -96,18 +105,19 @@ def sum_rewards(feedback: list[Feedback], spec: ProblemSpec) -> Iterator[tuple[i
 
 
 def _build_whole(
-    whole: list[tuple[int, OpenEpisode, Content]], reward_map: Affine
+    whole: list[tuple[int, OpenEpisode, Content]], shape: Shape, reward_map: Affine
 ) -> Iterator[tuple[int, Feedback]]:
     # episodes with the same number of steps are converted together
     by_length: dict[int, list[tuple[int, OpenEpisode, Content]]] = {}
     for item in whole:
         by_length.setdefault(len(item[2]["actions"]), []).append(item)
     for length, items in by_length.items():
-        all_states = np.array([content["states"] for _, _, content in items], np.int64)
-        all_actions = np.array([content["actions"] for _, _, content in items], np.int64)
+        all_states = _integers([content["states"] for _, _, content in items])
+        all_actions = _integers([content["actions"] for _, _, content in items])
+        _check_lengths(all_states, length, shape)
         zeros = [0.0] * length
         all_rewards = reward_map.unit(
-            np.array([content["rewards"] or zeros for _, _, content in items], np.float64)
+            _numbers([content["rewards"] or zeros for _, _, content in items])
         )
         steps = np.arange(length)
         for (place, episode, content), states, actions, rewards in zip(
@@ -117,9 +127,33 @@ def _build_whole(
             yield place, Feedback(episode.number, steps, states[:-1], actions, states[1:], brought)
 
 
+def _integers(values: list[Any]) -> Ints:
+    """Return `values` as an array; raise ValueError unless they are integers, not coerced ones."""
+    array = np.array(values)
+    if array.dtype != np.int64:
+        raise ValueError(f"States, actions and steps must be integers, got {array.dtype}.")
+    return array
+
+
+def _numbers(values: list[Any]) -> Floats:
+    """Return `values` as an array of floats; raise ValueError unless they are numbers."""
+    array = np.array(values)
+    if array.dtype.kind not in "if":
+        raise ValueError(f"Rewards must be numbers, got {array.dtype}.")
+    return array.astype(np.float64, copy=False)
+
+
+def _check_lengths(states: Ints, steps: int, shape: Shape) -> None:
+    """Raise ValueError unless each row of `states` is that of an episode with `steps` steps."""
+    if states.shape[1:] != (steps + 1,) or steps > shape.horizon:
+        raise ValueError("An episode must have at most H actions, and one state more.")
+    if steps < shape.horizon and not shape.is_terminal[states[:, -1]].all():
+        raise ValueError("An episode must have H actions, or end in a terminal state.")
+
+
 def _build_steps(number: int, steps: list[Content], reward_map: Affine) -> Feedback:
     def column(name: str) -> Ints:
-        return np.array([step[name] for step in steps], np.int64)
+        return _integers([step[name] for step in steps])
 
     rewards = [step["reward"] for step in steps]
     return Feedback(
@@ -129,7 +163,7 @@ def _build_steps(number: int, steps: list[Content], reward_map: Affine) -> Feedb
         actions=column("action"),
         successors=column("next_state"),
         # a reward is omitted only if the problem's rewards are known
-        rewards=None if None in rewards else reward_map.unit(np.array(rewards, np.float64)),
+        rewards=None if None in rewards else reward_map.unit(_numbers(rewards)),
     )
 
 
@@ -148,14 +182,18 @@ def _build_path_and_rewards(
     """
     number = episode.number
     if "path" in content:
-        states = np.array(content["path"]["states"], np.int64)
-        actions = np.array(content["path"]["actions"], np.int64)
+        states = _integers(content["path"]["states"])
+        actions = _integers(content["path"]["actions"])
+        _check_lengths(states[np.newaxis], actions.size, learner.shape)
         steps = np.arange(actions.size)
         paths[number] = Feedback(
             number, steps, states[:-1], actions, states[1:], None, delayed=False
         )
         yield paths[number]
     rewards = {int(step): reward for step, reward in content.get("rewards", {}).items()}
+    if rewards:
+        check_range("steps of rewards", list(rewards), 0, learner.shape.horizon - 1)
+        check_finite("rewards", _numbers(list(rewards.values())))
     episode.early_rewards |= rewards
     path, pending = paths.get(number), learner.pending(number)
     if path is None and pending is not None:
@@ -176,6 +214,6 @@ def _build_rewards(path: Feedback, rewards: dict[int, float], reward_map: Affine
         path.states[steps],
         path.actions[steps],
         path.successors[steps],
-        reward_map.unit(np.array([rewards[step] for step in steps.tolist()], np.float64)),
+        reward_map.unit(_numbers([rewards[step] for step in steps.tolist()])),
         transitions=False,
     )

@@ -3,6 +3,7 @@
     opened                 the learner starts the episode
     feedback, corrected    the feedback is queued until the next tick
     tick                   the learner absorbs the queued feedback at once, and may plan
+    lost                   the status no longer counts the episode as missing
 
 A fold depends on the events alone: a fold that is restored from a snapshot continues with
 bit-identical results. When the feedback of an episode is complete, the episode is added to the
@@ -17,14 +18,19 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from belated.arguments import check_integer
+from belated.array_checks import check_range
 from belated.episode import Policy
 from belated.learner.feedback import Feedback, RepetitionWatch
 from belated.learner.learner import Learner
+from belated.learner.snapshot import damage_errors
+from belated.learner.status import Status
 from belated.ledger.episodes import Exclusions
 from belated.ledger.events import Event
 from belated.ledger.problems import ProblemSpec
+from belated.ledger.recording.content import parse_content
 from belated.online.feedback import build_feedback, sum_rewards
-from belated.online.history import History, Return
+from belated.online.history.history import History, Return
 from belated.online.learner_factory import build_base, build_learner, build_updater
 from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 
@@ -32,6 +38,24 @@ LOG: Final = logging.getLogger("belated.service")
 
 FORMAT: Final = 4
 """Version of the format of snapshots; snapshots in another format are ignored."""
+
+
+class DamagedEventError(ValueError):
+    """Error because an event cannot be applied, for example because its content was damaged.
+
+    Parameters
+    ----------
+    seq : int
+        Sequence number of the event.
+    reason : Exception or str
+        Reason why the event cannot be applied.
+    """
+
+    def __init__(self, seq: int, reason: Exception | str) -> None:
+        if isinstance(reason, Exception):
+            kind = "" if isinstance(reason, ValueError) else f"{type(reason).__name__}: "
+            reason = f"{kind}{reason}"
+        super().__init__(f"Event {seq} cannot be applied. {reason}")
 
 
 class WaitingFeedback(NamedTuple):
@@ -75,6 +99,8 @@ class Fold:
         self._ticked_upto = 0  # seq of the last event that the last tick covers
         self._last_news = 0  # seq of the last event that makes a tick due
         self._in_flight: dict[str, OpenEpisode] = {}
+        # lost episodes, with the number of episodes that had been opened when they were lost
+        self._lost: dict[str, int] = {}
         self._waiting: list[WaitingFeedback] = []
         self._watch = _create_watch(spec)
 
@@ -95,43 +121,78 @@ class Fold:
 
     @property
     def missing(self) -> int:
-        """Number of episodes in flight, including those whose last feedback is still queued."""
+        """Number of episodes in flight, including those whose last feedback is still queued.
+
+        Lost episodes are included.
+        """
         return len(self._in_flight)
+
+    @property
+    def lost(self) -> int:
+        """Number of lost episodes: those whose feedback is no longer expected."""
+        return len(self._lost)
 
     @property
     def opened_at(self) -> list[int]:
         """Times at which the episodes in flight were opened, in order of arrival.
 
         Times are in microseconds since 1970 (UTC). Episodes whose feedback is queued until the next
-        tick are included.
+        tick are included, and lost episodes are not.
         """
-        return [episode.opened_at for episode in self._in_flight.values()]
+        return [episode.opened_at for episode in self._expected()]
 
     @property
     def recorded_at(self) -> list[int]:
         """Times at which the openings of the episodes in `opened_at` were recorded."""
-        return [episode.recorded_at for episode in self._in_flight.values()]
+        return [episode.recorded_at for episode in self._expected()]
+
+    @property
+    def status(self) -> Status:
+        """Status of the learner, in which lost episodes are not in flight."""
+        lost = {self._in_flight[id].number: opened for id, opened in self._lost.items()}
+        return self.learner.status_without(lost)
+
+    def mean_delay_and_psi(self) -> tuple[float, float]:
+        """Return the mean delay and the bound ψ of `status`, without visiting every episode."""
+        return self.learner.mean_delay_and_psi(self._lost.values())
+
+    def _expected(self) -> list[OpenEpisode]:
+        """Return the episodes in flight that are not lost, in order of arrival."""
+        return [episode for id, episode in self._in_flight.items() if id not in self._lost]
 
     def apply(self, event: Event) -> None:
         """Apply `event`, the next event of the problem.
 
-        Raises ValueError if the seq of `event` does not exceed the seq of the last applied event.
-        After any exception, the fold must be discarded.
+        Raises ValueError if the seq of `event` does not exceed the seq of the last applied event,
+        or if `event` or feedback of the batch that it ends is damaged; the message then contains
+        the seq of the damaged event. After any exception, the fold must be discarded.
         """
         if event.seq <= self.seq:
             raise ValueError(
                 f"Events must be applied in increasing order of seq, got {event.seq} after "
                 f"{self.seq}."
             )
-        match event.kind:
-            case "feedback" | "corrected":
-                self._queue(event)
-            case "opened":
-                self._open(event)
-            case "tick":
-                self._tick(event)
-            case "withdrawn":
-                self._last_news = event.seq
+        try:
+            match event.kind:
+                case "feedback" | "corrected":
+                    self._queue(event)
+                case "opened":
+                    self._open(event)
+                case "tick":
+                    self._tick(event)
+                case "lost":
+                    if event.episode in self._in_flight:
+                        self._lost[event.episode] = self.history.opened
+                case "withdrawn":
+                    self._last_news = event.seq
+                case "defined" | "published" | "control":
+                    pass
+                case _:
+                    raise ValueError(f"Its kind is unknown: {event.kind!r}.")
+        except DamagedEventError:
+            raise
+        except Exception as error:
+            raise DamagedEventError(event.seq, error) from error
         self.seq = event.seq
 
     def is_undone_by(self, event: Event, opened: int) -> bool:
@@ -188,6 +249,8 @@ class Fold:
             return
         assert event.episode is not None
         assert event.text is not None
+        if self._lost:
+            self._lost.pop(event.episode, None)
         opened = self.history.opened
         self._waiting.append(
             WaitingFeedback(
@@ -197,15 +260,20 @@ class Fold:
         self._last_news = event.seq
 
     def _tick(self, event: Event) -> None:
-        upto = event.body["upto"]
+        upto = check_integer("upto", event.body["upto"], self._ticked_upto)
+        check_range("upto", upto, 0, event.seq - 1)
         place = bisect_right(self._waiting, upto, key=attrgetter("seq"))
         batch, self._waiting = self._waiting[:place], self._waiting[place:]
-        episodes = [self._in_flight[item.episode] for item in batch]
-        # one call for all texts takes half as long as one call for each text
-        contents = json.loads(f"[{','.join(item.text for item in batch)}]")
-        pieces = zip(episodes, contents, strict=True)
-        feedback = build_feedback(pieces, self.learner, self.spec.reward_map)
-        self.learner.absorb(feedback)
+        try:
+            episodes = [self._in_flight[item.episode] for item in batch]
+            # one call for all texts takes half as long as one call for each text
+            contents = json.loads(f"[{','.join(item.text for item in batch)}]")
+            pieces = zip(episodes, contents, strict=True)
+            feedback = build_feedback(pieces, self.learner, self.spec.reward_map)
+            self.learner.absorb(feedback)
+        except Exception:
+            self._find_damage(batch)
+            raise
         self._warn_of_repetitions(feedback)
         for item, episode in zip(batch, episodes, strict=True):
             episode.last_feedback_at = max(episode.last_feedback_at, item.happened_at)
@@ -214,6 +282,16 @@ class Fold:
             by_number[number].reward_sum += reward_sum
         self._remove_complete(batch)
         self.tick, self._ticked_upto = event.seq, upto
+
+    def _find_damage(self, batch: list[WaitingFeedback]) -> None:
+        """Raise DamagedEventError for the first event of `batch` whose content is not valid."""
+        for item in batch:
+            try:
+                if item.episode not in self._in_flight:
+                    raise ValueError("Its episode is not in flight.")
+                parse_content(json.loads(item.text), self.spec)
+            except Exception as error:
+                raise DamagedEventError(item.seq, error) from error
 
     def _warn_of_repetitions(self, feedback: list[Feedback]) -> None:
         """Log a warning, once, if whole episodes in `feedback` repeat one state to the end."""
@@ -272,6 +350,8 @@ class Fold:
             "last_news": self._last_news,
             "in_flight": snapshot_all(self._in_flight),
             "waiting": [list(item) for item in self._waiting],
+            # absent if empty, as in snapshots from before there were lost episodes
+            **({"lost": [list(item) for item in self._lost.items()]} if self._lost else {}),
         }
 
     @classmethod
@@ -297,8 +377,13 @@ class Fold:
         Raises
         ------
         ValueError
-            If the snapshot has another format or belongs to another problem.
+            If the snapshot has another format, belongs to another problem or is damaged.
         """
+        with damage_errors():
+            return cls._restore(spec, state, exclusions or Exclusions())
+
+    @classmethod
+    def _restore(cls, spec: ProblemSpec, state: dict[str, Any], exclusions: Exclusions) -> "Fold":
         if state.get("format") != FORMAT:
             raise ValueError(f"state must have format {FORMAT}, got {state.get('format')!r}.")
         if state["spec"] != spec.text:
@@ -308,12 +393,27 @@ class Fold:
         self.learner = Learner.restore(
             state["learner"], base=build_base(spec), updater=build_updater(spec)
         )
+        if self.learner.shape != spec.shape:
+            raise ValueError(f"The learner must have {spec.shape}, got {self.learner.shape}.")
         self.history = History.restore(state["history"])
-        self.exclusions = exclusions or Exclusions()
-        self.seq, self.tick = state["seq"], state["tick"]
-        self._ticked_upto, self._last_news = state["ticked_upto"], state["last_news"]
-        self._in_flight = restore_all(state["in_flight"])
+        self.exclusions = exclusions
+        self.tick = None if state["tick"] is None else check_integer("tick", state["tick"], 1)
+        self.seq, self._ticked_upto, self._last_news = (
+            check_integer(name, state[name], 0) for name in ("seq", "ticked_upto", "last_news")
+        )
+        self._in_flight = restore_all(state["in_flight"], spec.horizon)
+        for episode in self._in_flight.values():
+            if self.learner.pending(episode.number) is None:
+                raise ValueError(f"Episode {episode.number} must be pending in the learner.")
         self._waiting = [WaitingFeedback(*item) for item in state["waiting"]]
+        self._lost = {}
+        for id, opened in state.get("lost", ()):
+            if id not in self._in_flight:
+                raise ValueError("A lost episode must be in flight.")
+            check_range(
+                "episodes opened", check_integer("opened", opened, 0), 0, self.history.opened
+            )
+            self._lost[id] = opened
         self._watch = _create_watch(spec)
         return self
 

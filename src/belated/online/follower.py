@@ -1,18 +1,24 @@
 """Follower: keeps the fold of a problem, its learner state, up to date with a ledger."""
 
+import logging
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final
 
+from belated.ledger.audit import find_event_fault
 from belated.ledger.episodes import EXCLUDING_KINDS, Exclusions
 from belated.ledger.events import Event
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
-from belated.online.fold import Fold
+from belated.online.fold import DamagedEventError, Fold
 from belated.online.snapshot_codec import decode_state, encode_state
+
+LOG: Final = logging.getLogger("belated.service")
 
 SNAPSHOT_EVERY_EVENTS: Final = 10_000
 """Default number of events to apply between two snapshots."""
+
+RELEASE_SNAPSHOT_EVENTS: Final = 100
+"""Number of events since the last snapshot from which a snapshot is saved before a release."""
 
 
 class Follower:
@@ -41,14 +47,23 @@ class Follower:
     def catch_up(self, upto: int | None = None) -> Fold:
         """Read and apply new events up to seq `upto`, by default up to the end of the ledger.
 
-        Returns the fold. If the method raises an exception, the fold is discarded, and the next
-        call computes it from the newest usable snapshot or from the first event.
+        Returns the fold. Raises DamagedEventError, with the seq in the message, if an event cannot
+        be applied. If the method raises an exception, the fold is discarded, and the next call
+        computes it from the newest usable snapshot or from the first event.
+
+        The learner checks the ranges of all content, a batch at a time, since compiled code does
+        not. Digests take longer: they are computed for events that were stored for some time, when
+        the fold is computed anew, and for corrections and withdrawals, but not for events that were
+        recorded since the last call. A digest mismatch raises DamagedEventError too.
         """
         upto = self._ledger.last if upto is None else upto
         fold, self._fold = self._fold, None
-        if fold is None or upto < self.seq or not self._exclude_new(fold, upto):
+        is_new = fold is None or upto < self.seq or not self._exclude_new(fold, upto)
+        if fold is None or is_new:
             fold = self._start(upto)
         for event in self._ledger.events(self.problem.id, after=fold.seq, upto=upto):
+            if is_new:
+                _check(event)
             fold.apply(event)
             self._events_since_snapshot += 1
         self._fold, self.seq = fold, upto
@@ -68,12 +83,22 @@ class Follower:
         data = encode_state(self._fold.snapshot())
         return self._ledger.snapshots.save(self.problem.id, self._fold.seq, data)
 
+    def release(self, *, save: bool) -> None:
+        """Discard the fold to free its memory; the next `catch_up` computes the same fold again.
+
+        If `save` is True, a snapshot is saved first, unless only few events would have to be
+        applied again.
+        """
+        if save:
+            self.save(every=RELEASE_SNAPSHOT_EVENTS)
+        self._fold = None
+
     def _exclude_new(self, fold: Fold, upto: int) -> bool:
         """Make `fold` skip the events that new corrections and withdrawals up to seq `upto` affect.
 
         Returns False if the fold has already used such an event and must be computed again.
         """
-        for event in read_excluding_events(self._ledger, self.problem.id, fold.seq, upto):
+        for event in self._read_excluding(fold.seq, upto):
             if fold.is_undone_by(event, _first_opening_seq(self._ledger, event)):
                 return False
             fold.exclude(event)
@@ -84,11 +109,28 @@ class Follower:
         problem = self.problem
         snapshot = self._ledger.snapshots.newest(problem.id, upto=upto)
         if snapshot is not None:
-            new = read_excluding_events(self._ledger, problem.id, snapshot.seq, upto)
-            with suppress(Exception):  # then fold from the first event
-                return Fold.restore(problem.spec, decode_state(snapshot.data), Exclusions(new))
-        events = read_excluding_events(self._ledger, problem.id, upto=upto)
-        return Fold(problem.spec, Exclusions(events))
+            new = list(self._read_excluding(snapshot.seq, upto))
+            try:
+                fold = Fold.restore(problem.spec, decode_state(snapshot.data), Exclusions(new))
+                if fold.seq != snapshot.seq:
+                    raise ValueError(f"It contains the state at seq {fold.seq}.")
+            except Exception as error:
+                LOG.warning(
+                    "Problem %s: the snapshot at seq %d is ignored, and all events are folded: %s",
+                    *(problem.name, snapshot.seq, error),
+                )
+            else:
+                return fold
+        return Fold(problem.spec, Exclusions(self._read_excluding(0, upto)))
+
+    def _read_excluding(self, after: int, upto: int) -> Iterator[Event]:
+        """Yield the corrections and withdrawals with `after` < seq <= `upto`, after checking them.
+
+        Raises DamagedEventError if one of them is damaged.
+        """
+        for event in read_excluding_events(self._ledger, self.problem.id, after, upto):
+            _check(event)
+            yield event
 
 
 def read_excluding_events(
@@ -111,6 +153,17 @@ def read_excluding_events(
         The corrections and withdrawals.
     """
     return ledger.events(problem, after=after, upto=upto, kinds=EXCLUDING_KINDS)
+
+
+def _check(event: Event) -> None:
+    """Raise DamagedEventError if `event` is changed, or is a withdrawal that names no episodes."""
+    fault = find_event_fault(event)
+    if fault is not None:
+        raise DamagedEventError(event.seq, fault)
+    if event.kind == "withdrawn":
+        ids = event.body.get("episodes") if isinstance(event.body, dict) else None
+        if not isinstance(ids, list) or not ids or not all(isinstance(id, str) for id in ids):
+            raise DamagedEventError(event.seq, "It must name the withdrawn episodes.")
 
 
 def _first_opening_seq(ledger: Ledger, event: Event) -> int:

@@ -7,28 +7,40 @@ both apply the same ticks and compute the same policies, and the ledger accepts 
 order. The lock only avoids duplicate work.
 """
 
+import logging
+import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, Self, TypeVar
 
+from belated.ledger.engines.outage_log import OutageLog
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
+from belated.online.fold import Fold
 from belated.online.follower import SNAPSHOT_EVERY_EVENTS, Follower, read_excluding_events
 from belated.online.lock import PlannerLock, create_lock
+from belated.online.memory import LearnerMemory, estimate_bytes
 from belated.online.publishing import fold_and_publish
-from belated.online.status import ProblemStatus
+from belated.online.status import ProblemStatus, Summary
 
 POLL_INTERVAL_S: Final = 1.0
 """Default number of seconds between two polls of the ledger for new events."""
 
 MAX_POLL_INTERVAL_S: Final = 86400.0
 
+BACKLOG_PROBLEMS_PER_POLL: Final = 100
+"""Number of problems without new events that a poll folds for the first time."""
+
 LOCK_TIMEOUT_S: Final = 0.2
 """Maximum time in seconds to wait for a busy learner before the last status is returned."""
 
 T = TypeVar("T")
+
+LOG: Final = logging.getLogger("belated.host")
 
 
 @dataclass(frozen=True)
@@ -51,10 +63,10 @@ class ProblemState:
     """Lock that a thread holds while it uses the follower."""
     failure: Failure | None = None
     """Failure of the problem; None if its events could be applied."""
-    settled_seq: int = 0
-    """Sequence number up to which all events have been applied, and policies published."""
     status: ProblemStatus | None = None
-    """Last computed status; None until a status is requested."""
+    """Last computed status; None until a status is requested, and after the learner's release."""
+    summary: Summary | None = None
+    """Last computed summary; None until the problem is folded for the first time."""
 
 
 class Host:
@@ -62,6 +74,9 @@ class Host:
 
     A failure of one problem does not affect the others. The problem is retried after the next
     correction or withdrawal of its data.
+
+    The first polls fold every problem once, beginning with those whose events are the latest. Later
+    polls ask the ledger which problems have new events, and process only those.
 
     Parameters
     ----------
@@ -71,6 +86,10 @@ class Host:
         Seconds between two polls of the ledger; see `wake` for a poll without waiting.
     snapshot_every : int
         Number of events to apply between two snapshots.
+    memory_limit_bytes : int, optional
+        Memory for learners, in bytes; None for no limit. Beyond it, learners that were not used
+        recently are released at the end of a poll, after a snapshot. They are computed again when
+        they are needed. The learner that was used last is never released.
     """
 
     def __init__(
@@ -79,6 +98,7 @@ class Host:
         *,
         interval: float = POLL_INTERVAL_S,
         snapshot_every: int = SNAPSHOT_EVERY_EVENTS,
+        memory_limit_bytes: int | None = None,
     ) -> None:
         if not 0 < interval <= MAX_POLL_INTERVAL_S:
             raise ValueError(
@@ -89,12 +109,22 @@ class Host:
         self._interval = interval
         self._snapshot_every = snapshot_every
         self._planner_lock: PlannerLock = create_lock(ledger.store)
+        self._memory = LearnerMemory(memory_limit_bytes)
         self._states: dict[int, ProblemState] = {}
+        self._polled_seq: int | None = None  # last event of the ledger at the last poll
+        # ids of problems to process, in order: with new events, and without (dicts as ordered sets)
+        self._changed: dict[int, None] = {}
+        self._backlog: dict[int, None] = {}
         self._wakeup = threading.Condition()  # guards the next two
         self._woken = self._stopping = False
         self._thread: threading.Thread | None = None
         self._plans = self._ready = False
         self._last_error: str | None = None
+        self.outages = OutageLog("fold")
+        """Log of the polls that failed because the store is unavailable."""
+        self._has_polled = False
+        self._folded_seq: int | None = None  # last event at the last completed poll
+        self._folded_at = time.monotonic()
 
     @property
     def plans(self) -> bool:
@@ -105,8 +135,9 @@ class Host:
     def ready(self) -> bool:
         """Whether a poll has been completed since the host last acquired or lost the planner lock.
 
-        If the host never held the lock, a completed poll since its start is sufficient. After such
-        a poll, all learners are up to date, or another host plans. False if the thread has ended.
+        If the host never held the lock, a completed poll since its start is sufficient. If it holds
+        the lock, every problem must have been folded once. All policies are then up to date, or
+        another host plans. False if the thread has ended.
         """
         return self._ready and (self._thread is None or self._thread.is_alive())
 
@@ -119,24 +150,64 @@ class Host:
     def failures(self) -> dict[int, Failure]:
         """Failures of the problems whose events cannot be applied, by id of the problem."""
         states = list(self._states.items())
-        return {id: state.failure for id, state in states if state.failure is not None}
+        failures = {id: state.failure for id, state in states if state.failure is not None}
+        return self._undefined() | failures
+
+    @property
+    def summaries(self) -> list[tuple[str, Summary | Failure | None]]:
+        """Name and last known summary or failure of each problem that this host has seen.
+
+        None stands for a problem that is being folded for the first time. Neither learners nor the
+        ledger are used.
+        """
+        states = list(self._states.values())
+        known = [(state.follower.problem.name, state.failure or state.summary) for state in states]
+        return known + [(failure.problem, failure) for failure in self._undefined().values()]
+
+    @property
+    def seconds_since_fold(self) -> float:
+        """Seconds since all new events were last applied; NaN if another host plans."""
+        return time.monotonic() - self._folded_at if self._plans else math.nan
+
+    @property
+    def oldest_unfolded_age_s(self) -> float:
+        """Age in seconds of the oldest event that was not yet there at the last completed poll.
+
+        0 if there is no such event; NaN if another host plans, the store is unavailable, or not all
+        problems have been folded since the start.
+        """
+        if not self._plans or self._folded_seq is None:
+            return math.nan
+        try:
+            event = next(self._ledger.events(after=self._folded_seq, limit=1), None)
+        except OUTAGES:
+            return math.nan
+        return 0.0 if event is None else max(0.0, (self._ledger.store.now() - event.at) / 1e6)
 
     def step(self) -> bool:
         """Poll the ledger once, and return whether this host holds the planner lock.
 
-        If this host holds the lock, it processes each problem: it applies the new events, records a
-        tick if a tick is due, and publishes the policy if the policy has changed.
+        If this host holds the lock, it processes the problems that have new events: it applies the
+        events, records a tick if a tick is due, and publishes the policy if the policy has changed.
+        In the first polls, it also processes some of the other problems.
         """
         plans = self._planner_lock.acquire()
+        if self._has_polled and plans != self._plans:
+            change = "acquired" if plans else "lost"
+            LOG.warning("Planner lock %s.", change, extra={"event": f"planner_lock_{change}"})
+        self._has_polled = True
         self._ready = self._ready and plans == self._plans
         self._plans = plans
         if plans:
-            for problem in self._ledger.problems():
-                state = self._state(problem)
-                if self._failure(state) is None:
-                    with state.lock:
-                        self._advance(state)
-        self._ready = True
+            end = self._find_changed()
+            for id in [*self._changed, *islice(self._backlog, BACKLOG_PROBLEMS_PER_POLL)]:
+                self._process(id)
+                self._changed.pop(id, None)
+                self._backlog.pop(id, None)
+            if not self._backlog:
+                self._folded_seq, self._folded_at = end, time.monotonic()
+        self._release_unused()
+        self._ready = not (plans and self._backlog)
         return plans
 
     def status(self, problem: Problem) -> ProblemStatus | Failure:
@@ -192,14 +263,66 @@ class Host:
 
     def _run(self) -> None:
         while not self._stopping:
+            pause_s = self._interval
             try:
-                self.step()
+                if self.step() and self._backlog:
+                    pause_s = 0
                 self._last_error = None
+                self.outages.succeeded()
             except Exception as error:  # the database may be available at the next poll
-                self._last_error = f"{type(error).__name__}: {error}"
+                message = f"{type(error).__name__}: {error}"
+                if isinstance(error, OUTAGES):
+                    self.outages.failed(error)
+                elif message != self._last_error:
+                    LOG.error("Poll of the ledger failed: %s.", type(error).__name__)
+                self._last_error = message
             with self._wakeup:
-                self._wakeup.wait_for(lambda: self._woken or self._stopping, self._interval)
+                self._wakeup.wait_for(lambda: self._woken or self._stopping, pause_s)
                 self._woken = False
+
+    def _find_changed(self) -> int:
+        """Add the problems with events since the last poll, or all at the first, to the queues.
+
+        Returns the seq of the last event of the ledger.
+        """
+        end = self._ledger.last
+        if self._polled_seq is None:
+            self._backlog = dict.fromkeys(self._ledger.problem_ids())
+        elif self._polled_seq < end:
+            changed = self._ledger.changed_problems(after=self._polled_seq, upto=end)
+            self._changed |= dict.fromkeys(changed)
+        self._polled_seq = end
+        return end
+
+    def _undefined(self) -> dict[int, Failure]:
+        """Return the failures of the problems whose definition is damaged, by id of the problem."""
+        damaged = self._ledger.damaged_problems
+        return {id: Failure(f"problem {id}", reason, id) for id, reason in damaged.items()}
+
+    def _process(self, id: int) -> None:
+        try:
+            problem = self._ledger.problem(id)
+        except ValueError:  # its definition is damaged; see `failures`
+            return
+        if problem is None:  # the event with its definition is missing
+            return
+        state = self._state(problem)
+        if self._failure(state) is None:
+            with state.lock:
+                self._advance(state)
+
+    def _release_unused(self) -> None:
+        """Release learners until the others fit into the memory limit."""
+        for id in self._memory.excess():
+            state = self._states[id]
+            if not state.lock.acquire(blocking=False):  # in use
+                continue
+            try:
+                state.follower.release(save=self._plans)
+                state.status = None
+                self._memory.remove(id)
+            finally:
+                state.lock.release()
 
     def _state(self, problem: Problem) -> ProblemState:
         if problem.id not in self._states:
@@ -212,7 +335,6 @@ class Host:
 
         The caller must hold `state.lock`.
         """
-        end = self._ledger.last
 
         def advance() -> None:
             fold = fold_and_publish(self._ledger, state.follower)
@@ -220,10 +342,10 @@ class Host:
             if state.status is not None:
                 state.status = ProblemStatus.of(fold)
             state.follower.save(every=self._snapshot_every)
-            state.settled_seq = end
+            self._note_use(state, fold)
 
-        if state.settled_seq < end:
-            self._catch_failure(state, end, advance)
+        assert self._polled_seq is not None
+        self._catch_failure(state, self._polled_seq, advance)
 
     def _find_status(
         self, state: ProblemState, *, timeout: float
@@ -237,14 +359,22 @@ class Host:
             failure = self._failure(state)  # stored by the thread that held the lock until now
             if failure is not None:
                 return failure
-            found = self._catch_failure(
-                state, self._ledger.last, lambda: ProblemStatus.of(state.follower.catch_up())
-            )
-            if isinstance(found, ProblemStatus):
-                state.status = found
-            return found
+
+            def compute() -> ProblemStatus:
+                fold = state.follower.catch_up()
+                state.status = status = ProblemStatus.of(fold)
+                self._note_use(state, fold)
+                return status
+
+            return self._catch_failure(state, self._ledger.last, compute)
         finally:
             state.lock.release()
+
+    def _note_use(self, state: ProblemState, fold: Fold) -> None:
+        """Store the summary of `fold`, the fold in `state`, and that it was used now."""
+        state.summary = Summary.of(fold)
+        if self._memory.is_limited:
+            self._memory.add(state.follower.problem.id, estimate_bytes(fold))
 
     def _failure(self, state: ProblemState) -> Failure | None:
         """Return the failure in `state`, or None.
@@ -257,6 +387,12 @@ class Host:
             id = state.follower.problem.id
             if any(read_excluding_events(self._ledger, id, after=failure.seq)):
                 failure = state.failure = None
+                name = state.follower.problem.name
+                LOG.warning(
+                    "Problem %s is folded again after a correction or withdrawal.",
+                    name,
+                    extra={"event": "problem_retried", "problem": name},
+                )
         return failure
 
     def _catch_failure(self, state: ProblemState, seq: int, action: Callable[[], T]) -> T | Failure:
@@ -273,5 +409,14 @@ class Host:
             reason = str(error)
             if not isinstance(error, ValueError):
                 reason = f"{type(error).__name__}: {error}"
-            state.failure = Failure(state.follower.problem.name, reason, seq)
+            name = state.follower.problem.name
+            state.failure = Failure(name, reason, seq)
+            # without the message of the error, which may contain personal data
+            LOG.error(
+                "Problem %s cannot be folded: %s at seq %d.",
+                name,
+                type(error).__name__,
+                seq,
+                extra={"event": "problem_failed", "problem": name, "seq": seq},
+            )
             return state.failure

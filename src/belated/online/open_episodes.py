@@ -7,6 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from belated.arguments import check_integer
+from belated.array_checks import check_finite, check_range
+
 AGE_LIMITS_S: Final = (
     *(60, 600, 3600, 6 * 3600, 86400),
     *(3 * 86400, 7 * 86400, 14 * 86400, 30 * 86400),
@@ -66,12 +69,22 @@ def snapshot_all(episodes: dict[str, OpenEpisode]) -> dict[str, Any]:
     }
 
 
-def restore_all(state: dict[str, Any]) -> dict[str, OpenEpisode]:
-    """Restore episodes from the snapshot `state`; return them by id, in their original order."""
+def restore_all(state: dict[str, Any], horizon: int) -> dict[str, OpenEpisode]:
+    """Restore episodes from the snapshot `state`; return them by id, in their original order.
+
+    `horizon` is the number of steps of an episode. Raises ValueError if a column has a wrong type,
+    or if a reward that arrived early is not a finite number of one of these steps.
+    """
+    for name in (*INT_COLUMNS, "reward_sum"):
+        if state[name].dtype != (np.float64 if name == "reward_sum" else np.int64):
+            raise ValueError(f"{name} of the episodes in flight has type {state[name].dtype}.")
     columns = (state[name].tolist() for name in (*INT_COLUMNS, "reward_sum"))
     episodes = [OpenEpisode(*row) for row in zip(*columns, strict=True)]
     for place, rewards in state["early_rewards"]:
-        episodes[place].early_rewards = dict(rewards)
+        for step, reward in rewards:
+            check_range("step of an early reward", check_integer("step", step, 0), 0, horizon - 1)
+            check_finite("early reward", np.array(reward, np.float64))
+        episodes[check_integer("place", place, 0)].early_rewards = dict(rewards)
     return dict(zip(state["ids"].split(), episodes, strict=True))
 
 

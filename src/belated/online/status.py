@@ -1,10 +1,30 @@
 """Status of a problem: numbers about its learner, its episodes in flight and its history."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from belated.learner.status import Status
 from belated.online.fold import Fold
-from belated.online.history import HistoryView
+from belated.online.history.history import HistoryView
+
+
+class Summary(NamedTuple):
+    """Numbers about a problem that take the same time however many episodes are in flight."""
+
+    missing: int
+    """Number of episodes in flight, without lost ones."""
+    lost: int
+    """Number of lost episodes, which are not in flight."""
+    psi: float
+    """Bound on the number of episodes in flight; see `belated.learner.status.Status.psi`."""
+    mean_delay: float
+    """Mean delay so far, in episodes."""
+
+    @classmethod
+    def of(cls, fold: Fold) -> "Summary":
+        """Return the summary of a problem from `fold`, the state computed from its events."""
+        mean_delay, psi = fold.mean_delay_and_psi()
+        return cls(fold.learner.missing - fold.lost, fold.lost, psi, mean_delay)
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +37,8 @@ class ProblemStatus:
     """Sequence number of the last tick; None if there is none."""
     waiting: int
     """Number of feedback events that are queued until the next tick."""
+    lost: int
+    """Number of lost episodes, which are not in flight."""
     opened_at: tuple[int, ...] = field(repr=False)
     """Times at which the episodes in flight were opened, in order of arrival, in microseconds since
     1970 (UTC)."""
@@ -41,9 +63,10 @@ class ProblemStatus:
             seq=fold.seq,
             tick=fold.tick,
             waiting=fold.waiting,
+            lost=fold.lost,
             opened_at=tuple(fold.opened_at),
             recorded_at=tuple(fold.recorded_at),
-            learner=learner.status,
+            learner=fold.status,
             updates=learner.updates,
             epochs=learner.epochs,
             alpha=learner.alpha,

@@ -8,12 +8,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from belated.ledger import schema
-from belated.ledger.audit import check_tables, find_event_fault
+from belated.ledger.audit import check_tables, find_content_fault, find_event_fault
 from belated.ledger.episodes import Exclusions
 from belated.ledger.events import Event
 from belated.ledger.ledger import Ledger
 from belated.ledger.policies import encode_policy
-from belated.ledger.problems import Problem
+from belated.ledger.problems import Problem, ProblemSpec
 from belated.online.fold import FORMAT, Fold
 from belated.online.follower import read_excluding_events
 from belated.online.snapshot_codec import decode_state, digest_state
@@ -43,9 +43,9 @@ class Verdict:
 def verify(ledger: Ledger, problem: Problem) -> Verdict:
     """Verify the stored data of `problem` in `ledger`, and return the verdict with all differences.
 
-    The events are compared with their digests, and the derived tables with the events. All events
-    are applied to a new learner. Its policies are compared with the published versions, and its
-    states with the snapshots.
+    The events are compared with their digests, their content with the specification of the problem,
+    and the derived tables with the events. All events are applied to a new learner. Its policies
+    are compared with the published versions, and its states with the snapshots.
     """
     while True:
         end = ledger.last
@@ -61,7 +61,7 @@ def _verify(ledger: Ledger, problem: Problem, end: int) -> Verdict:
     excluding = list(read_excluding_events(ledger, problem.id, upto=end))
     versions = _check_versions(ledger, problem, end, verdict)
     snapshots = _check_snapshots(ledger, problem, verdict)
-    events = _check_events(ledger.events(problem.id, upto=end), verdict)
+    events = _check_events(ledger.events(problem.id, upto=end), problem.spec, verdict)
     try:
         fold = Fold(problem.spec, Exclusions(excluding))
         # versions from before the last correction or withdrawal cannot be computed again
@@ -76,11 +76,15 @@ def _verify(ledger: Ledger, problem: Problem, end: int) -> Verdict:
     return verdict
 
 
-def _check_events(events: Iterable[Event], verdict: Verdict) -> Iterator[Event]:
-    """Yield `events` unchanged; add their number and a fault for each faulty event to `verdict`."""
+def _check_events(events: Iterable[Event], spec: ProblemSpec, verdict: Verdict) -> Iterator[Event]:
+    """Yield `events` unchanged; add their number and a fault for each faulty event to `verdict`.
+
+    An event is faulty if it does not match its digest, or if its content is not valid for the
+    problem with the specification `spec`.
+    """
     for event in events:
         verdict.events += 1
-        fault = find_event_fault(event)
+        fault = find_event_fault(event) or find_content_fault(event, spec)
         if fault is not None:
             verdict.faults.append(fault)
         yield event

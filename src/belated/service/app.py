@@ -6,13 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import belated
 from belated.ledger.ledger import Ledger
 from belated.online.host import Host
-from belated.service.errors import install_error_handlers
-from belated.service.metrics import MetricsMiddleware
+from belated.service.operations.middleware import RequestMiddleware
+from belated.service.requests.validation import install_error_handlers
 from belated.service.routes import routes
 from belated.service.settings import Settings
 from belated.service.state import AppState
@@ -27,36 +26,6 @@ never as a reward of zero, and there is no deadline.
 States and actions are given by name (string) or by index (number); steps count from 0. Every error
 has the form of `Error`. Scopes of tokens:
 """
-
-SECURITY_HEADERS: Final = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cache-Control": "no-store",
-}
-
-
-class SecurityHeadersMiddleware:
-    """ASGI middleware that adds `SECURITY_HEADERS` to the responses of `app`.
-
-    A header that a response of `app` already has is kept.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._headers = [
-            (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
-        ]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = list(message.get("headers", ()))
-                names = {name for name, _ in own}
-                message["headers"] = own + [pair for pair in self._headers if pair[0] not in names]
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers)
 
 
 def create_app(
@@ -111,8 +80,7 @@ def create_app(
     app.state.belated = state
     install_error_handlers(app)
     _describe_tokens(app)
-    app.add_middleware(SecurityHeadersMiddleware)
-    app.add_middleware(MetricsMiddleware, metrics=state.metrics)
+    app.add_middleware(RequestMiddleware, metrics=state.metrics)
     return app
 
 

@@ -21,8 +21,8 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from belated.ledger.clients.tokens import Token
 from belated.ledger.store import OUTAGES
-from belated.ledger.tokens import Token
 from belated.service.errors import (
     REJECTIONS,
     ApiError,
@@ -31,8 +31,9 @@ from belated.service.errors import (
     store_unavailable,
     unexpected_error_response,
 )
-from belated.service.parsing import limit_body
-from belated.service.rejections import quarantine_request
+from belated.service.requests.idempotency import PARAMETER, find_key, respond_once
+from belated.service.requests.parsing import limit_body
+from belated.service.requests.rejections import quarantine_request
 from belated.service.state import AppState, get_state
 from belated.service.tokens import SCOPES, find_token
 
@@ -40,6 +41,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 LOCAL_CALLER: Final = "local"
 """Name of the caller of a request that needs no token, used in place of the id of a token."""
+
+
+PROXY_HEADERS: Final = frozenset({b"forwarded", b"via"})
+PROXY_HEADER_PREFIX: Final = b"x-forwarded-"
+PROXY_PREFIX_BYTES: Final = len(PROXY_HEADER_PREFIX)
+"""Headers by which a proxy shows that it forwards a request."""
 
 
 class RouteRequirements(NamedTuple):
@@ -92,11 +99,11 @@ class AuthorizedRoute(APIRoute):
             raise TypeError(f"{path} declares no scope; use @require_scope.")
         self.requirements = requirements
         responses = options.get("responses") or {}
-        options["responses"] = {**error_responses(401, 403, 422, 500, 503), **responses}
-        options["openapi_extra"] = {
-            **(options.get("openapi_extra") or {}),
-            "security": [{"token": [requirements.scope]}],
-        }
+        options["responses"] = {**error_responses(401, 403, 422, 429, 500, 503), **responses}
+        extra = dict(options.get("openapi_extra") or {})
+        if "POST" in (options.get("methods") or ()):
+            extra["parameters"] = [*extra.get("parameters", ()), PARAMETER]
+        options["openapi_extra"] = {**extra, "security": [{"token": [requirements.scope]}]}
         super().__init__(path, endpoint, **options)
         if requirements.bypass_validation:
             self._handle = self.get_route_handler()
@@ -105,6 +112,7 @@ class AuthorizedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the function that computes the response to a request."""
         call, requirements = super().get_route_handler(), self.requirements
+        may_have_key = "POST" in (self.methods or ())
         if requirements.bypass_validation:
             call = self._call_endpoint
 
@@ -115,6 +123,10 @@ class AuthorizedRoute(APIRoute):
             try:
                 request.state.caller = await authorize(request, state, requirements.scope)
                 request = limit_body(request, max_bytes)
+                if may_have_key:
+                    key = find_key(request)
+                    if key is not None:
+                        return await respond_once(request, key, call)
                 return await call(request)
             except REJECTIONS as error:
                 if isinstance(error.__cause__, ClientDisconnect):
@@ -123,8 +135,9 @@ class AuthorizedRoute(APIRoute):
                 raise
             except ClientDisconnect:
                 return Response(status_code=400)
-            except OUTAGES:
-                return error_response(store_unavailable())
+            except (*OUTAGES, TimeoutError) as error:
+                state.reads.failed(error)
+                return error_response(store_unavailable(error))
             except Exception as error:
                 return unexpected_error_response(request, error)
 
@@ -154,7 +167,8 @@ async def authorize(request: Request, state: AppState, scope: str) -> str:
     Raises
     ------
     ApiError
-        401 if the token is missing or invalid, 403 if the token does not allow the request.
+        401 if the token is missing, invalid or expired, 403 if the token does not allow the
+        request, 429 if there were too many requests with the token.
     """
     tokens = await state.tokens.tokens()
     if not tokens and state.settings.open:
@@ -165,6 +179,12 @@ async def authorize(request: Request, state: AppState, scope: str) -> str:
     if token is None:
         message = "Missing or invalid token; send the header 'Authorization: Bearer belated_...'."
         raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
+    now = state.ledger.store.now()
+    if not token.is_valid(now):
+        message = "This token has expired; an administrator can create a new one."
+        raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
+    state.rate_limiter.check(token.id)
+    state.token_uses.add(token, now)
     if scope not in token.scopes and "admin" not in token.scopes:
         raise ApiError(403, f"This token lacks the scope {scope!r}.")
     if token.problem is not None:
@@ -202,21 +222,40 @@ async def check_problem(request: Request, state: AppState, token: Token) -> None
 
 
 def check_local(request: Request) -> None:
-    """Raise ApiError if `request` may come from another machine or another web site."""
-    host, origin = request.headers.get("host", ""), request.headers.get("origin")
-    if not (is_local(f"//{host}") and (origin is None or is_local(origin))):
+    """Raise ApiError if `request` may come from another machine or another web site.
+
+    A proxy on this machine may forward requests of other machines, and a page of another port on
+    this machine is another web site.
+    """
+    # one pass over the headers, since each lookup by name is such a pass
+    host, origin, forwarded = b"", None, False
+    for name, value in request.scope["headers"]:
+        if name == b"host" and not host:
+            host = value
+        elif name == b"origin" and origin is None:
+            origin = value
+        elif name in PROXY_HEADERS or name[:PROXY_PREFIX_BYTES] == PROXY_HEADER_PREFIX:
+            forwarded = True
+    if not is_local_host(host):
         raise ApiError(403, "Without tokens, only requests from this machine are accepted.")
+    if origin is not None:
+        page = f"{request.scope['scheme']}://".encode() + host
+        if origin.lower() != page.lower():
+            message = "Without tokens, only the page of this service may send requests."
+            raise ApiError(403, f"{message} Create a token.")
+    if forwarded:
+        raise ApiError(403, "Without tokens, no forwarded requests are accepted; create a token.")
 
 
 @lru_cache(maxsize=64)
-def is_local(url: str) -> bool:
-    """Return whether the host in `url` is this machine, that is, "localhost" or a loopback address.
+def is_local_host(host: bytes) -> bool:
+    """Return whether the header `host` is this machine: "localhost" or a loopback address.
 
-    >>> is_local("//localhost:8000"), is_local("https://example.org")
+    >>> is_local_host(b"localhost:8000"), is_local_host(b"example.org")
     (True, False)
     """
     try:
-        name = urlsplit(url).hostname
+        name = urlsplit(f"//{host.decode('latin-1')}").hostname
     except ValueError:
         return False
     return name is not None and is_loopback(name)

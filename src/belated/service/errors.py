@@ -1,17 +1,16 @@
 """Error responses of the API. Their bodies have the fields of `models.common.Error`."""
 
 import logging
-import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from belated.ledger.engines.outages import describe_outage
 from belated.ledger.outcomes import (
     AlreadyRecorded,
     Conflict,
@@ -21,9 +20,7 @@ from belated.ledger.outcomes import (
     Outcome,
     Recorded,
 )
-from belated.ledger.validation import check_episode_id, check_name
-from belated.service.models.common import FIELDS_ERROR, Error
-from belated.service.models.problems import NewProblem
+from belated.service.models.common import Error
 
 LOG: Final = logging.getLogger("belated.service")
 
@@ -32,11 +29,14 @@ ERROR_CODES: Final = {
     403: "forbidden",
     404: "unknown",
     405: "method not allowed",
+    408: "timeout",
     409: "conflict",
     410: "gone",
     413: "too large",
     415: "unsupported",
     422: "refused",
+    429: "too many requests",
+    431: "too large",
     500: "internal",
     503: "unavailable",
 }
@@ -50,25 +50,13 @@ DESCRIPTIONS: Final = {
     413: "Body too large.",
     415: "Unsupported content type.",
     422: "Invalid request; `field` says where.",
+    429: "Too many requests with this token, or of this kind. Try again after Retry-After.",
     500: "Internal error. The request can be retried.",
     503: "The store is unavailable, or the queue is full. Try again.",
 }
 """Descriptions of the error responses in the OpenAPI schema, by HTTP status."""
 RETRY_AFTER_S: Final = 1
-"""Seconds after which a client may retry a request that got a 503."""
-UNION_TAGS: Final = ("str", "int", "constrained-str", "constrained-int")
-"""Tags that pydantic inserts into the location of an error if a field allows several types."""
-UNION_TYPE: Final = re.compile(r"(list|dict|union|nullable|function-\w+)\[.*\]")
-"""Names of composite types that pydantic inserts in the same way, such as "list[str]"."""
-FIRST_FIELD: Final = re.compile(r"([a-z_]+)(?:\[(?:\d+|'[^']*')\])*(?= )")
-"""Name of a field at the beginning of a message, with indices."""
-FORMATS: Final[dict[str, Callable[[str, object], str]]] = {
-    "id": check_episode_id,
-    "name": check_name,
-}
-"""Functions that raise ValueError if a field has an invalid format, by name of the field."""
-NOT_AN_OBJECT: Final = ("model_attributes_type", "model_type", "dict_type")
-"""Pydantic's error types for a body that is not an object, or that was not parsed as JSON."""
+"""Seconds after which a client may retry a request that got a 429 or a 503."""
 
 
 @dataclass(eq=False)
@@ -138,9 +126,14 @@ def unavailable(reason: str) -> ApiError:
     return ApiError(503, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
-def store_unavailable() -> ApiError:
-    """Return an ApiError (503) which states that the database is unavailable."""
-    return unavailable("The store is unavailable.")
+def too_many(reason: str) -> ApiError:
+    """Return an ApiError (429) that states the `reason` and tells the client to retry later."""
+    return ApiError(429, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
+
+
+def store_unavailable(error: BaseException) -> ApiError:
+    """Return an ApiError (503) for `error`, which indicates that the database is unavailable."""
+    return unavailable(f"The store is unavailable: {describe_outage(error)}.")
 
 
 def error_response(error: ApiError) -> JSONResponse:
@@ -196,120 +189,3 @@ def check_outcome(outcome: Outcome) -> Recorded | AlreadyRecorded:
         return outcome
     status, body = outcome_response(outcome)
     raise ApiError(status, body["message"], field=body["field"])
-
-
-def validation_error(error: RequestValidationError) -> ApiError:
-    """Return an ApiError (422) for the first field that is invalid according to `error`.
-
-    If the field may have several types, `error` has entries for each of them. The entries with the
-    longest location belong to the type that the value resembles most.
-    """
-    errors = [(_location(entry), entry) for entry in error.errors()]
-    location, first = errors[0]
-    if first["type"] == "json_invalid":
-        return ApiError(422, f"The body is not JSON: {first['ctx']['error']}.")
-    if not location and first["type"] == "missing":
-        return ApiError(422, "The body must be a JSON object, but it is missing.")
-    if not location and first["type"] in NOT_AN_OBJECT:
-        return ApiError(422, "The body must be a JSON object, with Content-Type: application/json.")
-    same = [each for each in errors if each[0][:1] == location[:1]]
-    location, first = max(same, key=lambda each: len(each[0]))
-    field = _format_location(location)
-    if first["type"] == FIELDS_ERROR:
-        wrong = first["ctx"]["field"]
-        return ApiError(
-            422,
-            f"{field or 'The body'} {first['msg']}.",
-            field=_format_location([*location, *([] if wrong is None else [wrong])]) or None,
-        )
-    if first["type"] == "string_pattern_mismatch" and field in FORMATS:
-        return ApiError(422, _describe_format(field, first["input"]), field=field)
-    if first["type"] == "extra_forbidden":
-        return ApiError(422, f"{field} is not a field of this request.", field=field)
-    expected, *others = dict.fromkeys(
-        _predicate(each["msg"]) for where, each in same if where == location
-    )
-    message = " or ".join([expected, *(other.removeprefix("must be ") for other in others)])
-    return ApiError(422, f"{field or 'The body'} {message}.", field=field or None)
-
-
-def _location(entry: Mapping[str, Any]) -> list[str | int]:
-    """Return the location of the error `entry` of pydantic, without the names of types."""
-    return [
-        part
-        for part in entry["loc"]
-        if part not in ("body", "query", "path", *UNION_TAGS)
-        and not (isinstance(part, str) and UNION_TYPE.fullmatch(part))
-    ]
-
-
-def _format_location(location: Sequence[str | int]) -> str:
-    """Return the name of the field at `location`.
-
-    >>> _format_location(["states", 1, "stage"])
-    'states[1].stage'
-    """
-    field = ""
-    for part in location:
-        field += f"[{part}]" if isinstance(part, int) else f".{part}" if field else str(part)
-    return field
-
-
-def _predicate(message: str) -> str:
-    """Return a `message` of pydantic without its subject, for use after the name of the field.
-
-    >>> _predicate("Input should be a valid integer"), _predicate("Field required")
-    ('must be a valid integer', 'is missing')
-    """
-    if message == "Field required":
-        return "is missing"
-    subject, _, rest = message.partition(" should ")
-    return f"must {rest}" if rest and " " not in subject else f"is invalid: {message}"
-
-
-def _describe_format(field: str, value: object) -> str:
-    """Return the message of the ledger about a `value` of `field` that has an invalid format."""
-    try:
-        FORMATS[field](field, value)
-    except ValueError as error:
-        return str(error)
-    return f"{field} has an invalid format."
-
-
-def definition_error(error: Exception) -> ApiError:
-    """Return an ApiError (422) with the message of `error`, raised for an invalid definition.
-
-    Its field is the one with which the message begins, such as "allowed[0]".
-    """
-    message = str(error)
-    found = FIRST_FIELD.match(message)
-    known = found is not None and found[1] in NewProblem.model_fields
-    return ApiError(422, message, field=found[0] if found and known else None)
-
-
-def to_api_error(error: Exception, method: str) -> ApiError:
-    """Convert `error`, an exception of a type in `REJECTIONS`, to an ApiError.
-
-    `method` is the HTTP method of the request, which the message of a 405 contains.
-    """
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, RequestValidationError):
-        return validation_error(error)
-    assert isinstance(error, HTTPException)
-    if error.status_code == 400:  # FastAPI's response to bytes that are not UTF-8
-        return ApiError(422, "The body is not JSON: it cannot be decoded.")
-    messages = {404: "Not found.", 405: f"Method {method} not allowed."}
-    message = messages.get(error.status_code, str(error.detail))
-    headers = dict(error.headers) if error.headers else None
-    return ApiError(error.status_code, message, headers=headers)
-
-
-def install_error_handlers(app: FastAPI) -> None:
-    """Make `app` answer exceptions of the types in `REJECTIONS` with error responses."""
-
-    async def reject(request: Request, error: Exception) -> JSONResponse:
-        return error_response(to_api_error(error, request.method))
-
-    for kind in REJECTIONS:
-        app.add_exception_handler(kind, reject)

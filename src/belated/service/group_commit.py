@@ -5,9 +5,11 @@ of many requests are written to disk in one transaction.
 """
 
 import asyncio
+import math
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
@@ -15,7 +17,7 @@ from belated.ledger.events import NewEvent
 from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
 
-Append: TypeAlias = Callable[[list[NewEvent]], list[Outcome]]
+Append: TypeAlias = Callable[[Iterable[NewEvent]], list[Outcome]]
 
 GROUP_COMMIT_WAIT_S: Final = 0.002
 
@@ -25,10 +27,11 @@ class BusyError(Exception):
 
 
 class Job(NamedTuple):
-    """Events of one request, and the future that receives the outcomes of these events."""
+    """Events of one request, the future that receives their outcomes, and the end of the wait."""
 
     events: Sequence[NewEvent]
     outcomes: asyncio.Future[list[Outcome]]
+    deadline: float  # by time.monotonic
 
 
 class GroupCommit:
@@ -37,7 +40,8 @@ class GroupCommit:
     Parameters
     ----------
     append : Append
-        Function that records events in one transaction and returns their outcomes.
+        Function that records events in one transaction and returns their outcomes. Requests that
+        arrive before it reads the events, such as while another process writes, are included.
     max_batch_events : int
         Maximum number of events in a transaction. A request with more events gets a transaction of
         its own.
@@ -50,6 +54,8 @@ class GroupCommit:
         Maximum time in seconds to wait for more requests before a transaction is begun. The thread
         waits only if recent transactions contained several requests. It stops waiting when the
         queue contains about as many requests as the recent transactions did.
+    timeout_s : float
+        Maximum time in seconds for which `submit` waits for the outcomes.
     """
 
     def __init__(
@@ -60,15 +66,20 @@ class GroupCommit:
         max_queued_events: int,
         on_batch: Callable[[Sequence[Outcome]], None] | None = None,
         wait_s: float = GROUP_COMMIT_WAIT_S,
+        timeout_s: float = math.inf,
     ) -> None:
         self._append = append
         self._max_batch_events = max_batch_events
         self._max_queued_events = max_queued_events
         self._on_batch = on_batch
         self._wait_s = wait_s
+        self._timeout_s = timeout_s
         self._jobs: deque[Job] = deque()
         self._queued_events = 0
         self._wake_at_jobs = 1  # length of the queue at which the thread is notified
+        self._batch: list[Job] = []  # jobs that are being recorded
+        # One timer for all jobs: a timer for each would take longer than everything else here.
+        self._timed_loop: asyncio.AbstractEventLoop | None = None  # loop with the timer
         self._expected_jobs = 1  # number of requests in recent batches, decaying
         self._changed = threading.Condition()
         self._stopping = False
@@ -99,10 +110,12 @@ class GroupCommit:
     async def submit(self, events: Sequence[NewEvent]) -> list[Outcome]:
         """Record `events` in one transaction, in this order, and return their outcomes.
 
-        Raises BusyError if the queue is full or the service is stopping. An exception that `append`
-        raises for these events is raised too.
+        Raises BusyError if the queue is full or the service is stopping, and TimeoutError if there
+        are no outcomes in time. In this case the events may be recorded later, unless they are
+        still in the queue. An exception that `append` raises for these events is raised too.
         """
-        job = Job(events, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        job = Job(events, loop.create_future(), time.monotonic() + self._timeout_s)
         with self._changed:
             if self._stopping:
                 raise BusyError("The service is stopping.")
@@ -113,48 +126,89 @@ class GroupCommit:
             self._queued_events += len(events)
             if len(self._jobs) >= self._wake_at_jobs:
                 self._changed.notify()
+            if self._timed_loop is not loop and self._timeout_s < math.inf:
+                self._timed_loop = loop
+                loop.call_later(self._timeout_s, self._expire, loop)
         return await job.outcomes
 
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
+        """End the wait of the requests in `loop`, the running loop, whose time is over."""
+        now, later = time.monotonic(), math.inf
+        with self._changed:
+            for job in (*self._batch, *self._jobs):
+                if job.outcomes.get_loop() is not loop or job.outcomes.done():
+                    continue
+                if job.deadline <= now:
+                    job.outcomes.set_exception(TimeoutError())
+                else:
+                    later = min(later, job.deadline)
+            if later < math.inf:
+                loop.call_later(later - now, self._expire, loop)
+            elif self._timed_loop is loop:
+                self._timed_loop = None
+
     def _run(self) -> None:
-        while batch := self._take_batch():
-            self._record(batch)
+        while self._wait_for_queue():
+            self._record_queue()
 
-    def _take_batch(self) -> list[Job]:
-        """Wait for jobs, and return a batch of jobs removed from the queue.
+    def _wait_for_queue(self) -> bool:
+        """Wait for jobs, also for further ones if recent batches held several.
 
-        The batch is empty if `stop` has been called and no jobs are left.
+        Returns False if `stop` has been called and no jobs are left.
         """
         with self._changed:
             self._wait_for_jobs(1, None)
-            self._wait_for_jobs(self._expected_jobs, self._wait_s)
+            if self._jobs:
+                self._wait_for_jobs(self._expected_jobs, self._wait_s)
+            return bool(self._jobs)
+
+    def _take_batch(self) -> list[Job]:
+        """Remove jobs from the queue, and return those whose requests still wait."""
+        with self._changed:
             batch: list[Job] = []
             size = 0
             while self._jobs and (
                 not batch or size + len(self._jobs[0].events) <= self._max_batch_events
             ):
-                batch.append(self._jobs.popleft())
-                size += len(batch[-1].events)
-            self._queued_events -= size
+                job = self._jobs.popleft()
+                self._queued_events -= len(job.events)
+                if not job.outcomes.done():  # cancelled or expired
+                    batch.append(job)
+                    size += len(job.events)
             self._expected_jobs = max(len(batch), self._expected_jobs * 3 // 4)
+            self._batch = batch
             return batch
 
     def _wait_for_jobs(self, jobs: int, timeout_s: float | None) -> None:
         self._wake_at_jobs = jobs
         self._changed.wait_for(lambda: len(self._jobs) >= jobs or self._stopping, timeout_s)
 
-    def _record(self, batch: list[Job]) -> None:
+    def _record_queue(self) -> None:
+        """Record a batch, which is taken from the queue when `append` begins to read its events."""
+        batch: list[Job] = []
+
+        def take_events() -> Iterator[NewEvent]:
+            batch.extend(self._take_batch())
+            for job in batch:
+                yield from job.events
+
+        self._record(batch, take_events())
+
+    def _record(self, batch: list[Job], events: Iterable[NewEvent]) -> None:
         try:
-            outcomes = self._append([event for job in batch for event in job.events])
+            outcomes = self._append(events)
         except Exception as error:
+            if not batch:  # no events were read, such as if the database is unavailable
+                batch = self._take_batch()
             if len(batch) == 1 or isinstance(error, OUTAGES):
                 _resolve(batch, [error] * len(batch))
             else:  # record each request alone, so that only the one that causes the error fails
                 for job in batch:
-                    self._record([job])
+                    self._record([job], job.events)
             return
         rest = iter(outcomes)
         _resolve(batch, [[next(rest) for _ in job.events] for job in batch])
-        if self._on_batch is not None:
+        if self._on_batch is not None and outcomes:
             self._on_batch(outcomes)
 
 

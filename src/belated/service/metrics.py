@@ -5,22 +5,37 @@ method and the pattern of its route.
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 
 from belated.ledger.outcomes import Outcome
 from belated.online.host import Failure
-from belated.online.status import ProblemStatus
+from belated.online.status import Summary
 
 M = TypeVar("M", Counter, Gauge, Histogram)
 
-LOG: Final = logging.getLogger("belated.service")
+LOG: Final = logging.getLogger("belated.service.access")
 LATENCY_BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 BATCH_BUCKETS_EVENTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+WATCHED: Final = {
+    "queue_events": "Events that wait to be recorded.",
+    "oldest_unfolded_event_age_seconds": "Age of the oldest event that is not yet folded; "
+    "NaN if another process plans, and until all problems are folded after a start.",
+    "seconds_since_last_fold": "Time since all new events were folded; "
+    "NaN if another process plans.",
+    "connections": "Open HTTP connections.",
+    "store_connections": "Connections to the store that are in use.",
+}
+"""Description of the metrics that are set by `Metrics.watch`, by name."""
 
 
 class Metrics:
@@ -43,14 +58,14 @@ class Metrics:
         self._batches = create(
             Histogram, "batch_events", "Events per transaction.", buckets=BATCH_BUCKETS_EVENTS
         )
-        self._queue = create(Gauge, "queue_events", "Events that wait to be recorded.")
-        self._missing = create(Gauge, "missing_episodes", "Episodes in flight.", "problem")
-        self._psi = create(Gauge, "psi_episodes", "Bound on episodes in flight.", "problem")
-        self._delay = create(
-            Gauge, "mean_delay_episodes", "Observed mean delay, in episodes.", "problem"
-        )
-        self._failed = create(Gauge, "failed", "1 if the problem cannot be folded.", "problem")
         self._plans = create(Gauge, "plans", "1 if this process holds the planner lock.")
+        self._store_errors = create(
+            Counter, "store_errors", "Errors of the store.", "operation", "reason"
+        )
+        self._watched = {
+            name: create(Gauge, name, description) for name, description in WATCHED.items()
+        }
+        ProcessCollector(registry=registry)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count and log a request that was answered.
@@ -74,7 +89,8 @@ class Metrics:
         found[0].inc()
         found[1].observe(seconds)
         if LOG.isEnabledFor(logging.INFO):
-            LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+            extra = {"method": method, "route": route, "status": status, "seconds": seconds}
+            LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds, extra=extra)
 
     def count_batch(self, outcomes: Sequence[Outcome]) -> None:
         """Count a transaction and its events; `outcomes` has the outcome of each event."""
@@ -82,16 +98,19 @@ class Metrics:
         for outcome in outcomes:
             self._outcomes.labels(type(outcome).__name__.lower()).inc()
 
-    def watch_queue(self, queued_events: Callable[[], float]) -> None:
-        """Report the length of the queue as a metric.
+    def count_store_error(self, operation: str, reason: str) -> None:
+        """Count an error of the store: the `operation` that failed, and the `reason` in words."""
+        self._store_errors.labels(operation, reason).inc()
 
-        `queued_events()` returns the number of events in the queue. It is called whenever the
-        metrics are read.
+    def watch(self, name: str, value: Callable[[], float]) -> None:
+        """Report `value()`, which is called whenever the metrics are read, as the metric `name`.
+
+        The name is one of `WATCHED`.
         """
-        self._queue.set_function(queued_events)
+        self._watched[name].set_function(value)
 
     def to_text(
-        self, plans: bool, problems: Iterable[tuple[str, ProblemStatus | Failure | None]]
+        self, plans: bool, problems: Iterable[tuple[str, Summary | Failure | None]]
     ) -> bytes:
         """Return all metrics in Prometheus' text format.
 
@@ -99,8 +118,8 @@ class Metrics:
         ----------
         plans : bool
             Whether this process plans. Only one process per ledger plans at a time.
-        problems : Iterable[tuple[str, ProblemStatus | Failure | None]]
-            Name of each problem, and its status or failure; None if its state is being computed
+        problems : Iterable[tuple[str, Summary | Failure | None]]
+            Name of each problem, and its summary or failure; None if its state is being computed
             for the first time.
 
         Returns
@@ -109,38 +128,46 @@ class Metrics:
             Text, encoded in UTF-8.
         """
         self._plans.set(plans)
-        for problem, status in problems:
-            self._failed.labels(problem).set(isinstance(status, Failure))
-            if isinstance(status, ProblemStatus):
-                self._missing.labels(problem).set(status.learner.missing)
-                self._psi.labels(problem).set(status.learner.psi)
-                self._delay.labels(problem).set(status.learner.mean_delay)
-        return generate_latest(self.registry)
+        return generate_latest(self.registry) + _format_problems(list(problems)).encode()
 
 
-class MetricsMiddleware:
-    """ASGI middleware that counts each request to `app` in `metrics`."""
+def _format_problems(problems: Sequence[tuple[str, Summary | Failure | None]]) -> str:
+    """Return the gauges of `problems` in Prometheus' text format.
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app = app
-        self._metrics = metrics
+    They are written directly, since thousands of Gauge objects take a second to format. Names
+    of problems need no escapes.
+    """
+    known = [(name, found) for name, found in problems if isinstance(found, Summary)]
+    gauges: tuple[tuple[str, str, list[tuple[str, float]]], ...] = (
+        ("missing_episodes", "Episodes in flight.", [(n, s.missing) for n, s in known]),
+        ("lost_episodes", "Lost episodes.", [(n, s.lost) for n, s in known]),
+        ("psi_episodes", "Bound on episodes in flight.", [(n, s.psi) for n, s in known]),
+        (
+            "mean_delay_episodes",
+            "Observed mean delay, in episodes.",
+            [(n, s.mean_delay) for n, s in known],
+        ),
+        (
+            "failed",
+            "1 if the problem cannot be folded.",
+            [(name, isinstance(found, Failure)) for name, found in problems],
+        ),
+    )
+    lines = []
+    for gauge, description, values in gauges:
+        lines.append(f"# HELP belated_{gauge} {description}")
+        lines.append(f"# TYPE belated_{gauge} gauge")
+        lines += [
+            f'belated_{gauge}{{problem="{name}"}} {_format_value(value)}' for name, value in values
+        ]
+    return "\n".join(lines) + "\n"
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        status, started = 500, time.perf_counter()
 
-        async def send_and_note_status(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
+def _format_value(value: float) -> str:
+    """Return `value` as in Prometheus' text format.
 
-        try:
-            await self._app(scope, receive, send_and_note_status)
-        finally:
-            # Unknown paths share one label; otherwise callers could create any number of labels.
-            route = getattr(scope.get("route"), "path_format", "other")
-            method = scope["method"] if route != "other" else "other"
-            self._metrics.count_request(method, route, status, time.perf_counter() - started)
+    >>> _format_value(1), _format_value(float("inf"))
+    ('1.0', '+Inf')
+    """
+    text = repr(float(value))
+    return {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}.get(text, text)

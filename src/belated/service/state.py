@@ -1,41 +1,90 @@
 """State of an application: its ledger, host, worker threads, caches and metrics."""
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 from fastapi import Request
 
+from belated.ledger.clients.tokens import Token
+from belated.ledger.engines.outage_log import OutageLog
 from belated.ledger.events import NewEvent
 from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
 from belated.online.host import Host
-from belated.service.errors import store_unavailable, unavailable
+from belated.service.errors import LOG, store_unavailable, too_many, unavailable
 from belated.service.group_commit import BusyError, GroupCommit
 from belated.service.ledger_cache import LedgerCache
 from belated.service.metrics import Metrics
+from belated.service.operations.readiness import WriteProbe
 from belated.service.policies import PolicyCache
 from belated.service.settings import Settings
-from belated.service.tokens import TokenCache
+from belated.service.tokens import RateLimiter, TokenCache, TokenUses
 
 T = TypeVar("T")
 
 
 class WorkerThreads:
-    """Pool of `threads` worker threads for functions that would block the event loop."""
+    """Pool of `threads` worker threads for functions that would block the event loop.
 
-    def __init__(self, threads: int) -> None:
+    A caller waits at most `timeout_s` seconds for a result.
+    """
+
+    def __init__(self, threads: int, timeout_s: float) -> None:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="belated-worker")
+        self._timeout_s = timeout_s
 
     async def run(self, function: Callable[..., T], *args: object) -> T:
-        """Call `function(*args)` in one of the threads, and return its result."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
+        """Call `function(*args)` in one of the threads, and return its result.
+
+        Raises TimeoutError if there is no result in time. A call that has not begun is then
+        dropped, and one that has begun continues.
+        """
+        async with asyncio.timeout(self._timeout_s):
+            return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
+
+    def submit(self, function: Callable[..., object], *args: object) -> None:
+        """Call `function(*args)` in one of the threads, without waiting; log if it fails."""
+
+        def log(done: Future[object]) -> None:
+            if done.exception() is not None:
+                LOG.error("%s failed: %s.", function.__name__, type(done.exception()).__name__)
+
+        self._executor.submit(function, *args).add_done_callback(log)
 
     def close(self) -> None:
         """Wait for running calls to return, and end the threads."""
         self._executor.shutdown()
+
+
+class ExportThreads(WorkerThreads):
+    """Pool of `threads` worker threads for exports, of which there are at most `max_exports`.
+
+    A caller waits at most `timeout_s` seconds for each part of an export.
+    """
+
+    def __init__(self, threads: int, timeout_s: float, *, max_exports: int) -> None:
+        super().__init__(threads, timeout_s)
+        self._max_exports = max_exports
+        self._exports = 0
+
+    @contextmanager
+    def export(self) -> Iterator[None]:
+        """Return a context manager during which one export takes place.
+
+        Raises ApiError (429) if `max_exports` exports take place already. For use in one event
+        loop.
+        """
+        if self._exports >= self._max_exports:
+            raise too_many(f"There are {self._exports} exports at the moment, the maximum.")
+        self._exports += 1
+        try:
+            yield
+        finally:
+            self._exports -= 1
 
 
 class AppState:
@@ -57,37 +106,85 @@ class AppState:
         self.ledger = ledger
         self.host = host
         self.settings = settings
-        self.query_threads = queries = WorkerThreads(8)
-        self.slow_threads = WorkerThreads(4)  # for calls that may take seconds
-        self.quarantine_threads = WorkerThreads(1)  # so that writing delays no other request
-        self.metrics = Metrics()
+        timeout_s = settings.store_timeout_s
+        self.query_threads = queries = WorkerThreads(8, timeout_s)
+        self.slow_threads = WorkerThreads(4, settings.slow_timeout_s)
+        # so that writing delays no other request
+        self.quarantine_threads = WorkerThreads(1, timeout_s)
+        self.probe_threads = probes = WorkerThreads(1, settings.write_probe_timeout_s)
+        self.export_threads = ExportThreads(
+            2, settings.slow_timeout_s, max_exports=settings.max_exports
+        )
+        self.defining = asyncio.Lock()
+        """Lock held while a problem is defined, so that the limits on problems are kept."""
+        self.busy_keys: dict[str, asyncio.Event] = {}
+        """Idempotency keys of requests in progress, with the event of their end."""
+        self.metrics = metrics = Metrics()
+        self.reads = OutageLog("read", metrics.count_store_error)
+        self.writes = OutageLog("write", metrics.count_store_error)
+        host.outages.on_error = metrics.count_store_error
         self.group_commit = GroupCommit(
-            ledger.append,
+            self._append,
             max_batch_events=settings.max_batch_events,
             max_queued_events=settings.max_queued_events,
-            on_batch=self.metrics.count_batch,
+            on_batch=metrics.count_batch,
+            timeout_s=timeout_s,
         )
-        self.metrics.watch_queue(lambda: self.group_commit.queued_events)
-        self.tokens = TokenCache(lambda: queries.run(ledger.tokens.all), ttl_s=settings.token_ttl_s)
+        metrics.watch("queue_events", lambda: self.group_commit.queued_events)
+        metrics.watch("oldest_unfolded_event_age_seconds", lambda: host.oldest_unfolded_age_s)
+        metrics.watch("seconds_since_last_fold", lambda: host.seconds_since_fold)
+        metrics.watch("store_connections", lambda: ledger.store.used_connections)
+        self.tokens = TokenCache(self._read_tokens, ttl_s=settings.token_ttl_s)
+        self.write_probe = WriteProbe(
+            lambda: probes.run(ledger.store.probe), self.writes, ttl_s=settings.write_probe_ttl_s
+        )
+        self.rate_limiter = RateLimiter(settings.max_requests_per_s)
+        self.token_uses = TokenUses(
+            lambda id, used: self.quarantine_threads.submit(ledger.tokens.touch, id, used)
+        )
         self.ledger_cache = LedgerCache(ledger, queries.run)
         self.policies = PolicyCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)
 
     def close(self) -> None:
         """End the worker threads."""
-        for threads in (self.query_threads, self.slow_threads, self.quarantine_threads):
+        for threads in (
+            self.query_threads,
+            self.slow_threads,
+            self.quarantine_threads,
+            self.probe_threads,
+            self.export_threads,
+        ):
             threads.close()
 
     async def record(self, *events: NewEvent) -> list[Outcome]:
         """Record `events` in a transaction shared with other requests; return their outcomes.
 
-        Raises ApiError (503) if the queue is full or the store is unavailable.
+        Raises ApiError (503) if the queue is full, the store is unavailable, or it does not respond
+        in time. In the last case the events may be recorded later, or not at all.
         """
         try:
             return await self.group_commit.submit(events)
         except BusyError as error:
             raise unavailable(str(error)) from None
-        except OUTAGES:
-            raise store_unavailable() from None
+        except OUTAGES as error:
+            raise store_unavailable(error) from None
+        except TimeoutError as error:
+            self.writes.failed(error)
+            raise store_unavailable(error) from None
+
+    def _append(self, events: Iterable[NewEvent]) -> list[Outcome]:
+        try:
+            outcomes = self.ledger.append(events)
+        except OUTAGES as error:
+            self.writes.failed(error)
+            raise
+        self.writes.succeeded()
+        return outcomes
+
+    async def _read_tokens(self) -> list[Token]:
+        tokens = await self.query_threads.run(self.ledger.tokens.all)
+        self.reads.succeeded()
+        return tokens
 
 
 def get_state(request: Request) -> AppState:

@@ -4,15 +4,17 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from belated.online.history import MICROSECONDS_PER_SECOND, HistogramView, History
+from belated.online.history.histogram import HistogramView
+from belated.online.history.history import History
+from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND
 from belated.online.host import Failure
 from belated.online.open_episodes import summarize_ages
 from belated.online.serving import ServingState
 from belated.online.status import ProblemStatus
-from belated.service.parsing import UNIX_EPOCH
+from belated.service.requests.parsing import UNIX_EPOCH
 
 FOLD_FIELDS: Final = (
-    *("seq", "waiting", "begun", "observed", "missing", "mean_delay", "psi", "ages"),
+    *("seq", "waiting", "begun", "observed", "missing", "lost", "mean_delay", "psi", "ages"),
     *("recorded_ages", "in_flight", "updates", "epochs", "alpha"),
 )
 """Fields of a status that are null if the problem's state cannot be computed from its events."""
@@ -54,6 +56,7 @@ def status_json(
         "begun": status.begun,
         "observed": status.observed,
         "missing": status.missing,
+        "lost": fold.lost,
         "mean_delay": finite_or_none(status.mean_delay),
         "psi": finite_or_none(status.psi),
         "ages": summarize_ages(fold.opened_at, now=now),
@@ -103,7 +106,7 @@ def history_json(problem: str, fold: ProblemStatus | Failure) -> dict[str, Any]:
 def times_json(view: HistogramView) -> dict[str, Any]:
     """Return `view`, a histogram over time, as a JSON object.
 
-    The object has the fields of `models.history.TimeBins`.
+    The object has the fields of `models.history.TimeBins`; `outside` only if there are outliers.
     """
     bins = []
     for start, row in bin_rows(view):
@@ -118,7 +121,8 @@ def times_json(view: HistogramView) -> dict[str, Any]:
                 "episodes": row["episodes"] / count if count else None,
             }
         )
-    return {"width": view.width / MICROSECONDS_PER_SECOND, "bins": bins}
+    outside = {"outside": dict(view.outside)} if view.outside else {}
+    return {"width": view.width / MICROSECONDS_PER_SECOND, "bins": bins, **outside}
 
 
 def versions_json(view: HistogramView, newest: int) -> dict[str, Any]:

@@ -1,17 +1,19 @@
-"""Creation, verification and caching of the tokens that authenticate clients.
+"""Tokens that authenticate clients: creation, verification, caching, limits and times of use.
 
 A token has the form belated_ID_SECRET. The secret is shown only when the token is created. The
 ledger stores the SHA-256 of the secret; a salt is not needed, because a secret has 256 random bits.
 """
 
 import hmac
+import math
 import secrets
 import time
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from belated.ledger.tokens import Token
+from belated.ledger.clients.tokens import Token
+from belated.service.errors import ApiError
 from belated.service.single_flight import SingleFlightCache
 
 SCOPES: Final = {
@@ -22,10 +24,16 @@ SCOPES: Final = {
     "withdraw": "withdraw the data of an episode or a subject",
     "export": "read the ledger and the quarantine",
     "metrics": "read the metrics",
-    "admin": "all of the above; define problems; freeze, roll back and shadow mode",
+    "admin": "all of the above; define problems; freeze, roll back and shadow mode; archive",
 }
 """Description of each scope, by the name of the scope."""
 PREFIX: Final = "belated"
+
+BURST_S: Final = 1.0
+"""Time in seconds whose requests may arrive at once."""
+
+USE_INTERVAL_S: Final = 60
+"""Minimum time in seconds between two records of the use of a token."""
 
 
 class NewToken(NamedTuple):
@@ -111,3 +119,56 @@ class TokenCache:
 
     async def _read_by_id(self) -> dict[str, Token]:
         return {token.id: token for token in await self._read()}
+
+
+class RateLimiter:
+    """Token bucket for each caller: requests at a given rate, with bursts of `BURST_S` seconds.
+
+    Parameters
+    ----------
+    rate : float
+        Maximum number of requests per second of one caller; 0 for no limit.
+    clock : Callable[[], float]
+        Returns a monotonic time in seconds.
+    """
+
+    def __init__(self, rate: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._burst = max(1.0, rate * BURST_S)
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}  # requests left, and the time of that
+
+    def check(self, caller: str) -> None:
+        """Count a request of `caller`. Raises ApiError (429) if there were too many."""
+        if not self._rate:
+            return
+        now = self._clock()
+        left, before = self._left.get(caller, (self._burst, now))
+        left = min(self._burst, left + (now - before) * self._rate)
+        if left < 1:
+            wait_s = math.ceil((1 - left) / self._rate)
+            raise ApiError(
+                429,
+                f"Too many requests with this token: at most {self._rate:g} per second. "
+                f"Try again in {wait_s} s.",
+                headers={"Retry-After": str(wait_s)},
+            )
+        self._left[caller] = left - 1, now
+
+
+class TokenUses:
+    """Record of the times at which tokens were last used, at most one per token and minute.
+
+    `write(id, time)` stores a time in microseconds since 1970 (UTC). It must not block.
+    """
+
+    def __init__(self, write: Callable[[str, int], object]) -> None:
+        self._write = write
+        self._written: dict[str, int] = {}
+
+    def add(self, token: Token, now: int) -> None:
+        """Record that `token` was used at the time `now`, in microseconds since 1970 (UTC)."""
+        last = max(self._written.get(token.id, 0), token.used or 0)
+        if now - last >= USE_INTERVAL_S * 1_000_000:
+            self._written[token.id] = now
+            self._write(token.id, now)

@@ -13,7 +13,7 @@ from belated.delays.laws import longest_delay
 from belated.episode import Floats, Ints
 from belated.exact.incremental import world_arrays
 from belated.exact.values import optimal_table
-from belated.learner.backup import Backup, as_backup
+from belated.learner.backup import Backup, as_backup, compile_batch
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, configure, with_room_for
 from belated.learner.status import share_in_flight
@@ -284,7 +284,7 @@ class Player:
                 part = slice(done, min(done + block, episodes))
                 began = time.perf_counter()
                 played = engine.advance(
-                    backup.batch,
+                    compile_batch(backup, config.constants.size),
                     rule.trigger.callback,
                     config,
                     options,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated import __version__
+from belated.array_checks import Arrays
 from belated.compiled import digest_sources
 from belated.episode import Ints
 from belated.learner.backup import as_backup
@@ -24,7 +25,7 @@ from belated.learner.state import configure
 from belated.learner.updaters.trigger import Trigger
 from belated.options import LearnerOptions, option_values
 from belated.simulation import engine
-from belated.simulation.run_file import Arrays, DamagedFileError, read_run, write_run
+from belated.simulation.run_file import DamagedFileError, read_run, write_run
 from belated.simulation.saved_state import arrays_of, restore_run
 
 SAVE_INTERVAL_S: Final = 30.0

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from belated.array_checks import Arrays
 from belated.files import write_atomically
-
-Arrays = dict[str, NDArray[Any]]
-"""Arrays by name."""
 
 FIRST_LINE: Final = b"belated run 1\n"
 """First line of a checkpoint file: kind and version number of the format."""

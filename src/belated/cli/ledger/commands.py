@@ -14,10 +14,11 @@ from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password
 
 if TYPE_CHECKING:
     from belated.cli.ledger.existing_ledger import ExistingLedger
+    from belated.ledger.events import Action
 
 ledger = typer.Typer(
     name="ledger",
-    help="Verify, back up, restore, copy and export a ledger.",
+    help="Verify, back up, restore, copy and export a ledger; archive problems.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -109,6 +110,27 @@ def copy(
     """
     with open_existing(source, "--from") as found:
         copy_existing(found, target, "--to")
+
+
+ProblemArgument = Annotated[str, typer.Argument(metavar="PROBLEM", help="Name of the problem.")]
+
+
+@ledger.command()
+def archive(problem: ProblemArgument, store: StoreOption = DEFAULT_STORE) -> None:
+    """Archive a problem: no episodes can be opened, and lists omit it. Feedback is still accepted.
+
+    Example: belated ledger archive clinic
+    """
+    control_problem(store, problem, "archive")
+
+
+@ledger.command()
+def unarchive(problem: ProblemArgument, store: StoreOption = DEFAULT_STORE) -> None:
+    """End the effect of `archive`.
+
+    Example: belated ledger unarchive clinic
+    """
+    control_problem(store, problem, "unarchive")
 
 
 @ledger.command()
@@ -206,18 +228,28 @@ def copy_existing(
     exit_with_faults(result.faults)
 
 
-def find_problem(found: "ExistingLedger", name: str | None) -> int | None:
+def find_problem(found: "ExistingLedger", name: str | None, hint: str = "--problem") -> int | None:
     """Return the id of the problem called `name` in the ledger `found`.
 
-    Return None if `name` is None. Exit with a usage error if there is no such problem.
+    Return None if `name` is None. Exit with a usage error, which refers to the parameter `hint`, if
+    there is no such problem.
     """
     ids = {problem: id for id, problem in found.names().items()}
     if name is not None and name not in ids:
         known = ", ".join(ids) or "none"
         raise typer.BadParameter(
-            f"There is no problem {name!r}; problems are: {known}.", param_hint="'--problem'"
+            f"There is no problem {name!r}; problems are: {known}.", param_hint=f"'{hint}'"
         )
     return None if name is None else ids[name]
+
+
+def control_problem(store: str, problem: str, action: "Action") -> None:
+    """Record the `action` for the problem with the name `problem` in the ledger at `store`."""
+    with open_existing(store, "--store") as found, database_errors():
+        id = find_problem(found, problem, "PROBLEM")
+        assert id is not None
+        found.control(id, action)
+    typer.echo(f"Problem {problem} is {action}d.")
 
 
 def exit_with_faults(faults: list[str]) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from belated.ledger import migrations, schema
+from belated.ledger.engines.sqlite import is_uri
 from belated.ledger.events import Event, Kind
 from belated.ledger.ledger import Ledger
-from belated.ledger.store import Store, is_uri, parse_url
+from belated.ledger.store import Store, parse_url
 from belated.progress import Progress
 
 

@@ -6,6 +6,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from belated.cli.ledger.existing_ledger import ExistingLedger
 from belated.ledger import schema
+from belated.ledger.store import UnreadableRowError
 from belated.online.verify import Verdict, verify
 from belated.progress import Progress
 
@@ -15,7 +16,7 @@ class Verification:
     """Result of the verification of a ledger."""
 
     digest: str
-    """Digest of all events that were read."""
+    """Digest of all events that were read; "unknown" if an event cannot be read."""
     faults: list[str]
     """Messages about faults of the ledger as a whole."""
     verdicts: list[Verdict]
@@ -31,8 +32,11 @@ def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verificatio
     passes = 3 if problem is None else 2
     total = passes * ledger.count_rows(schema.events, problem)
     with Progress("Verifying", total=total, unit="rows") as ledger.progress:
-        faults = ledger.faults() if problem is None else []
-        digest = ledger.digest(problem)
+        try:
+            faults = ledger.faults() if problem is None else []
+            digest = ledger.digest(problem)
+        except UnreadableRowError as error:
+            faults, digest = [str(error)], "unknown"
         verdicts = [
             verify_problem(ledger, id, name)
             for id, name in ledger.names().items()

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
-from typing import Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -11,6 +11,9 @@ from belated.arguments import check_choice
 from belated.cli.support.errors import usage_errors
 from belated.names import parse_value
 from belated.options import SimulationOptions, extend_signature, option_choices
+
+if TYPE_CHECKING:
+    from belated.sweep.cell import Cell
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -40,6 +43,13 @@ ThreadsOption = Annotated[
 SchedulerOption = Annotated[
     str | None,
     typer.Option(help="'local:N' for N processes, or the address of a Dask scheduler."),
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Compute only part I of N, written I/N, for example in an array of jobs. All parts "
+        "may write to the same folder."
+    ),
 ]
 
 DeviceOption = Annotated[
@@ -157,3 +167,15 @@ def format_base(base: str, options: BaseOptions) -> str:
     """
     listed = ", ".join(f"{key}={format_value(value)}" for key, value in options.items())
     return f"{base} ({listed})" if listed else base
+
+
+def select_shard(cells: "Sequence[Cell]", text: str | None) -> "list[Cell]":
+    """Return the cells of the shard that the option --shard names; all `cells` if it is None."""
+    from belated.sweep.shard import Shard
+
+    if text is None:
+        return list(cells)
+    shard: Shard = parse_option("--shard", Shard.parse, text)
+    chosen = shard.select(cells)
+    typer.echo(f"Part {shard}: {len(chosen)} of {len(cells)} cells.", err=True)
+    return chosen

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from belated.cli.support.errors import database_errors, usage_errors
+from belated.cli.support.settings_file import STORE_FILE_VARIABLE, read_store
 
 if TYPE_CHECKING:
     from belated.ledger.ledger import Ledger
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 StoreOption = Annotated[
     str,
     typer.Option(
-        help="Address of the ledger: sqlite:///belated.db, or postgresql://user@host/database."
+        envvar="BELATED_STORE",
+        callback=read_store,
+        help="Address of the ledger: sqlite:///belated.db, or postgresql://user@host/database. It "
+        f"can also be in a file that {STORE_FILE_VARIABLE} names.",
     ),
 ]
 DEFAULT_STORE: Final = "sqlite:///belated.db"

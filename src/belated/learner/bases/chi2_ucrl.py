@@ -140,6 +140,10 @@ def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
     """
     best = stage.top
     elsewhere = float(row.n)
+    # The condition below holds for all values if it holds for the largest possible mass elsewhere
+    # and the smallest possible weight; rounding is monotone, so this is exact.
+    if elsewhere * (1.0 + elsewhere) <= eps * row.n:
+        return True
     weight = 0.0
     j = row.lo
     for y in range(stage.v.size):

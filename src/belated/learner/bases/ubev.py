@@ -25,7 +25,7 @@ from belated.learner.backup import Row, Stage, anywhere, backup, cap, mean, rest
 from belated.learner.bases.base import BackupRule, Base
 
 
-@backup
+@backup(elementwise=True)
 def ubev(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row`, computed from the next-step values in `stage`.
 

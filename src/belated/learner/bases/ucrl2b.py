@@ -98,13 +98,16 @@ def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> float:
         free += removed
         gain += removed * (top - stage.v[row.succ[j]])
     # Distribute the free mass: fill the intervals, best state first. No p(y) exceeds 1, because
-    # the free and the remaining mass add up to 1.
+    # the free and the remaining mass add up to 1. All states without observations have the same b.
+    smallest = half_width(row, 0, scale, log)
     for y in stage.order:
         if free <= 0.0:
             break
         m = observed_count(row, y)
-        b = half_width(row, m, scale, log)
-        added = min(free, min(m / row.n, b) + b)
+        added = min(free, smallest)
+        if m > 0:
+            b = half_width(row, m, scale, log)
+            added = min(free, min(m / row.n, b) + b)
         free -= added
         gain -= added * (top - stage.v[y])
     return min(top, mean(stage, row) + gain)
@@ -141,7 +144,8 @@ def box_bonus(stage: Stage, row: Row, scale: float, log: float) -> float:
     cumulative = 0.0
     for y in stage.order:
         median = stage.v[y]
-        cumulative += half_width(row, observed_count(row, y), scale, log)
+        m = observed_count(row, y)
+        cumulative += half_width(row, m, scale, log) if m > 0 else smallest
         if 2.0 * cumulative >= total:
             break
     # Weighted deviation from it: the smallest b of every state, then the excess of the observed.

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from belated.arguments import check_number
 from belated.compiled import JIT, compile_callback, identity, uncached, view
 from belated.episode import Floats
-from belated.learner.backup import CALL_FIELD_TYPES, describe_error, specialise
+from belated.learner.backup import describe_error
+from belated.learner.backup_call import CALL_FIELD_TYPES, specialise
 from belated.learner.updaters.updater import Arrival, Updater
 
 types: Any = numba.types

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import SALT_BYTES, canonical
+from belated.ledger.clients.quarantine import RejectedRequest, quarantine_request
 from belated.ledger.episodes import EpisodeRecord, feedback_seqs
 from belated.ledger.events import Corrected, Event, Feedback, Opened
 from belated.ledger.outcomes import (
@@ -22,7 +23,6 @@ from belated.ledger.outcomes import (
     Recorded,
 )
 from belated.ledger.problems import ProblemSpec
-from belated.ledger.quarantine import RejectedRequest, quarantine_request
 from belated.ledger.recording.content import parse_content, parse_correction
 from belated.ledger.recording.deduplication import (
     encode_parts,
@@ -40,16 +40,22 @@ F = TypeVar("F", bound=Feedback)
 def record_opening(transaction: Transaction, event: Opened) -> Outcome:
     """Record the opening `event` in `transaction`, and return the outcome.
 
-    If an episode with the same id exists, nothing is recorded. The outcome is then Conflict
+    The outcome is Conflict if the problem is archived. If an episode with the same id exists,
+    nothing is recorded. The outcome is then Conflict
     if the existing episode has another problem or subject, DataWithdrawn if the episode has been
     withdrawn, and otherwise AlreadyRecorded with the existing episode.
     """
-    if transaction.problem(event.problem) is None:
+    problem = transaction.problem(event.problem)
+    if problem is None:
         return problem_not_found(event.problem)
     known = None if event.id is None else transaction.episode(event.id)
     if known is not None:
         return _compare_opening(event, known)
-    newest = transaction.max_value(schema.policies.c.version, event.problem)
+    newest, archived = transaction.opening_limits(event.problem)
+    if archived is not None:
+        return Conflict(
+            f"Problem {problem.name!r} is archived; unarchive it to open episodes.", archived
+        )
     if event.version > newest:
         return Invalid(
             f"version must be at most {newest}, the newest of the problem, got {event.version}.",
@@ -209,6 +215,8 @@ def _add_feedback(
         event_time=event.event_time,
     )
     transaction.add_claims(episode.id, digests)
+    if episode.lost is not None:
+        transaction.set_lost(episode, None)
     return Recorded(seq)
 
 

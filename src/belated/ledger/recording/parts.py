@@ -6,6 +6,7 @@ is the step. In a part, states and actions are given by index. The part "end:4" 
 or path from which it is known that the episode has 4 steps, fewer than the horizon.
 """
 
+from collections.abc import Collection
 from typing import Any, Final, TypeAlias
 
 Parts: TypeAlias = dict[str, Any]
@@ -71,3 +72,20 @@ def end_part(steps: int, horizon: int | None) -> Parts:
     The result is empty if the episode has as many steps as `horizon`, or if `horizon` is None.
     """
     return {f"{END}{steps}": True} if horizon is not None and steps < horizon else {}
+
+
+def is_complete(parts: Collection[str], horizon: int) -> bool:
+    """Return whether the names of `parts` are those of all feedback of an episode.
+
+    `horizon` is the number of steps of an episode that does not reach a terminal state.
+
+    >>> is_complete({"step:0", "end:1"}, 3), is_complete({"path", "reward:0"}, 3)
+    (True, False)
+    """
+    if WHOLE in parts:
+        return True
+    ends = [int(part.removeprefix(END)) for part in parts if part.startswith(END)]
+    steps = min(ends, default=horizon)
+    arrived = {part.partition(":")[2] for part in parts if part.startswith(("step:", "reward:"))}
+    has_path = PATH in parts or any(part.startswith("step:") for part in parts)
+    return has_path and len(arrived) >= steps

@@ -107,7 +107,8 @@ def record_publication(transaction: Transaction, event: Published) -> Outcome:
 def record_control(transaction: Transaction, event: Control) -> Outcome:
     """Record the operator's decision `event` in `transaction`, and return the outcome.
 
-    The outcome is Invalid if the decision names a version that has not been published.
+    The outcome is Invalid if the decision names a version that has not been published, and
+    AlreadyRecorded if a problem that is to be archived is archived, or the reverse.
     """
     problem = transaction.problem(event.problem)
     if problem is None:
@@ -119,12 +120,18 @@ def record_control(transaction: Transaction, event: Control) -> Outcome:
             f"got {event.version}.",
             "version",
         )
+    if event.action in ("archive", "unarchive"):
+        _, archived = transaction.opening_limits(event.problem)
+        if (archived is not None) is (event.action == "archive"):
+            return AlreadyRecorded(problem.id if archived is None else archived)
     seq = transaction.add_event(
         "control",
         canonical({"action": event.action, "version": event.version, "by": event.by}),
         problem=event.problem,
         event_time=event.event_time,
     )
+    if event.action in ("archive", "unarchive"):
+        transaction.set_archived(problem.id, seq if event.action == "archive" else None)
     return Recorded(seq)
 
 

@@ -1,7 +1,9 @@
 """Write transaction of a ledger: lookup of problems, episodes and claims; insertion in bulk."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -9,8 +11,9 @@ import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import SALT_BYTES, digest
-from belated.ledger.episodes import EpisodeRecord, chunk_ids, opening_seqs
-from belated.ledger.events import Feedback, Kind, NewEvent, Opened, Published, Withdrawn
+from belated.ledger.clients.idempotency import StoredResponse
+from belated.ledger.episodes import EPISODE_COLUMNS, EpisodeRecord, chunk_ids, opening_seqs
+from belated.ledger.events import Feedback, Kind, Lost, NewEvent, Opened, Published, Withdrawn
 from belated.ledger.policies import EncodedPolicy
 from belated.ledger.problems import Problem, ProblemCache
 from belated.ledger.recording.deduplication import Claim, Claims
@@ -19,20 +22,25 @@ from belated.ledger.validation import is_id
 MAX_PARAMETERS_PER_INSERT: Final = 10_000
 """Maximum number of values in one INSERT; SQLite and PostgreSQL allow three times as many."""
 
+EPISODE_EVENTS: Final = (Feedback, Lost, Withdrawn)
+"""Types of events that refer to an existing episode."""
+
 # tables in an order in which foreign keys refer to earlier tables
 INSERT_ORDER: Final = (
     schema.problems,
     schema.episodes,
+    schema.subjects,
     schema.events,
     schema.claims,
     schema.replaced,
     schema.policies,
+    schema.idempotency_keys,
 )
 
 
 def _episode_query(claims: sa.FromClause, related: sa.ColumnElement[bool]) -> sa.Select[Any]:
     return (
-        sa.select(claims.c.part, claims.c.sha, claims.c.seq, schema.episodes)
+        sa.select(claims.c.part, claims.c.sha, claims.c.seq, *EPISODE_COLUMNS)
         .select_from(schema.episodes.outerjoin(claims, related))
         .where(schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)))
     )
@@ -72,6 +80,14 @@ class Transaction:
         """Sequence number of the last event, including events that are not yet inserted."""
         self.redacted = False
         """Whether data has been redacted in this transaction."""
+        self.keys: dict[str, str] = {}
+        """Digest of the request of each idempotency key that was loaded or added."""
+        self.last_key_id = 0
+        """Id of the last stored response; valid once the keys are loaded."""
+        self.subject_seqs: dict[str, list[int]] = {}
+        """Seqs of the openings of each subject that was loaded, in increasing order."""
+        self.events: Collection[NewEvent] = ()
+        """Events to be recorded, as given to `load_episodes`."""
         self.connection = connection
         self._problems = problems
         self._new_problems: dict[int, Problem] = {}
@@ -79,13 +95,15 @@ class Transaction:
         self._episodes: dict[str, EpisodeRecord | None] = {}
         self._claims: dict[str, Claims] = {}
         self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
+        self._limits: dict[int, tuple[int, int | None]] = {}
 
-    def load_episodes(self, events: Iterable[NewEvent]) -> None:
+    def load_episodes(self, events: Collection[NewEvent]) -> None:
         """Load all episodes to which `events` refer, with their claims, in few queries."""
+        self.events = events
         ids = set()
         for event in events:
             id = event.id if isinstance(event, Opened) else None
-            id = event.episode if isinstance(event, Feedback | Withdrawn) else id
+            id = event.episode if isinstance(event, EPISODE_EVENTS) else id
             if is_id(id) and id not in self._episodes:
                 ids.add(str(id))
         self.reload_episodes(sorted(ids))
@@ -162,7 +180,7 @@ class Transaction:
         """
         self.seq += 1
         # a salt keeps redacted content from being guessed from its digest
-        salt = os.urandom(SALT_BYTES) if kind in ("feedback", "corrected") else None
+        salt = os.urandom(SALT_BYTES) if kind in ("feedback", "corrected", "lost") else None
         self._rows[schema.events].append(
             {
                 "seq": self.seq,
@@ -182,7 +200,7 @@ class Transaction:
     def add_problem(self, problem: Problem) -> None:
         """Add `problem` to the table of problems. Call this after adding its definition."""
         self._new_problems[problem.id] = problem
-        self._add_row(schema.problems, id=problem.id, name=problem.name)
+        self._add_row(schema.problems, id=problem.id, name=problem.name, archived=None)
 
     def add_episode(self, episode: EpisodeRecord) -> None:
         """Add `episode` to the table of episodes. Call this after adding its opening event."""
@@ -190,6 +208,40 @@ class Transaction:
         self._claims[episode.id] = {}
         self._max_values[schema.episodes.c.number, episode.problem] = episode.number
         self._add_row(schema.episodes, **vars(episode))
+        if episode.subject is not None:
+            self._add_row(schema.subjects, episode=episode.seq, subject=episode.subject)
+            if episode.subject in self.subject_seqs:
+                self.subject_seqs[episode.subject].append(episode.seq)
+
+    def set_lost(self, episode: EpisodeRecord, seq: int | None) -> None:
+        """Store that the event `seq` declared `episode` lost; None if it is no longer lost."""
+        self._episodes[episode.id] = replace(episode, lost=seq)
+        table = schema.episodes
+        self.execute(sa.update(table).where(table.c.id == episode.id).values(lost=seq))
+
+    def add_response(self, response: StoredResponse) -> None:
+        """Add `response` to the stored responses. The keys must have been loaded."""
+        self.keys[response.key] = response.sha
+        self.last_key_id += 1
+        row = {**vars(response), "id": self.last_key_id, "at": self.at}
+        del row["episode"]
+        self._add_row(schema.idempotency_keys, **row)
+
+    def opening_limits(self, problem: int) -> tuple[int, int | None]:
+        """Return the newest version of `problem`, and the seq at which it was archived or None."""
+        if problem not in self._limits:
+            versions, problems = schema.policies.c, schema.problems.c
+            archived = sa.select(problems.archived).where(problems.id == problem).scalar_subquery()
+            query = sa.select(sa.func.max(versions.version), archived)
+            row: Any = self.execute(query.where(versions.problem == problem)).one()
+            self._limits[problem] = row[0] or 0, row[1]
+        return self._limits[problem]
+
+    def set_archived(self, problem: int, seq: int | None) -> None:
+        """Store that the event `seq` archived `problem`; None if it is no longer archived."""
+        self._limits.pop(problem, None)
+        table = schema.problems
+        self.execute(sa.update(table).where(table.c.id == problem).values(archived=seq))
 
     def add_policy(self, event: Published, encoded: EncodedPolicy) -> None:
         """Add the policy `encoded`, which `event` publishes, to the table of policies.
@@ -198,6 +250,7 @@ class Transaction:
         """
         problem, version = event.problem, event.version
         self._max_values[schema.policies.c.version, problem] = version
+        self._limits.pop(problem, None)
         row = {"problem": problem, "version": version, "seq": self.seq, "tick": event.tick}
         self._add_row(schema.policies, **row, **encoded._asdict())
 
@@ -251,6 +304,26 @@ class Transaction:
                 insert_rows(self.connection, table, rows)
                 self._rows[table] = []
 
+    def commit(self) -> None:
+        """Insert all pending rows and commit, on PostgreSQL in one round trip.
+
+        Other writers wait until then, so each round trip would delay all of them.
+        """
+        transaction = self.connection.get_transaction()
+        assert transaction is not None
+        driver: Any = self.connection.connection.dbapi_connection
+        pipeline = getattr(driver, "pipeline", nullcontext)  # psycopg has one, sqlite3 has not
+        try:
+            with pipeline():
+                self.flush()
+                transaction.commit()
+        except BaseException:
+            # SQLAlchemy assumes that a failed commit has ended the transaction, but the server
+            # skips the commit if an insertion in the same pipeline fails
+            with suppress(Exception):
+                driver.rollback()
+            raise
+
 
 def insert_rows(
     connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]
@@ -267,14 +340,14 @@ def insert_rows(
     table : sa.Table
         Table to insert into.
     rows : sequence of mappings
-        Rows with a value for each column, of types that the driver accepts.
+        Rows with a value for each column, of types that the driver accepts; other keys are ignored.
     """
     names = [column.name for column in table.columns]
     size = MAX_PARAMETERS_PER_INSERT // len(names)
     for first in range(0, len(rows), size):
         chunk = rows[first : first + size]
         statement = _insert_statement(table, len(chunk), connection.dialect.paramstyle)
-        values = tuple(row[name] for row in chunk for name in names)
+        values = tuple([row[name] for row in chunk for name in names])  # faster than a generator
         connection.exec_driver_sql(statement, values)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from belated.factored_states import SEPARATOR
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.validation import describe_range
-from belated.states import SEPARATOR
 
 MAX_LISTED_NAMES: Final = 10
 """Maximum number of names of states or actions to list in an error message."""

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import canonical
-from belated.ledger.episodes import chunk_ids, feedback_seqs
+from belated.ledger.episodes import chunk_ids, feedback_seqs, opening_seqs
 from belated.ledger.events import Withdrawn
 from belated.ledger.outcomes import AlreadyRecorded, NotFound, Outcome, Recorded
 from belated.ledger.recording.transaction import Transaction
@@ -30,12 +30,9 @@ def record_withdrawal(transaction: Transaction, event: Withdrawn) -> Outcome:
         ids, problem = [episode.id], episode.problem
     else:
         assert event.problem is not None
+        assert event.subject is not None
         problem = event.problem
-        columns = schema.episodes.c
-        query = sa.select(columns.id).where(
-            columns.problem == problem, columns.subject == event.subject
-        )
-        ids = list(transaction.execute(query.order_by(columns.number)).scalars())
+        ids = _find_episodes(transaction, problem, event.subject)
         if not ids:
             return NotFound(f"The subject has no episodes in the problem with id {problem}.")
     # the event names the episodes for the fold, but not the subject
@@ -50,15 +47,54 @@ def record_withdrawal(transaction: Transaction, event: Withdrawn) -> Outcome:
     return Recorded(seq)
 
 
+def _find_episodes(transaction: Transaction, problem: int, subject: str) -> list[str]:
+    """Return the ids of the episodes of `subject` in `problem`, in order of number."""
+    if subject not in transaction.subject_seqs:
+        _load_subjects(transaction)
+    subjects, events = schema.subjects.c, schema.events.c
+    query = sa.select(events.episode).join(schema.subjects, subjects.episode == events.seq)
+    # some of the episodes may have been withdrawn since the subject was loaded
+    query = query.where(events.problem == problem, subjects.subject == subject)
+    ids: list[str] = []
+    for seqs in chunk_ids(transaction.subject_seqs[subject]):
+        chunk = query.where(subjects.episode.in_(seqs)).order_by(events.seq)
+        ids += transaction.execute(chunk).scalars()
+    return ids
+
+
+def _load_subjects(transaction: Transaction) -> None:
+    """Load the seqs of the openings of all subjects that the events of `transaction` withdraw.
+
+    On SQLite, a query reads the whole table of subjects, because no index may contain a subject.
+    """
+    texts = {event.subject for event in transaction.events if isinstance(event, Withdrawn)}
+    transaction.subject_seqs = {text: [] for text in texts if text is not None}
+    table = schema.subjects
+    for chunk in chunk_ids(sorted(transaction.subject_seqs)):
+        query = sa.select(table).where(table.c.subject.in_(chunk)).order_by(table.c.episode)
+        for row in transaction.execute(query):
+            transaction.subject_seqs[row.subject].append(row.episode)
+
+
 def _redact(transaction: Transaction, ids: Sequence[str], *, problem: int, seq: int) -> None:
     events, episodes, quarantine = schema.events, schema.episodes, schema.quarantine
+    subjects = schema.subjects
     first = sa.select(sa.func.min(episodes.c.seq)).where(episodes.c.id.in_(ids))
     transaction.delete_snapshots(problem, since=transaction.execute(first).scalar_one())
     for statement in (
         sa.update(events)
         .where(events.c.seq.in_(feedback_seqs(ids)))
         .values(body=None, salt=None, event_time=None, redacted=True),
-        sa.update(episodes).where(episodes.c.id.in_(ids)).values(subject=None, withdrawn=seq),
+        sa.update(events)
+        .where(
+            events.c.problem == problem,
+            events.c.kind == "lost",
+            events.c.episode.in_(ids),
+            sa.text(schema.RARE),
+        )
+        .values(body=None, salt=None, event_time=None, redacted=True),
+        sa.update(subjects).where(subjects.c.episode.in_(opening_seqs(ids))).values(subject=None),
+        sa.update(episodes).where(episodes.c.id.in_(ids)).values(withdrawn=seq, lost=None),
         sa.delete(quarantine).where(quarantine.c.episode.in_(ids)),
     ):
         transaction.execute(statement)

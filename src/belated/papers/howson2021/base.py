@@ -25,7 +25,7 @@ from belated.learner.backup import Row, Stage, backup, mean, squares
 from belated.learner.bases import BackupRule, Base
 
 
-@backup
+@backup(elementwise=True)
 def published(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row`, computed from the next-step values in `stage`.
 
@@ -34,9 +34,9 @@ def published(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     log, horizon = constants[0], float(stage.horizon)
     if row.n == 0:
         total = 0.0
-        for y in range(stage.v.size):
+        for y in range(len(stage.v)):
             total += stage.v[y]
-        return row.reward + horizon + total / stage.v.size
+        return row.reward + horizon + total / len(stage.v)
     centre = mean(stage, row)
     if stage.h == stage.horizon - 1:
         return row.reward + centre

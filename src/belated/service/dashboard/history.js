@@ -32,7 +32,7 @@ class HistoryCharts {
       return {...bin, from, to: from + span, name: formatMoment(from, span)};
     });
     const [first, last] = [bins[0].from, bins[bins.length - 1].to];
-    setText(byId('times-note'), `since ${formatDate(first)}, bins of ${formatDuration(times.width)}`);
+    setText(byId('times-note'), `since ${formatDate(first)}, bins of ${formatDuration(times.width)}${outsideText(times.outside)}`);
     const x = width => ({low: first, high: last, ticks: timeTicks(first, last, width / 110)});
     this.arrivals.show(key, width => arrivalsChart(bins, x(width)));
     this.delays.show(key, width => delaysChart(bins, x(width)));
@@ -44,6 +44,12 @@ class HistoryCharts {
     setText(byId('returns-note'), width > 1 ? `${formatCount(width)} versions per bin` : '');
     this.returns.show(JSON.stringify([bins, served]), room => returnsChart(bins, all.last, served, room));
   }
+}
+
+// Episodes whose times are far from all others, such as those of a wrong clock.
+function outsideText(outside) {
+  if (!outside) return '';
+  return `; not shown, at other times: ${formatCount(outside.opened)} opened, ${formatCount(outside.returned)} returned`;
 }
 
 function arrivalsChart(bins, x) {

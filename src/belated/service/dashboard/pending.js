@@ -16,7 +16,11 @@ function showPending(status) {
   for (const [id, text] of Object.entries(facts)) setText(byId(id), text);
 }
 
-function pendingText({begun, missing, psi}) {
+function pendingText(status) {
+  return missingText(status) + (status.lost ? ` ${formatCount(status.lost)} lost, no longer expected.` : '');
+}
+
+function missingText({begun, missing, psi}) {
   if (!isKnown(missing)) return 'The number of missing episodes is unknown.';
   if (begun === 0) return 'No episode has been opened yet.';
   if (!isKnown(psi)) return `${formatCount(missing)} missing.`;

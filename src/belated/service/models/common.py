@@ -84,7 +84,9 @@ class Error(Model):
 
     error: str = Field(description="Error code; one for each HTTP status.")
     message: str = Field(description="Explanation.")
-    field: str | None = Field(description="Field that is wrong, such as rewards[3].")
+    field: str | None = Field(
+        description="Path of the field that is wrong, such as steps[2].reward."
+    )
     model_config = with_example(
         {
             "error": "refused",

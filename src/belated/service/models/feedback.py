@@ -12,6 +12,7 @@ from belated.service.models.common import (
     RequestModel,
     Reward,
     State,
+    Text,
     Time,
     optional_field,
     with_example,
@@ -68,6 +69,14 @@ class LateRewards(RequestModel):
     rewards: dict[str, Reward] = optional_field(min_length=1)
     event_time: Time = None
     model_config = with_example({"rewards": {"0": 0, "2": 1}})
+
+
+class LostEpisode(RequestModel):
+    """Declaration that the feedback of an episode is no longer expected."""
+
+    reason: Text = Field(description="Explanation for people. Withdrawing the episode deletes it.")
+    event_time: Time = None
+    model_config = with_example({"reason": "the response to the opening was lost"})
 
 
 class Receipt(Model):

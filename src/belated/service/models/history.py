@@ -4,7 +4,7 @@ from typing import Final
 
 from pydantic import Field
 
-from belated.service.models.common import Model, with_example
+from belated.service.models.common import Model, optional_field, with_example
 
 EXAMPLE_BIN: Final = {
     "start": "2026-11-15T13:50:02Z",
@@ -32,11 +32,22 @@ class TimeBin(Model):
     episodes: float | None = Field(description="Mean of their delays, in episodes.")
 
 
+class Outside(Model):
+    """Numbers of episodes that were opened and returned at times outside all intervals."""
+
+    opened: int
+    returned: int
+
+
 class TimeBins(Model):
     """Consecutive intervals of time of equal width, at most 256."""
 
     width: float = Field(description="Width in seconds. It doubles when 256 bins are full.")
     bins: list[TimeBin]
+    outside: Outside = optional_field(
+        description="Episodes whose times are far from all others, such as those of a wrong clock. "
+        "They are in no bin. Present only if there are any."
+    )
 
 
 class VersionBin(Model):

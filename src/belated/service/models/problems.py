@@ -209,6 +209,9 @@ class Problem(NewProblem):
     Fields after `seed` are present only if they were given.
     """
 
+    archived: bool = Field(
+        default=False, description="Whether the problem is archived; only in lists."
+    )
     model_config = with_example(
         CLINIC | {"stages": "each", "late": "everything", "reward_bonus": "hoeffding", "seed": 0}
     )

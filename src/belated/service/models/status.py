@@ -41,7 +41,11 @@ class Status(Model):
     waiting: int | None = Field(description="Pieces of feedback that wait for the next batch.")
     begun: int | None = Field(description="Episodes that were opened.")
     observed: int | None = Field(description="Episodes whose feedback is complete.")
-    missing: int | None = Field(description="Episodes in flight.")
+    missing: int | None = Field(description="Episodes in flight, without lost ones.")
+    lost: int | None = Field(
+        description="Episodes whose feedback is no longer expected; they are in no other number "
+        "than `begun`."
+    )
     mean_delay: float | None = Field(description="Observed mean delay, in episodes.")
     psi: float | None = Field(description="Upper bound on `missing` with high probability.")
     ages: Ages | None = Field(
@@ -63,7 +67,8 @@ class Status(Model):
             "waiting": 0,
             "begun": 40,
             "observed": 31,
-            "missing": 9,
+            "missing": 8,
+            "lost": 1,
             "mean_delay": 8.5,
             "psi": 31.4,
             "ages": {"oldest": 86000.0, "median": 3600.0, "counts": {"60": 1, "inf": 9}},
@@ -87,10 +92,18 @@ class Readiness(Model):
     """Whether the service is ready to handle requests, with details."""
 
     ready: bool
-    store: bool = Field(description="Whether the store can be reached.")
+    reasons: list[str] = Field(description="Reasons why the service is not ready.")
+    store: bool = Field(description="Whether the store can be written to.")
     caught_up: bool = Field(description="Whether all events are folded, or another process plans.")
     plans: bool = Field(description="Whether this process holds the planner lock.")
     failed: int = Field(description="Number of problems that cannot be folded.")
     model_config = with_example(
-        {"ready": True, "store": True, "caught_up": True, "plans": True, "failed": 0}
+        {
+            "ready": True,
+            "reasons": [],
+            "store": True,
+            "caught_up": True,
+            "plans": True,
+            "failed": 0,
+        }
     )

@@ -14,12 +14,15 @@ from belated.service.routes import (
     withdrawals,
 )
 
-# Routes are matched in this order, so those with the most requests come first.
 MODULES = (feedback, bulk, policies, episodes, problems, withdrawals, controls, exports, operations)
+
+HOT_ENDPOINTS = (feedback.send_feedback, policies.read_policy, episodes.open_episode)
+"""Functions of the routes with the most requests, which are matched first."""
 
 
 def routes() -> list[APIRoute]:
     """Return all routes in the order in which they are matched."""
-    return [
+    found = [
         route for module in MODULES for route in module.router.routes if isinstance(route, APIRoute)
     ]
+    return sorted(found, key=lambda route: route.endpoint not in HOT_ENDPOINTS)

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
+from belated.ledger.clients.quarantine import RejectedRequest
 from belated.ledger.events import Feedback
 from belated.ledger.outcomes import Invalid
 from belated.ledger.problems import Problem
-from belated.ledger.quarantine import RejectedRequest
 from belated.ledger.validation import is_id
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import (
@@ -20,12 +20,12 @@ from belated.service.errors import (
     error_json,
     error_responses,
     outcome_response,
-    to_api_error,
 )
 from belated.service.models.common import EXAMPLE_ID, ProblemName
 from belated.service.models.feedback import LineResult
-from belated.service.parsing import TooLargeError, parse_feedback, parse_json
-from belated.service.rejections import quarantine
+from belated.service.requests.parsing import TooLargeError, parse_feedback, parse_json
+from belated.service.requests.rejections import quarantine
+from belated.service.requests.validation import to_api_error
 from belated.service.routes.common import NDJSON, get_problem, ndjson_response
 from belated.service.routes.feedback import check_content_type
 from belated.service.state import AppState, get_state
@@ -141,13 +141,12 @@ class BulkRequest:
                 await self._add_line(raw)
             if len(rest) > self._state.settings.max_body_bytes:
                 await self._add_line(rest)
-        await self._add_line(rest)
+        if rest:  # otherwise the last line ends with a newline
+            await self._add_line(rest)
         await self._record()
 
     async def _add_line(self, raw: bytes) -> None:
         self._lines_read += 1
-        if not raw.strip():
-            return
         settings = self._state.settings
         if self._lines_read > settings.max_bulk_lines:
             message = f"Too many lines: at most {settings.max_bulk_lines} are allowed."
@@ -158,6 +157,8 @@ class BulkRequest:
                 f"at most {settings.max_body_bytes} bytes are allowed."
             )
             raise ApiError(413, message)
+        if not raw.strip():
+            return
         self._lines.append(parse_line(self._lines_read, raw))
         if len(self._lines) >= BATCH_LINES:
             await self._record()

@@ -1,12 +1,9 @@
 """Helper functions shared by several routes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from itertools import islice
 from typing import Any, Final
 
 from fastapi import Request
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
@@ -19,8 +16,6 @@ from belated.service.models.common import example_of
 from belated.service.state import AppState, get_state
 
 NDJSON: Final = "application/x-ndjson"
-CHUNK_LINES: Final = 100
-"""Number of lines in one chunk of a streamed response. A line may have 64 KiB or more."""
 FOLD_CHECKS: Final = 100
 """Maximum number of attempts to read the status of a problem for one request."""
 FOLD_CHECK_INTERVAL_S: Final = 0.1
@@ -61,22 +56,6 @@ async def get_status(state: AppState, problem: Problem) -> ProblemStatus | Failu
             return status
         await asyncio.sleep(FOLD_CHECK_INTERVAL_S)
     raise unavailable("The problem is still being folded.")
-
-
-def stream_lines(state: AppState, lines: Iterator[str]) -> StreamingResponse:
-    """Return a response that streams `lines` as NDJSON.
-
-    Iterating over `lines` may block, and takes place in a worker thread of `state`.
-    """
-
-    def next_chunk() -> bytes:
-        return "".join(islice(lines, CHUNK_LINES)).encode()
-
-    async def chunks() -> AsyncIterator[bytes]:
-        while chunk := await state.slow_threads.run(next_chunk):
-            yield chunk
-
-    return StreamingResponse(chunks(), media_type=NDJSON)
 
 
 def inline_schema(*models: type[BaseModel]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import ApiError, check_outcome, error_responses, unavailable
 from belated.service.models.common import ProblemName
 from belated.service.models.episodes import Decision, DecisionRequest, Episode, NewEpisode
-from belated.service.parsing import INVALID_TIME, parse_time
+from belated.service.requests.idempotency import get_keyed
+from belated.service.requests.parsing import INVALID_TIME, parse_time
 from belated.service.routes.common import get_problem, get_served
 from belated.service.state import get_state
 
@@ -42,20 +43,29 @@ async def open_episode(
 
     The response contains the whole policy, so that a device can choose its actions offline. An id
     that is open already, with the same problem and subject, is answered with 200 and the same
-    episode; with another problem or subject, the request is rejected with 409.
+    episode; with another problem or subject, the request is rejected with 409. So is every opening
+    while the problem is archived. Without an id, send an Idempotency-Key to repeat a request
+    safely.
     """
     state, known = get_state(request), await get_problem(request, problem)
     new = body or NewEpisode()
+    keyed = get_keyed(request)
+    id = keyed.episode if keyed is not None and new.id is None else new.id
     event_time = parse_time(new.event_time)
     if event_time is None and new.event_time is not None:
         raise ApiError(422, INVALID_TIME, field="event_time")
     version = (await get_served(state, known)).version
     try:
-        event = Opened(known.id, version, new.subject, new.id, event_time)
+        event = Opened(known.id, version, new.subject, id, event_time)
     except ValueError:  # not quoted: it contains the subject, and messages are quarantined
         message = "subject must consist of printable characters."
         raise ApiError(422, message, field="subject") from None
-    outcome = check_outcome((await state.record(event))[0])
+    # in the same transaction; the body is not stored, since the same opening gives it again
+    stored = () if keyed is None else (keyed.stored(201, episode=id),)
+    opening, *_ = await state.record(event, *stored)
+    if keyed is not None:
+        keyed.is_stored = True
+    outcome = check_outcome(opening)
     episode = outcome.episode
     assert episode is not None
     state.ledger_cache.add_episode(episode)

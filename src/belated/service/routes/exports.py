@@ -2,28 +2,32 @@
 
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
-from functools import cache
-from typing import Annotated, BinaryIO, Final
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from functools import cache, partial
+from itertools import islice
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from belated.ledger.quarantine import QuarantinedRequest
+from belated.ledger.clients.quarantine import QuarantinedRequest
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import error_responses
 from belated.service.export import build_parquet, event_line
 from belated.service.models.common import MAX_INT32, ProblemName
 from belated.service.models.exports import LedgerEvent, RejectedRequest
-from belated.service.routes.common import get_problem, ndjson_response, stream_lines
-from belated.service.state import AppState, WorkerThreads, get_state
+from belated.service.routes.common import NDJSON, get_problem, ndjson_response
+from belated.service.state import AppState, get_state
 
 router = APIRouter(route_class=AuthorizedRoute, tags=["exports"])
 
 PARQUET: Final = "application/vnd.apache.parquet"
 FILE_CHUNK_BYTES: Final = 1 << 18
 """Number of bytes in one chunk of a streamed file."""
+CHUNK_LINES: Final = 100
+"""Number of lines in one chunk of a streamed response. A line may have 64 KiB or more."""
 
 After = Annotated[int, Query(ge=0, lt=2**63, examples=[0])]
 Limit = Annotated[int | None, Query(ge=1, le=MAX_INT32, examples=[1000])]
@@ -38,7 +42,7 @@ QUARANTINE: Final = ndjson_response(
     response_class=StreamingResponse,
     responses={
         **ndjson_response(LedgerEvent, "One event on each line, in order."),
-        **error_responses(404),
+        **error_responses(404, 429),
     },
 )
 @require_scope("export")
@@ -62,47 +66,81 @@ async def export_events(
             "description": "All events, in order, with bodies in JSON.",
             "content": {PARQUET: {"schema": {"type": "string", "format": "binary"}}},
         },
-        **error_responses(404),
+        **error_responses(404, 429),
     },
 )
 @require_scope("export")
 async def export_parquet(problem: ProblemName, request: Request) -> StreamingResponse:
     """Export all events of a problem as a Parquet file."""
     state, known = get_state(request), await get_problem(request, problem)
-    file = await state.slow_threads.run(build_parquet, state.ledger, known.id)
-    return FileStream(file, state.slow_threads, f"{known.name}.parquet")
-
-
-class FileStream(StreamingResponse):
-    """Response that sends the open `file` to the client under the file name `name`.
-
-    The file is read in one of `threads`. It is closed at the end, even if the client disconnects.
-    Range headers are ignored, because each request creates a new file.
-    """
-
-    media_type = PARQUET
-
-    def __init__(self, file: BinaryIO, threads: WorkerThreads, name: str) -> None:
-        async def chunks() -> AsyncIterator[bytes]:
-            while chunk := await threads.run(file.read, FILE_CHUNK_BYTES):
-                yield chunk
-
+    threads = state.export_threads
+    with ExitStack() as resources:
+        resources.enter_context(threads.export())
+        file = resources.enter_context(await threads.run(build_parquet, state.ledger, known.id))
         headers = {
             "Content-Length": str(os.fstat(file.fileno()).st_size),
-            "Content-Disposition": f'attachment; filename="{name}"',
+            "Content-Disposition": f'attachment; filename="{known.name}.parquet"',
         }
-        super().__init__(chunks(), headers=headers)
-        self._file = file
+        read_chunk = partial(file.read, FILE_CHUNK_BYTES)
+        return ExportStream(state, read_chunk, resources.pop_all(), PARQUET, headers)
+
+
+class ExportStream(StreamingResponse):
+    """Response that streams an export. Range headers are ignored.
+
+    Parameters
+    ----------
+    state : AppState
+        State of the application, whose export threads are used.
+    read_chunk : callable
+        Function that returns the next bytes, empty at the end. It may block.
+    resources : ExitStack
+        Resources of the export, which are closed at the end, even if the client disconnects.
+    media_type : str
+        Content type of the response.
+    headers : dict, optional
+        Additional headers of the response.
+    """
+
+    def __init__(
+        self,
+        state: AppState,
+        read_chunk: Callable[[], bytes],
+        resources: ExitStack,
+        media_type: str,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        async def chunks() -> AsyncIterator[bytes]:
+            while chunk := await state.export_threads.run(read_chunk):
+                yield chunk
+
+        super().__init__(chunks(), headers=headers, media_type=media_type)
+        self._resources = resources
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._file:
+        with self._resources:
             await super().__call__(scope, receive, send)
+
+
+def stream_lines(state: AppState, lines: Iterator[str]) -> StreamingResponse:
+    """Return a response that streams `lines` as NDJSON.
+
+    Iterating over `lines` may block, and takes place in an export thread of `state`. Raises
+    ApiError (429) if there are too many exports.
+    """
+
+    def read_chunk() -> bytes:
+        return "".join(islice(lines, CHUNK_LINES)).encode()
+
+    with ExitStack() as resources:
+        resources.enter_context(state.export_threads.export())
+        return ExportStream(state, read_chunk, resources.pop_all(), NDJSON)
 
 
 @router.get(
     "/v1/problems/{problem}/quarantine",
     response_class=StreamingResponse,
-    responses={**QUARANTINE, **error_responses(404)},
+    responses={**QUARANTINE, **error_responses(404, 429)},
 )
 @require_scope("export")
 async def read_quarantine(
@@ -117,7 +155,11 @@ async def read_quarantine(
     return _stream(state, state.ledger.quarantine.read(known.id, after=after, limit=limit))
 
 
-@router.get("/v1/quarantine", response_class=StreamingResponse, responses=QUARANTINE)
+@router.get(
+    "/v1/quarantine",
+    response_class=StreamingResponse,
+    responses={**QUARANTINE, **error_responses(429)},
+)
 @require_scope("admin")
 async def read_whole_quarantine(
     request: Request, after: After = 0, limit: Limit = None

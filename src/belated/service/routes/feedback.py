@@ -6,12 +6,18 @@ from typing import Any, Final
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from belated.ledger.events import Corrected, Feedback
+from belated.ledger.events import Corrected, Feedback, Lost
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.errors import ApiError, error_responses, outcome_response
+from belated.service.errors import ApiError, check_outcome, error_responses, outcome_response
 from belated.service.models.common import EpisodeId
-from belated.service.models.feedback import LateRewards, Receipt, Steps, WholeEpisode
-from belated.service.parsing import ParsedFeedback, parse_feedback, parse_json
+from belated.service.models.feedback import LateRewards, LostEpisode, Receipt, Steps, WholeEpisode
+from belated.service.requests.parsing import (
+    INVALID_TIME,
+    ParsedFeedback,
+    parse_feedback,
+    parse_json,
+    parse_time,
+)
 from belated.service.routes.common import json_body
 from belated.service.state import get_state
 
@@ -61,6 +67,29 @@ async def correct_feedback(episode: EpisodeId, request: Request) -> Response:
     recorded".
     """
     return await _record(episode, request, Corrected)
+
+
+@router.post("/lost", status_code=201, response_model=Receipt, responses=RESPONSES)
+@require_scope("feedback")
+async def declare_lost(
+    episode: EpisodeId, body: LostEpisode, request: Request, response: Response
+) -> dict[str, Any]:
+    """Declare that the feedback of an episode is no longer expected.
+
+    The episode no longer counts as missing, and is counted as lost. Nothing is learnt from it, in
+    particular no reward of zero. Feedback that arrives later is used as usual, and the episode is
+    then no longer lost. An episode whose feedback is complete cannot be lost (409).
+    """
+    event_time = parse_time(body.event_time)
+    if event_time is None and body.event_time is not None:
+        raise ApiError(422, INVALID_TIME, field="event_time")
+    try:
+        event = Lost(episode, body.reason, event_time)
+    except ValueError as error:
+        raise ApiError(422, str(error), field="reason") from None
+    outcome = check_outcome((await get_state(request).record(event))[0])
+    response.status_code, answer = outcome_response(outcome)
+    return answer
 
 
 async def _record(episode: str, request: Request, kind: type[Feedback]) -> Response:

@@ -9,6 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.dashboard import build_page
 from belated.service.models.status import Health, Readiness
+from belated.service.operations.readiness import list_reasons
 from belated.service.state import AppState, get_state
 
 # Routes that need no token, because their responses contain no data of problems.
@@ -30,21 +31,18 @@ async def healthz() -> Health:
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
     """Return whether the service is ready.
 
-    The service is ready if the store can be reached, the events in the store have been processed
-    once, and the last attempt to process new events succeeded. Otherwise the status is 503.
+    The service is ready if the store can be written to, the events in the store have been processed
+    once, and the last attempt to process new events succeeded. Otherwise the status is 503, and
+    `reasons` says why. The result of a write is reused for about two seconds.
     """
     state = get_state(request)
-    try:
-        await state.query_threads.run(lambda: state.ledger.last)
-        store = True
-    except Exception:
-        store = False
-    host = state.host
-    ready = store and host.ready and host.last_error is None
-    response.status_code = 200 if ready else 503
+    outage, host = await state.write_probe.outage(), state.host
+    reasons = list_reasons(outage, host)
+    response.status_code = 503 if reasons else 200
     return {
-        "ready": ready,
-        "store": store,
+        "ready": not reasons,
+        "reasons": reasons,
+        "store": outage is None,
         "caught_up": host.ready,
         "plans": host.plans,
         "failed": len(host.failures),
@@ -68,20 +66,24 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
 )
 @require_scope("metrics")
 async def metrics(request: Request) -> Response:
-    """Return the metrics of the service in Prometheus' text format."""
+    """Return the metrics of the service in Prometheus' text format.
+
+    The numbers of a problem are those of the last time at which this process folded it.
+    """
     state = get_state(request)
-    text = await state.slow_threads.run(_metrics_text, state)
+    text = await state.query_threads.run(_metrics_text, state)
     return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
+
+# Monitors often ask with HEAD.
+for path, endpoint in (("/healthz", healthz), ("/readyz", readyz)):
+    router.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
 
 router.routes.extend(authorized.routes)
 
 
 def _metrics_text(state: AppState) -> bytes:
-    problems = [
-        (problem.name, state.host.status_nowait(problem)) for problem in state.ledger.problems()
-    ]
-    return state.metrics.to_text(state.host.plans, problems)
+    return state.metrics.to_text(state.host.plans, state.host.summaries)
 
 
 @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)

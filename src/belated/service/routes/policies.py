@@ -94,7 +94,12 @@ async def read_status(problem: ProblemName, request: Request) -> dict[str, Any]:
     return status_json(known.name, serving, fold, now=state.ledger.store.now())
 
 
-@router.get("/history", response_model=History, responses=error_responses(404))
+@router.get(
+    "/history",
+    response_model=History,
+    response_model_exclude_unset=True,
+    responses=error_responses(404),
+)
 @require_scope("read")
 async def read_history(problem: ProblemName, request: Request) -> dict[str, Any]:
     """Return the history of a problem: statistics of its episodes by time and by version.

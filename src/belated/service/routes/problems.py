@@ -1,22 +1,27 @@
 """Routes that define problems and return their definitions."""
 
+import asyncio
 import math
-from typing import Any
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse
 
 from belated.episode import Policy
 from belated.ledger.events import Defined, Published
+from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Recorded
 from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
 from belated.online.learner_factory import build_learner
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.errors import ApiError, check_outcome, definition_error, error_responses
+from belated.service.errors import ApiError, check_outcome, error_responses
 from belated.service.models.common import ProblemName
 from belated.service.models.problems import NewProblem, Problem, Problems
-from belated.service.routes.common import get_problem
-from belated.service.state import get_state
+from belated.service.requests.parsing import parse_model
+from belated.service.requests.validation import definition_error
+from belated.service.routes.common import get_problem, json_body
+from belated.service.state import AppState, get_state
 
 router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["problems"])
 
@@ -25,62 +30,95 @@ router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["pr
     "",
     status_code=201,
     response_model=Problem,
-    response_model_exclude_unset=True,
     responses={
         200: {"model": Problem, "description": "Already defined in the same way."},
         **error_responses(409, 413),
     },
+    openapi_extra=json_body(NewProblem),
 )
-@require_scope("admin")
-async def define_problem(body: NewProblem, request: Request, response: Response) -> dict[str, Any]:
+@require_scope("admin", bypass_validation=True)
+async def define_problem(request: Request) -> Response:
     """Define a problem.
 
     A definition cannot be changed later. The same definition again is answered with 200 and has no
     effect; a different definition with the same name is rejected with 409.
     """
+    # A definition may be large, so it is parsed, planned and encoded in a thread.
+    state, raw = get_state(request), await request.body()
+    run, content_type = state.slow_threads.run, request.headers.get("content-type")
+    spec, policy = await run(_first_policy, raw, content_type, state.settings.max_problem_cells)
+    async with asyncio.timeout(state.settings.slow_timeout_s), state.defining:
+        await state.query_threads.run(_check_limits, state, spec)
+        outcome = check_outcome((await state.record(Defined(spec)))[0])
+    state.ledger_cache.add_problem(LedgerProblem(outcome.seq, spec))
+    await state.record(Published(outcome.seq, 1, policy))
+    return await run(JSONResponse, spec.body, 201 if isinstance(outcome, Recorded) else 200)
+
+
+@router.get("", response_model=Problems)
+@require_scope("read")
+async def list_problems(
+    request: Request,
+    archived: Annotated[bool, Query(description="Whether to include archived problems.")] = False,
+) -> Response:
+    """Return the definitions of all problems, oldest first.
+
+    Archived problems are included only on request, and have `"archived": true`.
+    """
     state = get_state(request)
-    max_cells = state.settings.max_problem_cells
-    sizes = [len(each) for each in body.states.values()] if isinstance(body.states, dict) else []
-    states = math.prod(sizes) if sizes else len(body.states)
-    cells = body.horizon * states * len(body.actions)
+    return await state.query_threads.run(_list_problems, state.ledger, archived)
+
+
+@router.get("/{problem}", response_model=Problem, responses=error_responses(404))
+@require_scope("read")
+async def read_problem(problem: ProblemName, request: Request) -> Response:
+    """Return the definition of a problem."""
+    spec = (await get_problem(request, problem)).spec
+    return await get_state(request).query_threads.run(lambda: JSONResponse(spec.body))
+
+
+def _list_problems(ledger: Ledger, include_archived: bool) -> Response:
+    archived = ledger.archived()
+    problems = [
+        {**problem.spec.body, "archived": True} if problem.id in archived else problem.spec.body
+        for problem in ledger.problems()
+        if include_archived or problem.id not in archived
+    ]
+    return JSONResponse({"problems": problems})
+
+
+def _first_policy(
+    raw: bytes, content_type: str | None, max_cells: int
+) -> tuple[ProblemSpec, Policy]:
+    """Return the definition in a request as a specification, and the policy planned without data.
+
+    Parameters
+    ----------
+    raw : bytes
+        Body of the request.
+    content_type : str, optional
+        Content type of the request; None if it has none.
+    max_cells : int
+        Maximum product of the numbers of steps, states and actions.
+
+    Returns
+    -------
+    tuple of ProblemSpec and Policy
+        Specification and policy.
+
+    Raises
+    ------
+    ApiError or RequestValidationError
+        If the definition is invalid, or if building the learner raises an exception (422).
+    """
+    given = parse_model(raw, content_type, NewProblem)
+    sizes = [len(each) for each in given.states.values()] if isinstance(given.states, dict) else []
+    states = math.prod(sizes) if sizes else len(given.states)
+    cells = given.horizon * states * len(given.actions)
     if cells > max_cells:
         message = f"horizon x states x actions must be at most {max_cells}, got {cells}."
         raise ApiError(422, message, field="horizon")
-    spec, policy = await state.slow_threads.run(_first_policy, body.model_dump())
-    outcome = check_outcome((await state.record(Defined(spec)))[0])
-    state.ledger_cache.add_problem(LedgerProblem(outcome.seq, spec))
-    await state.record(Published(outcome.seq, 1, policy))
-    response.status_code = 201 if isinstance(outcome, Recorded) else 200
-    return spec.body
-
-
-@router.get("", response_model=Problems, response_model_exclude_unset=True)
-@require_scope("read")
-async def list_problems(request: Request) -> dict[str, Any]:
-    """Return the definitions of all problems, oldest first."""
-    state = get_state(request)
-    problems = await state.query_threads.run(state.ledger.problems)
-    return {"problems": [problem.spec.body for problem in problems]}
-
-
-@router.get(
-    "/{problem}",
-    response_model=Problem,
-    response_model_exclude_unset=True,
-    responses=error_responses(404),
-)
-@require_scope("read")
-async def read_problem(problem: ProblemName, request: Request) -> dict[str, Any]:
-    """Return the definition of a problem."""
-    return (await get_problem(request, problem)).spec.body
-
-
-def _first_policy(body: dict[str, Any]) -> tuple[ProblemSpec, Policy]:
-    """Return the definition in `body` as a specification, and the policy planned without data.
-
-    If building the learner raises an exception, the definition is invalid, and ApiError (422) is
-    raised.
-    """
+    body = given.model_dump()
     try:
         spec = ProblemSpec.of(body)
         return spec, build_learner(spec).policy
@@ -89,3 +127,28 @@ def _first_policy(body: dict[str, Any]) -> tuple[ProblemSpec, Policy]:
     except Exception as error:
         message = f"Building a learner failed: {type(error).__name__}: {error}."
         raise ApiError(422, message) from None
+
+
+def _check_limits(state: AppState, spec: ProblemSpec) -> None:
+    """Raise ApiError (422) if there would be too many problems or cells with `spec`.
+
+    A problem that is defined already is not checked.
+    """
+    problems, settings = state.ledger.problems(), state.settings
+    if any(problem.name == spec.name for problem in problems):
+        return
+    if len(problems) >= settings.max_problems:
+        message = f"The number of problems must be at most {settings.max_problems}."
+        raise ApiError(422, message, field="name")
+    total, cells = sum(_count_cells(problem.spec) for problem in problems), _count_cells(spec)
+    if total + cells > settings.max_total_cells:
+        message = (
+            "The sum of horizon x states x actions over all problems must be at most "
+            f"{settings.max_total_cells}; it is {total}, and this problem has {cells}. Define a "
+            "smaller problem, or start the service with a larger --max-total-cells."
+        )
+        raise ApiError(422, message, field="horizon")
+
+
+def _count_cells(spec: ProblemSpec) -> int:
+    return spec.horizon * len(spec.states) * len(spec.actions)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
+from starlette.convertors import Convertor, register_url_convertor
 
 from belated.ledger.events import Withdrawn
 from belated.ledger.outcomes import NotFound, Outcome
@@ -28,9 +29,26 @@ async def withdraw_episode(episode: EpisodeId, request: Request) -> dict[str, An
     return outcome_response(outcome)[1]
 
 
+class TextConvertor(Convertor[str]):
+    """Path parameter with any characters: slashes, and line breaks, which `path` does not match."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        """Return `value`, the text in the path."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """Return `value`, the text in the path."""
+        return value
+
+
+register_url_convertor("text", TextConvertor())
+
+
 # A subject may contain any character, including slashes.
 @router.delete(
-    "/v1/problems/{problem}/subjects/{subject:path}",
+    "/v1/problems/{problem}/subjects/{subject:text}",
     response_model=Withdrawal,
     responses=error_responses(404),
 )
@@ -47,7 +65,7 @@ async def withdraw_subject(
     return _withdrawal(state, await state.record(event))
 
 
-@router.delete("/v1/subjects/{subject:path}", response_model=Withdrawal)
+@router.delete("/v1/subjects/{subject:text}", response_model=Withdrawal)
 @require_scope("withdraw")
 async def withdraw_subject_everywhere(subject: Subject, request: Request) -> dict[str, Any]:
     """Remove the data of a subject in all problems. Repeating the request is safe."""

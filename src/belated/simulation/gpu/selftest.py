@@ -8,7 +8,8 @@ import numpy as np
 
 from belated.compiled import uncached
 from belated.episode import Floats
-from belated.learner.backup import Row, Stage, specialise
+from belated.learner.backup import Row, Stage
+from belated.learner.backup_call import specialise
 from belated.learner.problem import LearningProblem
 from belated.simulation.gpu.compiler import (
     SIMULATED,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.states import States, product_states
+from belated.factored_states import States, product_states
 
 FACTORS = {"stage": ["new", "returning"], "severity": ["mild", "moderate", "severe"]}
 

@@ -1,7 +1,7 @@
 """Tokens that authenticate clients. Only a hash of the secret of a token is stored."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 
@@ -25,7 +25,16 @@ class Token:
     created: int
     """Time of creation, in microseconds since 1970 (UTC)."""
     revoked: int | None = None
-    """Time of revocation, in microseconds since 1970 (UTC); None if the token is valid."""
+    """Time of revocation, in microseconds since 1970 (UTC); None if the token is not revoked."""
+    expires: int | None = None
+    """Time from which the token is invalid, in microseconds since 1970 (UTC); None for never."""
+    used: int | None = None
+    """Time of a use, in microseconds since 1970 (UTC), at most about a minute before the last use;
+    None if the token has not been used."""
+
+    def is_valid(self, now: int) -> bool:
+        """Return whether the token is neither revoked nor expired at the time `now`."""
+        return self.revoked is None and (self.expires is None or now < self.expires)
 
 
 class Tokens:
@@ -35,7 +44,13 @@ class Tokens:
         self._store = store
 
     def add(
-        self, id: str, hash: bytes, *, scopes: Iterable[str], problem: int | None = None
+        self,
+        id: str,
+        hash: bytes,
+        *,
+        scopes: Iterable[str],
+        problem: int | None = None,
+        lifetime_s: int | None = None,
     ) -> Token:
         """Store a new token.
 
@@ -49,6 +64,8 @@ class Tokens:
             Names of permissions, at least one.
         problem : int, optional
             Id of the only problem that the token gives access to; None for all problems.
+        lifetime_s : int, optional
+            Seconds until the token expires; None for never.
 
         Returns
         -------
@@ -65,7 +82,9 @@ class Tokens:
         names = tuple(sorted({check_name("scope", scope) for scope in scopes}))
         if not names:
             raise ValueError("scopes is empty; a token needs at least one scope.")
-        token = Token(check_name("id", id), hash, names, problem, self._store.now())
+        now = self._store.now()
+        expires = None if lifetime_s is None else now + lifetime_s * 1_000_000
+        token = Token(check_name("id", id), hash, names, problem, now, expires=expires)
         row = {**vars(token), "scopes": ",".join(names)}
         try:
             with self._store.writing() as connection:
@@ -100,6 +119,33 @@ class Tokens:
             )
         return result.rowcount == 1
 
+    def expire(self, id: str, *, after_s: int) -> Token | None:
+        """Make the valid token `id` expire in `after_s` seconds, unless it expires earlier.
+
+        Returns the token with its time of expiry; None if there is no valid token `id`.
+        """
+        now, tokens = self._store.now(), schema.tokens
+        token = self.get(id)
+        if token is None or not token.is_valid(now):
+            return None
+        expires = now + after_s * 1_000_000
+        if token.expires is None or expires < token.expires:
+            token = replace(token, expires=expires)
+            with self._store.writing() as connection:
+                connection.execute(
+                    sa.update(tokens).where(tokens.c.id == id).values(expires=expires)
+                )
+        return token
+
+    def touch(self, id: str, used: int) -> None:
+        """Store that the token `id` was used at the time `used`, in microseconds since 1970."""
+        tokens = schema.tokens
+        earlier = sa.or_(tokens.c.used.is_(None), tokens.c.used < used)
+        with self._store.writing() as connection:
+            connection.execute(
+                sa.update(tokens).where(tokens.c.id == id, earlier).values(used=used)
+            )
+
     def _read(self, condition: sa.ColumnElement[bool]) -> list[Token]:
         tokens = schema.tokens
         with self._store.reading() as connection:
@@ -107,6 +153,8 @@ class Tokens:
                 sa.select(tokens).where(condition).order_by(tokens.c.created, tokens.c.id)
             ).all()
         return [
-            Token(r.id, bytes(r.hash), tuple(r.scopes.split(",")), r.problem, r.created, r.revoked)
-            for r in rows
+            Token(
+                **{**row._mapping, "hash": bytes(row.hash), "scopes": tuple(row.scopes.split(","))}
+            )
+            for row in rows
         ]

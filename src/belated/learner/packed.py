@@ -1,0 +1,87 @@
+"""Packed counts: a copy of the counts in which a whole stage can be read at once.
+
+`Counts` stores the successors of each row in a block of its own, anywhere in a pool. Packed counts
+store the first successor of all rows of a stage, then the second successor of all rows, and so on,
+with count 0 where a row has fewer. `belated.learner.backup_call.back_up_stage` reads them.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.compiled import inlined, kernel
+from belated.learner.counts import Counts
+from belated.worklist import END, Worklist
+
+WIDTHS: Final = (2, 4)
+"""Numbers of successors per row for which a loop is compiled. With more successors, a stage is
+computed row by row."""
+
+
+class PackedCounts(NamedTuple):
+    """Copy of the counts by stage, and memory for the values of the successors."""
+
+    succ: NDArray[np.int32]  # (stages, 4 * S * A) successors, or (1, 0) if not in use
+    m: NDArray[np.int64]  # (stages, 4 * S * A) their counts
+    next_v: NDArray[np.float64]  # (4 * S * A) values of the successors
+    next_visits: NDArray[np.int64]  # (4 * S * A) visits of the successors
+    unseen: NDArray[np.int64]  # (stages) number of rows without observations
+    valid: NDArray[np.bool_]  # (1) whether all rows have been packed
+
+
+def empty_packed(stages: int, rows: int) -> PackedCounts:
+    """Return packed counts without observations.
+
+    `stages` is the number of stages of the counts, and `rows` the number of rows of a stage; both
+    are 0 if packed counts are not used.
+    """
+    size = WIDTHS[-1] * rows
+    return PackedCounts(
+        succ=np.zeros((max(1, stages), size), np.int32),
+        m=np.zeros((max(1, stages), size), np.int64),
+        next_v=np.zeros(size),
+        next_visits=np.zeros(size, np.int64),
+        unseen=np.full(stages, rows),
+        valid=np.zeros(1, np.bool_),
+    )
+
+
+@inlined
+def packed_width(packed: PackedCounts, counts: Counts) -> int:
+    """Return the number of successors per row to read; 0 if packed counts cannot be used.
+
+    `counts` holds the largest number of successors of a row.
+    """
+    most = counts.used[2]
+    if packed.succ.size == 0 or most > 4:
+        return 0
+    return 2 if most <= 2 else 4
+
+
+@inlined
+def pack_row(packed: PackedCounts, counts: Counts, row: int) -> None:
+    """Copy the counts of `row` from `counts` to `packed`."""
+    rows = packed.succ.shape[1] // 4
+    stage = row // rows
+    at = row - stage * rows
+    first = counts.start[row]
+    packed.unseen[stage] -= counts.size[row] > 0 and packed.m[stage, at] == 0
+    for j in range(counts.size[row]):
+        packed.succ[stage, j * rows + at] = counts.succ[first + j]
+        packed.m[stage, j * rows + at] = counts.m[first + j]
+
+
+@kernel
+def pack(packed: PackedCounts, counts: Counts, touched: Worklist) -> None:
+    """Copy to `packed` the rows of `counts` listed in `touched`; all rows at the first call."""
+    if not packed.valid[0]:
+        for row in range(counts.n.size):
+            pack_row(packed, counts, row)
+        packed.valid[0] = True
+        return
+    for stage in range(touched.head.size):
+        row = touched.head[stage]
+        while row != END:
+            pack_row(packed, counts, row)
+            row = touched.after[row]

@@ -1,0 +1,1 @@
+"""Tables about clients and their requests: tokens, the quarantine and idempotency keys."""

@@ -1,0 +1,1 @@
+"""Engines of the databases that can store a ledger."""

@@ -1,0 +1,51 @@
+"""Descriptions of errors that indicate an unavailable database, without its data or address."""
+
+from typing import Final, NamedTuple
+
+DISK_FULL: Final = "disk full"
+
+REASONS: Final = {
+    "08": "connection lost",
+    "25006": "read-only",
+    "25P03": "idle in transaction for too long",
+    "53100": DISK_FULL,
+    "53200": "out of memory",
+    "53300": "too many connections",
+    "55P03": "lock timeout",
+    "57014": "statement timeout",
+    "57P01": "server stopped",
+    "57P02": "server crashed",
+    "57P03": "server starting or stopping",
+    "SQLITE_BUSY": "lock timeout",
+    "SQLITE_FULL": DISK_FULL,
+    "SQLITE_IOERR": "disk error",
+    "SQLITE_READONLY": "read-only",
+}
+"""Meaning of an error code, by SQLSTATE, class of SQLSTATE (two characters), or SQLite's name."""
+
+
+class Outage(NamedTuple):
+    """Reason why a database is unavailable."""
+
+    reason: str
+    """Reason in words, such as "disk full"."""
+    code: str | None
+    """SQLSTATE of PostgreSQL or error name of SQLite; None if the database did not respond."""
+
+    def __str__(self) -> str:
+        return self.reason if self.code is None else f"{self.reason} ({self.code})"
+
+
+def describe_outage(error: BaseException) -> Outage:
+    """Return the reason of `error`, a database error as SQLAlchemy, the driver or a timeout raises.
+
+    >>> print(describe_outage(TimeoutError()))
+    no response
+    """
+    original = getattr(error, "orig", None) or error
+    code = getattr(original, "sqlstate", None) or getattr(original, "sqlite_errorname", None)
+    if code is None:
+        return Outage("no response" if isinstance(error, TimeoutError) else "unreachable", None)
+    primary = "_".join(code.split("_")[:2])  # SQLITE_IOERR_WRITE is a kind of SQLITE_IOERR
+    known = (REASONS.get(key) for key in (code, code[:2], primary))
+    return Outage(next(filter(None, known), "error"), code)

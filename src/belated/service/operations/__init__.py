@@ -1,0 +1,1 @@
+"""Parts of the service for its operators: readiness, log, request ids, limits on connections."""

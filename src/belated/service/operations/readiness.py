@@ -1,0 +1,76 @@
+"""Readiness of the service: write probe of the store, and the reasons why it is not ready."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NamedTuple
+
+from belated.ledger.engines.outage_log import OutageLog
+from belated.ledger.engines.outages import DISK_FULL, describe_outage
+from belated.online.host import Host
+from belated.service.single_flight import SingleFlightCache
+
+DISK_FULL_S: Final = 10.0
+"""Time after a write that failed because the disk is full, for which the service is not ready.
+
+The probe writes little, so it can succeed on a disk that is full for other writes."""
+
+
+class ProbeResult(NamedTuple):
+    """Result of a write probe."""
+
+    outage: str | None  # reason why the store could not be written to; None if it could
+
+
+class WriteProbe:
+    """Cached result of a write to the store, for use in one event loop.
+
+    Parameters
+    ----------
+    write : Callable
+        Coroutine function that writes to the store; it raises an exception if this fails or takes
+        too long.
+    log : OutageLog
+        Log of failed writes.
+    ttl_s : float
+        Time in seconds for which a result is cached.
+    """
+
+    def __init__(
+        self, write: Callable[[], Awaitable[Any]], log: OutageLog, *, ttl_s: float
+    ) -> None:
+        self._write = write
+        self._log = log
+        self._cache: SingleFlightCache[None, ProbeResult] = SingleFlightCache(ttl_s=ttl_s)
+
+    async def outage(self) -> str | None:
+        """Return the reason why the store cannot be written to; None if it can."""
+        result = await self._cache.get(None, self._probe)
+        assert result is not None
+        return result.outage
+
+    async def _probe(self) -> ProbeResult:
+        try:
+            await self._write()
+        except Exception as error:
+            self._log.failed(error)
+            return ProbeResult(str(describe_outage(error)))
+        outage = self._log.recent(DISK_FULL_S)
+        if outage is not None and outage.reason == DISK_FULL:
+            return ProbeResult(str(outage))
+        self._log.succeeded()
+        return ProbeResult(None)
+
+
+def list_reasons(outage: str | None, host: Host) -> list[str]:
+    """Return the reasons why the service is not ready; an empty list if it is ready.
+
+    `outage` is the result of the write probe, and `host` the host of the service.
+    """
+    reasons = []
+    if outage is not None:
+        reasons.append(f"The store cannot be written to: {outage}.")
+    if not host.ready:
+        reasons.append("The events in the store have not been processed yet.")
+    if host.last_error is not None:
+        kind = host.last_error.partition(":")[0]  # the message may contain an address
+        reasons.append(f"New events could not be processed: {kind}.")
+    return reasons

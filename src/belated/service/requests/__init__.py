@@ -1,0 +1,1 @@
+"""Requests before a route handles them: parsing, validation, idempotency keys, rejections."""

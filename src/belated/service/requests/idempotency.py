@@ -1,0 +1,158 @@
+"""Idempotency keys: the response to a repeated POST request is the one to the first request.
+
+A client that sends the header Idempotency-Key may repeat the request, for example because the
+response was lost. The response to a successful request is stored under the key in the ledger. An
+episode that is opened without an id gets an id that is derived from the key, so that the request
+opens one episode even if the process ends before the response is stored.
+"""
+
+import asyncio
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from belated.ledger.clients.idempotency import KEY_LIFETIME_S, MAX_STORED_BYTES, StoredResponse
+from belated.service.errors import ApiError
+from belated.service.state import AppState, get_state
+
+HEADER: Final = "Idempotency-Key"
+MAX_KEY_CHARS: Final = 255
+SCOPE_KEY: Final = "belated.idempotency"
+"""Key of the ASGI scope under which routes find the `KeyedRequest`."""
+
+PARAMETER: Final[dict[str, Any]] = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "Random text of the client's choice, at least 128 bits. The same request with "
+    "the same key and token is answered in the same way and has no further effect, for "
+    f"{KEY_LIFETIME_S // 3600} hours. A different request with the same key is rejected with 422.",
+    "schema": {"type": "string", "pattern": r"^[!-~]{1,255}$"},
+}
+"""OpenAPI entry of the header."""
+
+
+@dataclass
+class KeyedRequest:
+    """Request with an idempotency key."""
+
+    key: str
+    """SHA-256 of the caller and the key, in hexadecimal."""
+    sha: str
+    """SHA-256 of the key and the request, in hexadecimal."""
+    episode: str
+    """Id of the episode that the request opens if its body has no id."""
+    is_stored: bool = False
+    """Whether the response has been stored by the route itself."""
+
+    def stored(self, status: int, **fields: Any) -> StoredResponse:
+        """Return the response with `status` to store, and other `fields` of StoredResponse."""
+        return StoredResponse(self.key, self.sha, status, **fields)
+
+
+def get_keyed(request: Request) -> KeyedRequest | None:
+    """Return the idempotency key of `request` in the form for routes; None if it has no key."""
+    keyed: KeyedRequest | None = request.scope.get(SCOPE_KEY)
+    return keyed
+
+
+def find_key(request: Request) -> bytes | None:
+    """Return the idempotency key of `request`, or None."""
+    for name, value in request.scope["headers"]:
+        if name == b"idempotency-key":
+            return bytes(value)
+    return None
+
+
+async def respond_once(
+    request: Request, key: bytes, call: Callable[[Request], Coroutine[Any, Any, Response]]
+) -> Response:
+    """Return the response to a request with an idempotency key.
+
+    A concurrent request with the same key waits for the first one.
+
+    Parameters
+    ----------
+    request : Request
+        Authorized request. Its body is read.
+    key : bytes
+        Value of the header.
+    call : Callable
+        Function that handles the request.
+
+    Returns
+    -------
+    Response
+        The stored response if the request is repeated, else that of `call`.
+
+    Raises
+    ------
+    ApiError
+        422 if the key is malformed or was used for a different request.
+    """
+    if not 1 <= len(key) <= MAX_KEY_CHARS or not all(33 <= byte <= 126 for byte in key):
+        message = f"{HEADER} must have 1 .. {MAX_KEY_CHARS} printable ASCII characters."
+        raise ApiError(422, message, field=HEADER)
+    state, keyed = get_state(request), await _parse(request, key)
+    while (busy := state.busy_keys.get(keyed.key)) is not None:
+        await busy.wait()
+    state.busy_keys[keyed.key] = done = asyncio.Event()
+    try:
+        return await _respond(request, keyed, state, call)
+    finally:
+        del state.busy_keys[keyed.key]
+        done.set()
+
+
+async def _parse(request: Request, key: bytes) -> KeyedRequest:
+    caller = str(request.state.caller).encode()
+    target = f"{request.method} {request.url.path}?{request.url.query}".encode()
+    # the header contains a secret, so that ids cannot be guessed from keys
+    secret = request.headers.get("authorization", "").encode()
+    id = _digest(b"episode", secret, caller, key).digest()[:16]
+    return KeyedRequest(
+        _digest(b"key", caller, key).hexdigest(),
+        _digest(b"request", caller, key, target, await request.body()).hexdigest(),
+        urlsafe_b64encode(id).rstrip(b"=").decode(),
+    )
+
+
+def _digest(*parts: bytes) -> Any:
+    """Return the SHA-256 of `parts`, each preceded by its length."""
+    total = sha256()
+    for part in parts:
+        total.update(len(part).to_bytes(8, "big") + part)
+    return total
+
+
+async def _respond(
+    request: Request,
+    keyed: KeyedRequest,
+    state: AppState,
+    call: Callable[[Request], Coroutine[Any, Any, Response]],
+) -> Response:
+    stored = await state.query_threads.run(state.ledger.idempotency_keys.get, keyed.key)
+    if stored is not None:
+        if stored.sha != keyed.sha:
+            message = f"{HEADER} was used for a different request; send a new key."
+            raise ApiError(422, message, field=HEADER)
+        if stored.body is not None:
+            headers = {"Content-Type": stored.media_type or "application/json"}
+            return Response(stored.body, stored.status, headers=headers)
+    request.scope[SCOPE_KEY] = keyed
+    response = await call(request)
+    if not 200 <= response.status_code < 300:
+        return response
+    if stored is not None:
+        response.status_code = stored.status
+    elif not keyed.is_stored:
+        body = getattr(response, "body", None)
+        body = None if body is None or len(body) > MAX_STORED_BYTES else bytes(body)
+        media_type = response.headers.get("content-type")
+        await state.record(keyed.stored(response.status_code, media_type=media_type, body=body))
+    return response

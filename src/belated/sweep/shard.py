@@ -1,0 +1,50 @@
+"""Shards: parts of a sweep that separate jobs compute, for example the tasks of a SLURM array."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from belated.sweep.cell import Cell
+from belated.sweep.cost import expected_cost
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several parts of a sweep.
+
+    The parts are disjoint, and together they are the whole sweep. Which cells belong to a part
+    depends only on the cells of the study, so that jobs need not communicate.
+    """
+
+    index: int  # 1 .. count
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the shard written as `text`, such as "3/16"."""
+        match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise ValueError(
+                f"shard must be I/N with 1 <= I <= N, such as 3/16 for the third of 16 parts, got "
+                f"{text!r}."
+            )
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    def select(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells of this shard.
+
+        Cells are dealt out in descending order of their expected cost, forwards and backwards in
+        turn, so that all shards take about the same time.
+        """
+        settings = {cell.setting: cell for cell in cells}
+        shapes = {setting: cell.build().world.shape for setting, cell in settings.items()}
+        ordered = sorted(
+            cells, key=lambda cell: (-expected_cost(cell, shapes[cell.setting]), cell.id)
+        )
+        forwards = ordered[self.index - 1 :: 2 * self.count]
+        backwards = ordered[2 * self.count - self.index :: 2 * self.count]
+        return forwards + backwards

@@ -1,0 +1,116 @@
+"""Whole stages computed from packed counts have the same bits as rows computed one by one."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.compiled import JIT
+from belated.learner.backup import compile_batch
+from belated.learner.counts import add, empty_counts
+from belated.learner.packed import empty_packed, pack, packed_width
+from belated.learner.problem import LearningProblem
+from belated.learner.state import configure, empty_state, plans_whole_stages, with_room_for
+from belated.learner.updating import absorb, make_plan
+from belated.papers.howson2021.base import Published
+from belated.worklist import empty_worklist, put
+
+SHAPE = bl.Shape(5, 2, 4)
+H, S, A = SHAPE.table
+BASES = {
+    "published": Published(ties="random"),
+    "ubev": bl.UBEV(scale=0.1),
+    "ubev span": bl.UBEV(range="span"),
+    "ucbvi-ch": bl.UCBVI_CH(scale=0.1),
+    "monotone": bl.UCBVI_BF(preset="two_term", monotone=True, scale=0.1),
+    **{
+        preset: bl.UCBVI_BF(preset=preset, scale=0.1)
+        for preset in (
+            "literal",
+            "no_third",
+            "two_term",
+            "emp_bernstein",
+            "simplified_bernstein",
+        )
+    },
+}
+needs_compiler = pytest.mark.skipif(not JIT, reason="plain Python computes no whole stages")
+
+
+def make_problem(base: bl.Base, **options: Any) -> LearningProblem:
+    rewards = np.random.default_rng(0).integers(0, 5, (S, A)) / 8
+    given = {"updater": bl.Active(), "rewards": rewards, "episodes": 100, "seed": 7, **options}
+    return LearningProblem(shape=SHAPE, base=base, **given)
+
+
+def random_steps(rng: np.random.Generator, count: int, successors: int) -> tuple[Any, ...]:
+    """Return steps whose rows have at most `successors` different successors."""
+    states, actions = rng.integers(0, S, count), rng.integers(0, A, count)
+    nexts = (states + actions + rng.integers(0, successors, count)) % S
+    return rng.integers(0, H, count), states, actions, nexts
+
+
+@needs_compiler
+@pytest.mark.parametrize("successors", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("stages", ["each", "pooled"])
+@pytest.mark.parametrize("name", BASES)
+def test_plans_of_whole_stages_are_those_of_full_planning(
+    name: str, stages: Any, successors: int
+) -> None:
+    problem = make_problem(BASES[name], stages=stages)
+    assert plans_whole_stages(problem)
+    config = configure(problem, 0)
+    full = config._replace(incremental=False)
+    rng = np.random.default_rng(successors)
+    learners = [empty_state(problem), empty_state(problem)]
+    rule = problem.backup_rule
+    batch = compile_batch(rule.backup, rule.constants.size)  # type: ignore[arg-type]
+    for count in (0, 1, 3, 20, 60):
+        steps = random_steps(rng, count, successors)
+        for i, setup in enumerate((config, full)):
+            learners[i] = with_room_for(learners[i], count)
+            assert absorb(setup, learners[i], 0, *steps, np.zeros(0), True, True) == count
+            make_plan(batch, setup, learners[i], True, 0.0)
+        one, other = learners
+        for part in ("q", "v", "actions"):
+            assert getattr(one.table, part).tobytes() == getattr(other.table, part).tobytes()
+
+
+def test_packed_counts_are_the_counts_by_successor() -> None:
+    counts = empty_counts(SHAPE, 1)
+    packed = empty_packed(1, S * A)
+    touched = empty_worklist(groups=1, items=S * A)
+    add(counts, 3, 0, 1, 4, 2)
+    pack(packed, counts, touched)  # the first call packs every row
+    assert (packed.succ[0, 3], packed.m[0, 3]) == (4, 2)
+    assert packed.unseen[0] == S * A - 1
+    add(counts, 3, 0, 1, 2, 5)
+    pack(packed, counts, touched)
+    assert packed.succ[0, 3] == 4  # later calls pack only the rows listed
+    put(touched, 0, 3)
+    pack(packed, counts, touched)
+    second = S * A + 3
+    assert packed.succ[0, [3, second]].tolist() == [2, 4]
+    assert packed.m[0, [3, second]].tolist() == [5, 2]
+    assert packed.unseen[0] == S * A - 1
+
+
+@pytest.mark.parametrize(("successors", "width"), [(0, 2), (2, 2), (3, 4), (4, 4), (5, 0)])
+def test_the_width_is_that_of_the_row_with_most_successors(successors: int, width: int) -> None:
+    counts = empty_counts(SHAPE, 1)
+    for y in range(successors):
+        add(counts, 0, 0, 0, y, 1)
+    assert packed_width(empty_packed(1, S * A), counts) == width
+    assert packed_width(empty_packed(0, 0), counts) == 0
+
+
+def test_large_problems_with_a_table_for_each_step_are_planned_row_by_row() -> None:
+    problem = LearningProblem(
+        shape=bl.Shape(30, 2, 30), base=bl.UCBVI_CH(), updater=bl.Active(), episodes=100
+    )
+    assert not plans_whole_stages(problem)
+
+
+def test_a_backup_that_is_not_declared_elementwise_is_computed_row_by_row() -> None:
+    assert not plans_whole_stages(make_problem(bl.KL_UCRL(), stages="pooled"))

@@ -1,0 +1,104 @@
+"""Limits on the time for which a connection to PostgreSQL waits."""
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+import ledger_samples as samples
+from belated.ledger import Ledger
+from belated.ledger.copy import copy
+from belated.ledger.engines import postgres
+from belated.ledger.store import OUTAGES, Store
+
+SETTINGS = ["lock_timeout", "idle_in_transaction_session_timeout", "statement_timeout"]
+
+
+def read_settings(connection: sa.Connection) -> list[str]:
+    return [str(connection.exec_driver_sql(f"SHOW {name}").scalar()) for name in SETTINGS]
+
+
+def read_parameters(connection: sa.Connection) -> dict[str, str]:
+    driver = connection.connection.dbapi_connection
+    assert isinstance(driver, psycopg.Connection)
+    return driver.info.get_parameters()
+
+
+def test_every_connection_has_limits(postgres_url: str) -> None:
+    with Ledger.open(postgres_url) as ledger:
+        connections = [ledger.store.engine.connect() for _ in range(3)]
+        for connection in connections:
+            assert read_settings(connection) == ["5s", "10s", "30s"]
+            found = read_parameters(connection)
+            expected = {"connect_timeout": 5, **postgres.KEEPALIVE}
+            assert {name: found[name] for name in expected} == {
+                name: str(value) for name, value in expected.items() if name in found
+            }
+            connection.close()
+
+
+def test_limits_in_the_url_are_kept(postgres_url: str) -> None:
+    url = sa.make_url(postgres_url).update_query_dict({"connect_timeout": "7"})
+    options = f"{url.query['options']} -cstatement_timeout=2min"
+    with (
+        Ledger.open(
+            url.update_query_dict({"options": options}).render_as_string(hide_password=False)
+        ) as ledger,
+        ledger.store.reading() as connection,
+    ):
+        assert read_settings(connection) == ["5s", "10s", "2min"]
+        assert read_parameters(connection)["connect_timeout"] == "7"
+
+
+def test_long_transactions_have_no_limits(postgres_url: str, sqlite_url: str) -> None:
+    with Ledger.open(postgres_url) as ledger:
+        for transaction in (
+            ledger.store.consistent_reading(),
+            ledger.store.writing(limited=False),
+        ):
+            with transaction as connection:
+                assert read_settings(connection) == ["0", "0", "0"]
+        with ledger.store.writing() as connection:
+            assert read_settings(connection) == ["5s", "10s", "30s"]
+        with Ledger.open(sqlite_url) as source:
+            samples.defined(source)
+            assert copy(source, ledger)["problems"] == 1
+
+
+def test_a_writer_does_not_wait_for_the_lock_for_ever(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "LOCK_TIMEOUT_S", 1)
+    with Ledger.open(postgres_url) as ledger, Ledger.open(postgres_url) as other:
+        samples.defined(ledger)
+        with other.store.writing():
+            with pytest.raises(OUTAGES) as raised:
+                samples.defined(ledger, "second")
+            assert "LockNotAvailable" in str(raised.value)
+        samples.defined(ledger, "second")
+
+
+def test_a_probe_writes_and_changes_nothing(url: str) -> None:
+    with Ledger.open(url) as ledger:
+        before = ledger.digest()
+        ledger.store.probe()
+        assert ledger.digest() == before
+        assert ledger.faults() == []
+    Ledger.open(url).close()
+
+
+def test_a_probe_fails_if_the_database_is_read_only(url: str) -> None:
+    Ledger.open(url).close()
+    store = Store.open(url)
+    try:
+
+        @sa.event.listens_for(store.writer, "begin")
+        def read_only(connection: sa.Connection) -> None:
+            if store.on_postgres:
+                connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+            else:
+                connection.exec_driver_sql("PRAGMA query_only = ON")
+
+        with pytest.raises(OUTAGES):
+            store.probe()
+    finally:
+        store.close()

@@ -1,0 +1,261 @@
+"""A host of many problems: work only for those with new events, and memory only for some."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from belated.ledger import Corrected, Feedback, Ledger, Lost
+from belated.online.follower import Follower
+from belated.online.host import Host
+from belated.online.memory import LearnerMemory
+from belated.online.status import ProblemStatus, Summary
+from histories import KINDS, History, make_spec
+
+
+@contextmanager
+def count_statements(ledger: Ledger) -> Iterator[list[str]]:
+    """Collect the SQL statements that are executed inside the block."""
+    found: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        found.append(statement)
+
+    engines = {ledger.store.engine, ledger.store.writer}
+    for engine in engines:
+        sa.event.listen(engine, "before_cursor_execute", note)
+    yield found
+    for engine in engines:
+        sa.event.remove(engine, "before_cursor_execute", note)
+
+
+def define(ledger: Ledger, count: int) -> list[History]:
+    histories = [History(ledger, make_spec(f"clinic-{i}"), i) for i in range(count)]
+    for history in histories:
+        history.publish_first()
+        history.open(2)
+    return histories
+
+
+def settle(host: Host) -> None:
+    """Poll until nothing is left to do."""
+    while True:
+        before = host._ledger.last
+        host.step()
+        if host.ready and host._ledger.last == before:
+            return
+
+
+def newest_shas(ledger: Ledger, problem: int) -> list[str]:
+    return [version.sha for version in ledger.policies.versions(problem)]
+
+
+@pytest.mark.parametrize("problems", [3, 30])
+def test_a_poll_of_idle_problems_asks_the_ledger_once(ledger: Ledger, problems: int) -> None:
+    define(ledger, problems)
+    host = Host(ledger)
+    settle(host)
+    with count_statements(ledger) as statements:
+        host.step()
+    host.stop()
+    reads = [text for text in statements if "FROM events" in text]
+    assert len(reads) == 1
+    assert not [text for text in statements if "FROM problems" in text]
+
+
+def test_a_poll_touches_only_the_problem_that_is_busy(memory: Ledger) -> None:
+    counts = []
+    for problems in (2, 20):
+        histories = define(memory, problems) if problems == 2 else more(memory, problems)
+        host = Host(memory)
+        settle(host)
+        histories[0].answer(*histories[0].open(3))
+        with count_statements(memory) as statements:
+            host.step()
+        counts.append(len(statements))
+        host.stop()
+    assert counts[0] == counts[1]
+
+
+def more(ledger: Ledger, count: int) -> list[History]:
+    return [History(ledger, make_spec(f"other-{i}"), i) for i in range(count)]
+
+
+def test_a_problem_defined_later_is_processed_too(memory: Ledger) -> None:
+    define(memory, 2)
+    host = Host(memory)
+    settle(host)
+    late = History(memory, make_spec("late"))
+    host.step()
+    assert len(newest_shas(memory, late.problem)) == 1
+
+
+def test_summaries_use_neither_learners_nor_the_ledger(memory: Ledger) -> None:
+    histories = define(memory, 3)
+    host = Host(memory)
+    host.step()
+    with count_statements(memory) as statements:
+        found = dict(host.summaries)
+    assert statements == []
+    for history in histories:
+        summary, status = found[history.spec.name], host.status(history.known)
+        assert isinstance(status, ProblemStatus)
+        learner = status.learner
+        assert summary == Summary(learner.missing, 0, learner.psi, learner.mean_delay)
+        assert learner.missing == 2
+
+
+def test_a_summary_counts_lost_episodes_as_the_status_does(memory: Ledger) -> None:
+    [history] = define(memory, 1)
+    memory.append([Lost(history.open(3)[0], "why")])
+    history.open(2)
+    host = Host(memory)
+    host.step()
+    [(_, summary)] = host.summaries
+    status = host.status(history.known)
+    assert isinstance(status, ProblemStatus)
+    learner = status.learner
+    assert summary == Summary(learner.missing, 1, learner.psi, learner.mean_delay)
+    assert learner.missing == 6
+
+
+def test_a_host_is_ready_when_every_problem_is_folded_and_new_events_come_first(
+    memory: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("belated.online.host.BACKLOG_PROBLEMS_PER_POLL", 2)
+    first, *others = define(memory, 6)
+    host = Host(memory)
+    host.step()
+    assert not host.ready
+    assert math.isnan(host.oldest_unfolded_age_s)
+    assert {name for name, _ in host.summaries} == {"clinic-5", "clinic-4"}
+    first.answer(*first.episodes)
+    host.step()
+    assert not host.ready
+    assert len(newest_shas(memory, first.problem)) == 2
+    host.step()
+    assert host.ready
+    assert host.oldest_unfolded_age_s < 3600
+    assert len(host.summaries) == 1 + len(others)
+
+
+def test_after_an_outage_a_poll_continues_with_the_problems_that_are_left(
+    memory: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    histories = define(memory, 3)
+    host = Host(memory)
+    settle(host)
+    for history in histories:
+        history.answer(*history.episodes)
+    tick, calls = memory.tick, 0
+
+    def fail_second(problem: int) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise sa.exc.OperationalError("tick", {}, Exception("the disk is full"))
+        return tick(problem)
+
+    monkeypatch.setattr(memory, "tick", fail_second)
+    with pytest.raises(sa.exc.OperationalError):
+        host.step()
+    host.step()
+    for history in histories:
+        assert len(list(memory.events(history.problem, kinds=["tick"]))) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_released_learners_publish_the_same_policies(memory: Ledger, kind: str) -> None:
+    """Two equal problems: one host releases its learners after each poll, the other never does."""
+    with Ledger.open("sqlite://") as kept:
+        ledgers = (memory, kept)
+        hosts = (Host(memory, memory_limit_bytes=0), Host(kept))
+        pairs = [
+            [History(ledger, make_spec(f"clinic-{i}", **KINDS[kind]), i) for ledger in ledgers]
+            for i in range(3)
+        ]
+        for host in hosts:
+            host.step()
+        for round in range(8):
+            for pair in pairs:
+                for history in pair:
+                    history.open(2)
+                    ids = history.episodes[-3:]
+                    history.ledger.append([Feedback(id, history.piece(id)) for id in ids])
+                    if round == 5:
+                        history.ledger.append([Corrected(history.episodes[0], history.whole())])
+            for host in hosts:
+                host.step()
+        for released, never in pairs:
+            shas = newest_shas(memory, released.problem)
+            assert shas == newest_shas(kept, never.problem)
+            assert shas
+
+
+def test_learners_beyond_the_limit_are_released_and_the_last_one_stays(memory: Ledger) -> None:
+    histories = define(memory, 4)
+    host = Host(memory, memory_limit_bytes=0)
+    host.step()
+    assert [is_released(host, history) for history in histories] == [False, True, True, True]
+    status = host.status(histories[2].known)
+    assert isinstance(status, ProblemStatus)
+    host.step()
+    assert [is_released(host, history) for history in histories] == [True, True, False, True]
+    assert all(isinstance(summary, Summary) for _, summary in host.summaries)
+
+
+def is_released(host: Host, history: History) -> bool:
+    return host._state(history.known).follower._fold is None
+
+
+def test_a_learner_in_use_is_not_released(memory: Ledger) -> None:
+    histories = define(memory, 2)
+    host = Host(memory)
+    host.step()
+    host._memory = LearnerMemory(0)
+    for history in histories:
+        host._memory.add(history.problem, 1)
+    with host._state(histories[0].known).lock:
+        host.step()
+    assert not is_released(host, histories[0])
+    host.step()
+    assert is_released(host, histories[0])
+
+
+def test_a_release_saves_a_snapshot_if_many_events_would_be_applied_again(
+    memory: Ledger,
+) -> None:
+    history = define(memory, 1)[0]
+    follower = Follower(memory, history.known)
+    follower.catch_up()
+    follower.release(save=True)
+    assert memory.snapshots.newest(history.problem) is None
+    history.answer(*history.open(60))
+    fold = follower.catch_up()
+    follower.release(save=False)
+    assert memory.snapshots.newest(history.problem) is None
+    fold = follower.catch_up()
+    follower.release(save=True)
+    snapshot = memory.snapshots.newest(history.problem)
+    assert snapshot is not None
+    assert snapshot.seq == fold.seq == follower.catch_up().seq
+
+
+def test_a_memory_limit_must_not_be_negative(memory: Ledger) -> None:
+    with pytest.raises(ValueError, match="memory_limit_bytes must be at least 0, got -1"):
+        Host(memory, memory_limit_bytes=-1)
+
+
+def test_what_fits_is_not_released() -> None:
+    sizes = LearnerMemory(100)
+    for problem in (1, 2):
+        sizes.add(problem, 50)
+    assert sizes.excess() == []
+    sizes.add(3, 1)
+    assert sizes.excess() == [1]
+    sizes.remove(1)
+    assert sizes.excess() == []
+    assert LearnerMemory(None).excess() == []

@@ -1,0 +1,80 @@
+"""Shards: disjoint parts that together are the whole sweep, of about the same cost."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from belated.cli.main import app
+from belated.papers.howson2021.grid import PRESETS, cells
+from belated.sweep.cost import expected_cost
+from belated.sweep.shard import Shard
+from small_study import bytes_of
+
+GRID = cells(PRESETS["quick"], "figures")
+
+
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_the_shards_are_disjoint_and_together_the_whole_sweep(count: int) -> None:
+    parts = [Shard(i, count).select(GRID) for i in range(1, count + 1)]
+    assert sorted(cell.id for part in parts for cell in part) == sorted(cell.id for cell in GRID)
+
+
+def test_a_shard_does_not_depend_on_the_order_of_the_cells() -> None:
+    assert Shard(2, 5).select(GRID) == Shard(2, 5).select(GRID[::-1])
+
+
+def test_shards_have_about_the_same_expected_cost() -> None:
+    shapes = {cell.setting: cell.build().world.shape for cell in GRID}
+    costs = [
+        sum(expected_cost(cell, shapes[cell.setting]) for cell in Shard(i, 8).select(GRID))
+        for i in range(1, 9)
+    ]
+    assert max(costs) < 1.1 * min(costs)
+
+
+def test_a_shard_is_parsed_and_printed() -> None:
+    assert Shard.parse("3/16") == Shard(3, 16)
+    assert str(Shard(3, 16)) == "3/16"
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "3", "a/b", "-1/2", "1/2/3", ""])
+def test_an_invalid_shard_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValueError, match="such as 3/16"):
+        Shard.parse(text)
+
+
+STUDY = """\
+name = "parts"
+episodes = 60
+seeds = 7
+worlds = ["chain-3"]
+bases = ["ucbvi-ch"]
+updaters = ["active", "lazy:2"]
+delays = ["constant:0", "geometric:5"]
+"""
+
+
+def test_the_parts_of_a_sweep_write_the_files_of_the_whole_sweep(tmp_path: Path) -> None:
+    (tmp_path / "parts.toml").write_text(STUDY)
+
+    def sweep(folder: str, *options: str) -> str:
+        study = str(tmp_path / "parts.toml")
+        done = CliRunner().invoke(app, ["sweep", study, "--out", str(tmp_path / folder), *options])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    sweep("whole")
+    for i in range(1, 4):
+        output = sweep("parts", "--shard", f"{i}/3")
+        assert f"Part {i}/3: " in output
+        assert "When all parts are finished" in output
+    assert "0 cells run, 8 already finished" in sweep("parts")
+    assert bytes_of(tmp_path / "parts") == bytes_of(tmp_path / "whole")
+
+
+def test_an_invalid_shard_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "parts.toml").write_text(STUDY)
+    done = CliRunner().invoke(app, ["sweep", str(tmp_path / "parts.toml"), "--shard", "9/3"])
+    assert done.exit_code == 2
+    assert "'--shard': shard must be I/N" in done.output
