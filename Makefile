@@ -13,7 +13,7 @@ LOWEST := .venv-lowest/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup reproduce check test lint types layers kernels quick unit plain simulated \
-	test-gpu test-browser test-lowest test-wheel bench bench-service attack tables clean
+	test-gpu test-browser test-lowest test-wheel bench bench-gpu bench-service attack tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,11 @@ test-wheel: .venv/.dev ## install a wheel for another user, and run the README's
 
 bench: .venv/.dev ## measure speed side by side, write docs/performance.md
 	$(BIN)/python benchmarks/run.py
+
+bench-gpu: .venv/.dev ## measure the GPU engine and run the whole paper; needs an NVIDIA GPU
+	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
+	$(BIN)/python benchmarks/gpu.py speed
+	$(BIN)/python benchmarks/gpu.py paper
 
 bench-service: .venv/.dev ## measure the service under load, write docs/service.md
 	$(BIN)/python benchmarks/load.py

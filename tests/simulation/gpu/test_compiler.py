@@ -16,6 +16,8 @@ from belated.simulation.gpu.errors import GpuMismatchError
 from belated.simulation.gpu.threads import uniform_32
 from belated.simulation.setting import Setting
 
+pytestmark = needs_gpu
+
 
 def run_python(code: str, **environment: str) -> str:
     """Return what a new process writes to stdout and stderr."""
@@ -34,8 +36,6 @@ sys.meta_path.insert(0, Blocked())
 """
 SIMULATE = """
 import belated as bl
-
-pytestmark = needs_gpu
 
 bl.simulate("chain-3", engine="gpu", base="ucbvi-ch", updater="active", episodes=5)
 """

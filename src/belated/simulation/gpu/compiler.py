@@ -112,8 +112,6 @@ def compile_kernel(function: Callable[..., None], **options: Any) -> Any:
     """
     if SIMULATED:
         return cuda.jit(function)
-    if os.environ.get("REG"):
-        options["max_registers"] = int(os.environ["REG"]) or None
     return cuda.jit(function, lto=False, **options)
 
 
