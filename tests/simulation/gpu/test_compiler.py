@@ -15,6 +15,7 @@ from belated.simulation.gpu.engine import prepare
 from belated.simulation.gpu.errors import GpuMismatchError
 from belated.simulation.gpu.threads import uniform_32
 from belated.simulation.setting import Setting
+from gpus import needs_gpu
 
 pytestmark = needs_gpu
 
