@@ -79,6 +79,8 @@ def simulate_many(
     threads = check_integer("threads", (os.cpu_count() or 1) if threads is None else threads, 1)
     if not seeds:
         return []
+    if checked.engine == "gpu":
+        return run_seeds_on_gpu(checked, seeds, progress, on_checkpoint)
     return run_seeds(
         checked, seeds, threads=threads, progress=progress, on_checkpoint=on_checkpoint
     )
@@ -133,10 +135,8 @@ def run_seeds(
     Interrupted
         On Ctrl-C. The exception holds the finished runs.
     """
-    title = f"Simulating {UPDATER_NAMES.parse(setting.updater).name}"
-    if setting.engine == "gpu":
-        return run_seeds_on_gpu(setting, seeds, title, progress, on_checkpoint)
     pool = RunPool(setting, seeds, on_checkpoint)
+    title = f"Simulating {UPDATER_NAMES.parse(setting.updater).name}"
     try:
         try:
             pool.compile()
@@ -158,17 +158,16 @@ def run_seeds(
 def run_seeds_on_gpu(
     setting: Setting,
     seeds: Sequence[int],
-    title: str,
     progress: bool | None,
     on_checkpoint: OnCheckpoint | None,
 ) -> list[Run]:
     """Simulate one setting with several seeds on a GPU; see `run_seeds`.
 
-    `title` is the name of the task in the progress display. No run is finished before the others,
-    so that `Interrupted` holds none.
+    No run is finished before the others, so that `Interrupted` holds none.
     """
     from belated.simulation.gpu.many import run_on_gpu
 
+    title = f"Simulating {UPDATER_NAMES.parse(setting.updater).name}"
     if on_checkpoint is not None:
         check_callback(on_checkpoint)
     played = 0
