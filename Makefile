@@ -12,8 +12,8 @@ LOWEST := .venv-lowest/bin
 # Tests start hundreds of processes: each would compile all sources if no bytecode were written.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup reproduce check test lint types layers kernels quick unit plain test-browser \
-	test-lowest test-wheel bench bench-service attack tables clean
+.PHONY: help setup reproduce check test lint types layers kernels quick unit plain simulated \
+	test-gpu test-browser test-lowest test-wheel bench bench-gpu bench-service attack tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,7 @@ check: lint types layers quick ## while you work: lint, types, layers, fast test
 test: .venv/.dev ## before a merge: lint, types, layers and all tests
 	$(MAKE) --jobs 2 --output-sync kernels lint types layers plain
 	$(MAKE) unit
+	$(MAKE) simulated
 
 lint: .venv/.dev ## ruff
 	$(BIN)/ruff check
@@ -69,6 +70,14 @@ unit: .venv/.dev ## all tests but those in a browser
 plain: .venv/.dev ## tests of kernels as plain Python: a subset, since this is slow
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m plain --override-ini addopts="--import-mode=importlib" tests
 
+# The simulator of numba-cuda runs kernels as threads in Python.
+simulated: .venv/.dev ## small tests of the GPU engine in a simulator, without a GPU
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/simulation/gpu tests/sweep/test_on_gpu.py
+
+test-gpu: .venv/.dev ## all tests of the GPU engine; needs an NVIDIA GPU
+	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
+	$(BIN)/pytest tests/simulation/gpu tests/sweep/test_on_gpu.py
+
 test-browser: .venv/.dev ## the report and the dashboard in headless Chromium, if that is installed
 	BELATED_BROWSER=1 $(BIN)/pytest tests/browser
 
@@ -85,6 +94,11 @@ test-wheel: .venv/.dev ## install a wheel for another user, and run the README's
 
 bench: .venv/.dev ## measure speed side by side, write docs/performance.md
 	$(BIN)/python benchmarks/run.py
+
+bench-gpu: .venv/.dev ## measure the GPU engine and run the whole paper; needs an NVIDIA GPU
+	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
+	$(BIN)/python benchmarks/gpu.py speed
+	$(BIN)/python benchmarks/gpu.py paper
 
 bench-service: .venv/.dev ## measure the service under load, write docs/service.md
 	$(BIN)/python benchmarks/load.py

@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from belated.compiled import kernel
+from belated.elementary import cos_turn, exp, log
 
 # Streams: random numbers for different purposes in the same episode and step are independent.
 START: Final = 0  # first state of an episode
@@ -153,25 +154,25 @@ def gamma(seed: np.uint64, stream: int, plan: int, cell: int, shape: float) -> f
         Random number, at least 0.
     """
     if shape == 1.0:  # the most common case: a flat prior without observations
-        return -math.log(1.0 - uniform(seed, stream, plan, cell))
+        return -log(1.0 - uniform(seed, stream, plan, cell))
     boost = 1.0
     if shape < 1.0:
-        boost = (1.0 - uniform(seed, stream, plan, cell)) ** (1.0 / shape)
+        boost = exp(log(1.0 - uniform(seed, stream, plan, cell)) / shape)
         shape += 1.0
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     number = 0
     while True:
         u = numbered_uniform(seed, stream, plan, cell, number + 1)
-        radius = math.sqrt(-2.0 * math.log(1.0 - u))
+        radius = math.sqrt(-2.0 * log(1.0 - u))
         angle = numbered_uniform(seed, stream, plan, cell, number + 2)
-        x = radius * math.cos(2.0 * math.pi * angle)
+        x = radius * cos_turn(angle)
         accept = 1.0 - numbered_uniform(seed, stream, plan, cell, number + 3)
         number += 3
         root = 1.0 + c * x
         if root > 0.0:
             v = root * root * root
-            if math.log(accept) < 0.5 * x * x + d - d * v + d * math.log(v):
+            if log(accept) < 0.5 * x * x + d - d * v + d * log(v):
                 return boost * d * v
 
 

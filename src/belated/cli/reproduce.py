@@ -9,6 +9,7 @@ import typer
 from belated.arguments import check_choice
 from belated.cli.support.errors import usage_errors
 from belated.cli.support.options import (
+    DeviceOption,
     SchedulerOption,
     ShardOption,
     ThreadsOption,
@@ -51,6 +52,7 @@ def reproduce(
     ] = None,
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
+    device: DeviceOption = "cpu",
     shard: ShardOption = None,
 ) -> None:
     """Reproduce a paper's experiments, figures and claims.
@@ -80,7 +82,7 @@ def reproduce(
     with usage_errors("--out"):
         write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     grid = select_shard(cells(chosen, cast(Variant, variant)), shard)
-    outcome = run_cells(grid, store, threads=threads, scheduler=scheduler)
+    outcome = run_cells(grid, store, threads=threads, scheduler=scheduler, device=device)
     typer.echo(f"{format_outcome(outcome)}.")
     if shard is not None:
         typer.echo(

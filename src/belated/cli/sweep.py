@@ -2,12 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from belated.cli.support.errors import exit_with_message, usage_errors
-from belated.cli.support.options import SchedulerOption, ShardOption, ThreadsOption, select_shard
+from belated.cli.support.options import (
+    DeviceOption,
+    SchedulerOption,
+    ShardOption,
+    ThreadsOption,
+    select_shard,
+)
 from belated.sweep.packaged import study_names
 
 if TYPE_CHECKING:
@@ -29,6 +35,7 @@ def sweep(
     ] = None,
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
+    device: DeviceOption = "cpu",
     shard: ShardOption = None,
 ) -> None:
     """Run all settings and seeds of a study.
@@ -55,7 +62,7 @@ def sweep(
     facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
     with usage_errors("--out"):
         write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    outcome = run_cells(cells, store, threads=threads, scheduler=scheduler)
+    outcome = run_cells(cells, store, threads=threads, scheduler=scheduler, device=device)
     if shard is not None:
         typer.echo(f"{format_outcome(outcome)}: {store.folder}")
         typer.echo(
@@ -75,7 +82,12 @@ def sweep(
 
 
 def run_cells(
-    cells: "Sequence[Cell]", store: "Store", *, threads: int | None, scheduler: str | None
+    cells: "Sequence[Cell]",
+    store: "Store",
+    *,
+    threads: int | None,
+    scheduler: str | None,
+    device: str = "cpu",
 ) -> "SweepResult":
     """Run a sweep. After an error or Ctrl-C, exit with a message and an exit code other than 0.
 
@@ -89,6 +101,8 @@ def run_cells(
         Number of cells computed at the same time; None for the number of processors.
     scheduler : str or None
         "local:N" for N processes, or the address of a Dask scheduler; None for threads.
+    device : str
+        "cpu" or "gpu"; exit with a message if it is neither.
 
     Returns
     -------
@@ -98,10 +112,14 @@ def run_cells(
     import errno
 
     from belated.learner.compile_errors import CompilationError
+    from belated.simulation.gpu.errors import GpuMismatchError
+    from belated.sweep.sweep import Device
     from belated.sweep.sweep import sweep as run_sweep
 
     try:
-        return run_sweep(cells, store, threads=threads, scheduler=scheduler)
+        return run_sweep(
+            cells, store, threads=threads, scheduler=scheduler, device=cast(Device, device)
+        )
     except KeyboardInterrupt:
         done = sum(store.is_finished(cell) for cell in cells)
         exit_with_message(
@@ -111,6 +129,8 @@ def run_cells(
         )
     except (ValueError, CompilationError) as error:
         exit_with_message(str(error), 2)
+    except GpuMismatchError as error:
+        exit_with_message(str(error))
     except OSError as error:
         full = error.errno == errno.ENOSPC or "No space left" in str(error)
         cause = f"The disk of {store.folder} is full" if full else f"{error}"

@@ -43,7 +43,8 @@ def simulate_many(
     seeds : iterable of int
         Seeds of the runs.
     threads : int, optional
-        Number of threads; by default the number of processors. The results do not depend on it.
+        Number of threads; by default the number of processors. The results do not depend on it, and
+        engine="gpu" does not use it.
     progress : bool, optional
         Whether to show progress on stderr. By default, progress is shown if the runs take more than
         two seconds.
@@ -77,6 +78,8 @@ def simulate_many(
     threads = check_integer("threads", (os.cpu_count() or 1) if threads is None else threads, 1)
     if not seeds:
         return []
+    if checked.engine == "gpu":
+        return run_seeds_on_gpu(checked, seeds, progress, on_checkpoint)
     return run_seeds(
         checked, seeds, threads=threads, progress=progress, on_checkpoint=on_checkpoint
     )
@@ -169,6 +172,35 @@ def compile_engine(setting: Setting, seed: int) -> None:
     with warnings.catch_warnings(), suppress(Stop):
         warnings.filterwarnings("ignore", "Running the slower reference loop")
         setting.run(seed, stop_after_first)
+
+
+def run_seeds_on_gpu(
+    setting: Setting,
+    seeds: Sequence[int],
+    progress: bool | None,
+    on_checkpoint: OnCheckpoint | None,
+) -> list[Run]:
+    """Simulate one setting with several seeds on a GPU; see `run_seeds`.
+
+    No run is finished before the others, so that `Interrupted` holds none.
+    """
+    from belated.simulation.gpu.many import run_on_gpu
+
+    title = f"Simulating {UPDATER_NAMES.parse(setting.updater).name}"
+    if on_checkpoint is not None:
+        check_callback(on_checkpoint)
+    played = 0
+    try:
+        with Progress(title, total=setting.episodes * len(seeds), shown=progress) as shown:
+
+            def on_progress(episodes: int) -> None:
+                nonlocal played
+                played += episodes
+                shown.update(played)
+
+            return run_on_gpu(setting, seeds, on_progress, on_checkpoint)
+    except KeyboardInterrupt:
+        raise Interrupted([], len(seeds)) from None
 
 
 class Stop(BaseException):

@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Required
+from typing import Any, Final, Literal, Required, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +35,7 @@ from belated.simulation.reference import run_reference
 from belated.simulation.reporting import OnCheckpoint
 from belated.simulation.run import Run, checkpoints
 
-Engine = Literal["auto", "compiled", "reference"]
+Engine = Literal["auto", "compiled", "reference", "gpu"]
 
 DELAYS_PER_BLOCK: Final = 2**18
 """Number of delays drawn between two calls of `on_progress`."""
@@ -83,9 +83,9 @@ class Setting(SimulationOptions):
         with early checkpoints before the first (see `checkpoints`).
     points : int
         Approximate number of checkpoints if `every` is None.
-    engine : {"auto", "compiled", "reference"}
-        Implementation of the simulation: the compiled engine or the reference loop. "auto" selects
-        the compiled engine if it supports the setting, else the reference loop.
+    engine : {"auto", "compiled", "reference", "gpu"}
+        Implementation of the simulation: the compiled engine, the reference loop or the GPU engine.
+        "auto" selects the compiled engine if it supports the setting, else the reference loop.
     trace : bool
         Whether to record the policy of every episode.
     """
@@ -118,7 +118,7 @@ class Setting(SimulationOptions):
             check_choice("rewards", self.rewards, ("known", "unknown"))
         if self.every is not None:
             check_integer("every", self.every, 1)
-        check_choice("engine", self.engine, ("auto", "compiled", "reference"))
+        check_choice("engine", self.engine, get_args(Engine))
         super().__post_init__()
         problem = self.problem(0)
         if problem.algorithm.planner is None:
@@ -186,9 +186,14 @@ class Setting(SimulationOptions):
             Result of the run.
         """
         seed = check_seed(seed)
+        if self.engine == "gpu":
+            from belated.simulation.gpu.many import run_on_gpu
+
+            if checkpoint is not None:
+                raise ValueError("checkpoint needs the compiled engine, but engine is 'gpu'.")
+            return run_on_gpu(self, [seed], on_progress, on_checkpoint)[0]
         pieces = self.world.shape.horizon if self.delay_per == "step" else 1
-        law = constant(0) if self.delay is None else parse_delay(self.delay)
-        delays = draw_delays(law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
+        delays = draw_delays(self.law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
         problem = self.problem(seed, longest_delay(delays))
         if self._is_compiled(problem, pieces, checkpoint is not None):
             announce_compilation()
@@ -213,14 +218,22 @@ class Setting(SimulationOptions):
                 on_progress=on_progress,
                 on_checkpoint=on_checkpoint,
             )
+        return replace(run, **self.part_names())
+
+    @property
+    def law(self) -> Law:
+        """Delay law; without delay, that of a constant delay of 0 episodes."""
+        return constant(0) if self.delay is None else parse_delay(self.delay)
+
+    def part_names(self) -> dict[str, Any]:
+        """Return the names of the parts of this setting, as arguments of `Run`."""
         shape = self.world.shape
-        return replace(
-            run,
-            world=f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
-            base=name_with_options(self.base),
-            updater=name_with_options(self.updater),
-            delay=law.name,
-        )
+        return {
+            "world": f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
+            "base": name_with_options(self.base),
+            "updater": name_with_options(self.updater),
+            "delay": self.law.name,
+        }
 
     def checkpoints(self) -> Ints:
         """Return the episodes after which the regret is recorded, in increasing order."""

@@ -61,9 +61,10 @@ def simulate(
     every : int, optional
         Number of episodes between two checkpoints. By default it is `episodes` // 1000, at least 1,
         and 1, 2, 5, 10, 20, 50, ... below it are checkpoints too.
-    engine : {"auto", "compiled", "reference"}
-        Compiled engine or reference loop; the results are identical. "auto" selects the compiled
-        engine if it supports the setting, else the reference loop.
+    engine : {"auto", "compiled", "reference", "gpu"}
+        Compiled engine, reference loop or GPU engine; the results are identical. "auto" selects the
+        compiled engine if it supports the setting, else the reference loop. "gpu" needs an NVIDIA
+        GPU and pays off for many runs; see `simulate_many`.
     trace : bool
         Whether to record the policy of every episode.
     stages : {"each", "pooled"}

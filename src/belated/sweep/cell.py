@@ -28,6 +28,11 @@ WORLD_VERSIONS = {"frozen-lake": 2, "icu-sepsis": 2}
 
 Version 2 has terminal states."""
 
+BASE_VERSIONS = {"ubev": 2, "ucrl2b": 2, "kl-ucrl": 2, "psrl": 2}
+"""Version numbers of the bases whose results have changed, by name.
+
+Version 2 computes logarithms with `belated.elementary`."""
+
 SEEDS_PER_CELL = 5
 """Maximum number of seeds in a cell. A sweep that is killed loses only its unfinished cells."""
 
@@ -115,6 +120,9 @@ class Cell(SimulationOptions):
         for name, version in WORLD_VERSIONS.items():
             if self.world.startswith(name):
                 facts["world_version"] = version
+        for name, version in BASE_VERSIONS.items():
+            if self.base.partition(":")[0] == name:
+                facts["base_version"] = version
         if code := digest_own_code((self.world, self.base, self.delay, self.updater)):
             facts["code"] = code
         text = json.dumps([RESULTS_VERSION, facts], sort_keys=True)

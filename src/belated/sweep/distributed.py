@@ -4,14 +4,15 @@ If a worker dies, its unfinished cells are computed again by other workers. The 
 stores the results.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
 from belated.extras import missing_extra
 from belated.sweep.cell import Cell
-from belated.sweep.sweep import Pool, TimedRuns, run_cell
+from belated.sweep.on_gpu import run_cells_on_gpu
+from belated.sweep.sweep import Device, Pool, TimedRuns, run_cell
 
 MAX_RETRIES = 5
 """Maximum number of retries of a cell whose worker died."""
@@ -21,28 +22,55 @@ CONNECT_TIMEOUT = "10s"
 
 
 class DaskPool:
-    """Pool that computes cells on the workers of a Dask client."""
+    """Pool that computes cells on the workers of a Dask client, on the CPU or on a GPU."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, device: Device) -> None:
         self.executor = client.get_executor(retries=MAX_RETRIES, pure=False)
+        self.workers = max(1, len(client.scheduler_info()["workers"]))
+        self.device = device
 
-    def submit(self, cell: Cell) -> "Future[TimedRuns]":
-        """Start to compute `cell` on a worker; return the future of its runs and their duration."""
-        future: Future[TimedRuns] = self.executor.submit(run_cell, cell)
-        return future
+    def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
+        """Start to compute `cells`; return each with the future of its runs and their duration.
+
+        A GPU computes many cells at once. Each worker gets an equal part of them.
+        """
+        if self.device == "cpu":
+            return {self.executor.submit(run_cell, cell): cell for cell in cells}
+        pending: dict[Future[TimedRuns], Cell] = {}
+        for first in range(self.workers):
+            part = cells[first :: self.workers]
+            if part:
+                futures: list[Future[TimedRuns]] = [Future() for _ in part]
+                share_out(self.executor.submit(run_cells_on_gpu, part), futures)
+                pending.update(zip(futures, part, strict=True))
+        return pending
 
     def running(self) -> dict[str, int]:
         """Return nothing, because workers do not report their progress."""
         return {}
 
 
+def share_out(whole: "Future[list[TimedRuns]]", parts: "Sequence[Future[TimedRuns]]") -> None:
+    """Give each of `parts` its entry of the list that is the result of `whole`, or its error."""
+
+    def share(done: "Future[list[TimedRuns]]") -> None:
+        error = done.exception()
+        for i, part in enumerate(parts):
+            if error is not None:
+                part.set_exception(error)
+            else:
+                part.set_result(done.result()[i])
+
+    whole.add_done_callback(share)
+
+
 @contextmanager
-def dask_pool(scheduler: str) -> Iterator[Pool]:
+def dask_pool(scheduler: str, device: Device = "cpu") -> Iterator[Pool]:
     """Yield a pool of Dask workers, which is closed at the end of the block.
 
     `scheduler` is "local:N" for N processes on this machine, or the network address of a Dask
-    scheduler. Raise ValueError if `scheduler` is invalid, if the scheduler cannot be reached, or if
-    Dask is not installed.
+    scheduler. `device` is that on which each worker computes. Raise ValueError if `scheduler` is
+    invalid, if the scheduler cannot be reached, or if Dask is not installed.
     """
     try:
         from distributed import Client, LocalCluster
@@ -56,11 +84,11 @@ def dask_pool(scheduler: str) -> Iterator[Pool]:
             )
         options = {"n_workers": int(count), "threads_per_worker": 1, "dashboard_address": None}
         with LocalCluster(**options) as cluster, Client(cluster) as client:
-            yield DaskPool(client)
+            yield DaskPool(client, device)
         return
     try:
         client = Client(scheduler, timeout=CONNECT_TIMEOUT)
     except (OSError, ValueError) as error:
         raise ValueError(f"No Dask scheduler answers at {scheduler!r} ({error}).") from None
     with client:
-        yield DaskPool(client)
+        yield DaskPool(client, device)

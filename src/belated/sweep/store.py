@@ -7,6 +7,9 @@
 The Parquet files depend only on the cell, so that computing a cell again gives bit-identical files.
 The provenance file is written last. A cell is finished if its provenance file exists and contains
 the digest of the cell, and if the checksums of both Parquet files match.
+
+DuckDB is imported when the first file is written, so that cells can be computed where it is not
+installed.
 """
 
 import hashlib
@@ -18,7 +21,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 
 import belated
@@ -165,6 +167,7 @@ def file_ids(root: Path, suffix: str) -> Iterator[str]:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that affect results, by name."""
+    import duckdb
     import numba
     import scipy
 
@@ -227,6 +230,8 @@ def write_parquet(columns: Columns, path: Path) -> bytes:
 
     Raise OSError if the file cannot be written.
     """
+    import duckdb
+
     try:
         with (
             replace_atomically(path) as part,

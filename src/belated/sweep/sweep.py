@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
+from belated.arguments import check_choice
 from belated.progress import Progress
 from belated.simulation.many import Stop, compile_engine
 from belated.simulation.run import Run
@@ -18,6 +19,8 @@ from belated.sweep.store import Store
 
 PROGRESS_INTERVAL_S = 0.2
 """Maximum time between two updates of the progress display, in seconds."""
+
+Device = Literal["cpu", "gpu"]
 
 TimedRuns = tuple[list[Run], float]
 """Runs of a cell, and their computing time in seconds."""
@@ -35,8 +38,8 @@ class SweepResult:
 class Pool(Protocol):
     """Interface of a pool of threads or processes that computes cells."""
 
-    def submit(self, cell: Cell) -> "Future[TimedRuns]":
-        """Start to compute `cell`, and return the future of its runs and their duration."""
+    def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
+        """Start to compute `cells`; return each with the future of its runs and their duration."""
 
     def running(self) -> dict[str, int]:
         """Return the number of episodes simulated so far in each running cell, by id, if known."""
@@ -48,6 +51,7 @@ def sweep(
     *,
     threads: int | None = None,
     scheduler: str | None = None,
+    device: Device = "cpu",
     progress: bool | None = None,
 ) -> SweepResult:
     """Compute the cells that are not finished in `store`, and store each when it is finished.
@@ -66,6 +70,9 @@ def sweep(
     scheduler : str or None
         "local:N" for N Dask processes on this machine, or the network address of a Dask scheduler;
         None for threads in this process.
+    device : {"cpu", "gpu"}
+        "gpu" computes the cells that the GPU engine supports on a GPU, with identical results. With
+        Dask, each worker uses its own GPU.
     progress : bool or None
         Whether to show progress on stderr; None to show progress only in long sweeps.
 
@@ -74,6 +81,7 @@ def sweep(
     SweepResult
         Numbers of computed and skipped cells, and duration.
     """
+    check_choice("device", device, get_args(Device))
     began = time.perf_counter()
     settings = {cell.setting: cell for cell in cells}
     shapes = {setting: cell.build().world.shape for setting, cell in settings.items()}
@@ -91,10 +99,10 @@ def sweep(
         compile_engine(todo[-1].build(), todo[-1].seeds[0])
     if todo:
         with (
-            open_pool(threads, scheduler) as pool,
+            open_pool(threads, scheduler, device) as pool,
             Progress(title, total=total, shown=progress) as shown,
         ):
-            pending = {pool.submit(cell): cell for cell in todo}
+            pending = pool.submit_all(todo)
             while pending:
                 ready, _ = wait(pending, timeout=PROGRESS_INTERVAL_S, return_when=FIRST_COMPLETED)
                 for future in ready:
@@ -131,9 +139,9 @@ class CellThreads:
         self.stopped = threading.Event()
         self.progress: dict[str, int] = {}  # simulated episodes by id of a running cell
 
-    def submit(self, cell: Cell) -> "Future[TimedRuns]":
-        """Start to compute `cell`, and return the future of its runs and their duration."""
-        return self.executor.submit(self._run, cell)
+    def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
+        """Start to compute `cells`; return each with the future of its runs and their duration."""
+        return {self.executor.submit(self._run, cell): cell for cell in cells}
 
     def running(self) -> dict[str, int]:
         """Return the number of episodes simulated so far, by id of each running cell."""
@@ -154,21 +162,28 @@ class CellThreads:
 
 
 @contextmanager
-def open_pool(threads: int | None, scheduler: str | None) -> Iterator[Pool]:
+def open_pool(threads: int | None, scheduler: str | None, device: Device = "cpu") -> Iterator[Pool]:
     """Yield a pool of threads or, if `scheduler` is given, of Dask workers.
 
-    `threads` and `scheduler` are as in `sweep`. The pool is closed at the end of the block.
+    `threads`, `scheduler` and `device` are as in `sweep`. The pool is closed at the end of the
+    block.
     """
     if scheduler is not None:
         from belated.sweep.distributed import dask_pool
 
-        with dask_pool(scheduler) as workers:
+        with dask_pool(scheduler, device) as workers:
             yield workers
         return
     executor = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="belated")
     pool = CellThreads(executor)
     try:
-        yield pool
+        if device == "gpu":
+            from belated.sweep.on_gpu import gpu_pool
+
+            with gpu_pool(pool) as both:
+                yield both
+        else:
+            yield pool
     finally:
         pool.stopped.set()
         executor.shutdown(cancel_futures=True)

@@ -52,6 +52,13 @@ ShardOption = Annotated[
     ),
 ]
 
+DeviceOption = Annotated[
+    str,
+    typer.Option(
+        help="'cpu', or 'gpu' to run on an NVIDIA GPU what it supports. Does not affect results."
+    ),
+]
+
 
 def takes_simulation_options(command: Command) -> Command:
     """Return `command` with an additional option for each field of `SimulationOptions`.

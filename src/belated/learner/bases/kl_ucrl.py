@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from belated.arguments import check_choice
 from belated.compiled import kernel
+from belated.elementary import exp, expm1, log, log1p
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen, variance
 from belated.learner.bases.base import BackupRule, Base
@@ -58,7 +59,7 @@ def kl_radius(constants: NDArray[np.float64], n: int) -> float:
     """
     scale, c, dimension = constants
     if dimension > 0.0:  # radius "uniform", with S - 1 dimensions
-        c += dimension * (1.0 + math.log1p(n / dimension))
+        c += dimension * (1.0 + log1p(n / dimension))
     return float(scale * c / n)
 
 
@@ -99,11 +100,11 @@ def tilted_distribution(
         x = (mean_gap - gap) / (offset + gap)
         first += row.m[j] * x
         second += row.m[j] * (x * x)
-        logs += row.m[j] * math.log1p(x)
+        logs += row.m[j] * log1p(x)
     first /= row.n
     second /= row.n
     nu_gap = (offset + mean_gap) / (1.0 + first)
-    f = math.log1p(first) - logs / row.n
+    f = log1p(first) - logs / row.n
     descent = (second - first * first) / ((offset + mean_gap) * (1.0 + first))
     return f, descent, nu_gap * first, nu_gap
 
@@ -150,7 +151,7 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
     mean_gap /= row.n
     best = stage.top
     if mean_gap < 1e-150:  # V is constant on the observed states, and f = 0
-        return float(max(centre, min(best, centre - (best - top) * math.expm1(-eps))))
+        return float(max(centre, min(best, centre - (best - top) * expm1(-eps))))
 
     # Smallest offset of nu from the top: set by a better, unobserved state; otherwise one at which
     # p puts all but 1e-14 of its mass on the top. If it is feasible, it is optimal.
@@ -158,7 +159,7 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
     f, descent, gain, nu_gap = tilted_distribution(stage, row, top, mean_gap, offset)
     if f <= eps:
         if best > top:
-            gain -= nu_gap * math.expm1(f - eps)
+            gain -= nu_gap * expm1(f - eps)
         return max(centre, min(best, centre + gain))
 
     # Bracket ln offset: f <= ln(1 + Var / (offset (offset + mean_gap))), so that the root of
@@ -167,32 +168,32 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
     for j in range(row.lo, row.hi):
         gap = top - stage.v[row.succ[j]] - mean_gap
         c += row.m[j] * (gap * gap)
-    c /= row.n * math.expm1(min(eps, 700.0))
-    lo = math.log(offset)
-    hi = math.log(max(offset, positive_root(mean_gap, c)))
+    c /= row.n * expm1(min(eps, 700.0))
+    lo = log(offset)
+    hi = log(max(offset, positive_root(mean_gap, c)))
 
     # Newton's method, safeguarded by bisection, on ln(e^f - 1), which is nearly linear in
     # ln offset: it behaves like f at a small offset and like ln f at a large one.
-    target = eps + math.log(-math.expm1(-eps))
-    log_offset = math.log(max(offset, positive_root(mean_gap, 0.5 * c)))
+    target = eps + log(-expm1(-eps))
+    log_offset = log(max(offset, positive_root(mean_gap, 0.5 * c)))
     if descent > 0.0:
-        factor = -math.expm1(-f)
-        step = (f + math.log(factor) - target) * factor / (offset * descent)
+        factor = -expm1(-f)
+        step = (f + log(factor) - target) * factor / (offset * descent)
         log_offset = min(log_offset, lo + step)
     for _ in range(MAX_ITERATIONS):
         if not lo < log_offset < hi:
             log_offset = 0.5 * (lo + hi)
-        offset = math.exp(log_offset)
+        offset = exp(log_offset)
         f, descent, gain, nu_gap = tilted_distribution(stage, row, top, mean_gap, offset)
-        if nu_gap * abs(math.expm1(f - eps)) <= MAX_RELATIVE_GAP * mean_gap:
+        if nu_gap * abs(expm1(f - eps)) <= MAX_RELATIVE_GAP * mean_gap:
             break
         if f > eps:
             lo = log_offset
         else:
             hi = log_offset
         if f > 0.0 and descent > 0.0:
-            factor = -math.expm1(-f)
-            log_offset += (f + math.log(factor) - target) * factor / (offset * descent)
+            factor = -expm1(-f)
+            log_offset += (f + log(factor) - target) * factor / (offset * descent)
         else:
             log_offset = hi
     return max(centre, min(best, centre + gain))

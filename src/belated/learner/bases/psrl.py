@@ -3,8 +3,9 @@
     p ~ Dirichlet(prior + M'(h, s, a, .)),   Q = R + <p, V>
 
 A plan is optimal for a world drawn from the posterior distribution; there is no bonus, no delta and
-no C. Unknown rewards are drawn from Beta(1 + sum, 1 + N' - sum), where sum is the sum of the
-observed rewards. With late feedback, the posterior depends only on the feedback that has arrived.
+no C. Gamma variates are computed with `belated.elementary`. Unknown rewards are drawn from
+Beta(1 + sum, 1 + N' - sum), where sum is the sum of the observed rewards. With late feedback, the
+posterior depends only on the feedback that has arrived.
 
 Deviations from the publications: there are counts for each stage. If counts are pooled, the same
 draw is used at every step.

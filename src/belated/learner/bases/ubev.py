@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arguments import check_choice
+from belated.elementary import log
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, mean, rest
 from belated.learner.bases.base import BackupRule, Base
@@ -33,10 +34,10 @@ def ubev(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """
     if row.n == 0:
         return anywhere(stage, row)
-    log, scale, use_span = constants
+    log_term, scale, use_span = constants
     value_range = stage.top - stage.low if use_span else rest(stage)
-    loglog = math.log(math.log(max(math.e, row.n)))
-    phi = math.sqrt((2 * loglog + log) / row.n)
+    loglog = log(log(max(math.e, row.n)))
+    phi = math.sqrt((2 * loglog + log_term) / row.n)
     upper = mean(stage, row) + scale * value_range * phi
     return min(cap(stage), row.reward + min(stage.top, upper))
 
@@ -63,6 +64,6 @@ class UBEV(Base):
         check_choice("range", self.range, ("H-h", "span"))
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
-        log = math.log(18 * shape.states * shape.actions * shape.horizon / self.delta)
-        constants = np.array([log, self.scale, float(self.range == "span")])
+        log_term = math.log(18 * shape.states * shape.actions * shape.horizon / self.delta)
+        constants = np.array([log_term, self.scale, float(self.range == "span")])
         return BackupRule(ubev, constants, reads="extremes" if self.range == "span" else "best")

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from belated.arguments import check_choice
 from belated.compiled import kernel
+from belated.elementary import log
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen
 from belated.learner.bases.base import BackupRule, Base
@@ -168,7 +169,7 @@ def ucrl2b_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> floa
         return anywhere(stage, row)
     scale, log_factor = constants
     # Eq. 4 with beta = max <p, V> - <P^, V>, which is at most H' since V <= H'.
-    best = max_over_box(stage, row, scale, math.log(log_factor * row.n))
+    best = max_over_box(stage, row, scale, log(log_factor * row.n))
     return min(cap(stage), row.reward + best)
 
 
@@ -182,7 +183,7 @@ def ucrl2b_bonus(constants: NDArray[np.float64], stage: Stage, row: Row) -> floa
     if row.n == 0:
         return unseen(stage, row)
     scale, log_factor = constants
-    beta = box_bonus(stage, row, scale, math.log(log_factor * row.n))
+    beta = box_bonus(stage, row, scale, log(log_factor * row.n))
     return clipped(stage, row, mean(stage, row), beta)
 
 

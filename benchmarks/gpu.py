@@ -1,0 +1,271 @@
+"""Compare the GPU engine with the compiled engine, and measure its speed.
+
+    python benchmarks/gpu.py reference FILE    compute runs with the compiled engine
+    python benchmarks/gpu.py check FILE        compute them on the GPU, and compare
+    python benchmarks/gpu.py speed             episodes per second by number of states and learner
+    python benchmarks/gpu.py paper [FOLDER]    all runs of the paper, as arrays in FOLDER
+
+The first two can run on different machines. Needs neither DuckDB nor pydantic.
+"""
+
+import hashlib
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from belated.mdp.worlds import world as parse_world
+from belated.papers.howson2021.base import Published
+from belated.simulation.run import Run
+from belated.simulation.setting import Setting
+
+PUBLISHED = {"base": Published(ties="random"), "stages": "pooled"}
+LAWS = ("constant:0", "constant:40", "uniform:40", "poisson:40", "geometric:40")
+UPDATERS = ("active", "lazy:1", "lazy:10", "lazy:100", "explicit")
+BASES = (
+    *("ucbvi-ch", "ucbvi-bf:preset=two_term,scale=0.1", "ucbvi-bf", "ucbvi-bf:scale=0.01"),
+    *("ucbvi-bf:preset=emp_bernstein", "ucbvi-bf:preset=simplified_bernstein,ties=random"),
+    *("ucrl2", "ucrl2:form=bonus,scale=0.1", "ucrl2:scale=0.1,monotone=true"),
+    *("chi2-ucrl:scale=0.1", "chi2-ucrl:form=bonus", "epsilon-greedy:epsilon=0.2", "random"),
+    *("ubev:scale=0.1", "ucrl2b:scale=0.1", "ucrl2b:form=bonus", "kl-ucrl:scale=0.1"),
+    *("kl-ucrl:form=bonus", "psrl", "optimal"),
+)
+WORLDS = (
+    "garnet-10-3-6",
+    "frozen-lake-4x4",
+    "riverswim-6",
+    "deep-sea-5",
+    "garnet-40-3-10",
+    "grid-3x4",
+)
+FIELDS = (
+    *("seed", "episodes", "episode", "regret", "updates", "epochs", "max_missing"),
+    *("optimism_broken", "last_explored", "longest_delay", "missing", "mean_delay", "psi"),
+    "in_flight",
+)
+
+
+def digest(run: Run) -> str:
+    """Return a digest of all numbers of `run`."""
+    found = hashlib.sha256()
+    for name in FIELDS:
+        found.update(np.ascontiguousarray(getattr(run, name)).tobytes())
+    return found.hexdigest()[:16]
+
+
+def settings() -> dict[str, Setting]:
+    """Return the settings to compare, by name."""
+    found = {}
+
+    def add(name: str, world: str, **options: object) -> None:
+        title = f"{world} {name} {options['delay']} {options['updater']}"
+        found[title] = lambda: Setting(world=parse_world(world), **options)
+
+    for states in (5, 10, 20, 30):
+        for law in LAWS:
+            for updater in UPDATERS:
+                options = {"delay": law, "updater": updater, "episodes": 1500}
+                add("published", f"chain-{states}", **PUBLISHED, **options)
+    for base in BASES:
+        for updater, law in (
+            ("active", "geometric:20"),
+            ("lazy:10", "never:0.1:poisson:20"),
+            ("explicit", "uniform:20"),
+        ):
+            for stages in ("each", "pooled"):
+                options = {"delay": law, "updater": updater, "episodes": 600, "stages": stages}
+                add(f"{base} {stages}", "chain-8", base=base, **options)
+    for world in WORLDS:
+        for base in ("ucbvi-bf:preset=two_term,scale=0.1", "ucrl2:scale=0.1"):
+            for updater in ("active", "explicit"):
+                options = {"delay": "geometric:20", "updater": updater, "episodes": 300}
+                add(f"{base} each", world, base=base, **options)
+    return found
+
+
+def build(wanted: str = "") -> dict[str, Setting]:
+    """Return the settings whose name contains `wanted`; say which cannot be built."""
+    built = {}
+    for name, make in settings().items():
+        if wanted in name:
+            try:
+                built[name] = make()
+            except (ImportError, ValueError, TypeError) as error:
+                print(f"skipped {name}: {error}", flush=True)
+    return built
+
+
+SEEDS = (0, 1, 7)
+
+
+def reference(file: Path, wanted: str = "") -> None:
+    """Compute the runs with the compiled engine and write their digests to `file`."""
+    known = json.loads(file.read_text()) if file.exists() else {}
+    for name, setting in build(wanted).items():
+        if name not in known:
+            runs = [setting.run(seed) for seed in SEEDS]
+            known[name] = [[digest(run), run.total_regret, run.updates] for run in runs]
+            file.write_text(json.dumps(known, indent=0))
+
+
+def check(file: Path, wanted: str = "") -> None:
+    """Compute the runs on the GPU, and compare them with those in `file`."""
+    from belated.simulation.gpu.engine import make_jobs, run_jobs
+    from belated.simulation.gpu.kinds import why_not_on_gpu
+
+    known = json.loads(file.read_text())
+    jobs, counts = {}, Counter()
+    for name, setting in build(wanted).items():
+        if reason := why_not_on_gpu(setting):
+            counts[f"not on the GPU: {reason}"] += 1
+        elif name in known:
+            jobs[name] = make_jobs(setting, SEEDS)
+    began = time.perf_counter()
+    run_jobs([job for own in jobs.values() for job in own], lambda batch, before: None)
+    print(f"{len(jobs)} settings, {time.perf_counter() - began:.1f} s with compilation")
+    for name, own in jobs.items():
+        for job, (expected, regret, updates) in zip(own, known[name], strict=True):
+            same = digest(job.run) == expected
+            counts["same" if same else "different"] += 1
+            if not same:
+                got = job.run.total_regret
+                print(
+                    f"DIFFERENT {name} seed {job.seed}: regret {regret!r} {got!r}, "
+                    f"updates {updates} {job.run.updates}"
+                )
+    for what, number in counts.items():
+        print(f"{number:5d} {what}")
+
+
+def run_timed(jobs: list) -> float:
+    """Run `jobs`, print the time of each part, and return that of the simulation in seconds."""
+    from belated.simulation.gpu import engine
+
+    began = time.perf_counter()
+    took = {}
+
+    def note(name: str) -> None:
+        nonlocal began
+        took[name] = time.perf_counter() - began
+        began = time.perf_counter()
+
+    for prepared in {id(job.prepared): job.prepared for job in jobs}.values():
+        engine.check_backup(prepared.kind.backup, prepared.problem)
+    note("self-test")
+    tables = engine.draw_all_delays(jobs)
+    note("delay tables")
+    jobs = sorted(jobs, key=lambda job: job.work, reverse=True)
+    groups = engine.group_jobs(jobs)
+    batches = [engine.Batch(group, tables, rank) for rank, group in enumerate(groups)]
+    engine.cuda.synchronize()
+    note("memory")
+    ends, said = {}, 0.0
+    start = time.perf_counter()
+
+    def on_slice(batch: object, before: int) -> None:
+        nonlocal said
+        now = time.perf_counter() - start
+        if batch.finished:
+            ends[id(batch)] = now
+        if now > said + 2.0:
+            said = now
+            shares = " ".join(f"{one.played.sum() / one.episodes.sum():.3f}" for one in batches)
+            print(f"   {now:.1f} s: {shares}", flush=True)
+
+    engine.play_batches(batches, on_slice)
+    note("simulation")
+    print(", ".join(f"{name} {seconds:.2f} s" for name, seconds in took.items()), flush=True)
+    if len(batches) > 1:
+        for batch in batches:
+            sizes = batch.kind.sizes
+            print(
+                f"   S={sizes.S} {batch.jobs[0].prepared.setting.updater} {len(batch.jobs)} runs: "
+                f"finished after {ends[id(batch)]:.2f} s"
+            )
+    return took["simulation"]
+
+
+def speed(
+    seeds: int = 3000, episodes: int = 10_000, states: tuple[int, ...] = (5, 10, 20, 30)
+) -> None:
+    """Print the number of episodes per second by number of states and learner."""
+    from belated.simulation.gpu.engine import make_jobs, run_jobs
+
+    for S in states:
+        for updater in UPDATERS:
+            world = parse_world(f"chain-{S}" + ("-right" if updater == "explicit" else ""))
+            options = {**PUBLISHED, "delay": "geometric:300", "updater": updater}
+            warm = make_jobs(Setting(world=world, **options, episodes=10), range(4))
+            began = time.perf_counter()
+            run_jobs(warm, lambda batch, before: None)
+            compiled = time.perf_counter() - began
+            jobs = make_jobs(Setting(world=world, **options, episodes=episodes), range(seeds))
+            took = run_timed(jobs)
+            plans = np.mean([job.run.epochs for job in jobs]) / episodes
+            print(
+                f"S={S:3d} {updater:10s} {seeds} runs of {episodes}: {took:.2f} s, "
+                f"{seeds * episodes / took / 1e6:.1f} million episodes/s, {plans:.3f} plans per "
+                f"episode (compilation {compiled:.1f} s)",
+                flush=True,
+            )
+
+
+NUMBERS = (
+    *("seed", "updates", "epochs", "max_missing", "optimism_broken", "last_explored"),
+    *("longest_delay", "missing", "mean_delay", "psi"),
+)
+
+
+def paper(folder: Path | None = None, seeds: int = 30) -> None:
+    """Run all cells of the paper, print how long it takes, and write the results to `folder`."""
+    from dataclasses import replace
+
+    from belated.papers.howson2021.grid import PRESETS, cells
+    from belated.simulation.gpu.engine import make_jobs
+
+    began = time.perf_counter()
+    grid = cells(replace(PRESETS["paper"], seeds=seeds), "figures")
+    by_setting: dict[str, list] = {}
+    for cell in grid:
+        by_setting.setdefault(cell.setting, []).append(cell)
+    built = {name: own[0].build() for name, own in by_setting.items()}
+    print(f"{len(grid)} cells, {len(built)} settings: {time.perf_counter() - began:.1f} s to build")
+    for part in ("compile", "run"):
+        began = time.perf_counter()
+        jobs = {}
+        for name, own in by_setting.items():
+            setting = replace(built[name], episodes=60) if part == "compile" else built[name]
+            jobs[name] = make_jobs(setting, [seed for cell in own for seed in cell.seeds])
+        every = [job for own in jobs.values() for job in own]
+        print(f"{part}: {len(every)} jobs, {time.perf_counter() - began:.1f} s to prepare")
+        took = run_timed(every)
+        total = sum(job.episodes for job in every)
+        whole = time.perf_counter() - began
+        print(
+            f"{part}: {took:.1f} s ({whole:.1f} s with preparation), "
+            f"{total / took / 1e6:.1f} million episodes/s",
+            flush=True,
+        )
+    if folder is not None:
+        for states in (5, 10, 20, 30):
+            own = (f"chain-{states}/", f"chain-{states}-")
+            names = [name for name in jobs if name.startswith(own)]
+            runs = [job.run for name in names for job in jobs[name]]
+            np.savez_compressed(
+                folder / f"chain-{states}.npz",
+                settings=np.repeat(names, [len(jobs[name]) for name in names]),
+                regret=np.stack([run.regret for run in runs]),
+                episode=runs[0].episode,
+                numbers=np.array([[getattr(run, name) for name in NUMBERS] for run in runs], float),
+            )
+
+
+if __name__ == "__main__":
+    command, *arguments = sys.argv[1:]
+    if command in ("reference", "check", "paper"):
+        globals()[command](*(Path(one) for one in arguments[:1]), *arguments[1:])
+    else:
+        globals()[command](*(int(x) for x in arguments))

@@ -1,0 +1,9 @@
+"""Errors of the GPU engine. This module can be imported where numba-cuda is not installed."""
+
+
+class GpuUnavailableError(ValueError):
+    """Error because no GPU can be used; the message is one sentence that says why."""
+
+
+class GpuMismatchError(ArithmeticError):
+    """Error because the GPU computes other bits than the CPU."""

@@ -1,0 +1,169 @@
+"""Which settings the GPU engine can run, and the kind of kernel that each needs."""
+
+import dis
+from types import FunctionType
+from typing import Any, Final, cast
+
+import numpy as np
+
+from belated.compiled import JIT
+from belated.learner.backup import Backup, as_backup
+from belated.learner.exploration import no_exploration
+from belated.learner.problem import LearningProblem
+from belated.learner.state import READS, READS_BEST, READS_ORDER
+from belated.mdp.model import MDP
+from belated.simulation.gpu.compiler import called_functions
+from belated.simulation.gpu.kernel import MAX_SHARED_BYTES, Kind, count_bytes
+from belated.simulation.gpu.phases import Sizes
+from belated.simulation.gpu.threads import threads_for
+from belated.simulation.setting import Setting
+
+INEXACT: Final = frozenset(
+    {
+        *("log", "log1p", "log2", "log10", "exp", "expm1", "exp2", "pow", "power", "cbrt", "hypot"),
+        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "arcsin", "arccos", "arctan"),
+        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "gamma", "lgamma", "erf", "erfc"),
+    }
+)
+"""Functions whose last bit differs between the CPU and the GPU."""
+
+
+def why_not_on_gpu(setting: Setting) -> str | None:
+    """Return the reason why the GPU engine cannot run `setting`, or None if it can."""
+    problem = setting.problem(0)
+    reason = why_not_supported(setting, problem)
+    if reason is not None:
+        return reason
+    if inexact := inexact_functions(as_backup(problem.backup_rule.backup)):
+        return (
+            f"the backup of {type(problem.base).__name__} uses {', '.join(inexact)}, whose last "
+            "bit differs on a GPU"
+        )
+    kind = kind_of(setting.world, problem)
+    shapes = {**kind.scratch_shapes(), **(kind.learner_shapes() if kind.counts_are_shared else {})}
+    if not kind.rows_are_shared:
+        del shapes["q"]
+    if count_bytes(shapes) > MAX_SHARED_BYTES:
+        return f"{problem.shape.states} states are too many for the shared memory of a GPU"
+    return None
+
+
+def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
+    """Return the part of `setting` that the kernel does not have, or None if it has all.
+
+    `problem` is the learning problem of the setting.
+    """
+    base, updater = problem.algorithm, problem.updater
+    alpha = updater.lazy_alpha()
+    reasons = {
+        "each step has its own delay": setting.delay_per == "step",
+        "rewards are unknown": problem.unknown_rewards,
+        "planning is 'none'": setting.planning == "none",
+        "policies are traced": setting.trace,
+        f"the base {type(problem.base).__name__} is a Python object": base.planner is not None,
+        f"the base {base.name} learns from single steps": base.stepwise,
+        "several instances are used": updater.multi_instance,
+        "alpha is 'auto'": alpha == "auto",
+        f"the updater {type(updater).__name__} has a condition of its own": alpha is None
+        or updater.explorer(problem.shape) is not None,
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            return reason
+    if JIT and not as_backup(problem.backup_rule.backup).compiled:
+        return f"the backup of {type(problem.base).__name__} is a plain Python function"
+    if problem.episodes * problem.shape.horizon >= 2**31:
+        return "there are more than 2**31 steps"
+    return None
+
+
+def inexact_functions(backup: Backup) -> list[str]:
+    """Return the names of the functions in `backup` whose last bit differs on a GPU."""
+    found: set[str] = set()
+    for function in called_functions(backup.function):
+        for step in dis.get_instructions(function.__code__):
+            name = str(step.argval)
+            value = function.__globals__.get(name) if step.opname == "LOAD_GLOBAL" else None
+            if step.opname in ("LOAD_ATTR", "LOAD_METHOD") or is_from_library(value):
+                found |= {name} & INEXACT
+            if step.opname == "BINARY_POWER" or step.argrepr in ("**", "**="):
+                found.add("**")
+    return sorted(found)
+
+
+def is_from_library(value: object) -> bool:
+    """Return whether `value` is a function of `math` or of NumPy."""
+    return callable(value) and getattr(value, "__module__", "") in ("math", "numpy")
+
+
+def kind_of(world: MDP, problem: LearningProblem) -> Kind:
+    """Return the kind of kernel that runs `problem` in `world`."""
+    shape, rule, base = problem.shape, problem.backup_rule, problem.algorithm
+    backup = as_backup(rule.backup)
+    pooled = problem.count_stages == 1
+    updater = problem.updater.with_longest_delay(1.0)
+    exploration = updater.exploration(shape, base.exploration_rate)
+    exploration = exploration or no_exploration(shape, base.exploration_rate)
+    counts_visits = exploration.visits.size > 0
+    reads = READS.index(rule.reads)
+    # A backup of this package reads the fields of `stage` by name. Others get all that they may
+    # read.
+    functions = called_functions(backup.function)
+    own = all(function.__module__.startswith("belated.") for function in functions)
+    names = {name for function in functions for name in function.__code__.co_names}
+    sizes = Sizes(
+        S=shape.states,
+        A=shape.actions,
+        H=shape.horizon,
+        capacity=largest_support(world, pooled),
+        threads=threads_for(shape.states * shape.actions),
+        pooled=pooled,
+        stage_dependent=not world.homogeneous,
+        known_per_step=rewards_vary(problem),
+        restricted=shape.is_restricted,
+        random_ties=base.random_ties,
+        monotone=base.is_monotone and not rule.samples,
+        extremes=reads >= READS_BEST and (not own or bool(names & {"top", "low"})),
+        order=reads == READS_ORDER,
+        visits=rule.reads_visits,
+        stochastic=counts_visits or base.exploration_rate > 0,
+        counts_visits=counts_visits,
+        visits_pooled=counts_visits and exploration.visits.shape[0] == 1,
+        mask_per_step=counts_visits
+        and (exploration.visits.shape[0] > 1 or shape.allowed is not None),
+        by_state=counts_visits and exploration.by_state,
+        rare_only=counts_visits and exploration.rare_only,
+    )
+    return Kind(
+        sizes=sizes,
+        backup=cast(FunctionType, backup.function),
+        every_episode=base.replans_every_episode(problem.updater),
+        # An index without a sign needs no check whether it is negative. Differences of two such
+        # numbers have none either, which a backup of a user may not expect.
+        state_type=unsigned_type(shape.states) if own else np.int32,
+        action_type=np.int8 if shape.actions < 2**7 else np.int16,
+    )
+
+
+def unsigned_type(count: int) -> type[np.integer[Any]]:
+    """Return the smallest type for the numbers 0 .. `count` - 1."""
+    return np.uint8 if count <= 2**8 else np.uint16 if count <= 2**16 else np.uint32
+
+
+def rewards_vary(problem: LearningProblem) -> bool:
+    """Return whether the rewards that the learner knows depend on the step."""
+    return bool((problem.rewards != problem.rewards[:1]).any())
+
+
+def largest_support(world: MDP, pooled: bool) -> int:
+    """Return the largest number of possible successors of a row of the counts.
+
+    `pooled` tells whether a row of the counts is one of the world at all steps.
+    """
+    sizes = np.diff(world.ptr)
+    if not pooled or world.homogeneous:
+        return int(sizes.max())
+    cells = world.shape.states * world.shape.actions
+    row = np.repeat(np.arange(sizes.size), sizes) % cells
+    pairs = np.unique(row * world.shape.states + world.succ)
+    return int(np.bincount(pairs // world.shape.states, minlength=cells).max())

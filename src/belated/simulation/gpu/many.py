@@ -1,0 +1,70 @@
+"""Runs of one setting on a GPU, with progress and checkpoints."""
+
+from collections.abc import Sequence
+
+from belated.episode import Ints
+from belated.simulation.compiled_run import OnProgress
+from belated.simulation.gpu.batch import Batch
+from belated.simulation.gpu.engine import make_jobs, run_jobs
+from belated.simulation.gpu.kinds import why_not_on_gpu
+from belated.simulation.reporting import OnCheckpoint, RunSoFar
+from belated.simulation.run import Run
+from belated.simulation.setting import Setting
+
+
+def run_on_gpu(
+    setting: Setting,
+    seeds: Sequence[int],
+    on_progress: OnProgress,
+    on_checkpoint: OnCheckpoint | None = None,
+) -> list[Run]:
+    """Simulate one setting with several seeds on a GPU.
+
+    Parameters
+    ----------
+    setting : Setting
+        Setting to run.
+    seeds : sequence of int
+        Seeds of the runs.
+    on_progress : callable
+        Function called with the number of episodes played since its last call. An exception that
+        it raises stops the runs.
+    on_checkpoint : callable, optional
+        Function called for each checkpoint of each run, after the slice of episodes in which it is.
+
+    Returns
+    -------
+    list[Run]
+        Runs in the order of `seeds`.
+
+    Raises
+    ------
+    ValueError
+        If the GPU engine cannot run the setting.
+    GpuUnavailableError
+        If there is no GPU.
+    """
+    if reason := why_not_on_gpu(setting):
+        raise ValueError(f"engine='gpu' is not possible: {reason}; use 'auto'.")
+    jobs = make_jobs(setting, seeds)
+
+    def on_slice(batch: Batch, before: Ints) -> None:
+        on_progress(int((batch.played - before).sum()))
+        if on_checkpoint is not None:
+            report(batch, before, on_checkpoint)
+
+    run_jobs(jobs, on_slice)
+    return [job.run for job in jobs if job.run is not None]
+
+
+def report(batch: Batch, before: Ints, on_checkpoint: OnCheckpoint) -> None:
+    """Call `on_checkpoint` for the checkpoints of the last slice of a batch.
+
+    `before` holds the number of episodes of each run before the slice.
+    """
+    regrets = batch.regrets()
+    for i, job in enumerate(batch.jobs):
+        points = job.prepared.points
+        for j in ((points > before[i]) & (points <= batch.played[i])).nonzero()[0]:
+            regret = float(regrets[batch.first_point[i] + j])
+            on_checkpoint(RunSoFar(job.seed, job.episodes, int(points[j]), regret))

@@ -1,0 +1,173 @@
+"""Self-test of the GPU: backups of random rows must have the same bits as on the CPU."""
+
+from functools import cache
+from types import FunctionType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from belated.compiled import uncached
+from belated.episode import Floats
+from belated.learner.backup import Row, Stage
+from belated.learner.backup_call import specialise
+from belated.learner.problem import LearningProblem
+from belated.simulation.gpu.compiler import (
+    SIMULATED,
+    clone,
+    compile_kernel,
+    cuda,
+    device_function,
+    phase,
+)
+from belated.simulation.gpu.errors import GpuMismatchError
+
+ROWS: Final = 64 if SIMULATED else 4096
+"""Number of random rows for each backup."""
+
+THREADS: Final = 4 if SIMULATED else 128
+"""Threads of a block of the test."""
+
+MAX_STATES: Final = 64
+"""Largest number of states of the random rows."""
+
+
+class Samples(NamedTuple):
+    """Random inputs of a backup; one row of each array for each call."""
+
+    h: Any
+    v: Any  # (rows, S)
+    visits: Any  # (rows, S)
+    order: Any  # (rows, S)
+    n: Any
+    reward: Any
+    size: Any
+    succ: Any  # (rows * S)
+    m: Any  # (rows * S)
+
+
+def back_up(constants: Floats, stage: Stage, row: Row) -> float:
+    """Raise TypeError: this function is a placeholder that `test_backup` replaces by a backup."""
+    raise TypeError("back_up_sample needs a backup, see test_backup.")
+
+
+def back_up_sample(i: int, horizon: int, constants: Floats, samples: Samples) -> float:
+    """Return the backup of row `i` of `samples`."""
+    v, order = samples.v[i], samples.order[i]
+    S = v.size
+    stage = Stage(
+        int(samples.h[i]),
+        horizon,
+        v,
+        samples.visits[i],
+        v[order[0]],
+        v[order[S - 1]],
+        order,
+        np.uint64(7),
+        i,
+    )
+    lo = i * S
+    hi = lo + int(samples.size[i])
+    row = Row(
+        i % S, 0, int(samples.n[i]), samples.reward[i], lo, hi, samples.succ, samples.m, i % S
+    )
+    return back_up(constants, stage, row)
+
+
+def random_samples(S: int, horizon: int) -> Samples:
+    """Return random inputs of a backup for `S` states and `horizon` steps."""
+    draw = np.random.default_rng(20261116)
+    v = draw.uniform(0, 1, (ROWS, S)) * draw.choice([1.0, horizon], (ROWS, 1))
+    v[draw.random((ROWS, S)) < 0.2] = 0.0  # ties
+    size = draw.integers(1, S + 1, ROWS) if S > 1 else np.ones(ROWS, np.int64)
+    size[draw.random(ROWS) < 0.05] = 0
+    succ = np.zeros((ROWS, S), np.int32)
+    for i, count in enumerate(size):
+        succ[i, :count] = np.sort(draw.choice(S, count, replace=False))
+    m = np.exp(draw.uniform(0, 10, (ROWS, S))).astype(np.int32)
+    m[np.arange(S) >= size[:, None]] = 0
+    return Samples(
+        h=draw.integers(0, horizon, ROWS),
+        v=v,
+        visits=draw.integers(0, 1000, (ROWS, S)),
+        order=np.argsort(-v, axis=1, kind="stable").astype(np.int32),
+        n=m.sum(axis=1, dtype=np.int64),
+        reward=draw.random(ROWS),
+        size=size,
+        succ=succ.ravel(),
+        m=m.ravel(),
+    )
+
+
+_passed: set[tuple[FunctionType, int, int]] = set()
+
+
+def check_backup(function: FunctionType, problem: LearningProblem) -> None:
+    """Raise GpuMismatchError if the GPU and the CPU disagree in any bit of a backup.
+
+    The test runs once in a process for each backup and number of states.
+
+    Parameters
+    ----------
+    function : callable
+        The backup.
+    problem : LearningProblem
+        Problem whose constants are used.
+    """
+    states, horizon = min(problem.shape.states, MAX_STATES), problem.shape.horizon
+    key = function, problem.shape.states, horizon
+    constants = problem.backup_rule.constants
+    if key in _passed or (states < problem.shape.states and constants.size > states):
+        return  # constants with one number for each state do not fit fewer states
+    samples = random_samples(states, horizon)
+    on_cpu, on_gpu = testers(function)
+    expected = on_cpu(horizon, constants, samples, np.zeros(ROWS))
+    sent = [cuda.to_device(array) for array in samples]
+    out = cuda.to_device(np.zeros(ROWS))
+    on_gpu[(ROWS + THREADS - 1) // THREADS, THREADS](horizon, cuda.to_device(constants), *sent, out)
+    got = out.copy_to_host()
+    wrong = np.flatnonzero(got.view(np.int64) != expected.view(np.int64))
+    if wrong.size:
+        i = wrong[0]
+        raise GpuMismatchError(
+            f"The GPU computes other bits than the CPU in {wrong.size} of {ROWS} random rows of "
+            f"the backup {function.__name__}, for example {got[i]!r} instead of {expected[i]!r}; "
+            "use engine='compiled'."
+        )
+    _passed.add(key)
+
+
+@cache
+def testers(function: FunctionType) -> tuple[Any, Any]:
+    """Return functions that compute all samples with a backup on the CPU and on the GPU."""
+    template: Any = back_up_sample
+    one: Any = uncached(specialise(template, function, {"back_up": uncached(function)}))
+
+    def on_cpu(horizon: int, constants: Floats, samples: Samples, out: Floats) -> Floats:
+        for i in range(out.size):
+            out[i] = one(i, horizon, constants, samples)
+        return out
+
+    names = {**back_up_sample.__globals__, "back_up": phase(clone(function))}
+    source = FunctionType(back_up_sample.__code__, names, f"sample_{function.__name__}")
+    one_on_gpu = device_function(source)
+
+    def on_gpu(
+        horizon: int,
+        constants: Any,
+        h: Any,
+        v: Any,
+        visits: Any,
+        order: Any,
+        n: Any,
+        reward: Any,
+        size: Any,
+        succ: Any,
+        m: Any,
+        out: Any,
+    ) -> None:
+        i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+        if i < out.size:
+            samples = Samples(h, v, visits, order, n, reward, size, succ, m)
+            out[i] = one_on_gpu(i, horizon, constants, samples)
+
+    return uncached(on_cpu), compile_kernel(on_gpu)

@@ -1,0 +1,164 @@
+"""Computation of cells on a GPU. Cells that the GPU engine does not support run on the CPU."""
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+from belated.episode import Ints
+from belated.simulation.many import Stop
+from belated.sweep.cell import Cell
+from belated.sweep.sweep import CellThreads, TimedRuns, run_cell
+
+OnCell = Callable[[Cell, TimedRuns], None]
+"""Function called with each cell when it is finished, and with its runs and their duration."""
+
+OnProgress = Callable[[Mapping[str, int]], None]
+"""Function called with numbers of episodes by id of the cell."""
+
+
+def split_cells(cells: Sequence[Cell]) -> tuple[list[Cell], dict[Cell, str]]:
+    """Return the cells that a GPU can run, and the others with the reason why it cannot."""
+    from belated.simulation.gpu.kinds import why_not_on_gpu
+
+    reasons: dict[str, str | None] = {}
+    for cell in cells:
+        if cell.setting not in reasons:
+            reasons[cell.setting] = why_not_on_gpu(cell.build())
+    others = {cell: reason for cell in cells if (reason := reasons[cell.setting]) is not None}
+    return [cell for cell in cells if cell not in others], others
+
+
+def explain(others: Mapping[Cell, str], total: int) -> str:
+    """Return a message about the cells of a sweep that run on the CPU.
+
+    `others` holds these cells and the reason for each, and `total` is the number of all cells.
+    """
+    counts = Counter(others.values())
+    reasons = "; ".join(f"{reason} ({count})" for reason, count in counts.most_common())
+    return f"{len(others)} of {total} cells run on the CPU: {reasons}."
+
+
+def run_together(cells: Sequence[Cell], on_cell: OnCell, on_progress: OnProgress) -> None:
+    """Compute `cells` on a GPU, all at once.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Cells that the GPU engine supports.
+    on_cell : callable
+        Function called with each cell when it is finished. The duration of a cell is its share, by
+        number of episodes, of the time until then.
+    on_progress : callable
+        Function called between two slices of episodes, with the number of episodes that the slice
+        added to each cell, by id. An exception that it raises stops the computation.
+    """
+    from belated.simulation.gpu.batch import Batch, Job
+    from belated.simulation.gpu.engine import prepare, run_jobs
+
+    began = time.perf_counter()
+    settings = {cell.setting: cell for cell in cells}
+    prepared = {setting: prepare(cell.build()) for setting, cell in settings.items()}
+    jobs = {cell: [Job(prepared[cell.setting], seed) for seed in cell.seeds] for cell in cells}
+    owner = {id(job): cell for cell, own in jobs.items() for job in own}
+    total = sum(cell.episodes * len(cell.seeds) for cell in cells)
+
+    def on_slice(batch: Batch, before: Ints) -> None:
+        played: Counter[str] = Counter()
+        for job, episodes in zip(batch.jobs, (batch.played - before).tolist(), strict=True):
+            played[owner[id(job)].id] += episodes
+        on_progress(played)
+        for cell in {owner[id(job)]: None for job in batch.jobs} if batch.finished else ():
+            runs = [job.run for job in jobs[cell] if job.run is not None]
+            if len(runs) == len(cell.seeds):
+                share = cell.episodes * len(cell.seeds) / total
+                on_cell(cell, (runs, share * (time.perf_counter() - began)))
+
+    run_jobs([job for own in jobs.values() for job in own], on_slice)
+
+
+def run_cells_on_gpu(cells: Sequence[Cell]) -> list[TimedRuns]:
+    """Compute `cells` in this process, on a GPU if it supports them, and return them in order.
+
+    A worker of Dask calls this function. It needs neither DuckDB nor pydantic.
+    """
+    on_gpu, others = split_cells(cells)
+    results: dict[Cell, TimedRuns] = {}
+    if on_gpu:
+        run_together(on_gpu, results.__setitem__, lambda played: None)
+    for cell in others:
+        results[cell] = run_cell(cell)
+    return [results[cell] for cell in cells]
+
+
+class GpuPool:
+    """Pool that computes cells on one GPU, and those that it does not support on the CPU.
+
+    Parameters
+    ----------
+    threads : CellThreads
+        Pool for the cells that run on the CPU.
+    executor : ThreadPoolExecutor
+        One thread, which drives the GPU.
+    """
+
+    def __init__(self, threads: CellThreads, executor: ThreadPoolExecutor) -> None:
+        self.threads = threads
+        self.executor = executor
+        self.stopped = threading.Event()
+        self.progress: dict[str, int] = {}  # simulated episodes by id of a running cell
+
+    def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
+        """Start to compute `cells`; return each with the future of its runs and their duration."""
+        from belated.simulation.gpu.compiler import check_device
+
+        check_device()
+        on_gpu, others = split_cells(cells)
+        if others:
+            print(explain(others, len(cells)), file=sys.stderr, flush=True)
+        futures: dict[Cell, Future[TimedRuns]] = {cell: Future() for cell in on_gpu}
+        if on_gpu:
+            self.executor.submit(self._run, futures)
+        pending = self.threads.submit_all(list(others))
+        pending.update({future: cell for cell, future in futures.items()})
+        return pending
+
+    def running(self) -> dict[str, int]:
+        """Return the number of episodes simulated so far, by id of each running cell."""
+        return {**self.threads.running(), **self.progress.copy()}
+
+    def _run(self, futures: "dict[Cell, Future[TimedRuns]]") -> None:
+        def on_cell(cell: Cell, runs: TimedRuns) -> None:
+            self.progress.pop(cell.id, None)
+            futures[cell].set_result(runs)
+
+        def on_progress(played: Mapping[str, int]) -> None:
+            if self.stopped.is_set():
+                raise Stop
+            for id, episodes in played.items():
+                self.progress[id] = self.progress.get(id, 0) + episodes
+
+        try:
+            run_together(list(futures), on_cell, on_progress)
+        except BaseException as error:
+            for future in futures.values():
+                if not future.done():
+                    future.set_exception(error)
+
+
+@contextmanager
+def gpu_pool(threads: CellThreads) -> Iterator[GpuPool]:
+    """Yield a pool that uses a GPU and, where it must, `threads`.
+
+    It is closed at the end of the block.
+    """
+    executor = ThreadPoolExecutor(1, thread_name_prefix="belated-gpu")
+    pool = GpuPool(threads, executor)
+    try:
+        yield pool
+    finally:
+        pool.stopped.set()
+        executor.shutdown(cancel_futures=True)
