@@ -186,7 +186,7 @@ def run_seeds_on_gpu(
     """
     from belated.simulation.gpu.many import run_on_gpu
 
-    title = f"Simulating {UPDATER_NAMES.parse(setting.updater).name}"
+    title = f"Simulating {name_with_options(setting.updater)}"
     if on_checkpoint is not None:
         check_callback(on_checkpoint)
     played = 0
