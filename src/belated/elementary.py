@@ -8,7 +8,7 @@ fdlibm (Sun Microsystems 1993), and the reduction of the argument of `log` is th
 Use them in a backup, so that it can run on a GPU:
 
 >>> log(2.0), exp(1.0)
-(0.6931471805599453, 2.718281828459045)
+(0.6931471805599453, 2.7182818284590455)
 """
 
 import math

@@ -115,7 +115,7 @@ GIVE = "Give the folder that `belated sweep` or `belated reproduce` has written"
             ["ledger", "restore", "nowhere.db"],
             "'FILE': There is no file nowhere.db; check the address",
         ),
-        (["token", "list", "--store", "sqlite:///nowhere/x.db"], "there is no such folder."),
+        (["token", "list", "--store", "sqlite:///nowhere/x.db"], "There is no file nowhere/x.db;"),
         (["serve", "--port", "0", "--store", "sqlite:///empty"], "Is a directory."),
     ],
 )

@@ -254,7 +254,7 @@ def test_an_episode_begins_once(updater: Updater) -> None:
     learner.observe([episode(2)])
     before = learner.snapshot()
     for id in (1, 2):
-        with pytest.raises(ValueError, match=rf"^id must be new, but episode {id} .* already\.$"):
+        with pytest.raises(ValueError, match=rf"^id must be new, but episode {id} .* already"):
             learner.start(id)
     with pytest.raises(ValueError, match=r"^id must be at least 0, got -1\.$"):
         learner.start(-1)

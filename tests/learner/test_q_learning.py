@@ -388,7 +388,7 @@ def test_counts_alone_are_refused() -> None:
     ("options", "message"),
     [
         ({"bonus": "ucb"}, r"^bonus must be one of 'hoeffding', 'bernstein', got 'ucb'\.$"),
-        ({"range": "h"}, r"^range must be one of 'H', 'H-h\+1', got 'h'\.$"),
+        ({"range": "h"}, r"^range must be one of 'H', 'H-h\+1', got 'h'\."),
         ({"monotone": True}, r"^monotone must be False: .*\.$"),
     ],
 )

@@ -404,9 +404,9 @@ def test_without_a_largest_delay_explicit_exploration_refuses(engine: Any) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"unit": "s"}, r"^unit must be one of 'sha', 'sh', got 's'\.$"),
+        ({"unit": "s"}, r"^unit must be one of 'sha', 'sh', got 's'\."),
         ({"draw": "some"}, r"^draw must be one of 'all', 'rare', got 'some'\.$"),
-        ({"log": "S"}, r"^log must be one of 'SH', 'SHA', 'none', got 'S'\.$"),
+        ({"log": "S"}, r"^log must be one of 'SH', 'SHA', 'none', got 'S'\."),
         ({"unit": "sh", "draw": "rare"}, r"^draw='rare' needs unit='sha'; got unit='sh'\.$"),
         ({"tau_max": -1}, r"^tau_max must be finite and at least 0, got -1\.$"),
         ({"tau_max": math.inf}, r"^tau_max must be finite and at least 0, got inf\.$"),

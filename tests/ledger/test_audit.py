@@ -297,7 +297,7 @@ FILL = (
     """INSERT INTO events SELECT {last} + {rows} + n, {problem}, printf('{name}%019d', n),
        'feedback', 1, NULL, '{text}', NULL, 'x', FALSE FROM n ORDER BY n""",
     """INSERT INTO episodes
-       SELECT printf('{name}%019d', n), {problem}, n, 1, {last} + n, NULL, NULL, NULL
+       SELECT printf('{name}%019d', n), {problem}, n, 1, {last} + n, NULL, NULL
        FROM n""",
     """INSERT INTO claims
        SELECT {last} + n, 'whole', '{sha}', {last} + {rows} + n FROM n""",

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,14 @@ with Ledger.open(sys.argv[1]) as ledger:
 def stopped(pids: list[int]) -> Iterator[None]:
     """Stop processes by SIGSTOP until the end of the block."""
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
     try:
         yield
     finally:
         for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError):  # a worker process may end at any time
+                os.kill(pid, signal.SIGCONT)
 
 
 def test_others_write_again_when_a_stopped_writer_holds_the_lock(

@@ -40,7 +40,8 @@ def rejects_invalid_options(part: Any, *_: object) -> None:
 def require_rejection(who: str, name: str, value: object, call: Callable[[], object]) -> None:
     """Raise AssertionError unless `call()` raises ValueError or TypeError with a clear message.
 
-    The message must be one line that contains `name` and ends with a period.
+    The message must be one line that contains `name` and ends with a period, or with a question
+    such as "Did you mean ...?".
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def require_rejection(who: str, name: str, value: object, call: Callable[[], obj
     except (ValueError, TypeError) as error:
         message = str(error)
         require(
-            name in message and message.endswith(".") and "\n" not in message,
+            name in message and message.endswith((".", "?")) and "\n" not in message,
             f"{who} rejects {name}={value!r} with {message!r}; the message must be one line that "
             f"names {name} and ends with a period.",
         )
