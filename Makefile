@@ -46,7 +46,7 @@ check: lint types layers quick ## while you work: lint, types, layers, fast test
 test: .venv/.dev ## before a merge: lint, types, layers and all tests
 	$(MAKE) --jobs 2 --output-sync kernels lint types layers plain
 	$(MAKE) unit
-	$(MAKE) simulated
+	$(MAKE) simulated SELECT='every_base or user or different_settings or same_files'
 
 lint: .venv/.dev ## ruff
 	$(BIN)/ruff check
@@ -72,7 +72,7 @@ plain: .venv/.dev ## tests of kernels as plain Python: a subset, since this is s
 
 # The simulator of numba-cuda runs kernels as threads in Python.
 simulated: .venv/.dev ## small tests of the GPU engine in a simulator, without a GPU
-	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/simulation/gpu tests/sweep/test_on_gpu.py
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/simulation/gpu tests/sweep/test_on_gpu.py -k '$(SELECT)'
 
 test-gpu: .venv/.dev ## all tests of the GPU engine; needs an NVIDIA GPU
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
