@@ -16,11 +16,11 @@ class Finding:
     """Result of an attack, or of a part of it."""
 
     tried: str
-    """What was done, with numbers."""
+    """Description of the attempt, with numbers."""
     expected: str
     """Limit, or what must happen."""
     measured: str
-    """What happened."""
+    """Description of the result."""
     held: bool
     """Whether the service did what is expected."""
 
