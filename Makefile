@@ -74,9 +74,10 @@ plain: .venv/.dev ## tests of kernels as plain Python: a subset, since this is s
 simulated: .venv/.dev ## small tests of the GPU engine in a simulator, without a GPU
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/simulation/gpu tests/sweep/test_on_gpu.py -k '$(SELECT)'
 
+# Warnings are not errors, because numba-cuda uses names that NumPy has deprecated.
 test-gpu: .venv/.dev ## all tests of the GPU engine; needs an NVIDIA GPU
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
-	$(BIN)/pytest tests/simulation/gpu tests/sweep/test_on_gpu.py
+	$(PYTEST) -W default tests/simulation/gpu tests/sweep/test_on_gpu.py
 
 test-browser: .venv/.dev ## the report and the dashboard in headless Chromium, if that is installed
 	BELATED_BROWSER=1 $(BIN)/pytest tests/browser

@@ -185,7 +185,7 @@ def test_a_batch_starts_only_if_the_gpu_has_room_for_it(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Batch, "launch", watch)
     engine.run_jobs(jobs, lambda batch, before: None)
-    assert [len(batch.jobs) for batch in launched] == [1] * 6
+    assert [len(batch.jobs) for batch in launched] == [2, 2, 2]
     for job in jobs:
         assert job.run is not None
         assert (job.run.regret == setting.run(job.seed).regret).all()
