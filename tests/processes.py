@@ -1,0 +1,84 @@
+"""Processes that run a program, with modules that were imported before the process was forked.
+
+To import the service takes two seconds of CPU time in every new interpreter. Here, one process per
+session imports it, and the processes of tests are forked from that process.
+"""
+
+import multiprocessing
+import os
+import sys
+import warnings
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(
+    ["belated.cli.main", "belated.cli.serve", "belated.online.host", "belated.service.app"]
+)
+
+
+class Program:
+    """Process that executes Python code, with pipes to its standard input and output.
+
+    Parameters
+    ----------
+    code : str
+        Python code to execute. Warnings are errors.
+    arguments : str
+        Elements of `sys.argv` after the first.
+    stderr : Path, optional
+        File to which standard error is appended; by default, it is that of the tests.
+    """
+
+    def __init__(self, code: str, *arguments: str, stderr: Path | None = None) -> None:
+        given, self._given = CONTEXT.Pipe(duplex=False)
+        self._printed, printed = CONTEXT.Pipe(duplex=False)
+        self._process = CONTEXT.Process(
+            target=execute, args=(code, arguments, given, printed, stderr), daemon=True
+        )
+        self._process.start()
+        given.close()
+        printed.close()
+        self.stdin = os.fdopen(self._given.fileno(), "w", closefd=False)
+        self.stdout = os.fdopen(self._printed.fileno(), closefd=False)
+
+    @property
+    def pid(self) -> int:
+        """Id of the process."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def kill(self) -> None:
+        """Kill the process by SIGKILL and wait for its end."""
+        self._process.kill()
+        self._process.join()
+
+    def end(self) -> tuple[int, str]:
+        """End its standard input; return its exit code and the rest of its standard output."""
+        self.stdin.close()
+        self._given.close()
+        printed = self.stdout.read()
+        self._process.join()
+        assert self._process.exitcode is not None
+        return self._process.exitcode, printed
+
+
+def execute(
+    code: str,
+    arguments: tuple[str, ...],
+    given: Connection,
+    printed: Connection,
+    stderr: Path | None,
+) -> None:
+    """Execute `code` in this process with these standard streams."""
+    os.dup2(given.fileno(), 0)
+    os.dup2(printed.fileno(), 1)
+    if stderr is not None:
+        with stderr.open("a") as file:
+            os.dup2(file.fileno(), 2)
+    given.close()
+    printed.close()
+    sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+    sys.argv[1:] = arguments
+    warnings.simplefilter("error")
+    exec(code, {"__name__": "__main__"})
