@@ -17,6 +17,7 @@ from belated.learner.bases import BackupRule, Base, EpsilonGreedy, Optimal, Unif
 from belated.learner.rewards import BONUSES
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run
+from combinations import spread
 from ways import all_agree, difference, four_ways, printed_compiled_and_plain
 from worlds import laws, random_world
 
@@ -93,8 +94,7 @@ def in_pieces(world: bl.MDP, kind: dict[str, Any]) -> bool:
 
 
 @pytest.mark.plain
-@every_updater
-@every_base
+@pytest.mark.parametrize(("base", "updater"), spread(BASES, UPDATERS, one_in=2))
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data(), world=worlds(), law=laws(), seed=st.integers(0, 99))
 def test_every_way_to_run_gives_the_same_bits(
