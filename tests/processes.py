@@ -13,7 +13,13 @@ from pathlib import Path
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["belated.cli.main", "belated.cli.serve", "belated.online.host", "belated.service.app"]
+    [
+        "belated.cli.main",
+        "belated.cli.serve",
+        "belated.online.host",
+        "belated.service.app",
+        "belated.sweep.sweep",
+    ]
 )
 
 
@@ -47,6 +53,10 @@ class Program:
         """Id of the process."""
         assert self._process.pid is not None
         return self._process.pid
+
+    def is_alive(self) -> bool:
+        """Return whether the process has not ended yet."""
+        return self._process.is_alive()
 
     def kill(self) -> None:
         """Kill the process by SIGKILL and wait for its end."""
