@@ -7,10 +7,12 @@ session imports it, and the processes of tests are forked from that process.
 import multiprocessing
 import os
 import sys
+import threading
 import warnings
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+TIMEOUT_S = 120.0
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     [
@@ -64,11 +66,17 @@ class Program:
         self._process.join()
 
     def end(self) -> tuple[int, str]:
-        """End its standard input; return its exit code and the rest of its standard output."""
+        """End its standard input; return its exit code and the rest of its standard output.
+
+        The process is killed if it does not end within `TIMEOUT_S`.
+        """
         self.stdin.close()
         self._given.close()
+        killer = threading.Timer(TIMEOUT_S, self._process.kill)
+        killer.start()
         printed = self.stdout.read()
         self._process.join()
+        killer.cancel()
         assert self._process.exitcode is not None
         return self._process.exitcode, printed
 
