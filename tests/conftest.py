@@ -19,6 +19,12 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_sessionfinish() -> None:
+    """Stop the PostgreSQL server, if a test has started it."""
+    if "databases" in sys.modules:
+        sys.modules["databases"].session.close()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def quick_migrations() -> Iterator[None]:
     """Let new ledgers be created quickly, if any of the collected tests may create one."""
