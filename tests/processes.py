@@ -60,6 +60,10 @@ class Program:
         """Return whether the process has not ended yet."""
         return self._process.is_alive()
 
+    def terminate(self) -> None:
+        """Send SIGTERM to the process."""
+        self._process.terminate()
+
     def kill(self) -> None:
         """Kill the process by SIGKILL and wait for its end."""
         self._process.kill()
