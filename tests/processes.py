@@ -9,20 +9,24 @@ import os
 import sys
 import threading
 import warnings
+from functools import cache
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import pytest
+
 TIMEOUT_S = 120.0
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(
-    [
-        "belated.cli.main",
-        "belated.cli.serve",
-        "belated.online.host",
-        "belated.service.app",
-        "belated.sweep.sweep",
-    ]
-)
+CONTEXT.set_forkserver_preload(["preloaded"])
+
+
+@cache
+def start_server() -> None:
+    """Start the process from which others are forked; it finds modules where this process does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+        forkserver.ensure_running()
 
 
 class Program:
@@ -39,6 +43,7 @@ class Program:
     """
 
     def __init__(self, code: str, *arguments: str, stderr: Path | None = None) -> None:
+        start_server()
         given, self._given = CONTEXT.Pipe(duplex=False)
         self._printed, printed = CONTEXT.Pipe(duplex=False)
         self._process = CONTEXT.Process(

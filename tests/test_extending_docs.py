@@ -17,6 +17,7 @@ from belated.checks.base import CHECKS as BASE
 from belated.checks.law import CHECKS as LAW
 from belated.checks.updater import CHECKS as UPDATER
 from belated.checks.world import CHECKS as WORLD
+from combinations import FULL
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -37,6 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Python started in that folder."""
+    if not FULL:
+        monkeypatch.setattr("belated.checks.backups.SCALES", (0.1,))
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
     importlib.invalidate_caches()
