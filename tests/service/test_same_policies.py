@@ -27,7 +27,7 @@ from service.site import NDJSON, Site
 # tests of this file run with both databases
 __all__ = ["ledger", "postgres", "postgres_url", "sqlite_url", "url"]
 
-EPISODES = 20
+EPISODES = 14
 SEED = 11
 DELAY = bl.delays.geometric(4)
 SHAPE = bl.Shape(3, 2, 3)
