@@ -45,8 +45,7 @@ check: lint types layers quick ## while you work: lint, types, layers, fast test
 # The largest kernels are compiled by one process, while others do what needs no kernels.
 test: .venv/.dev ## before a merge: lint, types, layers and all tests
 	$(MAKE) --jobs 2 --output-sync kernels lint types layers plain
-	$(MAKE) unit
-	$(MAKE) simulated SELECT='every_base or user or different_settings or same_files'
+	$(MAKE) --jobs 2 unit simulated SELECT='every_base or user or different_settings or same_files'
 
 lint: .venv/.dev ## ruff
 	$(BIN)/ruff check

@@ -5,9 +5,9 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -15,6 +15,8 @@ import sqlalchemy as sa
 from belated.ledger import Ledger
 
 NUMBERS = itertools.count()
+session = ExitStack()
+"""Closed by `conftest.py` at the end of the session."""
 
 
 @contextmanager
@@ -35,18 +37,27 @@ def postgres_server() -> Iterator[str]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@cache
+def shared_server() -> sa.Engine:
+    """Start the server that tests share; it is stopped at the end of the session."""
+    url = session.enter_context(postgres_server())
+    admin = sa.create_engine(
+        sa.make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
+    )
+    session.callback(admin.dispose)
+    with admin.connect() as connection:
+        for statement in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
+            connection.exec_driver_sql(statement)
+    return admin
+
+
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Any]:
-    """The server's address; tests are skipped where none can be started."""
-    with postgres_server() as url:
-        admin = sa.create_engine(
-            sa.make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
-        )
-        with admin.connect() as connection:
-            for statement in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
-                connection.exec_driver_sql(statement)
-        yield admin
-        admin.dispose()
+def postgres() -> sa.Engine:
+    """The server's address; tests are skipped where none can be started.
+
+    Each module that imports this fixture has a fixture of its own, but all share one server.
+    """
+    return shared_server()
 
 
 @pytest.fixture

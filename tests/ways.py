@@ -10,6 +10,7 @@ import numpy as np
 
 import belated as bl
 from belated.simulation.run import Run
+from processes import Program
 
 
 def difference(one: Run, other: Run) -> str | None:
@@ -26,18 +27,16 @@ def difference(one: Run, other: Run) -> str | None:
 
 def printed_compiled_and_plain(script: str) -> str:
     """Return the output of a script, which must not depend on compilation."""
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "NUMBA_DISABLE_JIT": disable},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for disable in "01"
-    }
-    assert len(printed) == 1
-    return printed.pop()
+    compiled = Program(script)
+    plain = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert compiled.end() == (0, plain)
+    return plain
 
 
 def four_ways(world: bl.MDP, **given: Any) -> dict[str, Run]:

@@ -28,7 +28,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """One short chain in place of four long ones, and two figures in place of four."""
     monkeypatch.setattr(grid, "CHAINS", (5,))
     monkeypatch.setattr(grid, "REGRET_FIGURE_MEANS", (300,))
-    preset = grid.Preset(seeds=5, episodes={5: 300})
+    preset = grid.Preset(seeds=2, episodes={5: 100})
     monkeypatch.setitem(grid.PRESETS, "quick", preset)
 
 

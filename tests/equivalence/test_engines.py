@@ -11,7 +11,7 @@ from belated.delays.laws import Law
 from belated.learner.bases import OPTIMISTIC, BackupRule, Base
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run
-from combinations import FULL
+from combinations import FULL, spread
 from ways import all_agree, difference, four_ways, printed_compiled_and_plain
 from worlds import laws, random_world, worlds
 
@@ -49,8 +49,7 @@ EXAMPLES = (8 if FULL else 4) if JIT else 1
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("updater", UPDATERS.values(), ids=UPDATERS.keys())
-@pytest.mark.parametrize("base", BASES.values(), ids=BASES.keys())
+@pytest.mark.parametrize(("base", "updater"), spread(BASES, UPDATERS, one_in=2))
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(
     world=worlds(), law=laws(), stages=st.sampled_from(["each", "pooled"]), seed=st.integers(0, 99)

@@ -17,6 +17,7 @@ from belated.learner.bases import BackupRule, Base, EpsilonGreedy, Optimal, Unif
 from belated.learner.rewards import BONUSES
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run
+from combinations import spread
 from ways import all_agree, difference, four_ways, printed_compiled_and_plain
 from worlds import laws, random_world
 
@@ -93,8 +94,7 @@ def in_pieces(world: bl.MDP, kind: dict[str, Any]) -> bool:
 
 
 @pytest.mark.plain
-@every_updater
-@every_base
+@pytest.mark.parametrize(("base", "updater"), spread(BASES, UPDATERS, one_in=2))
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data(), world=worlds(), law=laws(), seed=st.integers(0, 99))
 def test_every_way_to_run_gives_the_same_bits(
@@ -142,12 +142,15 @@ def test_every_way_gives_the_same_bits_whatever_is_hoped_for(
     assert all_agree(runs)
 
 
-@every_kind
-@pytest.mark.parametrize(
-    "base",
-    [bl.PSRL(resample="episode"), bl.QLearning(scale=0.01), bl.UCRL2(scale=0.03)],
-    ids=["psrl", "q-learning", "ucrl2"],
-)
+LONGER: dict[str, Base] = {
+    "psrl": bl.PSRL(resample="episode"),
+    "q-learning": bl.QLearning(scale=0.01),
+    "ucrl2": bl.UCRL2(scale=0.03),
+}
+"""Bases of longer runs."""
+
+
+@pytest.mark.parametrize(("base", "kind"), spread(LONGER, KINDS, one_in=2))
 def test_a_longer_run_gives_the_same_bits(base: Base, kind: dict[str, Any]) -> None:
     """Long enough for everything that grows to grow: counts, inbox and what is in flight."""
     given: dict[str, Any] = {

@@ -14,6 +14,7 @@ from belated.checks import check_updater
 from belated.compiled import JIT
 from belated.learner.updaters import Arrival
 from belated.simulation import engine
+from combinations import spread
 from random_problems import puzzling_world
 from ways import all_agree, difference, four_ways, printed_compiled_and_plain
 
@@ -99,8 +100,7 @@ def simulate(updater: bl.Updater, **options: Any) -> bl.Run:
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
-@pytest.mark.parametrize("updater", UPDATERS.values(), ids=UPDATERS.keys())
+@pytest.mark.parametrize(("updater", "options"), spread(UPDATERS, OPTIONS, one_in=2))
 def test_a_trigger_plans_in_the_same_episodes_in_both_engines(
     updater: bl.Updater, options: dict[str, Any]
 ) -> None:

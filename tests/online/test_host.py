@@ -1,11 +1,7 @@
 """A host: ticks, folds and publishes, one at a time, whatever fails or dies."""
 
-import os
 import queue
 import select
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +23,7 @@ from belated.online.serving import Serving
 from belated.online.status import ProblemStatus
 from belated.online.verify import verify
 from histories import History, make_spec
+from processes import Program
 
 PATIENCE = 60.0
 """Seconds after which a process or a thread counts as stuck, on any machine."""
@@ -541,29 +538,21 @@ with Ledger.open(sys.argv[1]) as ledger, Telling(ledger, interval=0.02):
 
 
 @pytest.fixture
-def planner() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+def planner() -> Iterator[Callable[[str], Program]]:
     """Starts a process that hosts a ledger until it is killed."""
     started = []
 
-    def start(url: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-c", PLANNER, url],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
+    def start(url: str) -> Program:
+        started.append(Program(PLANNER, url))
+        return started[-1]
 
     yield start
     for process in started:
         process.kill()
-        process.communicate()
 
 
-def hear(process: subprocess.Popen[str], word: str) -> None:
+def hear(process: Program, word: str) -> None:
     """Wait until it says this."""
-    assert process.stdout is not None
     while True:
         ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
         assert ready, f"it did not say {word!r}"
@@ -572,7 +561,7 @@ def hear(process: subprocess.Popen[str], word: str) -> None:
 
 
 def test_when_the_planner_is_killed_another_process_takes_over(
-    url: str, planner: Callable[[str], subprocess.Popen[str]]
+    url: str, planner: Callable[[str], Program]
 ) -> None:
     with Ledger.open(url) as ledger:
         history = History(ledger, make_spec())
@@ -581,12 +570,11 @@ def test_when_the_planner_is_killed_another_process_takes_over(
         second = planner(url)
         hear(second, "waits")
         history.answer(*history.open(5))
-        os.kill(first.pid, signal.SIGKILL)
+        first.kill()
         hear(second, "plans")
         ids = history.open(5)
         history.answer(*ids)
-        second.communicate("")
-        assert second.returncode == 0
+        assert second.end()[0] == 0
         last = Host(ledger)
         assert last.step()
         last.stop()

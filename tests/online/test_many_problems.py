@@ -175,17 +175,17 @@ def test_released_learners_publish_the_same_policies(memory: Ledger, kind: str) 
         hosts = (Host(memory, memory_limit_bytes=0), Host(kept))
         pairs = [
             [History(ledger, make_spec(f"clinic-{i}", **KINDS[kind]), i) for ledger in ledgers]
-            for i in range(3)
+            for i in range(2)
         ]
         for host in hosts:
             host.step()
-        for round in range(8):
+        for round in range(6):
             for pair in pairs:
                 for history in pair:
                     history.open(2)
                     ids = history.episodes[-3:]
                     history.ledger.append([Feedback(id, history.piece(id)) for id in ids])
-                    if round == 5:
+                    if round == 3:
                         history.ledger.append([Corrected(history.episodes[0], history.whole())])
             for host in hosts:
                 host.step()
