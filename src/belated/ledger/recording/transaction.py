@@ -85,6 +85,8 @@ class Transaction:
         self.last_key_id = 0
         """Id of the last stored response; valid once the keys are loaded."""
         self.subject_seqs: dict[str, list[int]] = {}
+        self.has_deleted_rejected = False
+        """Whether rejected requests have been deleted from the quarantine in this transaction."""
         """Seqs of the openings of each subject that was loaded, in increasing order."""
         self.events: Collection[NewEvent] = ()
         """Events to be recorded, as given to `load_episodes`."""
