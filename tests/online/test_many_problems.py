@@ -1,9 +1,7 @@
 """A host of many problems: work only for those with new events, and memory only for some."""
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 import sqlalchemy as sa
@@ -14,22 +12,7 @@ from belated.online.host import Host
 from belated.online.memory import LearnerMemory
 from belated.online.status import ProblemStatus, Summary
 from histories import KINDS, History, make_spec
-
-
-@contextmanager
-def count_statements(ledger: Ledger) -> Iterator[list[str]]:
-    """Collect the SQL statements that are executed inside the block."""
-    found: list[str] = []
-
-    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
-        found.append(statement)
-
-    engines = {ledger.store.engine, ledger.store.writer}
-    for engine in engines:
-        sa.event.listen(engine, "before_cursor_execute", note)
-    yield found
-    for engine in engines:
-        sa.event.remove(engine, "before_cursor_execute", note)
+from databases import count_statements
 
 
 def define(ledger: Ledger, count: int) -> list[History]:

@@ -36,6 +36,7 @@ from belated.ledger.recording.steps import (
     ParsedStep,
     compare_padding,
     find_gap,
+    find_neighbour_seqs,
     find_superseded_end,
 )
 from belated.ledger.recording.transaction import Transaction
@@ -174,6 +175,7 @@ def record_feedback(
             return AlreadyRecorded(max(claim.seq for claim in known.values()))
     found = find_new_parts(parts, known, load, horizon=spec.horizon)
     if known and WHOLE not in parts and isinstance(found, dict):
+        _load_neighbours(transaction)
         found = find_gap(found, known, transaction.read_body, spec) or found
     if isinstance(found, Conflict):
         return _find_superseded_repeat(transaction, parts, episode, spec) or found
@@ -233,6 +235,18 @@ def _add_feedback(
     if episode.lost is not None:
         transaction.set_lost(episode, None)
     return Recorded(seq)
+
+
+def _load_neighbours(transaction: Transaction) -> None:
+    """Load the bodies that `find_gap` reads for all events of `transaction`, in few queries."""
+    if transaction.has_neighbours:
+        return
+    transaction.has_neighbours = True
+    seqs: set[int] = set()
+    for event in transaction.events:
+        if type(event) is Feedback and transaction.episode(event.episode) is not None:
+            seqs |= find_neighbour_seqs(event.content, transaction.claims(event.episode))
+    transaction.load_bodies(seqs)
 
 
 def _loader(transaction: Transaction, spec: ProblemSpec) -> Callable[[int], Parts]:

@@ -283,10 +283,7 @@ def find_gap(
     for step in new.values():
         if not isinstance(step, dict) or "next_state" not in step:
             continue
-        for number in (step["step"] - 1, step["step"] + 1):
-            claim = known.get(f"step:{number}")
-            if claim is None:
-                continue
+        for number, claim in _find_neighbours(step["step"], known):
             recorded = json.loads(read_body(claim.seq))["steps"]
             other = next(each for each in recorded if each["step"] == number)
             before, after = (other, step) if number < step["step"] else (step, other)
@@ -298,3 +295,35 @@ def find_gap(
                     claim.seq,
                 )
     return None
+
+
+def find_neighbour_seqs(content: object, known: Mapping[str, Claim]) -> set[int]:
+    """Return the seqs of the events that `find_gap` may read for feedback, before it is validated.
+
+    Parameters
+    ----------
+    content : object
+        Content of the feedback, of any form.
+    known : mapping
+        Claims of the episode, by name of the part.
+
+    Returns
+    -------
+    set of int
+        Seqs of the events with the steps before and after those in `content`.
+    """
+    steps = content.get("steps") if isinstance(content, Mapping) else None
+    given = steps if isinstance(steps, list | tuple) else ()
+    numbers = [each.get("step") for each in given if isinstance(each, Mapping)]
+    return {
+        claim.seq
+        for number in numbers
+        if isinstance(number, int)
+        for _, claim in _find_neighbours(number, known)
+    }
+
+
+def _find_neighbours(number: int, known: Mapping[str, Claim]) -> list[tuple[int, Claim]]:
+    """Return number and claim of the recorded steps directly before and after step `number`."""
+    found = ((near, known.get(f"step:{near}")) for near in (number - 1, number + 1))
+    return [(near, claim) for near, claim in found if claim is not None]

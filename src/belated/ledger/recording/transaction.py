@@ -25,6 +25,11 @@ MAX_PARAMETERS_PER_INSERT: Final = 10_000
 EPISODE_EVENTS: Final = (Feedback, Lost, Withdrawn)
 """Types of events that refer to an existing episode."""
 
+BODY_QUERY: Final = sa.select(schema.events.c.seq, schema.events.c.body).where(
+    schema.events.c.seq.in_(sa.bindparam("seqs", expanding=True))
+)
+LAST_SEQ: Final = "SELECT max(seq) FROM events"
+
 # tables in an order in which foreign keys refer to earlier tables
 INSERT_ORDER: Final = (
     schema.problems,
@@ -90,6 +95,8 @@ class Transaction:
         """Seqs of the openings of each subject that was loaded, in increasing order."""
         self.events: Collection[NewEvent] = ()
         """Events to be recorded, as given to `load_episodes`."""
+        self.has_neighbours = False
+        """Whether the steps with which the steps in `events` must join have been loaded."""
         self.connection = connection
         self._problems = problems
         self._new_problems: dict[int, Problem] = {}
@@ -98,6 +105,7 @@ class Transaction:
         self._claims: dict[str, Claims] = {}
         self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
         self._limits: dict[int, tuple[int, int | None]] = {}
+        self._bodies: dict[int, str] = {}
 
     def load_episodes(self, events: Collection[NewEvent]) -> None:
         """Load all episodes to which `events` refer, with their claims, in few queries."""
@@ -208,10 +216,15 @@ class Transaction:
         place = seq - self.seq - 1 + len(pending)  # sequence numbers have no gaps
         if place >= 0:
             return str(pending[place]["body"])
-        # without SQLAlchemy's compilation, since each step that arrives alone reads its neighbour
-        mark = "?" if self.connection.dialect.paramstyle == "qmark" else "%s"
-        query = f"SELECT body FROM events WHERE seq = {mark}"
-        return str(self.connection.exec_driver_sql(query, (seq,)).scalar_one())
+        if seq not in self._bodies:
+            self.load_bodies([seq])
+        return self._bodies[seq]
+
+    def load_bodies(self, seqs: Collection[int]) -> None:
+        """Load the bodies of the events with the sequence numbers `seqs`, in few queries."""
+        for chunk in chunk_ids(sorted(seqs)):
+            rows: Iterable[Any] = self.connection.execute(BODY_QUERY, {"seqs": chunk})
+            self._bodies |= {seq: str(body) for seq, body in rows}
 
     def add_problem(self, problem: Problem) -> None:
         """Add `problem` to the table of problems. Call this after adding its definition."""
