@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Final, Self, TypeVar
 
 from belated.ledger.engines.outage_log import OutageLog
+from belated.ledger.engines.outages import LOCK_TIMEOUT, describe_outage
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
@@ -34,6 +35,11 @@ MAX_POLL_INTERVAL_S: Final = 86400.0
 
 BACKLOG_PROBLEMS_PER_POLL: Final = 100
 """Number of problems without new events that a poll folds for the first time."""
+
+MAX_LOCK_TIMEOUTS: Final = 3
+"""Number of successive polls that may fail because other writers held the lock of the ledger.
+
+They are repeated without being reported, since this is no fault of the store or of a problem."""
 
 LOCK_TIMEOUT_S: Final = 0.2
 """Maximum time in seconds to wait for a busy learner before the last status is returned."""
@@ -120,6 +126,7 @@ class Host:
         self._thread: threading.Thread | None = None
         self._plans = self._ready = False
         self._last_error: str | None = None
+        self._lock_timeouts = 0  # in succession
         self.outages = OutageLog("fold")
         """Log of the polls that failed because the store is unavailable."""
         self._has_polled = False
@@ -267,8 +274,11 @@ class Host:
             try:
                 if self.step() and self._backlog:
                     pause_s = 0
+                self._lock_timeouts = 0
                 self._last_error = None
                 self.outages.succeeded()
+                if self._is_contention(error):
+                    continue
             except Exception as error:  # the database may be available at the next poll
                 message = f"{type(error).__name__}: {error}"
                 if isinstance(error, OUTAGES):
@@ -279,6 +289,13 @@ class Host:
             with self._wakeup:
                 self._wakeup.wait_for(lambda: self._woken or self._stopping, pause_s)
                 self._woken = False
+    def _is_contention(self, error: Exception) -> bool:
+        """Return whether a poll that failed with `error` is to be repeated without a report."""
+        if not isinstance(error, OUTAGES) or describe_outage(error).reason != LOCK_TIMEOUT:
+            return False
+        self._lock_timeouts += 1
+        return self._lock_timeouts <= MAX_LOCK_TIMEOUTS
+
 
     def _find_changed(self) -> int:
         """Add the problems with events since the last poll, or all at the first, to the queues.
