@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from belated.learner.learner import Learner
 from belated.ledger import Corrected, Feedback, Ledger, Part
 from belated.ledger.engines.outages import LOCK_TIMEOUT, describe_outage
 from belated.ledger.episodes import Exclusions
+from belated.ledger.events import NewEvent, Tick
 from belated.ledger.policies import encode_policy
 from belated.ledger.store import OUTAGES
 from belated.online.fold import Fold
@@ -331,15 +332,16 @@ def test_what_comes_right_after_a_tick_is_not_forgotten(
     history = History(memory, make_spec(base=Part("random")))
     host = Host(memory)
     host.step()
-    plain, (first, second) = memory.tick, history.open(2)
+    plain, (first, second) = memory.append, history.open(2)
+    history.answer(first)
 
-    def tick(problem: int) -> None:
-        monkeypatch.setattr(memory, "tick", plain)
-        plain(problem)
+    def tick(events: Sequence[NewEvent]) -> None:
+        assert [type(event) for event in events] == [Tick]
+        monkeypatch.setattr(memory, "append", plain)
+        plain(events)
         history.answer(second)
 
-    monkeypatch.setattr(memory, "tick", tick)
-    history.answer(first)
+    monkeypatch.setattr(memory, "append", tick)
     host.step()
     host.step()
     assert kinds(history)[-4:] == ["feedback", "tick", "feedback", "tick"]

@@ -91,6 +91,8 @@ class Transaction:
         """Id of the last stored response; valid once the keys are loaded."""
         self.subject_seqs: dict[str, list[int]] = {}
         self.has_deleted_rejected = False
+        self.last_ticks: dict[int, tuple[int, int]] = {}
+        """Seq of the last tick and of the end of its batch, by problem, where loaded or added."""
         """Whether rejected requests have been deleted from the quarantine in this transaction."""
         """Seqs of the openings of each subject that was loaded, in increasing order."""
         self.events: Collection[NewEvent] = ()
