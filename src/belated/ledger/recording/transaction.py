@@ -81,33 +81,33 @@ class Transaction:
 
     def __init__(self, connection: sa.Connection, problems: ProblemCache, at: int) -> None:
         self.at = at
-        self.seq: int = connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
+        self.seq: int = connection.exec_driver_sql(LAST_SEQ).scalar() or 0
         """Sequence number of the last event, including events that are not yet inserted."""
         self.redacted = False
         """Whether data has been redacted in this transaction."""
+        self.has_deleted_rejected = False
+        """Whether rejected requests have been deleted from the quarantine in this transaction."""
         self.keys: dict[str, str] = {}
         """Digest of the request of each idempotency key that was loaded or added."""
         self.last_key_id = 0
         """Id of the last stored response; valid once the keys are loaded."""
-        self.subject_seqs: dict[str, list[int]] = {}
-        self.has_deleted_rejected = False
         self.last_ticks: dict[int, tuple[int, int]] = {}
         """Seq of the last tick and of the end of its batch, by problem, where loaded or added."""
-        """Whether rejected requests have been deleted from the quarantine in this transaction."""
+        self.subject_seqs: dict[str, list[int]] = {}
         """Seqs of the openings of each subject that was loaded, in increasing order."""
-        self.events: Collection[NewEvent] = ()
-        """Events to be recorded, as given to `load_episodes`."""
         self.has_neighbours = False
         """Whether the steps with which the steps in `events` must join have been loaded."""
+        self.events: Collection[NewEvent] = ()
+        """Events to be recorded, as given to `load_episodes`."""
         self.connection = connection
         self._problems = problems
         self._new_problems: dict[int, Problem] = {}
         self._rows: dict[sa.Table, list[dict[str, Any]]] = {table: [] for table in INSERT_ORDER}
         self._episodes: dict[str, EpisodeRecord | None] = {}
         self._claims: dict[str, Claims] = {}
+        self._bodies: dict[int, str] = {}
         self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
         self._limits: dict[int, tuple[int, int | None]] = {}
-        self._bodies: dict[int, str] = {}
 
     def load_episodes(self, events: Collection[NewEvent]) -> None:
         """Load all episodes to which `events` refer, with their claims, in few queries."""
