@@ -104,3 +104,19 @@ def any_ledger(request: pytest.FixtureRequest) -> Iterator[Ledger]:
         "sqlite://" if name == "memory" else request.getfixturevalue(f"{name}_url")
     ) as opened:
         yield opened
+
+
+@contextmanager
+def count_statements(ledger: Ledger) -> Iterator[list[str]]:
+    """Collect the SQL statements that are executed inside the block."""
+    found: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        found.append(statement)
+
+    engines = {ledger.store.engine, ledger.store.writer}
+    for engine in engines:
+        sa.event.listen(engine, "before_cursor_execute", note)
+    yield found
+    for engine in engines:
+        sa.event.remove(engine, "before_cursor_execute", note)
