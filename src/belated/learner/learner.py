@@ -544,6 +544,7 @@ class Learner:
                 base.name,
                 base.failure_probability,
                 self.mean_delay,
+                base.bonus_scale,
             )
             instance.state.alpha[0] = self._problem.updater.epoch_alpha(start)
             instance.planned_at = self._begun
