@@ -138,13 +138,13 @@ def calibrate(
             raise typer.BadParameter("--write is for one setting and cannot be used with --table.")
         write_table([setting.task(level, lowest) for setting in settings], table, jobs=jobs)
         return
-    if len(settings) > 1:
+    arguments, *others = [setting.arguments() for setting in settings]
+    if others:
         raise typer.BadParameter(
             f"--table FILE is needed for {len(settings)} settings; give one world, base and delay, "
             "or add --table."
         )
-    [setting] = settings
-    arguments = setting.arguments()
+    setting = settings[0]
     if write is not None:
         check_study_file(write, setting)
     found = search(arguments, level=level, lowest=lowest, threads=threads)

@@ -5,8 +5,9 @@ delta' = delta / 5, under two assumptions: the bonus is at least as large as the
 (Assumption 1), and delays are independent, identically distributed and non-negative (Assumption 2).
 The constants are those of the proofs in the paper, with mistakes corrected; `docs/deviations.md`
 lists the corrections. For Theorem 2 the probability is not proved, because its proof applies Lemma
-2 to episodes that are selected by their own delays. In most experiments the bounds are far above the regret of any run. They serve to
-compare the cost of delay with the cost of learning, and do not predict regret.
+2 to episodes that are selected by their own delays. In most experiments the bounds are far above
+the regret of any run. They serve to compare the cost of delay with the cost of learning, and do not
+predict regret.
 """
 
 import math
