@@ -163,8 +163,8 @@ def calibrations() -> Iterator[str]:
     rows = read_table(SCALES_FILE)
     of = {(row.world, row.delay, row.optimism): row for row in rows}
     yield (
-        "| World | Delay | K | Scale without delay, seeds 0-39 | Scale with this delay, optimism at "
-        "the first state | Held | 95% interval | Scale with this delay, optimism everywhere | Held "
+        "| World | Delay | K | Scale without delay, seeds 0-39 | With this delay, optimism at "
+        "the first state | Held | 95% interval | With this delay, optimism everywhere | Held "
         "| 95% interval |"
     )
     yield "| --- | --- |" + " ---: |" * 8

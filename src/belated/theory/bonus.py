@@ -71,7 +71,7 @@ def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> 
     episodes : int
         Number of episodes K, at least 1.
     delta : float
-        Failure probability of the base's own guarantee, in (0, 1).
+        Probability delta in the formulas of the base, in (0, 1).
 
     Returns
     -------

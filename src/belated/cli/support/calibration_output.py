@@ -1,4 +1,4 @@
-"""Output of `belated calibrate --table`: scales of many settings."""
+"""Output of `belated calibrate`: trials of one setting, and scales of many settings."""
 
 import time
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from belated.cli.support.tables import build_table, print_table
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from belated.simulation.calibrate import Calibration, Trial
     from belated.simulation.calibration_table import CalibratedScale, CalibrationTask
 
 
@@ -61,6 +62,45 @@ def build_scale_table(rows: "Sequence[CalibratedScale]") -> "Table":
             row.world, row.base, row.delay, scale, held, format_interval(row.interval), regret
         )
     return table
+
+
+def build_trial_table(tried: "Sequence[Trial]", chosen: float | None = None) -> "Table":
+    """Return a table of the trials `tried`, in ascending order of the scale.
+
+    The scale `chosen`, if given, is marked in an additional column.
+    """
+    table = build_table(["Scale"], ("Optimism held", "95% interval", "Mean final regret"))
+    if chosen is not None:
+        table.add_column()
+    for trial in sorted(tried, key=lambda trial: trial.scale):
+        table.add_row(
+            f"{trial.scale:g}",
+            f"{trial.held} of {trial.runs}",
+            format_interval(trial.interval),
+            f"{trial.mean_regret:,.1f}",
+            *(["chosen" if trial.scale == chosen else ""] if chosen is not None else []),
+        )
+    return table
+
+
+def format_result(found: "Calibration", level: float) -> str:
+    """Return sentences about the result `found` of a calibration.
+
+    `level` is the required share of runs in which optimism holds.
+    """
+    held = (
+        f"{found.held} of {found.runs} runs (95% interval {format_interval(found.interval)}), "
+        f"with a mean final regret of {found.mean_regret:,.1f}"
+    )
+    if found.at_floor:
+        return (
+            f"Even at scale {found.scale:g}, the lowest tried, optimism held throughout in {held}. "
+            "A smaller scale may be enough: see --lowest."
+        )
+    return (
+        f"Scale {found.scale:g} is the smallest found at which optimism holds throughout in at "
+        f"least {100 * level:g}% of runs: it did in {held}."
+    )
 
 
 def format_interval(interval: tuple[float, float]) -> str:
