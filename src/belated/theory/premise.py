@@ -105,11 +105,11 @@ def epoch_counts(
             starts.append(k)
             before.append(count.copy())
     # 2. Episodes of each epoch with short and with long delays.
-    ends = np.append(starts[1:], K + 1)  # k_{j+1}
+    ends = [*starts[1:], K + 1]  # k_{j+1}
     usable = np.arange(1, K + 1) + np.minimum(tau, K)  # k + tau_k
     short = np.zeros((len(starts), rows), np.int64)
     long = np.zeros(len(starts), np.int64)
-    for j, (start, end) in enumerate(zip(starts, ends.tolist(), strict=True)):
+    for j, (start, end) in enumerate(zip(starts, ends, strict=True)):
         played = np.arange(start + 1, end) if printed else np.arange(start, end - 1)
         is_short = usable[played - 1] < (end if printed else end - 1)
         np.add.at(short[j], triples[played[is_short] - 1], 1)
