@@ -40,8 +40,7 @@ class EpochCounts(NamedTuple):
         """Return for each epoch whether n_j > N'_{k_j} / `alpha` for some triple; shape (J)."""
         visited = np.maximum(self.short, 1)  # not 0, whose product with infinity is undefined
         exceeds = (self.short > 0) & (check_alpha(alpha) * visited > self.before)
-        found: Bools = exceeds.any(axis=1)
-        return found
+        return np.asarray(exceeds.any(axis=1))
 
 
 def epoch_counts(
