@@ -38,7 +38,7 @@ def test_one_command_leaves_figures_numbers_claims_and_a_report(
 ) -> None:
     assert call(monkeypatch, "reproduce", "howson2021", "--out", tmp_path) == 0
     printed = capsys.readouterr().out
-    assert "105 cells run, 0 already finished." in printed
+    assert "126 cells run, 0 already finished." in printed
     assert "Active updating gives the best performance" in printed
     assert "No run is as long as the paper's" in printed
     drawn = sorted(path.name for path in (tmp_path / "figures").iterdir())
@@ -71,7 +71,7 @@ def test_ctrl_c_leaves_with_130_and_keeps_what_was_finished(
 
     monkeypatch.setattr(Store, "save", save)
     assert call(monkeypatch, "reproduce", "--out", tmp_path) == 130
-    assert "Interrupted: 3 of 105 cells are finished and stored" in capsys.readouterr().err
+    assert "Interrupted: 3 of 126 cells are finished and stored" in capsys.readouterr().err
     monkeypatch.undo()
     assert sum(1 for _ in Store(tmp_path).ids()) == 3
 

@@ -60,6 +60,10 @@ def reproduce(
     Writes the figures as PDF and PNG, report.html, numbers.md, and the results as Parquet files. To
     resume an interrupted reproduction, give the same command again.
 
+    The variant "figures" runs explicit exploration on two kinds of chains: on chain-S, where it is
+    compared with the other learners, and on chain-S-right, where the last state gives a reward only
+    for the action right, for the comparison with the published plateaus.
+
     Example: belated reproduce howson2021 --preset quick
     """
     from dataclasses import replace

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from belated.episode import Floats, Ints
-from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, PAID_RIGHT_SUFFIX
+from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS
 from belated.papers.statistics import MIN_SEEDS, Interval, mean_interval
 from belated.sweep.store import Columns
 
@@ -64,7 +64,8 @@ Key = tuple[Condition, str]
 class Evidence:
     """Runs of the paper's experiments with one base, by condition and updater.
 
-    Runs of other worlds, delay laws and updaters are ignored.
+    All runs of a condition have the same world, so that learners are compared only on the same
+    chain. Runs of other worlds, delay laws and updaters are ignored.
 
     Parameters
     ----------
@@ -72,6 +73,9 @@ class Evidence:
         Final results, with one row per run.
     curves : callable
         Function from the id of a setting to its columns seed, episode and regret.
+    suffix : str
+        Suffix of the names of the chains: "" for the chains whose last state gives a reward for
+        both actions, or `grid.PAID_RIGHT_SUFFIX`.
 
     Raises
     ------
@@ -79,12 +83,11 @@ class Evidence:
         If the runs have different bases, or different numbers of episodes on one chain.
     """
 
-    def __init__(self, runs: Columns, curves: Curves) -> None:
+    def __init__(self, runs: Columns, curves: Curves, *, suffix: str = "") -> None:
         self._curves = curves
         self.groups: dict[Key, Columns] = {}
         """Columns of the runs by (condition, updater), sorted by seed."""
-        runs = merge_chain_names(runs)
-        worlds = {f"chain-{states}": states for states in CHAINS}
+        worlds = {f"chain-{states}{suffix}": states for states in CHAINS}
         inside = np.isin(runs["world"].astype(str), list(worlds))
         inside &= np.isin(runs["law"].astype(str), LAWS)
         inside &= np.isin(runs["updater"].astype(str), list(LEARNERS))
@@ -210,15 +213,6 @@ class Evidence:
         seeds, starts = np.unique(columns["seed"], return_index=True)
         episodes, regrets = (np.split(columns[name], starts[1:]) for name in ("episode", "regret"))
         yield from zip(map(int, seeds), episodes, regrets, strict=True)
-
-
-def merge_chain_names(runs: Columns) -> Columns:
-    """Return the table `runs` with the same world name for both variants of a chain.
-
-    The suffix `PAID_RIGHT_SUFFIX` is removed from the names.
-    """
-    names = [str(world).removesuffix(PAID_RIGHT_SUFFIX) for world in runs["world"]]
-    return {**runs, "world": np.array(names, object)}
 
 
 def interpolate_regret(episode: Ints, regret: Floats, at: float) -> float:

@@ -22,7 +22,7 @@ from belated.papers.howson2021.evidence import (
     interpolate_regret,
     make_condition,
 )
-from belated.papers.howson2021.grid import MEANS, PRESETS
+from belated.papers.howson2021.grid import MEANS, PAID_RIGHT_SUFFIX, PRESETS
 from belated.sweep.store import Columns
 
 EPISODES: Final = PRESETS["paper"].episodes
@@ -142,6 +142,7 @@ class Comparison:
     """Comparison of a published number with the corresponding result of our runs."""
 
     kind: Literal["final", "plateau"]
+    world: str  # chain of our runs, such as "chain-10" or "chain-10-right"
     states: int
     updater: str
     law: str
@@ -178,8 +179,10 @@ def compare(runs: Columns, curves: Curves) -> list[Comparison]:
     """Return a comparison for each published number whose setting has runs.
 
     Comparisons of final regrets come first, then comparisons of plateaus. A plateau is the level at
-    which the regret of explicit exploration stops growing. `runs` has one row per run; `curves`
-    maps the id of a setting to its columns seed, episode and regret.
+    which the regret of explicit exploration stops growing. Plateaus are compared with runs on the
+    chain whose last state gives a reward only for the action "right", if there are such runs.
+    `runs` has one row per run; `curves` maps the id of a setting to its columns seed, episode and
+    regret.
     """
     evidence = Evidence(runs, curves)
     found = []
@@ -188,6 +191,8 @@ def compare(runs: Columns, curves: Curves) -> list[Comparison]:
         if key in evidence.groups:
             regrets = evidence.groups[key]["total_regret"]
             found.append(_compare("final", evidence, key, value, regrets))
+    paid_right = Evidence(runs, curves, suffix=PAID_RIGHT_SUFFIX)
+    evidence = paid_right if paid_right.groups else evidence
     for plateau in PLATEAUS:
         key = make_condition(plateau.states, plateau.law, plateau.mean), "explicit"
         if key in evidence.groups:
@@ -204,6 +209,7 @@ def _compare(
     low, high = np.quantile(ours, [0.025, 0.975])
     return Comparison(
         kind,
+        str(evidence.groups[key]["world"][0]),
         condition.states,
         updater,
         condition.law,

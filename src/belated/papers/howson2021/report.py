@@ -11,8 +11,14 @@ from belated.figures.charts import Chart, delay_chart, regret_chart
 from belated.figures.multipanel import delay_panels, regret_panels
 from belated.figures.report import Section, Table, citation, provenance, write_report
 from belated.papers.howson2021.claims import Verdict, all_claims
-from belated.papers.howson2021.evidence import merge_chain_names
-from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, Figure, figures
+from belated.papers.howson2021.grid import (
+    CHAINS,
+    LAWS,
+    LEARNERS,
+    PAID_RIGHT_SUFFIX,
+    Figure,
+    figures,
+)
 from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, summarize
 from belated.sweep.results import Results
 from belated.sweep.store import Columns
@@ -33,7 +39,10 @@ VARIANT_TEXTS: Final = {
     "figures": (
         "The base is a variant of UCBVI-BF that was found by search to fit the published curves: "
         "counts pooled over the steps, no clipping, a constant in place of the logarithm. It "
-        "describes the figures and carries no guarantee."
+        "describes the figures and carries no guarantee. Explicit exploration runs on both chains: "
+        "on chain-S, where it is compared with the other learners, and on chain-S-right, whose "
+        "last state gives a reward only for the action right, where it is compared with the "
+        "published plateaus. All other learners run on chain-S."
     ),
     "calibrated": (
         "The base is UCBVI-BF with counts for each step, clipped as in the paper's Eq. 4, and a "
@@ -81,7 +90,7 @@ class PaperReport:
         PaperReport
             The results with all comparisons and verdicts.
         """
-        runs = merge_chain_names(results.runs())
+        runs = results.runs()
         comparisons = compare(runs, results.curves)
         return cls(results, runs, variant, command, comparisons, all_claims(runs, results.curves))
 
@@ -92,16 +101,23 @@ class PaperReport:
         """
         world = f"chain-{figure.states}"
         if figure.mean is not None:
-            panels = regret_bands(
-                self.runs,
-                self.results.curves,
-                world=world,
-                base=self.variant,
-                mean=figure.mean,
-                laws=LAWS,
-                learners=LEARNERS,
+            paid_right = world + PAID_RIGHT_SUFFIX
+            name = f"{LEARNERS['explicit']}, {paid_right}"
+            panels, extra = (
+                regret_bands(
+                    self.runs,
+                    self.results.curves,
+                    world=chain,
+                    base=self.variant,
+                    mean=figure.mean,
+                    laws=LAWS,
+                    learners=learners,
+                )
+                for chain, learners in ((world, LEARNERS), (paid_right, {"explicit": name}))
             )
-            return panels, list(LEARNERS.values()), None
+            lines = {law: {**panels[law], **extra[law]} for law in panels}
+            shown = [*LEARNERS.values(), *([name] if any(extra.values()) else [])]
+            return lines, shown, None
         points = None
         if any(row.comparable for row in self.comparisons if row.states == figure.states):
             values: dict[tuple[str, str, float], float] = {
@@ -200,7 +216,8 @@ def build_comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     for states in CHAINS:
         rows = [
             (
-                LEARNERS[row.updater] + (" (plateau)" if row.kind == "plateau" else ""),
+                LEARNERS[row.updater]
+                + (f" (plateau, {row.world})" if row.kind == "plateau" else ""),
                 row.law.capitalize() if row.mean else "none",
                 row.mean,
                 row.published,
