@@ -176,7 +176,7 @@ def test_every_way_chooses_the_same_alphas(kind: dict[str, Any]) -> None:
     world = random_world(rng, states=2, actions=2, horizon=2, homogeneous=False)
     world = dataclasses.replace(world, reward_draws="bernoulli")
     delay = bl.delays.geometric(2)
-    given = {"base": bl.UCRL2(scale=0.1), "updater": bl.Lazy("auto"), "delay": delay, **kind}
+    given = {"base": bl.UCRL2(), "updater": bl.Lazy("auto"), "delay": delay, **kind}
     runs = four_ways(world, **given, episodes=200)
     assert all_agree(runs)
     alpha: Any = runs["compiled full"].alpha
@@ -199,7 +199,7 @@ def test_every_way_chooses_the_same_alphas_for_bases_without_a_bound(base: Base)
     other = bl.simulate(bl.chain(2), engine="compiled", **given)
     assert difference(one, other) is None
     alpha: Any = one.alpha
-    assert 10 < alpha.min() < 15
+    assert 5 < alpha.min() < 15
     assert len(set(alpha)) > 5
 
 

@@ -37,7 +37,12 @@ def bounds(
     alpha: Annotated[
         float, typer.Option(help="Parameter alpha of lazy updating, at least 1.")
     ] = 10.0,
-    delta: Annotated[float, typer.Option(help="Bounds hold with probability 1 - delta.")] = 0.05,
+    delta: Annotated[
+        float,
+        typer.Option(
+            help="Probability delta in the bounds; see docs/theory.md for what is proved."
+        ),
+    ] = 0.05,
     longest_delay: Annotated[
         float | None,
         typer.Option(help="Maximum delay tau_max, in episodes; by default the expected delay."),

@@ -222,6 +222,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
             episodes=problem.episodes,
             base=base.name,
             delta=base.failure_probability,
+            scale=base.bonus_scale,
         )
     fixed = Config(
         constants=np.zeros(0),

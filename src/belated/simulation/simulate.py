@@ -67,6 +67,9 @@ def simulate(
         GPU and pays off for many runs; see `simulate_many`.
     trace : bool
         Whether to record the policy of every episode.
+    optimism : {"start", "everywhere"}
+        Where optimism is checked, V~_h(s) >= V*_h(s): at the first state of each episode, or at
+        every step and state. Affects only `Run.optimism_broken`.
     stages : {"each", "pooled"}
         Count each step separately, or pool the counts of all steps.
     late : {"everything", "rewards"}

@@ -38,7 +38,7 @@ from belated.compiled import kernel
 from belated.elementary import exp, expm1, log, log1p
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen, variance
-from belated.learner.bases.base import BackupRule, Base
+from belated.learner.bases.base import BackupRule, Base, Proof
 
 MAX_RELATIVE_GAP = 1e-12
 """Duality gap at which the search for the dual variable nu stops. The gap is relative to
@@ -293,6 +293,15 @@ class KL_UCRL(Base):
     radius: Literal["uniform", "filippi"] = "uniform"
 
     name = "kl-ucrl"
+    proofs = (
+        Proof("Jonsson et al. 2020", "each, pooled", options={"radius": "uniform"}),
+        Proof(
+            "Filippi, Cappe, Garivier 2010",
+            "each",
+            "with A H for A and K for T; a pooled count can exceed K",
+            options={"radius": "filippi"},
+        ),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -28,7 +28,7 @@ from belated.compiled import kernel
 from belated.elementary import log
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen
-from belated.learner.bases.base import BackupRule, Base
+from belated.learner.bases.base import BackupRule, Base, Proof
 
 
 @kernel
@@ -205,6 +205,13 @@ class UCRL2B(Base):
     form: Literal["exact", "bonus"] = "exact"
 
     name = "ucrl2b"
+    proofs = (
+        Proof(
+            "Fruit, Pirotta, Lazaric 2020",
+            "each, pooled",
+            "published for pooled counts; H in the logarithm covers counts for each step",
+        ),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -57,6 +57,7 @@ def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
         "rewards are unknown": problem.unknown_rewards,
         "planning is 'none'": setting.planning == "none",
         "policies are traced": setting.trace,
+        "optimism is checked everywhere": setting.optimism == "everywhere",
         f"the base {type(problem.base).__name__} is a Python object": base.planner is not None,
         f"the base {base.name} learns from single steps": base.stepwise,
         "several instances are used": updater.multi_instance,
