@@ -175,7 +175,9 @@ def _lazy_approaches_active(evidence: Evidence) -> Iterator[Tested]:
         gaps = table[:, 1:] - table[:, :1]
         distances, draws = np.abs(gaps.mean(axis=0)), np.abs(resample_means(gaps))
         steps = [
-            bootstrap_interval(distances[i] - distances[i + 1], draws[:, i] - draws[:, i + 1], len(gaps))
+            bootstrap_interval(
+                distances[i] - distances[i + 1], draws[:, i] - draws[:, i + 1], len(gaps)
+            )
             for i in (0, 1)
         ]
         numbers = tuple(
