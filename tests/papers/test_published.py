@@ -142,7 +142,7 @@ def test_numbers_used_in_selection_and_predicted_ones_are_summed_up_apart():
 
     short = replace(EXACT, regret=regret).rows()
     long = replace(EXACT, regret=regret, chains=(20, 30), episodes=100_000).rows()
-    found = [one for one in compare(columns([*short, *long]), EXACT.make()[1])]
+    found = compare(columns([*short, *long]), EXACT.make()[1])
     result = summarize(one for one in found if one.kind == "final")
     delayed = sum(states in (20, 30) and mean > 0 for states, *_, mean in PUBLISHED)
     assert (result.selected_cells, result.predicted_cells) == (228 - delayed, delayed)
