@@ -101,7 +101,7 @@ def write_paper(folder: Path, variant: str, command: str) -> None:
     with Progress("Drawing", total=len(drawn), unit="figures") as progress:
         for figure in progress.track(drawn):
             report.draw(figure, folder / "figures")
-    page = format_numbers_page(report.agreement(), report.comparisons, report.verdicts)
+    page = format_numbers_page(report.agreement(), report.comparisons, report.verdicts, variant)
     (folder / "numbers.md").write_text(page, encoding="utf-8")
     (folder / "claims.json").write_text(format_claims(report.verdicts), encoding="utf-8")
     written = {

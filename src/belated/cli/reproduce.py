@@ -32,7 +32,7 @@ def reproduce(
         str,
         typer.Option(
             help="quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, "
-            "takes about an hour."
+            "takes more than an hour on two cores."
         ),
     ] = "quick",
     variant: Annotated[

@@ -178,7 +178,10 @@ class PaperReport:
                 Section(
                     "Published and ours",
                     text=f"{self.agreement()}\n\n{SHAPE_TEXT}",
-                    tables=[*comparison_tables(self.comparisons), *shape_table(self.comparisons)],
+                    tables=[
+                        *comparison_tables(self.comparisons, self.variant),
+                        *shape_table(self.comparisons, self.variant),
+                    ],
                 ),
                 Section("Claims", text=CLAIM_RULE, tables=claim_tables(self.verdicts)),
                 provenance(self.facts()),

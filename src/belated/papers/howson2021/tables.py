@@ -32,14 +32,18 @@ SHAPE_TEXT: Final = (
 """Explanation of the comparison of shapes, as text of the report."""
 
 
-def comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
-    """Return a table of `comparisons` for each chain. Chains without comparisons are omitted."""
+def comparison_tables(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
+    """Return a table of `comparisons` for each chain. Chains without comparisons are omitted.
+
+    If `variant` is "figures", the last column shows which numbers were used to select it.
+    """
     tables = []
+    last = ("Used in",) if variant == "figures" else ()
+    columns = ("Learner", "Delays", "E[τ]", "Published", "Ours", "2.5%", "97.5%", "Error", *last)
     for states in CHAINS:
         rows = [
             (
-                LEARNERS[row.updater]
-                + (f" (plateau, {row.world})" if row.kind == "plateau" else ""),
+                LEARNERS[row.updater] + (f" (plateau, {row.world})" * (row.kind == "plateau")),
                 row.law.capitalize() if row.mean else "none",
                 row.mean,
                 row.published,
@@ -47,35 +51,39 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
                 row.low,
                 row.high,
                 row.error if row.comparable else None,
-                "selection" if row.selected else "prediction",
+                *(_use(row.selected) for _ in last),
             )
             for row in comparisons
             if row.states == states
         ]
-        columns = (
-            *("Learner", "Delays", "E[τ]", "Published", "Ours", "2.5%", "97.5%", "Error"),
-            "Used in",
-        )
         formats = {"Error": "+.1%", "E[τ]": ".0f"}
         if rows:
             tables.append(Table(f"Chain of {states} states.", columns, rows, formats))
     return tables
 
 
-def shape_table(comparisons: Sequence[Comparison]) -> list[Table]:
-    """Return a table of the shapes of the curves of delay dependence, or none without curves."""
+def _use(selected: bool) -> str:
+    return "selection" if selected else "prediction"
+
+
+def shape_table(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
+    """Return a table of the shapes of the curves of delay dependence, or none without curves.
+
+    `comparisons` and `variant` are those of `comparison_tables`.
+    """
+    last = ("Used in",) if variant == "figures" else ()
+    columns = (
+        *("States", "Learner", "Delays", "Points", "Published slope", "Our slope"),
+        *("Largest difference", *last),
+    )
     rows = [
         (
             *(shape.states, LEARNERS[shape.updater], shape.law.capitalize(), shape.points),
             *(1000 * shape.published_slope, 1000 * shape.slope, shape.distance),
-            "selection" if shape.selected else "prediction",
+            *(_use(shape.selected) for _ in last),
         )
         for shape in compare_shapes(comparisons)
     ]
-    columns = (
-        *("States", "Learner", "Delays", "Points", "Published slope", "Our slope"),
-        *("Largest difference", "Used in"),
-    )
     caption = (
         "Shapes of delay dependence: regret divided by that without delay, slopes per 1,000 "
         "episodes of E[τ]."
@@ -152,7 +160,7 @@ def format_claims(verdicts: Sequence[Verdict]) -> str:
 
 
 def format_numbers_page(
-    agreement: str, comparisons: Sequence[Comparison], verdicts: Sequence[Verdict]
+    agreement: str, comparisons: Sequence[Comparison], verdicts: Sequence[Verdict], variant: str
 ) -> str:
     """Return a Markdown page with the numbers of a reproduction.
 
@@ -164,6 +172,8 @@ def format_numbers_page(
         Comparisons of published numbers with our results.
     verdicts : sequence of Verdict
         Verdict on each claim.
+    variant : str
+        Variant of the base.
 
     Returns
     -------
@@ -171,9 +181,9 @@ def format_numbers_page(
         The page.
     """
     lines = [agreement, ""]
-    for table in comparison_tables(comparisons):
+    for table in comparison_tables(comparisons, variant):
         lines += [f"### {table.caption}", "", *format_markdown(table)]
-    for table in shape_table(comparisons):
+    for table in shape_table(comparisons, variant):
         lines += ["### Shapes", "", SHAPE_TEXT, "", table.caption, "", *format_markdown(table)]
     figure_numbers = figure_table()
     lines += ["### Figures", "", figure_numbers.caption, "", *format_markdown(figure_numbers)]
