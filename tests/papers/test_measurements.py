@@ -30,8 +30,10 @@ def test_feedback_counts_if_it_arrives_before_the_next_epoch() -> None:
     assert second.tolist() == [True, False]
 
 
-def test_without_a_second_epoch_nothing_is_received() -> None:
+def test_a_run_without_a_second_epoch_is_omitted() -> None:
     assert received_by_epoch(np.ones(4, int), np.zeros(4, int)) == []
+    cell = next(cell for cell in epoch_cells(GRID) if cell.delay == "constant:500")
+    assert measure_epochs(cell.build(), 0) is None
 
 
 def test_epochs_are_those_of_the_simulation() -> None:
@@ -50,6 +52,7 @@ def test_a_row_has_the_shares_of_episodes_and_of_epochs() -> None:
     delays = setting.law.draw(seed=0, episodes=setting.episodes)
     parts = received_by_epoch(play_epochs(setting, 0, delays), delays)
     row = measure_epochs(setting, 0)
+    assert row is not None
     assert row["received"] == pytest.approx(np.concatenate(parts).mean())
     assert row["mostly_received"] == pytest.approx(np.mean([part.mean() > 0.5 for part in parts]))
     assert (row["states"], row["law"], row["mean_delay"]) == (5, "geometric", 100)

@@ -72,7 +72,8 @@ class Measurements:
         exploring = [(S, seed) for S in EXPLORATION_CHAINS for seed in range(EXPLORATION_SEEDS)]
         epochs, exploration = [], []
         for setting, seed in epoch_runs(cells):
-            epochs.append(measure_epochs(setting, seed))
+            if (row := measure_epochs(setting, seed)) is not None:
+                epochs.append(row)
             on_run()
         for states, seed in exploring:
             exploration.append(measure_exploration(states, seed))
@@ -144,11 +145,13 @@ def describe_inputs(cells: Sequence[Cell]) -> dict[str, Any]:
     }
 
 
-def measure_epochs(setting: Setting, seed: int) -> dict[str, Any]:
-    """Simulate a run, and return a row of `Measurements.epochs`."""
+def measure_epochs(setting: Setting, seed: int) -> dict[str, Any] | None:
+    """Simulate a run, and return a row of `Measurements.epochs`; None if no update ends an epoch."""
     delays = np.asarray(setting.law.draw(seed=seed, episodes=setting.episodes))
     epochs = play_epochs(setting, seed, delays)
     received = received_by_epoch(epochs, delays)
+    if not received:
+        return None
     sizes = np.array([part.size for part in received], float)
     shares = np.array([part.mean() for part in received])
     return {
@@ -157,8 +160,8 @@ def measure_epochs(setting: Setting, seed: int) -> dict[str, Any]:
         "mean_delay": float(setting.law.mean),
         "seed": seed,
         "episodes": setting.episodes,
-        "received": float(shares @ sizes / sizes.sum()) if received else 0.0,
-        "mostly_received": float((shares > 1 / 2).mean()) if received else 0.0,
+        "received": float(shares @ sizes / sizes.sum()),
+        "mostly_received": float((shares > 1 / 2).mean()),
     }
 
 
@@ -185,7 +188,7 @@ def received_by_epoch(epochs: Ints, delays: Ints) -> list[np.ndarray]:
     arrival = np.arange(1, delays.size + 1) + delays
     return [
         arrival[first - 1 : after - 1] < after
-        for first, after in zip(np.append(1, starts[:-1]), starts, strict=True)
+        for first, after in zip(np.append(1, starts)[:-1], starts, strict=True)
     ]
 
 
