@@ -11,7 +11,7 @@ import pytest
 
 from belated.cli.main import main
 from belated.cli.sweep import print_summary
-from belated.papers.howson2021 import grid
+from belated.papers.howson2021 import grid, measurements
 from belated.sweep.store import Store
 
 
@@ -30,6 +30,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grid, "REGRET_FIGURE_MEANS", (300,))
     preset = grid.Preset(seeds=2, episodes={5: 100})
     monkeypatch.setitem(grid.PRESETS, "quick", preset)
+    monkeypatch.setattr(measurements, "EXPLORATION_CHAINS", (3, 4))
+    monkeypatch.setattr(measurements, "EXPLORATION_SEEDS", 5)
 
 
 @pytest.mark.usefixtures("small")
@@ -47,12 +49,24 @@ def test_one_command_leaves_figures_numbers_claims_and_a_report(
         for name in ("01-chain-5-regret-300", "02-chain-5-delay")
         for kind in ("pdf", "png")
     ]
-    assert "| Claim | Outcome |" in (tmp_path / "numbers.md").read_text()
+    numbers = (tmp_path / "numbers.md").read_text()
+    assert "| Claim | Outcome |" in numbers
+    assert "| In the paper | File | Title |" in numbers
+    claims = {one["name"]: one for one in json.loads((tmp_path / "claims.json").read_text())}
+    assert len(claims) == 19
+    for one in claims.values():
+        assert one["verdict"] in ("confirmed", "refuted", "not resolved", "not tested")
+        assert one["outcome"].startswith(one["verdict"])
+        assert ("not tested" in one["outcome"]) == (not one["details"])
+    [*_, learnt] = claims["inefficient-exploration"]["details"]
+    assert set(learnt["numbers"]["mean episodes / 2^S"]) == {"estimate", "low", "high"}
     page = (tmp_path / "report.html").read_text()
     assert "Claims" in page
     assert "belated reproduce howson2021 --preset quick --variant figures" in page
 
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*.p*") if path.is_file()}
+    assert "not resolved" in page
+
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
     assert call(monkeypatch, "figures", tmp_path) == 0
     assert {path: path.read_bytes() for path in before} == before
 

@@ -57,3 +57,15 @@ def test_cells_that_were_stored_before_keep_their_ids_and_digests() -> None:
         hashlib.sha256(text).hexdigest()
         == "75db5d1f380fde3028fe582a8f0d9a8200be944acf45a53a4b31771ad7f9858f"
     )
+
+
+def test_figures_have_the_numbers_of_the_paper() -> None:
+    """Two figures of the chain of 30 states are in the text, all others in the appendix."""
+    numbers = {figure.name: figure.published_number for figure in figures()}
+    assert sorted(numbers.values()) == list(range(1, 17))
+    assert numbers["chain-30-regret-100"] == 1
+    assert numbers["chain-30-delay"] == 2
+    assert numbers["chain-5-regret-100"] == 3
+    assert numbers["chain-5-delay"] == 6
+    assert numbers["chain-20-delay"] == 14
+    assert numbers["chain-30-regret-500"] == 16

@@ -7,6 +7,7 @@ import numpy as np
 
 from belated.episode import Floats, Ints
 from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS
+from belated.papers.howson2021.measurements import Measurements
 from belated.papers.statistics import MIN_SEEDS, Interval, mean_interval
 from belated.sweep.store import Columns
 
@@ -76,6 +77,8 @@ class Evidence:
     suffix : str
         Suffix of the names of the chains: "" for the chains whose last state gives a reward for
         both actions, or `grid.PAID_RIGHT_SUFFIX`.
+    measurements : Measurements, optional
+        Measurements that the results of a sweep do not contain.
 
     Raises
     ------
@@ -83,7 +86,15 @@ class Evidence:
         If the runs have different bases, or different numbers of episodes on one chain.
     """
 
-    def __init__(self, runs: Columns, curves: Curves, *, suffix: str = "") -> None:
+    def __init__(
+        self,
+        runs: Columns,
+        curves: Curves,
+        *,
+        suffix: str = "",
+        measurements: Measurements | None = None,
+    ) -> None:
+        self.measurements = measurements
         self._curves = curves
         self.groups: dict[Key, Columns] = {}
         """Columns of the runs by (condition, updater), sorted by seed."""
@@ -137,6 +148,36 @@ class Evidence:
             [group["total_regret"][np.searchsorted(group["seed"], shared)] for group in groups]
         )
 
+    def regret_at(self, keys: Sequence[Key], shares: Sequence[float]) -> Floats | None:
+        """Return the regret after parts of the episodes, an array (seeds, keys, shares).
+
+        Parameters
+        ----------
+        keys : sequence
+            Pairs of a condition and an updater.
+        shares : sequence of float
+            Parts of the number of episodes K, in (0, 1].
+
+        Returns
+        -------
+        array or None
+            Cumulative regret of the seeds that all keys have in common. None if a key has no runs,
+            or if there are fewer than `MIN_SEEDS` such seeds.
+        """
+        if not all(key in self.groups for key in keys):
+            return None
+        found = [
+            {
+                seed: [interpolate_regret(at, regret, share * at[-1]) for share in shares]
+                for seed, at, regret in self.curves(key)
+            }
+            for key in keys
+        ]
+        shared = sorted(set.intersection(*map(set, found)))
+        if len(shared) < MIN_SEEDS:
+            return None
+        return np.array([[own[seed] for own in found] for seed in shared])
+
     def tables(self, updaters: Sequence[str]) -> Iterator[tuple[Condition, Floats]]:
         """Yield each condition with its table of final regrets.
 
@@ -150,7 +191,7 @@ class Evidence:
 
     def differences(
         self, condition: Condition, others: Sequence[str], updater: str
-    ) -> dict[str, Interval]:
+    ) -> tuple[dict[str, Interval], int]:
         """Compare the final regret of several updaters with that of one updater, seed by seed.
 
         Parameters
@@ -164,17 +205,18 @@ class Evidence:
 
         Returns
         -------
-        dict
+        gaps : dict
             For each updater in `others`, the confidence interval of the mean of its regret minus
             the regret of `updater` with the same seed. The dictionary is empty if an updater has no
             runs, or if there are too few common seeds.
+        seeds : int
+            Number of common seeds.
         """
         table = self.table([(condition, name) for name in (updater, *others)])
         if table is None:
-            return {}
-        return {
-            other: mean_interval(table[:, 1 + i] - table[:, 0]) for i, other in enumerate(others)
-        }
+            return {}, 0
+        gaps = (mean_interval(table[:, 1 + i] - table[:, 0]) for i in range(len(others)))
+        return dict(zip(others, gaps, strict=True)), len(table)
 
     def means(self, states: int, laws: Sequence[str], updaters: Sequence[str]) -> list[float]:
         """Return the expected delays at which all given laws and updaters have runs.

@@ -129,11 +129,23 @@ class Figure:
     dependence (kind "delay") has a panel for each learner.
     """
 
-    number: int  # position in the paper, from 1
+    number: int  # number in the results folder, from 1, ordered by chain
     name: str  # file name without number and suffix
     kind: Literal["regret", "delay"]
     states: int  # number of states of the chain
     mean: int | None  # expected delay in episodes; None in a figure of delay dependence
+
+    @property
+    def published_number(self) -> int:
+        """Number of the figure in the paper.
+
+        Figures 1 and 2 are those of the chain of 30 states with E[τ] = 100 and of its delay
+        dependence; the others follow in the appendix.
+        """
+        first = {(30, 100): 1, (30, None): 2}
+        rest = [(figure.states, figure.mean) for figure in figures()]
+        order = [*first, *(key for key in rest if key not in first)]
+        return order.index((self.states, self.mean)) + 1
 
     @property
     def title(self) -> str:
