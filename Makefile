@@ -132,7 +132,7 @@ container: ## build the image and start it with a read-only file system; needs D
 
 paper: .venv-tools/.done ## the draft of the article as build/paper.html
 	mkdir -p build
-	$(TOOLS)/python -c 'import sys, pypandoc; pypandoc.convert_file("paper/paper.md", "html", \
+	$(TOOLS)/python -c 'import pypandoc; pypandoc.convert_file("paper/paper.md", "html", \
 		outputfile="build/paper.html", extra_args=["--standalone", "--citeproc", "--mathml", \
 		"--fail-if-warnings", "--resource-path=paper", "--bibliography=paper/paper.bib"])'
 

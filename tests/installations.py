@@ -1,4 +1,4 @@
-"""Built distributions, and virtual environments in which tests install them; see `make test-wheel`."""
+"""Built distributions, and environments in which tests install them; see `make test-wheel`."""
 
 import os
 import shutil
