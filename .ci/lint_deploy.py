@@ -35,7 +35,11 @@ def commands(folder: Path) -> dict[str, list[str]]:
     site = (ROOT / "deploy" / "nginx.conf").read_text()
     site = re.sub(r"^\s*ssl_certificate.*$", "", site, flags=re.MULTILINE).replace(" ssl;", ";")
     nginx = folder / "nginx.conf"
-    nginx.write_text(f"pid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{site}}}\n")
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    paths = "\n".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    nginx.write_text(
+        f"pid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{paths}\n{site}}}\n"
+    )
     checks = {"hadolint": [str(BIN / "hadolint"), "Dockerfile"]}
     checks["zizmor"] = [str(BIN / "zizmor"), "--offline", "--persona=regular", ".github"]
     for schema, pattern in SCHEMAS.items():

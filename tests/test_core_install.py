@@ -107,6 +107,9 @@ def test_a_function_without_its_packages_names_the_extra(code: str, message: str
     assert done.stderr.splitlines()[-1] == f"ImportError: {message}"
 
 
+SERVICE = (
+    "belated.service needs FastAPI, prometheus-client and uvicorn: pip install 'belated[service]'."
+)
 COMMANDS = {
     "reproduce": "belated reproduce needs duckdb and matplotlib: pip install 'belated[report]'.",
     "sweep late-rewards": "belated sweep needs duckdb"
@@ -121,7 +124,8 @@ COMMANDS = {
     "bounds --states 3 --actions 2 --horizon 3 --episodes 9 --mean-delay 3 --plot a.pdf": "--plot "
     "needs matplotlib: pip install 'belated[figures]'.",
     "serve": "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'.",
-    "demo": "belated.service needs FastAPI and prometheus-client: pip install 'belated[service]'.",
+    "demo": SERVICE,
+    "token create --scope admin": SERVICE,
     "token list": "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'.",
     "ledger verify": "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'.",
 }
