@@ -114,8 +114,9 @@ test-wheel: .venv/.dev build ## install the wheels for another user, and use and
 	BELATED_DIST=$(CURDIR)/dist $(BIN)/pytest tests/wheel
 
 audit: .venv-tools/.done .venv-installed/.all ## known vulnerabilities of all dependencies
-	$(TOOLS)/pip-audit --path "$$(.venv-installed/bin/python -c \
-		'import sysconfig; print(sysconfig.get_path("purelib"))')"
+	mkdir -p build
+	.venv-installed/bin/python -m pip freeze --exclude belated > build/installed.txt
+	$(TOOLS)/pip-audit --strict --disable-pip --no-deps --requirement build/installed.txt
 
 sbom: .venv-tools/.done .venv-installed/.all ## list all dependencies: build/belated.cdx.json (CycloneDX)
 	mkdir -p build
