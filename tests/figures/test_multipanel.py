@@ -2,7 +2,6 @@ import matplotlib
 import numpy as np
 import pytest
 
-from belated.figures.bands import Band, axis_limit, delay_bands, regret_bands
 from belated.figures.multipanel import (
     BAND_NOTE,
     CUT_NOTE,
@@ -12,6 +11,7 @@ from belated.figures.multipanel import (
     regret_panels,
 )
 from belated.figures.styles import PALETTE, line_styles
+from belated.sweep.bands import Band, axis_limit, delay_bands, regret_bands
 from made_up_runs import MadeUp
 
 LAWS = ("constant", "uniform", "poisson", "geometric")

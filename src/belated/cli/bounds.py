@@ -16,7 +16,7 @@ from belated.cli.support.bounds_report import (
     build_regret_table,
     format_conclusions,
 )
-from belated.cli.support.errors import usage_errors
+from belated.cli.support.errors import require_packages, usage_errors
 from belated.cli.support.options import parse_option
 from belated.cli.support.tables import print_table
 
@@ -115,6 +115,7 @@ def check_query(query: BoundsQuery) -> None:
 
 def draw_plot(path: Path, query: BoundsQuery) -> None:
     """Draw the bounds of `query`, against the mean delay and against alpha, to the file `path`."""
+    require_packages("--plot", "figures", "matplotlib")
     from belated.figures.bounds import BoundParameters, bound_curves
 
     with usage_errors("--plot"):

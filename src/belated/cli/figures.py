@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-from belated.cli.support.errors import exit_with_message, os_error_reason, usage_errors
+from belated.cli.support.errors import (
+    exit_with_message,
+    os_error_reason,
+    require_packages,
+    usage_errors,
+)
 
 
 def figures(
@@ -23,6 +28,7 @@ def figures(
 
     Example: belated figures results/late-rewards
     """
+    require_packages("belated figures", "report", "duckdb", "matplotlib")
     from belated.sweep.results import FOLDER_HINT, Results
 
     try:

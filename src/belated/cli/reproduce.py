@@ -7,7 +7,7 @@ from typing import Annotated, Final, cast
 import typer
 
 from belated.arguments import check_choice
-from belated.cli.support.errors import usage_errors
+from belated.cli.support.errors import require_packages, usage_errors
 from belated.cli.support.options import (
     DeviceOption,
     SchedulerOption,
@@ -66,6 +66,7 @@ def reproduce(
 
     Example: belated reproduce howson2021 --preset quick
     """
+    require_packages("belated reproduce", "report", "duckdb", "matplotlib")
     from dataclasses import replace
 
     from belated.cli.figures import write_paper

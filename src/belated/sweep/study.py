@@ -26,17 +26,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    create_model,
-    field_validator,
-)
-
 from belated.arguments import did_you_mean, similar
+from belated.extras import missing_extra
 from belated.learner.bases import BASE_NAMES
 from belated.learner.updaters import UPDATER_NAMES
 from belated.mdp.worlds import world as parse_world
@@ -44,6 +35,19 @@ from belated.options import SimulationOptions, option_choices
 from belated.sweep.calibrated import CalibratedScales
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 from belated.sweep.packaged import find_study
+
+try:
+    from pydantic import (
+        BaseModel,
+        ConfigDict,
+        Field,
+        ValidationError,
+        ValidationInfo,
+        create_model,
+        field_validator,
+    )
+except ImportError:
+    raise ImportError(missing_extra("A study", "pydantic", "sweep")) from None
 
 
 class BaseEntry(BaseModel):

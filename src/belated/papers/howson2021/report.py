@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-from belated.figures.bands import Panels, Points, delay_bands, published_points, regret_bands
 from belated.figures.charts import Chart, delay_chart, regret_chart
 from belated.figures.multipanel import delay_panels, regret_panels
 from belated.figures.report import Section, citation, provenance, write_report
@@ -28,6 +27,7 @@ from belated.papers.howson2021.tables import (
     figure_table,
     shape_table,
 )
+from belated.sweep.bands import Panels, Points, delay_bands, published_points, regret_bands
 from belated.sweep.results import Results
 from belated.sweep.store import Columns
 
