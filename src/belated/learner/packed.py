@@ -2,7 +2,8 @@
 
 `Counts` stores the successors of each row in a block of its own, anywhere in a pool. Packed counts
 store the first successor of all rows of a stage, then the second successor of all rows, and so on,
-with count 0 where a row has fewer. `belated.learner.backup_call.back_up_stage` reads them.
+with count 0 where a row has fewer. Counts are stored as floats, exact up to 2**53, because their
+conversion from integers would take much of the time. `belated.learner.stages` reads them.
 """
 
 from typing import Final, NamedTuple
@@ -23,9 +24,10 @@ class PackedCounts(NamedTuple):
     """Copy of the counts by stage, and memory for the values of the successors."""
 
     succ: NDArray[np.int32]  # (stages, 4 * S * A) successors, or (1, 0) if not in use
-    m: NDArray[np.int64]  # (stages, 4 * S * A) their counts
+    m: NDArray[np.float64]  # (stages, 4 * S * A) their counts
+    n: NDArray[np.float64]  # (stages, S * A) N', or 1 in rows without observations
     next_v: NDArray[np.float64]  # (4 * S * A) values of the successors
-    next_visits: NDArray[np.int64]  # (4 * S * A) visits of the successors
+    next_visits: NDArray[np.float64]  # (4 * S * A) visits of the successors
     unseen: NDArray[np.int64]  # (stages) number of rows without observations
     valid: NDArray[np.bool_]  # (1) whether all rows have been packed
 
@@ -39,9 +41,10 @@ def empty_packed(stages: int, rows: int) -> PackedCounts:
     size = WIDTHS[-1] * rows
     return PackedCounts(
         succ=np.zeros((max(1, stages), size), np.int32),
-        m=np.zeros((max(1, stages), size), np.int64),
+        m=np.zeros((max(1, stages), size)),
+        n=np.ones((max(1, stages), rows)),
         next_v=np.zeros(size),
-        next_visits=np.zeros(size, np.int64),
+        next_visits=np.zeros(size),
         unseen=np.full(stages, rows),
         valid=np.zeros(1, np.bool_),
     )
@@ -66,22 +69,31 @@ def pack_row(packed: PackedCounts, counts: Counts, row: int) -> None:
     stage = row // rows
     at = row - stage * rows
     first = counts.start[row]
-    packed.unseen[stage] -= counts.size[row] > 0 and packed.m[stage, at] == 0
+    if counts.size[row] == 0:
+        return
+    packed.unseen[stage] -= packed.m[stage, at] == 0.0
+    packed.n[stage, at] = counts.n[row]
     for j in range(counts.size[row]):
         packed.succ[stage, j * rows + at] = counts.succ[first + j]
         packed.m[stage, j * rows + at] = counts.m[first + j]
 
 
 @kernel
-def pack(packed: PackedCounts, counts: Counts, touched: Worklist) -> None:
-    """Copy to `packed` the rows of `counts` listed in `touched`; all rows at the first call."""
+def pack(packed: PackedCounts, counts: Counts, touched: Worklist) -> int:
+    """Copy to `packed` the rows of `counts` listed in `touched`; all rows at the first call.
+
+    Returns the number of rows copied.
+    """
     if not packed.valid[0]:
         for row in range(counts.n.size):
             pack_row(packed, counts, row)
         packed.valid[0] = True
-        return
+        return counts.n.size
+    copied = 0
     for stage in range(touched.head.size):
         row = touched.head[stage]
         while row != END:
             pack_row(packed, counts, row)
             row = touched.after[row]
+            copied += 1
+    return copied

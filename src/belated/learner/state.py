@@ -44,6 +44,9 @@ SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
 MAX_SMALL_STAGE: Final = 40
 """Largest number of rows of a stage, S * A, with which every stage is computed as a whole."""
 
+MAX_PACKED_ROWS: Final = 16_384
+"""Largest number of rows of all stages for which packed counts are kept."""
+
 
 class Config(NamedTuple):
     """Configuration of a learner's kernels, fixed before the first episode."""
@@ -97,6 +100,9 @@ class Scratch(NamedTuple):
     state_of: NDArray[np.int32]  # (S * A) state of each row
     all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
+    term_n: NDArray[np.int64]  # (rows) N' of the terms of each row, 0 for none; see RowTerms
+    terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
+    switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
     packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
 
 
@@ -139,10 +145,11 @@ def empty_table(shape: Shape) -> PlanTable:
     )
 
 
-def empty_scratch(shape: Shape, packed_stages: int = 0) -> Scratch:
+def empty_scratch(shape: Shape, packed_stages: int = 0, term_rows: int = 0) -> Scratch:
     """Return working memory for a problem of size `shape`.
 
-    `packed_stages` is the number of stages of packed counts, 0 if they are not used.
+    `packed_stages` is the number of stages of packed counts, and `term_rows` the number of rows of
+    the counts whose terms are stored; both are 0 if they are not used.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -156,26 +163,36 @@ def empty_scratch(shape: Shape, packed_stages: int = 0) -> Scratch:
         state_of=np.repeat(np.arange(S, dtype=np.int32), A),
         all_rows=np.arange(S * A, dtype=np.int32),
         no_visits=np.zeros(S, np.int64),
+        term_n=np.zeros(term_rows, np.int64),
+        terms=np.zeros((2, term_rows)),
+        switched=np.zeros(shape.horizon, np.int64),
         packed=empty_packed(packed_stages, S * A if packed_stages else 0),
     )
 
 
-def plans_whole_stages(problem: LearningProblem) -> bool:
-    """Return whether a learner of `problem` may compute all rows of a stage at once.
+def has_terms(problem: LearningProblem) -> bool:
+    """Return whether the backup of `problem` stores terms of each row; see `RowTerms`."""
+    if problem.algorithm.planner is not None:
+        return False
+    backup = problem.backup_rule.backup
+    assert isinstance(backup, Backup)
+    return backup.compiled and backup.terms is not None
 
-    This pays where most values change in every plan: if counts are pooled, and in small problems.
+
+def plans_whole_stages(problem: LearningProblem) -> bool:
+    """Return whether a learner of `problem` keeps packed counts, to compute whole stages at once.
+
+    It then does so where most values change.
     """
     if problem.algorithm.planner is not None or problem.algorithm.stepwise:
         return False
     backup = problem.backup_rule.backup
     assert isinstance(backup, Backup)
-    shape = problem.shape
-    small = shape.states * shape.actions <= MAX_SMALL_STAGE
     return (
         backup.compiled
         and backup.elementwise
         and problem.planning == "incremental"
-        and (problem.stages == "pooled" or small)
+        and problem.rows <= MAX_PACKED_ROWS
     )
 
 
@@ -207,7 +224,11 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         touched=empty_worklist(groups=stages, items=rows),
         new_rewards=empty_worklist(groups=stages, items=reward_rows),
         changed=empty_worklist(groups=H, items=H * S),
-        scratch=empty_scratch(shape, stages if plans_whole_stages(problem) else 0),
+        scratch=empty_scratch(
+            shape,
+            stages if plans_whole_stages(problem) else 0,
+            rows if has_terms(problem) else 0,
+        ),
     )
 
 

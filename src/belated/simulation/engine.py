@@ -136,7 +136,7 @@ def plan_and_evaluate(
     Parameters
     ----------
     batch : Batch
-        Function that computes the base's backup for several rows.
+        Functions that compute the base's backup for several rows.
     config : Config
         Configuration of the learner.
     world : WorldArrays
@@ -417,7 +417,7 @@ def advance(
     Parameters
     ----------
     batch : Batch
-        Function that computes the base's backup for several rows.
+        Functions that compute the base's backup for several rows.
     trigger : Callback
         Function that evaluates the trigger; not called unless `options.triggered`.
     config : Config
