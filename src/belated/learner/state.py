@@ -191,7 +191,7 @@ def plans_whole_stages(problem: LearningProblem) -> bool:
     return (
         backup.compiled
         and backup.elementwise
-        and problem.planning == "incremental"
+        and problem.planning == "auto"
         and problem.rows <= MAX_PACKED_ROWS
     )
 
@@ -274,7 +274,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         reads_visits=rule.reads_visits,
         samples=rule.samples,
         monotone=base.is_monotone and not rule.samples,  # a sample is no bound on the next
-        incremental=compiled and problem.planning == "incremental" and not rule.samples,
+        incremental=compiled and problem.planning != "full" and not rule.samples,
     )
 
 
