@@ -44,9 +44,9 @@ def test_digests_are_what_they_were_before_rewards_could_be_unknown() -> None:
 
 def test_the_way_of_planning_that_was_the_default_has_the_same_results() -> None:
     assert PLAIN.planning == "auto"
-    before = replace(PLAIN, planning="incremental")
+    before = dataclasses.replace(PLAIN, planning="incremental")
     assert (before.digest, before.id) == (PLAIN.digest, PLAIN.id)
-    full = replace(PLAIN, planning="full")
+    full = dataclasses.replace(PLAIN, planning="full")
     assert full.digest != PLAIN.digest
     assert "ucrl2-full" in full.id
 
