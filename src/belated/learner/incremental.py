@@ -10,19 +10,20 @@ in addition the largest value, or the largest and the smallest; or all values. T
 declares whether the backup reads the visit counts of the successors. See `BackupRule`.
 """
 
-from belated.compiled import address, inlined, kernel
+from belated.compiled import inlined, kernel
 from belated.learner.backup import Batch
 from belated.learner.counts import Counts
 from belated.learner.packed import pack, packed_width
 from belated.learner.planning import (
-    TIE_TOLERANCE,
     back_up,
+    back_up_stages,
     choose,
     find_extremes,
     first_best,
     order_states,
+    tie_tolerance,
 )
-from belated.learner.stages import StagesCall, store_stage
+from belated.learner.stages import store_stage
 from belated.learner.state import (
     MAX_SMALL_STAGE,
     READS_BEST,
@@ -236,90 +237,6 @@ def maximise_changed(config: Config, state: LearnerState, h: int, found: int) ->
 
 
 @inlined
-def tie_tolerance(config: Config) -> float:
-    """Return the tolerance of `store_stage` for `config`."""
-    return TIE_TOLERANCE if config.random_ties else -1.0
-
-
-@inlined
-def plan_whole_stages(
-    batch: Batch,
-    config: Config,
-    state: LearnerState,
-    plan: int,
-    first: int,
-    width: int,
-    until_same: bool,
-) -> int:
-    """Compute all rows of the steps from `first` on, backwards, from packed counts.
-
-    Parameters
-    ----------
-    batch : Batch
-        Functions that compute the base's backup for several rows.
-    config : Config
-        Configuration of the learner.
-    state : LearnerState
-        State of the learner; its table is changed in place. The packed counts must be up to date.
-    plan, first : int
-        Number of the plan, and first step.
-    width : int
-        Number of successors per row; see `packed_width`.
-    until_same : bool
-        Whether to stop after a step at which no value changed.
-
-    Returns
-    -------
-    int
-        Last step computed. No value of this step changed, unless it is 0.
-    """
-    counts, table, scratch = state.counts, state.table, state.scratch
-    H, S = table.actions.shape
-    packed = scratch.packed
-    last = batch.stages(
-        StagesCall(
-            constants=address(config.constants),
-            h=first,
-            horizon=H,
-            states=S,
-            actions=table.q.shape[1] // S,
-            stages=counts.visits.shape[0],
-            width=width,
-            until_same=until_same,
-            monotone=config.monotone,
-            reads_best=config.reads >= READS_BEST,
-            reads_visits=config.reads_visits,
-            tolerance=tie_tolerance(config),
-            seed=config.seed,
-            plan=plan,
-            q=address(table.q),
-            v=address(table.v),
-            greedy=address(table.actions),
-            top=address(table.top),
-            low=address(table.low),
-            order=address(table.order),
-            rewards=address(state.rewards),
-            has_fixed=config.fixed.size > 0,
-            fixed=address(config.fixed),
-            visits=address(counts.visits),
-            no_visits=address(scratch.no_visits),
-            succ=address(packed.succ),
-            m=address(packed.m),
-            n=address(packed.n),
-            next_v=address(packed.next_v),
-            next_visits=address(packed.next_visits),
-            unseen=address(packed.unseen),
-            out=address(scratch.out),
-            switched=address(scratch.switched),
-        )
-    )
-    for h in range(last, first + 1):
-        if scratch.switched[h] == 1:
-            choose_actions(config, table, plan, h, state.changed)
-    return last
-
-
-@inlined
 def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -> None:
     """Update the plan in the table of a learner state by incremental planning.
 
@@ -353,7 +270,12 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
         h -= 1
         # Compute whole stages where most values change.
         if width > 0 and (dense or whole or 4 * moved >= S):
-            h = plan_whole_stages(batch, config, state, plan, h, width, not dense)
+            last = back_up_stages(batch, config, state, plan, h, width, not dense)
+            while h >= last:
+                if scratch.switched[h] == 1:
+                    choose_actions(config, table, plan, h, changed)
+                h -= 1
+            h = last
             moved, whole = 0, False
             continue
         # 1. Compute the backups that can have changed.

@@ -15,7 +15,8 @@ from belated.compiled import address, inlined, kernel
 from belated.episode import Floats
 from belated.learner.backup import Batch
 from belated.learner.backup_call import BackupCall
-from belated.learner.state import READS_ORDER, Config, LearnerState, PlanTable
+from belated.learner.stages import StagesCall
+from belated.learner.state import READS_BEST, READS_ORDER, Config, LearnerState, PlanTable
 from belated.randomness import TIES, uniform
 
 TIE_TOLERANCE: Final = 1e-11
@@ -228,6 +229,89 @@ def back_up(
     )
     if config.fixed.size > 0:
         replace_fixed(config.fixed, h, rows, count, scratch.out)
+
+
+@inlined
+def tie_tolerance(config: Config) -> float:
+    """Return the tolerance of `store_stage` for `config`."""
+    return TIE_TOLERANCE if config.random_ties else -1.0
+
+
+@inlined
+def back_up_stages(
+    batch: Batch,
+    config: Config,
+    state: LearnerState,
+    plan: int,
+    first: int,
+    width: int,
+    until_same: bool,
+) -> int:
+    """Compute and store all values of the steps from `first` on, backwards, from packed counts.
+
+    The greedy actions are not changed. The steps at which they may differ from those of the table
+    are marked in `state.scratch.switched`.
+
+    Parameters
+    ----------
+    batch : Batch
+        Functions that compute the base's backup for several rows.
+    config : Config
+        Configuration of the learner.
+    state : LearnerState
+        State of the learner; its table is changed in place. The packed counts must be up to date.
+    plan, first : int
+        Number of the plan, and first step.
+    width : int
+        Number of successors per row; see `packed_width`.
+    until_same : bool
+        Whether to stop after a step at which no value changed.
+
+    Returns
+    -------
+    int
+        Last step computed. No value of this step changed, unless it is 0.
+    """
+    counts, table, scratch = state.counts, state.table, state.scratch
+    H, S = table.actions.shape
+    packed = scratch.packed
+    return batch.stages(
+        StagesCall(
+            constants=address(config.constants),
+            h=first,
+            horizon=H,
+            states=S,
+            actions=table.q.shape[1] // S,
+            stages=counts.visits.shape[0],
+            width=width,
+            until_same=until_same,
+            monotone=config.monotone,
+            reads_best=config.reads >= READS_BEST,
+            reads_visits=config.reads_visits,
+            tolerance=tie_tolerance(config),
+            seed=config.seed,
+            plan=plan,
+            q=address(table.q),
+            v=address(table.v),
+            greedy=address(table.actions),
+            top=address(table.top),
+            low=address(table.low),
+            order=address(table.order),
+            rewards=address(state.rewards),
+            has_fixed=config.fixed.size > 0,
+            fixed=address(config.fixed),
+            visits=address(counts.visits),
+            no_visits=address(scratch.no_visits),
+            succ=address(packed.succ),
+            m=address(packed.m),
+            n=address(packed.n),
+            next_v=address(packed.next_v),
+            next_visits=address(packed.next_visits),
+            unseen=address(packed.unseen),
+            out=address(scratch.out),
+            switched=address(scratch.switched),
+        )
+    )
 
 
 @kernel
