@@ -98,7 +98,7 @@ def backup(
         Declares that a whole stage may be computed at once, which is several times faster where
         most values change. For a row with observations, the function must use `row.succ` only as an
         index into `stage.v` and `stage.visits`, and read these arrays only there; `constants` must
-        only be indexed or unpacked. The counts `row.n`, `row.m` and `stage.visits` may be floats.
+        only be indexed or unpacked.
     terms : RowTerms, optional
         The same backup, divided into terms that depend on N' alone and the rest, so that the terms
         are not computed again for each plan.

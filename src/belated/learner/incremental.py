@@ -261,6 +261,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     dense = False  # whether most values are expected to change at every step
     if width > 0:
         touched = pack(scratch.packed, state.counts, state.touched)
+        width = packed_width(scratch.packed, state.counts)  # 0 if a count is too large now
         pooled = state.counts.visits.shape[0] == 1
         dense = S * A <= MAX_SMALL_STAGE or (pooled and 4 * touched >= S)
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved

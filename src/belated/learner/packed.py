@@ -2,8 +2,8 @@
 
 `Counts` stores the successors of each row in a block of its own, anywhere in a pool. Packed counts
 store the first successor of all rows of a stage, then the second successor of all rows, and so on,
-with count 0 where a row has fewer. Counts are stored as floats, exact up to 2**53, because their
-conversion from integers would take much of the time. `belated.learner.stages` reads them.
+with count 0 where a row has fewer. Counts are stored as 32-bit integers, since the conversion of
+64-bit integers to floats would take much of the time. `belated.learner.stages` reads them.
 """
 
 from typing import Final, NamedTuple
@@ -20,16 +20,21 @@ WIDTHS: Final = (2, 4)
 computed row by row."""
 
 
+MAX_COUNT: Final = 2**31 - 1
+"""Largest number of visits to a state of a stage that packed counts can hold."""
+
+
 class PackedCounts(NamedTuple):
     """Copy of the counts by stage, and memory for the values of the successors."""
 
     succ: NDArray[np.int32]  # (stages, 4 * S * A) successors, or (1, 0) if not in use
-    m: NDArray[np.float64]  # (stages, 4 * S * A) their counts
-    n: NDArray[np.float64]  # (stages, S * A) N', or 1 in rows without observations
+    m: NDArray[np.int32]  # (stages, 4 * S * A) their counts
+    n: NDArray[np.int32]  # (stages, S * A) N'
     next_v: NDArray[np.float64]  # (4 * S * A) values of the successors
-    next_visits: NDArray[np.float64]  # (4 * S * A) visits of the successors
+    next_visits: NDArray[np.int32]  # (4 * S * A) visits of the successors
     unseen: NDArray[np.int64]  # (stages) number of rows without observations
     valid: NDArray[np.bool_]  # (1) whether all rows have been packed
+    too_large: NDArray[np.bool_]  # (1) whether a count is too large, so that none can be used
 
 
 def empty_packed(stages: int, rows: int) -> PackedCounts:
@@ -41,12 +46,13 @@ def empty_packed(stages: int, rows: int) -> PackedCounts:
     size = WIDTHS[-1] * rows
     return PackedCounts(
         succ=np.zeros((max(1, stages), size), np.int32),
-        m=np.zeros((max(1, stages), size)),
-        n=np.ones((max(1, stages), rows)),
+        m=np.zeros((max(1, stages), size), np.int32),
+        n=np.zeros((max(1, stages), rows), np.int32),
         next_v=np.zeros(size),
-        next_visits=np.zeros(size),
+        next_visits=np.zeros(size, np.int32),
         unseen=np.full(stages, rows),
         valid=np.zeros(1, np.bool_),
+        too_large=np.zeros(1, np.bool_),
     )
 
 
@@ -57,7 +63,7 @@ def packed_width(packed: PackedCounts, counts: Counts) -> int:
     `counts` holds the largest number of successors of a row.
     """
     most = counts.used[2]
-    if packed.succ.size == 0 or most > 4:
+    if packed.succ.size == 0 or most > 4 or packed.too_large[0]:
         return 0
     return 2 if most <= 2 else 4
 
@@ -71,8 +77,9 @@ def pack_row(packed: PackedCounts, counts: Counts, row: int) -> None:
     first = counts.start[row]
     if counts.size[row] == 0:
         return
-    packed.unseen[stage] -= packed.m[stage, at] == 0.0
+    packed.unseen[stage] -= packed.n[stage, at] == 0
     packed.n[stage, at] = counts.n[row]
+    packed.too_large[0] |= counts.visits[stage, at * counts.visits.shape[1] // rows] > MAX_COUNT
     for j in range(counts.size[row]):
         packed.succ[stage, j * rows + at] = counts.succ[first + j]
         packed.m[stage, j * rows + at] = counts.m[first + j]

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import kernel, load_tuple, view
+from belated.compiled import inlined, load_tuple, view
 from belated.episode import Floats
 from belated.learner.backup_call import Row, Stage, back_up_row, call_signature
 
@@ -49,10 +49,10 @@ class StagesCall(NamedTuple):
     visits: NDArray[np.int64]  # (stages, states)
     no_visits: NDArray[np.int64]  # (states) zeros
     succ: NDArray[np.int32]  # this field and the next five: see PackedCounts
-    m: NDArray[np.float64]
-    n: NDArray[np.float64]
+    m: NDArray[np.int32]
+    n: NDArray[np.int32]
     next_v: NDArray[np.float64]
-    next_visits: NDArray[np.float64]
+    next_visits: NDArray[np.int32]
     unseen: NDArray[np.int64]
     out: NDArray[np.float64]  # (states * actions) receives Q of a stage
     switched: NDArray[np.int64]  # (horizon) receives 1 or 0, see `store_stage`
@@ -88,10 +88,10 @@ def back_up_stage(call: StagesCall, h: int) -> None:
     if call.reads_visits:
         if h == call.horizon - 1:
             for i in range(WIDTH * count):
-                call.next_visits[i] = 0.0
+                call.next_visits[i] = np.int32(0)
         elif call.stages > 1 or h == call.h or h == call.horizon - 2:  # else as one step later
             for i in range(WIDTH * count):
-                call.next_visits[i] = float(call.visits[visited + call.succ[packed + i]])
+                call.next_visits[i] = np.int32(call.visits[visited + call.succ[packed + i]])
     # Rows with observations.
     constants = load_tuple(call.constants, 0, 1, CONSTANTS)
     order = view(call.order, S)
@@ -113,7 +113,8 @@ def back_up_stage(call: StagesCall, h: int) -> None:
         s = i // call.actions
         a = i - s * call.actions
         reward = call.rewards[rewards + i]
-        row = Row(s, a, call.n[first + i], reward, 0, WIDTH, POSITIONS, m, first + i)
+        n = max(call.n[first + i], np.int32(1))  # known to be positive: removes the other branch
+        row = Row(s, a, n, reward, 0, WIDTH, POSITIONS, m, first + i)
         call.out[i] = back_up_row(constants, stage, row)
     # Rows without observations.
     if call.unseen[stage_number] == 0:
@@ -134,14 +135,14 @@ def back_up_stage(call: StagesCall, h: int) -> None:
     )
     succ, observed = view(call.succ, 1), view(call.m, 1)
     for i in range(count):
-        if call.m[packed + i] == 0.0:
+        if call.n[first + i] == 0:
             s = i // call.actions
             a = i - s * call.actions
             row = Row(s, a, 0, call.rewards[rewards + i], 0, 0, succ, observed, first + i)
             call.out[i] = back_up_row(constants, whole, row)
 
 
-@kernel
+@inlined
 def store_stage(
     new_q: Floats,
     q: Floats,

@@ -44,9 +44,6 @@ SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
 MAX_SMALL_STAGE: Final = 40
 """Largest number of rows of a stage, S * A, with which every stage is computed as a whole."""
 
-MAX_PACKED_ROWS: Final = 16_384
-"""Largest number of rows of all stages for which packed counts are kept."""
-
 
 class Config(NamedTuple):
     """Configuration of a learner's kernels, fixed before the first episode."""
@@ -182,17 +179,19 @@ def has_terms(problem: LearningProblem) -> bool:
 def plans_whole_stages(problem: LearningProblem) -> bool:
     """Return whether a learner of `problem` keeps packed counts, to compute whole stages at once.
 
-    It then does so where most values change.
+    This pays where most values change in every plan: if counts are pooled, and in small problems.
     """
     if problem.algorithm.planner is not None or problem.algorithm.stepwise:
         return False
     backup = problem.backup_rule.backup
     assert isinstance(backup, Backup)
+    shape = problem.shape
+    small = shape.states * shape.actions <= MAX_SMALL_STAGE
     return (
         backup.compiled
         and backup.elementwise
         and problem.planning == "auto"
-        and problem.rows <= MAX_PACKED_ROWS
+        and (problem.stages == "pooled" or small)
     )
 
 

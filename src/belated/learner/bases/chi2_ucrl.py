@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arguments import check_choice
-from belated.compiled import kernel
+from belated.compiled import inlined, kernel
 from belated.episode import Shape
 from belated.learner.backup import (
     Row,
@@ -96,40 +96,34 @@ def weighted_moments(
         mean; lowest x of the unobserved states in the subset, infinite if there are none.
     """
     # Total weight, mean and lowest unobserved x.
-    # The loops over unobserved states have no branches; adding 0.0 changes no bit of these sums.
     total = 0.0
     weighted = 0.0
     lowest = math.inf
-    begin = 0
-    for j in range(row.lo, row.hi + 1):
-        end = int(row.succ[j]) if j < row.hi else stage.v.size
-        for y in range(begin, end):
-            x = stage.v[y] - centre
-            total += 1.0 if x >= min_unobserved else 0.0
-            weighted += x if x >= min_unobserved else 0.0
-            lowest = min(lowest, x if x >= min_unobserved else math.inf)
-        if j < row.hi:
-            x = stage.v[end] - centre
+    j = row.lo
+    for y in range(stage.v.size):
+        x = stage.v[y] - centre
+        if j < row.hi and row.succ[j] == y:
             if x >= min_observed:
                 total += row.m[j]
                 weighted += row.m[j] * x
-        begin = end + 1
+            j += 1
+        elif x >= min_unobserved:
+            total += 1.0
+            weighted += x
+            lowest = min(lowest, x)
     mean_x = weighted / total
     # Sum of squared deviations from the mean.
     squares = 0.0
-    begin = 0
-    for j in range(row.lo, row.hi + 1):
-        end = int(row.succ[j]) if j < row.hi else stage.v.size
-        for y in range(begin, end):
-            x = stage.v[y] - centre
-            gap = x - mean_x
-            squares += gap * gap if x >= min_unobserved else 0.0
-        if j < row.hi:
-            x = stage.v[end] - centre
-            gap = x - mean_x
+    j = row.lo
+    for y in range(stage.v.size):
+        x = stage.v[y] - centre
+        gap = x - mean_x
+        if j < row.hi and row.succ[j] == y:
             if x >= min_observed:
                 squares += row.m[j] * (gap * gap)
-        begin = end + 1
+            j += 1
+        elif x >= min_unobserved:
+            squares += gap * gap
     return total, mean_x, squares, lowest
 
 
@@ -266,13 +260,13 @@ def chi2_bonus(stage: Stage, row: Row, eps: float) -> float:
     return math.sqrt(eps * squares / row.n)
 
 
-@kernel
+@inlined
 def chi2_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
     """Return eps of a row with `n` observations, and 0; for `constants` see `chi2_radius`."""
     return chi2_radius(constants, n), 0.0
 
 
-@kernel
+@inlined
 def back_up_over_chi2_ball(
     constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
 ) -> float:

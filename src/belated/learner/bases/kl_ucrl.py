@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arguments import check_choice
-from belated.compiled import kernel
+from belated.compiled import inlined, kernel
 from belated.elementary import exp, expm1, log, log1p
 from belated.episode import Shape
 from belated.learner.backup import (
@@ -125,7 +125,7 @@ def positive_root(b: float, c: float) -> float:
     return 2.0 * c / (b + math.sqrt(b * b + 4.0 * c))
 
 
-@kernel
+@inlined
 def max_over_kl_ball(stage: Stage, row: Row, eps: float, shrinkage: float) -> float:
     """Return the largest <p, V> over the probability vectors p with KL(P^, p) <= eps.
 
@@ -211,14 +211,14 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float, shrinkage: float) -> fl
     return max(centre, min(best, centre + gain))
 
 
-@kernel
+@inlined
 def kl_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
     """Return eps of a row with `n` observations, and expm1(-eps); `constants` as in `kl_radius`."""
     eps = kl_radius(constants, n)
     return eps, expm1(-eps)
 
 
-@kernel
+@inlined
 def back_up_over_kl_ball(
     constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
 ) -> float:

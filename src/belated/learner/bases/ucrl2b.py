@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arguments import check_choice
-from belated.compiled import kernel
+from belated.compiled import inlined, kernel
 from belated.elementary import log
 from belated.episode import Shape
 from belated.learner.backup import (
@@ -41,7 +41,7 @@ from belated.learner.backup import (
 from belated.learner.bases.base import BackupRule, Base
 
 
-@kernel
+@inlined
 def observed_count(row: Row, y: int) -> int:
     """Return M'(h, s, a, y), the number of observed transitions from `row` to the state `y`."""
     lo, hi = row.lo, row.hi
@@ -56,7 +56,7 @@ def observed_count(row: Row, y: int) -> int:
     return int(row.m[lo]) if lo < row.hi and row.succ[lo] == y else 0
 
 
-@kernel
+@inlined
 def half_width(row: Row, m: int, scale: float, log: float) -> float:
     """Return b(y), half the width of the confidence interval of p(y) for a successor y.
 
@@ -80,7 +80,7 @@ def half_width(row: Row, m: int, scale: float, log: float) -> float:
     return scale * (2.0 * math.sqrt(p * (1.0 - p) * log / row.n) + 6.0 * log / row.n)
 
 
-@kernel
+@inlined
 def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> float:
     """Return the largest <p, V> over the probability vectors p in the box.
 
@@ -172,7 +172,7 @@ def box_bonus(stage: Stage, row: Row, scale: float, log: float) -> float:
     return beta
 
 
-@kernel
+@inlined
 def ucrl2b_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
     """Return the logarithmic term of a row with `n` observations, and 0.
 
@@ -181,7 +181,7 @@ def ucrl2b_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
     return log(constants[1] * n), 0.0
 
 
-@kernel
+@inlined
 def back_up_over_box(
     constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
 ) -> float:
