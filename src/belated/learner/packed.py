@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import inlined, kernel
+from belated.compiled import inlined
 from belated.learner.counts import Counts
 from belated.worklist import END, Worklist
 
@@ -85,7 +85,7 @@ def pack_row(packed: PackedCounts, counts: Counts, row: int) -> None:
         packed.m[stage, j * rows + at] = counts.m[first + j]
 
 
-@kernel
+@inlined
 def pack(packed: PackedCounts, counts: Counts, touched: Worklist) -> int:
     """Copy to `packed` the rows of `counts` listed in `touched`; all rows at the first call.
 

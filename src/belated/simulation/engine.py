@@ -34,7 +34,7 @@ from belated.simulation.compiled_queue import (
     push,
 )
 from belated.simulation.reference import OPTIMISM_TOLERANCE
-from belated.worklist import clear
+from belated.worklist import clear, is_empty
 
 # Indices of the counters in `RunState.tally`:
 MISSING: Final = 0  # number of episodes in flight, S_k
@@ -155,7 +155,9 @@ def plan_and_evaluate(
     actions, explore = learner.table.actions, learner.exploration.explore
     epsilon = learner.exploration.epsilon
     if partial:
-        reevaluate(world, actions, explore, epsilon, learner.changed, v_pi, learner.scratch.moved)
+        changed, updated = learner.changed, learner.scratch.moved
+        if not is_empty(changed):  # the call is expensive in small worlds
+            reevaluate(world, actions, explore, epsilon, changed, v_pi, updated)
     else:
         arrays = world.ptr, world.succ, world.prob, world.rewards
         evaluate(*arrays, actions, explore, epsilon, world.allowed, v_pi)
