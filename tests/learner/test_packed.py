@@ -126,7 +126,7 @@ def test_incremental_planning_computes_no_whole_stages() -> None:
     assert not plans_whole_stages(make_problem(bl.UCBVI_CH(), planning="incremental"))
 
 
-@pytest.mark.parametrize("base", [bl.UCRL2B(scale=0.1), bl.KL_UCRL(scale=0.1), bl.Chi2_UCRL()])
+@pytest.mark.parametrize("base", [bl.UCRL2B(scale=0.1), bl.KL_UCRL(scale=0.1)])
 def test_terms_of_a_row_are_computed_again_when_its_count_changes(base: bl.Base) -> None:
     problem = make_problem(base)
     config, rule = configure(problem, 0), problem.backup_rule

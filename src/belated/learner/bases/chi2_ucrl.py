@@ -35,18 +35,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arguments import check_choice
-from belated.compiled import inlined, kernel
+from belated.compiled import kernel
 from belated.episode import Shape
-from belated.learner.backup import (
-    Row,
-    RowTerms,
-    Stage,
-    anywhere,
-    backup,
-    clipped,
-    mean,
-    unseen,
-)
+from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen
 from belated.learner.bases.base import BackupRule, Base
 
 
@@ -153,14 +144,16 @@ def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
     # and the smallest possible weight; rounding is monotone, so this is exact.
     if elsewhere * (1.0 + elsewhere) <= eps * row.n:
         return True
-    count = 0
+    weight = 0.0
+    j = row.lo
     for y in range(stage.v.size):
-        count += stage.v[y] == best
-    weight = float(count)
-    for j in range(row.lo, row.hi):
-        if stage.v[row.succ[j]] == best:
-            weight += row.m[j] - 1
-            elsewhere -= row.m[j]
+        m = 0
+        if j < row.hi and row.succ[j] == y:
+            m = row.m[j]
+            j += 1
+        if stage.v[y] == best:
+            weight += max(1, m)
+            elsewhere -= m
     # The closest such p adds the mass from elsewhere to the best states in proportion to P+.
     return elsewhere * (1.0 + elsewhere / weight) <= eps * row.n
 
@@ -260,42 +253,7 @@ def chi2_bonus(stage: Stage, row: Row, eps: float) -> float:
     return math.sqrt(eps * squares / row.n)
 
 
-@inlined
-def chi2_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
-    """Return eps of a row with `n` observations, and 0; for `constants` see `chi2_radius`."""
-    return chi2_radius(constants, n), 0.0
-
-
-@inlined
-def back_up_over_chi2_ball(
-    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
-) -> float:
-    """Return Q_h(s, a) of a row with observations; see `chi2_ucrl_exact`.
-
-    Parameters
-    ----------
-    constants : NDArray
-        See `chi2_radius`.
-    stage : Stage
-        Values V of the next step.
-    row : Row
-        Counts of (h, s, a), with N' at least 1.
-    terms : tuple[float, float]
-        Result of `chi2_terms`.
-
-    Returns
-    -------
-    float
-        Optimistic value of the row.
-    """
-    eps, _ = terms
-    if eps == math.inf:
-        return anywhere(stage, row)
-    centre = mean(stage, row)
-    return clipped(stage, row, centre, max_over_chi2_ball(stage, row, eps) - centre)
-
-
-@backup(terms=RowTerms(chi2_terms, back_up_over_chi2_ball))
+@backup
 def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the chi-squared ball.
 
@@ -304,7 +262,11 @@ def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> f
     """
     if row.n == 0:
         return anywhere(stage, row)
-    return back_up_over_chi2_ball(constants, stage, row, chi2_terms(constants, row.n))
+    eps = chi2_radius(constants, row.n)
+    if eps == math.inf:
+        return anywhere(stage, row)
+    centre = mean(stage, row)
+    return clipped(stage, row, centre, max_over_chi2_ball(stage, row, eps) - centre)
 
 
 @backup
