@@ -39,14 +39,17 @@ def printed_compiled_and_plain(script: str) -> str:
     return plain
 
 
-def four_ways(world: bl.MDP, **given: Any) -> dict[str, Run]:
-    """The same run by both engines, each with both ways of planning."""
+def every_way(world: bl.MDP, **given: Any) -> dict[str, Run]:
+    """The same run by both engines, each with every way of planning."""
     return {
         f"{engine} {planning}": bl.simulate(
             world, every=1, engine=engine, planning=planning, trace=True, **given
         )
-        for engine in ("reference", "compiled")
-        for planning in ("full", "incremental")
+        for engine, ways in (
+            ("reference", ("full", "auto")),
+            ("compiled", ("full", "incremental", "auto")),
+        )
+        for planning in ways
     }
 
 

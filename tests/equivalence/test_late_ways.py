@@ -18,7 +18,7 @@ from belated.learner.rewards import BONUSES
 from belated.learner.updaters import Updater
 from belated.simulation.run import Run
 from combinations import spread
-from ways import all_agree, difference, four_ways, printed_compiled_and_plain
+from ways import all_agree, difference, every_way, printed_compiled_and_plain
 from worlds import laws, random_world
 
 BASES: dict[str, Base] = {
@@ -103,7 +103,7 @@ def test_every_way_to_run_gives_the_same_bits(
     kinds = list(KINDS.values())
     if isinstance(updater, bl.MultiInstance):
         kinds = [kind for kind in kinds if not in_pieces(world, kind)]
-    runs = four_ways(
+    runs = every_way(
         world,
         base=base,
         updater=updater,
@@ -129,7 +129,7 @@ def test_every_way_to_run_gives_the_same_bits(
 def test_every_way_gives_the_same_bits_whatever_is_hoped_for(
     bonus: str, kind: dict[str, Any], world: bl.MDP, law: Any, stages: str, updater: Updater
 ) -> None:
-    runs = four_ways(
+    runs = every_way(
         world,
         base=bl.UCRL2(scale=0.2),
         updater=updater,
@@ -177,7 +177,7 @@ def test_every_way_chooses_the_same_alphas(kind: dict[str, Any]) -> None:
     world = dataclasses.replace(world, reward_draws="bernoulli")
     delay = bl.delays.geometric(2)
     given = {"base": bl.UCRL2(), "updater": bl.Lazy("auto"), "delay": delay, **kind}
-    runs = four_ways(world, **given, episodes=200)
+    runs = every_way(world, **given, episodes=200)
     assert all_agree(runs)
     alpha: Any = runs["compiled full"].alpha
     assert alpha[0] > 1.8
@@ -208,7 +208,7 @@ def test_the_comparison_notices_a_base_that_samples_without_declaring_it() -> No
         def backup_rule(self, shape: bl.Shape, episodes: int) -> BackupRule:
             return super().backup_rule(shape, episodes)._replace(samples=False)
 
-    runs = four_ways(
+    runs = every_way(
         a_world(), base=Undeclared(), updater=bl.Active(), episodes=40, **KINDS["late rewards"]
     )
     assert difference(runs["compiled full"], runs["compiled incremental"]) == "regret"
@@ -356,7 +356,7 @@ def test_an_episode_of_one_step_has_no_pieces() -> None:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert all_agree(four_ways(a_world(horizon=1), **given, **KINDS["unknown by step"]))
+        assert all_agree(every_way(a_world(horizon=1), **given, **KINDS["unknown by step"]))
 
 
 @pytest.mark.parametrize(

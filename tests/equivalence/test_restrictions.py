@@ -14,7 +14,7 @@ from belated.learner.bases import Base, Fixed
 from combinations import chosen, spread
 from equivalence import test_definition, test_engines, test_late_ways
 from equivalence.definition import Setting, differences
-from ways import all_agree, difference, four_ways
+from ways import all_agree, difference, every_way
 from worlds import laws, random_world, with_restrictions
 
 BASES: dict[str, Any] = {**test_engines.BASES, **test_late_ways.BASES}
@@ -44,7 +44,7 @@ def test_every_way_to_run_gives_the_same_bits(
     kinds = list(KINDS.values())
     if updater.multi_instance:
         kinds = [kind for kind in kinds if not test_late_ways.in_pieces(world, kind)]
-    runs = four_ways(
+    runs = every_way(
         world,
         base=base,
         updater=updater,

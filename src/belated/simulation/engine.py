@@ -34,7 +34,7 @@ from belated.simulation.compiled_queue import (
     push,
 )
 from belated.simulation.reference import OPTIMISM_TOLERANCE
-from belated.worklist import clear
+from belated.worklist import clear, is_empty
 
 # Indices of the counters in `RunState.tally`:
 MISSING: Final = 0  # number of episodes in flight, S_k
@@ -137,7 +137,7 @@ def plan_and_evaluate(
     Parameters
     ----------
     batch : Batch
-        Function that computes the base's backup for several rows.
+        Functions that compute the base's backup for several rows.
     config : Config
         Configuration of the learner.
     world : WorldArrays
@@ -156,7 +156,9 @@ def plan_and_evaluate(
     actions, explore = learner.table.actions, learner.exploration.explore
     epsilon = learner.exploration.epsilon
     if partial:
-        reevaluate(world, actions, explore, epsilon, learner.changed, v_pi, learner.scratch.moved)
+        changed, updated = learner.changed, learner.scratch.moved
+        if not is_empty(changed):  # the call is expensive in small worlds
+            reevaluate(world, actions, explore, epsilon, changed, v_pi, updated)
     else:
         arrays = world.ptr, world.succ, world.prob, world.rewards
         evaluate(*arrays, actions, explore, epsilon, world.allowed, v_pi)
@@ -431,7 +433,7 @@ def advance(
     Parameters
     ----------
     batch : Batch
-        Function that computes the base's backup for several rows.
+        Functions that compute the base's backup for several rows.
     trigger : Callback
         Function that evaluates the trigger; not called unless `options.triggered`.
     config : Config

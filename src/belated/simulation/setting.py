@@ -156,7 +156,8 @@ class Setting(SimulationOptions):
         if isinstance(rewards, str) and rewards == "known":
             rewards = self.world.reward_table()
         options = option_values(self, LearnerOptions)
-        options["planning"] = "full" if self.planning == "full" else "incremental"
+        if self.planning == "none":
+            options["planning"] = "auto"
         return LearningProblem(
             shape=self.world.shape,
             base=base,

@@ -77,7 +77,7 @@ def simulate(
         observed at the end of each episode.
     reward_bonus : str
         Bonus of unknown rewards; see `belated.learner.rewards`.
-    planning : {"incremental", "full", "none"}
+    planning : {"auto", "incremental", "full", "none"}
         Recompute only values that can have changed, or all values; the results are identical.
         "none" keeps the first plan, to measure the cost of the rest of the simulation.
     delay_per : {"episode", "step"}

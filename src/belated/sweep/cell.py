@@ -47,6 +47,12 @@ DEFAULT_POINTS = 200
 DEFAULTS = SimulationOptions()
 """Options of a simulation with their default values."""
 
+OLD_DEFAULTS = {"planning": "incremental"}
+"""Earlier default values of options that do not affect results.
+
+They are left out of ids and digests like the defaults, so that results stored before stay valid.
+"""
+
 NOT_IN_BASE_LABEL = ("late", "delay_per", "stages")
 """Options that are not in the part of an id that names the base.
 
@@ -94,7 +100,8 @@ class Cell(SimulationOptions):
         if self.rewards == "unknown":
             parts.append("unknown-rewards")
         for name, value in option_values(self, SimulationOptions).items():
-            if name not in NOT_IN_BASE_LABEL and value != getattr(DEFAULTS, name):
+            defaults = getattr(DEFAULTS, name), OLD_DEFAULTS.get(name)
+            if name not in NOT_IN_BASE_LABEL and value not in defaults:
                 parts.append(value)
         return "-".join(parts)
 
@@ -121,6 +128,7 @@ class Cell(SimulationOptions):
         # Later fields with default values are omitted, so that digests of older cells stay valid.
         defaults = {"rewards": "known", **asdict(DEFAULTS), "stages": None}
         facts = {name: x for name, x in asdict(self).items() if x != defaults.get(name)}
+        facts = {name: x for name, x in facts.items() if x != OLD_DEFAULTS.get(name)}
         facts.pop("label", None)
         for name, version in WORLD_VERSIONS.items():
             if self.world.startswith(name):
