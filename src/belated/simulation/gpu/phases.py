@@ -27,6 +27,9 @@ Array = NDArray[Any]
 U: Any = np.uint32
 """Type of indices. For an index with a sign, the compiler adds code for negative ones."""
 
+INT: Any = np.int64
+"""Type of indices that leave a kernel's own code. Sums of `U` and signed numbers are floats."""
+
 
 class Sizes(NamedTuple):
     """Constants of a kernel: sizes of the problem, and parts of the algorithm that it needs."""
@@ -115,7 +118,7 @@ def find_successor(sizes: Sizes, learner: Learner, row: int, y: int) -> int:
     end = U(j + U(learner.size[row]))
     while j < end:
         if learner.succ[j] == y:
-            return np.int64(j)
+            return INT(j)
         j = U(j + U(1))
     return -1
 
@@ -286,7 +289,7 @@ def play(
                     if sizes.restricted:
                         a = U(
                             draw_allowed(
-                                world.fixed, np.int64(h), np.int64(s), sizes.A, u / epsilon
+                                world.fixed, INT(h), INT(s), sizes.A, u / epsilon
                             )
                         )
                     else:
@@ -297,7 +300,7 @@ def play(
             path[U(U(H + 1) + h)] = a
             path[h + U(1)] = s
         h = U(h + U(1))
-    return np.int64(start), explored
+    return INT(start), explored
 
 
 @phase

@@ -12,7 +12,16 @@ from belated.learner.backup import Row, Stage, mean, squares
 from belated.learner.planning import TIE_TOLERANCE
 from belated.randomness import TIES, uniform
 from belated.simulation.gpu.compiler import phase, replace_on_gpu
-from belated.simulation.gpu.phases import Array, Learner, Scratch, Sizes, U, World, is_allowed
+from belated.simulation.gpu.phases import (
+    INT,
+    Array,
+    Learner,
+    Scratch,
+    Sizes,
+    U,
+    World,
+    is_allowed,
+)
 from belated.simulation.gpu.threads import LANES, barrier
 
 
@@ -84,7 +93,7 @@ def choose_action(
             if q[U(first + U(a))] >= limit:
                 tied += 1
         if tied > 1:
-            skip = int(uniform(seed, TIES, plan, h * sizes.S + np.int64(s)) * tied)
+            skip = int(uniform(seed, TIES, plan, h * sizes.S + INT(s)) * tied)
             for a in range(sizes.A):
                 if q[U(first + U(a))] >= limit:
                     if skip == 0:
@@ -250,16 +259,16 @@ def plan(
         row = U(thread)
         while row < U(rows):
             at = row if sizes.pooled else U(U(h * rows) + row)
-            s = np.int64(U(row // U(A)))
+            s = INT(U(row // U(A)))
             reward = world.known[U(h if sizes.known_per_step else 0), row]
             lo: Any = np.int32(at * U(sizes.capacity))  # loops over 32-bit numbers are faster
             hi: Any = np.int32(lo + learner.size[at])
             n = int(learner.n[at])
-            a = np.int64(row) - s * A
+            a = INT(row) - s * A
             x = back_up(
                 constants,
                 stage,
-                Row(s, a, n, reward, lo, hi, learner.succ, learner.m, np.int64(at)),
+                Row(s, a, n, reward, lo, hi, learner.succ, learner.m, INT(at)),
             )
             if sizes.restricted and not math.isnan(world.fixed[h, row]):
                 x = world.fixed[h, row]
