@@ -287,11 +287,7 @@ def play(
                             skip -= 1
                 elif u < epsilon:
                     if sizes.restricted:
-                        a = U(
-                            draw_allowed(
-                                world.fixed, INT(h), INT(s), sizes.A, u / epsilon
-                            )
-                        )
+                        a = U(draw_allowed(world.fixed, INT(h), INT(s), sizes.A, u / epsilon))
                     else:
                         a = U(u / epsilon * sizes.A)
             row = U(U(U(h if sizes.stage_dependent else 0) * S + s) * A + a)
