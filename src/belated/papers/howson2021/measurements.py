@@ -146,7 +146,10 @@ def describe_inputs(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def measure_epochs(setting: Setting, seed: int) -> dict[str, Any] | None:
-    """Simulate a run, and return a row of `Measurements.epochs`; None if no update ends an epoch."""
+    """Simulate a run, and return a row of `Measurements.epochs`.
+
+    Return None if no update ends an epoch.
+    """
     delays = np.asarray(setting.law.draw(seed=seed, episodes=setting.episodes))
     epochs = play_epochs(setting, seed, delays)
     received = received_by_epoch(epochs, delays)
