@@ -138,6 +138,7 @@ class MadeUp:
                 "seed": seed,
                 "episodes": 12 * 2**states,
                 "learnt_at": 2**states * max(0.1, self.learnt + noise[seed]),
+                "first_good": 2**states / 2,
             }
             for states in (4, 6, 8)
             for seed in range(self.seeds)

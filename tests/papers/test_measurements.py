@@ -11,7 +11,7 @@ from belated.papers.howson2021.measurements import (
     Measurements,
     count_runs,
     epoch_cells,
-    first_learnt,
+    find_good_policies,
     measure_epochs,
     measure_exploration,
     play_epochs,
@@ -69,11 +69,18 @@ def test_epochs_are_measured_on_the_shortest_chain_with_the_first_seeds() -> Non
 
 
 @pytest.mark.parametrize(
-    ("gaps", "episode"),
-    [([1, 1, 0.4, 1, 0.4, 0.4], 5), ([0.1, 0.1], 1), ([1, 1, 1], 3), ([0.4, 0.4, 1], 3)],
+    ("gaps", "learnt", "first"),
+    [
+        ([1, 1, 0.4, 1, 0.4, 0.4], 5, 3),
+        ([0.1, 0.1], 1, 1),
+        ([1, 1, 1], 3, 3),
+        ([0.4, 0.4, 1], 3, 1),
+    ],
 )
-def test_a_policy_that_is_good_by_chance_is_not_learnt(gaps: list[float], episode: int) -> None:
-    assert first_learnt(np.array(gaps), optimal_value=1.0) == episode
+def test_a_policy_that_is_good_by_chance_is_not_learnt(
+    gaps: list[float], learnt: int, first: int
+) -> None:
+    assert find_good_policies(np.array(gaps), optimal_value=1.0) == (learnt, first)
 
 
 def test_epsilon_greedy_needs_more_episodes_on_a_longer_chain() -> None:

@@ -33,7 +33,7 @@ from belated.sweep.store import Columns
 
 FILE_NAME: Final = "measurements.json"
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Version number in the file. It must be increased whenever a change of the code changes values."""
 
 EPOCH_MEANS: Final = (100, 500)
@@ -60,8 +60,9 @@ class Measurements:
     """Columns states, law, mean_delay, seed, episodes, received (share of the episodes that have a
     short delay) and mostly_received (share of the epochs of which more than half is received)."""
     exploration: Columns
-    """Columns states, seed, episodes (of the run) and learnt_at (first episode from which on all
-    policies have at least half of the optimal value; `episodes` if there is none)."""
+    """Columns states, seed, episodes (of the run), learnt_at (first episode from which on all
+    policies have at least half of the optimal value; `episodes` if there is none) and first_good
+    (first episode whose policy has at least half of the optimal value, be it by chance)."""
 
     @classmethod
     def make(cls, cells: Sequence[Cell], on_run: Callable[[], object]) -> Self:
@@ -146,7 +147,10 @@ def describe_inputs(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def measure_epochs(setting: Setting, seed: int) -> dict[str, Any] | None:
-    """Simulate a run; return a row of `Measurements.epochs`, or None if no update ends an epoch."""
+    """Simulate a run, and return a row of `Measurements.epochs`.
+
+    Return None if no update ends an epoch.
+    """
     delays = np.asarray(setting.law.draw(seed=seed, episodes=setting.episodes))
     epochs = play_epochs(setting, seed, delays)
     received = received_by_epoch(epochs, delays)
@@ -203,17 +207,39 @@ def measure_exploration(states: int, seed: int) -> dict[str, Any]:
         every=1,
     )
     gaps = np.diff(setting.run(seed).regret, prepend=0.0)
-    learnt_at = first_learnt(gaps, float(optimal_table(world)[0, 0]))
-    return {"states": states, "seed": seed, "episodes": gaps.size, "learnt_at": learnt_at}
+    learnt_at, first_good = find_good_policies(gaps, float(optimal_table(world)[0, 0]))
+    return {
+        "states": states,
+        "seed": seed,
+        "episodes": gaps.size,
+        "learnt_at": learnt_at,
+        "first_good": first_good,
+    }
 
 
-def first_learnt(gaps: Floats, optimal_value: float) -> int:
-    """Return the first episode from which on every policy has at least half of the optimal value.
+def find_good_policies(gaps: Floats, optimal_value: float) -> tuple[int, int]:
+    """Return when policies have at least half of the optimal value: from then on, and first.
 
-    `gaps` is the regret of each episode. Return the number of episodes if there is none.
+    Ties are broken at random, so a policy can be good by chance before anything is learnt.
+
+    Parameters
+    ----------
+    gaps : array
+        Regret of each episode.
+    optimal_value : float
+        Value of the optimal policy.
+
+    Returns
+    -------
+    learnt_at : int
+        First episode from which on all policies are good.
+    first_good : int
+        First episode whose policy is good. Both are the number of episodes if there is none.
     """
-    poor = np.flatnonzero(gaps > optimal_value / 2)
-    return min(int(poor[-1]) + 2, gaps.size) if poor.size else 1
+    poor = gaps > optimal_value / 2
+    learnt_at = int(np.flatnonzero(poor)[-1]) + 2 if poor.any() else 1
+    first_good = gaps.size if poor.all() else int(np.argmin(poor)) + 1
+    return min(learnt_at, gaps.size), first_good
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> Columns:

@@ -78,8 +78,13 @@ def shape_table(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
     )
     rows = [
         (
-            *(shape.states, LEARNERS[shape.updater], shape.law.capitalize(), shape.points),
-            *(1000 * shape.published_slope, 1000 * shape.slope, shape.distance),
+            shape.states,
+            LEARNERS[shape.updater],
+            shape.law.capitalize(),
+            shape.points,
+            1000 * shape.published_slope,
+            1000 * shape.slope,
+            shape.distance,
             *(_use(shape.selected) for _ in last),
         )
         for shape in compare_shapes(comparisons)

@@ -90,7 +90,7 @@ def _regret_is_linear_in_delay(evidence: Evidence) -> Iterator[Tested]:
         r2 = r_squared(means, table.mean(axis=0))
         slopes = table @ slope_weights(means)
         bend = mean_interval(table @ curvature_weights(means))
-        line = table.mean(axis=1)[:, None] + np.outer(slopes, means - np.mean(means))
+        line = table.mean(axis=1)[:, None] + np.outer(slopes, np.subtract(means, np.mean(means)))
         allowed = LINE_MARGIN * np.ptp(means) * slopes[:, None]
         slack = np.hstack([allowed - (table - line), allowed + (table - line)])
         yield Tested(

@@ -66,22 +66,29 @@ def _exploration_takes_long(evidence: Evidence) -> Iterator[Tested]:
     """Epsilon-greedy with ε = 0.1 and random ties, without delay, needs on average more than 2^S
     episodes on the chain of S states until its policies keep at least half of the optimal value.
     Also reported: the exponent, the slope of the logarithm to base 2 of the mean number of episodes
-    against S, which is 1 if the number is proportional to 2^S."""
+    against S, which is 1 if the number is proportional to 2^S, and the number of episodes until the
+    first policy with half of the optimal value, which random ties can give by chance."""
     if evidence.measurements is None:
         return
     table = evidence.measurements.exploration
     chains = np.unique(table["states"])
-    by_chain = [table["learnt_at"][table["states"] == states] for states in chains]
-    if chains.size < 2 or min(map(len, by_chain)) < MIN_SEEDS:
+    rows = [np.flatnonzero(table["states"] == states) for states in chains]
+    if chains.size < 2 or min(map(len, rows)) < MIN_SEEDS:
         return
-    episodes = np.column_stack(by_chain)  # a row for each seed
+    episodes = np.column_stack([table["learnt_at"][own] for own in rows])  # a row for each seed
     weights = slope_weights(chains)
     exponent = bootstrap_interval(
         float(np.log2(episodes.mean(axis=0)) @ weights),
         np.log2(resample_means(episodes)) @ weights,
         len(episodes),
     )
-    for states, found in zip(chains.tolist(), episodes.T, strict=True):
-        ratio = mean_interval(found / 2**states)
-        numbers = (("mean episodes / 2^S", ratio), (EXPONENT, exponent))
-        yield Tested(f"S = {states}", is_above(ratio, 1, len(found)), numbers)
+    for states, own in zip(chains.tolist(), rows, strict=True):
+        ratio, first = (
+            mean_interval(table[name][own] / 2**states) for name in ("learnt_at", "first_good")
+        )
+        numbers = (
+            ("mean episodes / 2^S", ratio),
+            ("mean episodes until the first good policy / 2^S", first),
+            (EXPONENT, exponent),
+        )
+        yield Tested(f"S = {states}", is_above(ratio, 1, own.size), numbers)
