@@ -1,7 +1,7 @@
 """`make bench-install`: measure fresh installations, and write docs/deployment.md.
 
 The argument is a folder with built wheels. Each installation is a new virtual environment. Sizes
-are sums over the files in its site-packages, without pip and without bytecode.
+are sums over the files in its site-packages, with the bytecode that pip writes, without pip.
 """
 
 import platform
@@ -53,18 +53,12 @@ def main() -> None:
                 f"of {REPEATS} processes, without the start of Python."
             )
         if argument in MAX_MB:
-            report.targets += [
-                Target(
-                    f"`{argument}` takes less than {MAX_MB[argument]} MB",
-                    f"{format_mb(size)} MB",
-                    size < 1e6 * MAX_MB[argument],
-                ),
-                Target(
-                    f"`{argument}` is imported in less than {MAX_IMPORT_S} s",
-                    f"{seconds:.3f} s",
-                    seconds < MAX_IMPORT_S,
-                ),
-            ]
+            text = f"`{argument}` takes less than {MAX_MB[argument]} MB"
+            met = size < 1e6 * MAX_MB[argument]
+            report.targets.append(Target(text, f"{format_mb(size)} MB", met))
+        if argument == "belated":
+            text = f"`{argument}` is imported in less than {MAX_IMPORT_S} s"
+            report.targets.append(Target(text, f"{seconds:.3f} s", seconds < MAX_IMPORT_S))
     columns = ["pip install", "MB", "import, ms"]
     report.sections.append(Section("Size and import time", columns, rows, note))
     heading = f"{date.today():%-d %B %Y}, {platform.system()}, Python {platform.python_version()}."
@@ -93,7 +87,7 @@ def measure(argument: str, dist: Path) -> tuple[dict[str, int], float]:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         python = Path(folder) / "bin" / "python"
         pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
-        subprocess.run([*pip, "--no-compile", f"{wheel}{bracket}{extras}"], check=True)
+        subprocess.run([*pip, f"{wheel}{bracket}{extras}"], check=True)
         (packages,) = Path(folder).glob("lib/python*/site-packages")
         return package_sizes(packages), import_seconds(python, name)
 

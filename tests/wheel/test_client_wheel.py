@@ -1,5 +1,6 @@
 """belated-client in an environment of its own, and a service that is restarted."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -52,8 +53,8 @@ def service(folder: Path, port: int = 0) -> Iterator[int]:
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
-        started = next(line for line in process.stdout if "http://" in line)
-        yield int(started.split("http://")[1].split(":")[1].split("/")[0].split()[0])
+        found = (re.search(r"http://127\.0\.0\.1:(\d+)", line) for line in process.stdout)
+        yield int(next(match[1] for match in found if match))
     finally:
         process.terminate()
         process.communicate()

@@ -20,7 +20,8 @@ from installations import Installation, needs_dist, public_folder
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
 UNIT = (ROOT / "deploy" / "belated.service").read_text()
-MAX_HEALTH_CHECKS = 300
+MAX_HEALTH_CHECKS = 3000
+"""Number of checks, each a new process, within which a service that compiles is ready."""
 
 pytestmark = needs_dist
 
