@@ -21,8 +21,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, overload
 
+import numba
 import numpy as np
 from numba.core.errors import NumbaError
+from numba.extending import typeof_impl
 from numpy.typing import NDArray
 
 from belated.compiled import JIT, compile_callback, identity, inlined, uncached
@@ -153,8 +155,25 @@ def no_stages(call: StagesCall) -> int:
 @cache
 def compile_no_stages() -> Callable[[StagesCall], int]:
     """Return `no_stages` as a function pointer."""
-    pointer: Callable[[StagesCall], int] = compile_callback(no_stages, stages.SIGNATURE)
+    function: Any = no_stages
+    pointer: Callable[[StagesCall], int] = compile_callback(function, stages.SIGNATURE)
     return pointer
+
+
+@cache
+def batch_type() -> Any:
+    """Return the numba type of every compiled batch."""
+    kinds = [numba.types.FunctionType(each.SIGNATURE) for each in (backup_call, stages)]
+    return numba.types.NamedTuple(kinds, Batch)
+
+
+@typeof_impl.register(Batch)
+def type_of_batch(batch: Batch, context: object) -> Any:
+    """Return the numba type of a compiled `batch`; `context` is not used.
+
+    Without this function, numba would derive the type from both signatures in every call.
+    """
+    return batch_type()
 
 
 @inlined

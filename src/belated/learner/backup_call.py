@@ -106,7 +106,7 @@ SIGNATURE: Final = call_signature(BackupCall)
 
 
 def specialise(
-    template: Callable[..., int],
+    template: Callable[..., int | None],
     function: Callable[..., Any],
     names: dict[str, Any],
     suffix: str = "",
