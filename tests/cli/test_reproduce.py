@@ -38,6 +38,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_command_leaves_figures_numbers_claims_and_a_report(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # no line is wrapped
     assert call(monkeypatch, "reproduce", "howson2021", "--out", tmp_path) == 0
     printed = capsys.readouterr().out
     assert "126 cells run, 0 already finished." in printed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from belated.figures.report import Table
+from belated.figures.report import Table, Value
 from belated.papers.howson2021.claims import Verdict
 from belated.papers.howson2021.grid import CHAINS, LEARNERS, figures
 from belated.papers.howson2021.published import Comparison
@@ -76,7 +76,7 @@ def shape_table(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
         *("States", "Learner", "Delays", "Points", "Published slope", "Our slope"),
         *("Largest difference", *last),
     )
-    rows = [
+    rows: list[Sequence[Value]] = [
         (
             shape.states,
             LEARNERS[shape.updater],
