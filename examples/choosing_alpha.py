@@ -25,7 +25,8 @@ def main(fast: bool) -> None:
     world, base = bl.chain(10), bl.UCRL2(scale=0.05)
     episodes = 20_000
     for mean in (0, 100, 500):
-        advice = best_alpha(world.shape, episodes=episodes, mean_delay=mean, base=base.name)
+        setting = {"episodes": episodes, "mean_delay": mean, "base": base.name, "scale": base.scale}
+        advice = best_alpha(world.shape, **setting)
         print(f"Mean delay {mean}: the bound is least at alpha = {advice:.2f}")
         for alpha in (1, 10, 100, math.inf, "auto"):
             runs = bl.simulate_many(

@@ -79,8 +79,8 @@ class BaseAlgorithm:
     """Whether a simulation must call `with_optimal_policy` before it runs the base."""
 
     proofs: ClassVar[tuple[Proof, ...]] = ()
-    """What is proved about the optimism of the base. The first declaration whose options agree with
-    those of the base applies."""
+    """Statements that are proved about the optimism of the base. The first one whose options agree
+    with those of the base applies."""
 
     @property
     def proof(self) -> Proof:
