@@ -1,0 +1,120 @@
+"""Sphinx extension: links to the pages of public names.
+
+Docstrings put code into single backticks, as Markdown does. A public name becomes a link to its
+page. Annotations name a class by the module that defines it, such as
+`belated.learner.learner.Learner`; they are resolved to its public name, `belated.Learner`.
+"""
+
+import re
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+PACKAGES = (
+    "belated",
+    "belated.delays",
+    "belated.theory",
+    "belated.checks",
+    "belated.callbacks",
+    "belated.gym",
+    "belated.client",
+    "belated.service",
+)
+"""Packages whose `__all__` is public, in the order in which a name of an object is chosen."""
+
+CODE = re.compile(r"(?<![`:\w])`(?!`)([^`<>]+?)`(?![`_\w])")
+"""Text in single backticks, without roles and links."""
+
+
+@cache
+def public_names() -> dict[str, Any]:
+    """Return the public objects by their qualified names; each object has one name."""
+    found: dict[str, Any] = {}
+    seen = set()
+    for package in PACKAGES:
+        module = import_module(package)
+        for name in module.__all__:
+            item = getattr(module, name)
+            if not isinstance(item, ModuleType) and id(item) not in seen:
+                seen.add(id(item))
+                found[f"{package}.{name}"] = item
+    return found
+
+
+@cache
+def short_names() -> dict[str, str]:
+    """Return the qualified names of public objects by the texts that docstrings use for them."""
+    found = {}
+    for name in public_names():
+        package, _, last = name.rpartition(".")
+        if package == "belated":
+            found[last] = name
+        found[name.removeprefix("belated.")] = name
+        found[name.replace("belated", "bl", 1)] = name
+        found[name] = name
+    return found
+
+
+def link_code(
+    app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]
+) -> None:
+    """Replace single backticks in the docstring `lines` by links to public names, or by code."""
+
+    def replace(found: re.Match[str]) -> str:
+        text = found[1]
+        target = short_names().get(text)
+        return f":py:obj:`{text} <{target}>`" if target and target != name else f"``{text}``"
+
+    lines[:] = [line if ">>>" in line else CODE.sub(replace, line) for line in lines]
+
+
+def public_name(qualified: str) -> str | None:
+    """Return the public name of the object with the name `qualified`; None if it has none."""
+    module, _, name = qualified.rpartition(".")
+    try:
+        item = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError):
+        return None
+    return next((public for public, found in public_names().items() if found is item), None)
+
+
+def resolve(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
+) -> nodes.Node | None:
+    """Return a link from `node`, with the text `content`, to the page of the object's name.
+
+    A name of the package that is not public is shown without a link; None for all others.
+    """
+    target = node.get("reftarget", "")
+    if node.get("refdomain") != "py":
+        return None
+    name = short_names().get(target) or public_name(target)
+    if name is None:
+        return content if is_internal(target) else None
+    domain = env.domains["py"]
+    text = nodes.literal("", name.rpartition(".")[2])
+    return domain.resolve_xref(
+        env, node["refdoc"], app.builder, "obj", name, node, text if target != name else content
+    )
+
+
+def is_internal(target: str) -> bool:
+    """Return whether `target` is a type of the package that is named but not public."""
+    module, _, name = target.rpartition(".")
+    try:
+        return hasattr(import_module(module), name)
+    except (ImportError, ValueError):
+        return False
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the functions of this module with `app`; return the properties of the extension."""
+    app.connect("autodoc-process-docstring", link_code, priority=400)  # before napoleon
+    app.connect("missing-reference", resolve)
+    return {"parallel_read_safe": True}
