@@ -13,7 +13,7 @@ LOWEST := .venv-lowest/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup reproduce check test lint types layers kernels quick unit plain simulated \
-	test-gpu test-browser test-lowest test-wheel bench bench-gpu bench-service attack tables docs pictures clean
+	test-gpu test-browser test-lowest test-wheel bench bench-gpu bench-service attack tables docs pictures notebooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ docs: .venv/.docs ## the documentation site, in build/site; a warning is an erro
 
 pictures: .venv/.dev ## draw the pictures of the README and the docs again
 	$(BIN)/python docs/pictures.py
+
+notebooks: .venv/.dev ## execute the notebooks and store their outputs
+	$(BIN)/python docs/run_notebooks.py
 
 clean: ## remove virtual environments, results and caches
 	rm -rf .venv .venv-lowest out results build dist docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,6 +14,7 @@ import runpy
 import struct
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from belated.theory import missing
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
 DASHBOARD = ROOT / "src" / "belated" / "service" / "dashboard"
-DEMO_S = 120
+DEMO_S = 100
 """Seconds that the demo runs before its dashboard is photographed."""
 
 LAWS = ("constant:100", "uniform:100", "poisson:100", "geometric:100")
@@ -229,7 +230,7 @@ class Dashboard:
         sys.path.insert(0, str(ROOT / "tests"))
         from browser.chromium import chromium
 
-        command = [sys.executable, "-m", "belated", "demo", "--port", "0"]
+        command = [sys.executable, "-m", "belated", "demo", "--port", "0", "--rate", "15"]
         with TemporaryDirectory() as folder, chromium(Path(folder)) as tab:
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo:
                 try:
@@ -238,7 +239,7 @@ class Dashboard:
                     address = next(match[0] for match in found if match)
                     tab.resize(1280, 1000)
                     tab.goto(f"{address}/#clinic")
-                    tab.evaluate(f"new Promise(done => setTimeout(done, {DEMO_S * 1000}))")
+                    time.sleep(DEMO_S)  # while patients come
                     tab.screenshot(path, whole=True)
                 finally:
                     demo.terminate()

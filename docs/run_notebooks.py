@@ -6,6 +6,7 @@ the outputs with the stored ones.
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -23,11 +24,25 @@ def execute(path: Path) -> nbformat.NotebookNode:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.execution_count = None
-            for output in cell.outputs:
-                if output.output_type == "execute_result":
-                    output.execution_count = None
+            cell.outputs = join_streams(cell.outputs)
     notebook.metadata.language_info = {"name": "python"}
     return notebook
+
+
+def join_streams(outputs: list[Any]) -> list[Any]:
+    """Return `outputs` with printed text in one piece; messages such as "Compiling" are dropped."""
+    joined: list[Any] = []
+    for output in outputs:
+        if output.output_type == "stream":
+            if output.name == "stderr":
+                continue
+            if joined and joined[-1].output_type == "stream":
+                joined[-1].text += output.text
+                continue
+        elif output.output_type == "execute_result":
+            output.execution_count = None
+        joined.append(output)
+    return joined
 
 
 def main() -> None:
