@@ -195,7 +195,7 @@ def draw_updating(figure: Figure, data: Data) -> None:
 
 @dataclass(frozen=True)
 class Picture:
-    """Picture that is drawn from data: its size in inches, its data, and the function that draws."""
+    """Picture that is drawn from data: its size in inches, its data and its drawing function."""
 
     size: tuple[float, float]
     data: Callable[[], Data]
@@ -222,7 +222,9 @@ class Dashboard:
 
     def digest(self) -> str:
         """Return a digest of the files of the dashboard."""
-        files = sorted(path for path in DASHBOARD.iterdir() if path.suffix in (".html", ".css", ".js"))
+        files = sorted(
+            path for path in DASHBOARD.iterdir() if path.suffix in (".html", ".css", ".js")
+        )
         return digest(*(path.read_text(encoding="utf-8") for path in files))
 
     def write(self, path: Path) -> None:
@@ -231,18 +233,21 @@ class Dashboard:
         from browser.chromium import chromium
 
         command = [sys.executable, "-m", "belated", "demo", "--port", "0", "--rate", "15"]
-        with TemporaryDirectory() as folder, chromium(Path(folder)) as tab:
-            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo:
-                try:
-                    assert demo.stdout is not None
-                    found = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in demo.stdout)
-                    address = next(match[0] for match in found if match)
-                    tab.resize(1280, 1000)
-                    tab.goto(f"{address}/#clinic")
-                    time.sleep(DEMO_S)  # while patients come
-                    tab.screenshot(path, whole=True)
-                finally:
-                    demo.terminate()
+        with (
+            TemporaryDirectory() as folder,
+            chromium(Path(folder)) as tab,
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo,
+        ):
+            try:
+                assert demo.stdout is not None
+                found = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in demo.stdout)
+                address = next(match[0] for match in found if match)
+                tab.resize(1280, 1000)
+                tab.goto(f"{address}/#clinic")
+                time.sleep(DEMO_S)  # while patients come
+                tab.screenshot(path, whole=True)
+            finally:
+                demo.terminate()
         path.write_bytes(with_digest(path.read_bytes(), self.digest()))
 
 

@@ -47,7 +47,9 @@ def join_streams(outputs: list[Any]) -> list[Any]:
 
 def main() -> None:
     """Execute the notebooks that the arguments name, or all, and store them."""
-    for path in [FOLDER / f"{name}.ipynb" for name in sys.argv[1:]] or sorted(FOLDER.glob("*.ipynb")):
+    for path in [FOLDER / f"{name}.ipynb" for name in sys.argv[1:]] or sorted(
+        FOLDER.glob("*.ipynb")
+    ):
         nbformat.write(execute(path), path)
         print(path.name)
 

@@ -46,8 +46,10 @@ def name_bodies(schema: Any, named: Schema) -> Any:
         return [name_bodies(one, named) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    inner = {key: value if key == "examples" else name_bodies(value, named)
-             for key, value in schema.items()}
+    inner = {
+        key: value if key == "examples" else name_bodies(value, named)
+        for key, value in schema.items()
+    }
     if isinstance(inner.get("properties"), dict) and isinstance(inner.get("title"), str):
         named[inner["title"]] = inner
         return {"$ref": f"#/components/schemas/{inner['title']}"}

@@ -61,9 +61,7 @@ def short_names() -> dict[str, str]:
     return found
 
 
-def link_code(
-    app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]
-) -> None:
+def link_code(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
     """Replace single backticks in the docstring `lines` by links to public names, or by code."""
 
     def replace(found: re.Match[str]) -> str:

@@ -71,7 +71,7 @@ def test_there_is_a_notebook_for_each_thing_that_people_want_to_do() -> None:
 
 
 def test_the_first_hour_draws_a_world_a_run_and_a_comparison() -> None:
-    outputs = sum(shown(stored("first_hour")), [])
+    outputs = [text for texts in shown(stored("first_hour")) for text in texts]
     assert outputs.count("image/png") == 3
     assert any("ucrl2:scale=0.03" in text for text in outputs)
 
@@ -82,7 +82,9 @@ def test_the_first_hour_takes_less_than_25_lines() -> None:
 
 
 def test_the_first_hour_compares_three_bases_under_two_delays() -> None:
-    source = next(cell["source"] for cell in stored("first_hour").cells if "bases = " in cell.source)
+    source = next(
+        cell["source"] for cell in stored("first_hour").cells if "bases = " in cell.source
+    )
     names: dict[str, Any] = {}
     exec(source.splitlines()[0], names)
     assert len({base.partition(":")[0] for base in names["bases"]}) == 3

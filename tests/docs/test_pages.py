@@ -65,7 +65,9 @@ def blocks(*languages: str) -> list[Block]:
     found = []
     for path in PAGES:
         text = path.read_text(encoding="utf-8")
-        for language, code in re.findall(r"^```([^\n]*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        for language, code in re.findall(
+            r"^```([^\n]*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE
+        ):
             if not language.startswith("{") and (not languages or language in languages):
                 found.append(Block(path.relative_to(ROOT).as_posix(), language, code))
     return found
