@@ -39,6 +39,7 @@ nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(?!belated\b).*")]  # only names of belated must have a page
 python_use_unqualified_type_names = True
 autodoc_typehints = "signature"
+maximum_signature_line_length = 80
 autodoc_member_order = "bysource"
 autosummary_generate = True
 autosummary_ignore_module_all = False

@@ -6,15 +6,17 @@ page. Annotations name a class by the module that defines it, such as
 """
 
 import re
+import sys
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from docutils import nodes
-from sphinx.addnodes import pending_xref
+from sphinx.addnodes import desc_annotation, pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.pycode import ModuleAnalyzer
 
 PACKAGES = (
     "belated",
@@ -27,6 +29,20 @@ PACKAGES = (
     "belated.service",
 )
 """Packages whose `__all__` is public, in the order in which a name of an object is chosen."""
+
+HIDDEN_COLON = "\ue000"
+"""Character that stands for a colon while napoleon reads a docstring."""
+
+ARRAY = re.compile(
+    r"~?(?:numpy\.)?ndarray\[tuple\[~?(?:typing\.)?Any, \.\.\.\], "
+    r"~?(?:numpy\.)?dtype\[~?(?:numpy\.)?(\w+)\]\]"
+)
+"""Type of an array, as Sphinx writes it."""
+
+ARRAY_LIKE = re.compile(
+    r"[~\w.]*_Buffer \| .*?_NestedSequence\[[~\w.]*complex \| [~\w.]*bytes \| [~\w.]*str\]"
+)
+"""The union that NumPy calls ArrayLike, as Sphinx writes it."""
 
 CODE = re.compile(r"(?<![`:\w])`(?!`)([^`<>]+?)`(?![`_\w])")
 """Text in single backticks, without roles and links."""
@@ -72,6 +88,63 @@ def link_code(app: Sphinx, what: str, name: str, item: Any, options: Any, lines:
     lines[:] = [line if ">>>" in line else CODE.sub(replace, line) for line in lines]
 
 
+def keep_colons(
+    app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]
+) -> None:
+    """Hide colons in the first of `lines` from napoleon, which would read "type: description".
+
+    Numpy-style docstrings of attributes have no type; `restore_colons` undoes it afterwards.
+    """
+    if what in ("attribute", "data", "property") and lines:
+        lines[0] = lines[0].replace(": ", f"{HIDDEN_COLON} ")
+
+
+def restore_colons(
+    app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]
+) -> None:
+    """Undo `keep_colons` in `lines`."""
+    lines[:] = [line.replace(HIDDEN_COLON, ":") for line in lines]
+
+
+def describe_constant(
+    app: Sphinx, what: str, name: str, item: Any, options: Any, lines: list[str]
+) -> None:
+    """Replace the docstring of the type of a public constant in `lines` by that of the constant."""
+    if what != "data":
+        return
+    package, _, last = name.rpartition(".")
+    for module in sorted(found for found in sys.modules if found.startswith(f"{package}.")):
+        if vars(sys.modules[module]).get(last) is item:
+            docs = ModuleAnalyzer.for_module(module).find_attr_docs()
+            if ("", last) in docs:
+                lines[:] = docs["", last]
+
+
+def shorten_arrays(
+    app: Sphinx, what: str, name: str, item: Any, options: Any, signature: str, result: str
+) -> tuple[str, str]:
+    """Return `signature` and `result` with the types of arrays as in the source."""
+    return shorten(signature or ""), shorten(result or "")
+
+
+def shorten_annotations(app: Sphinx, doctree: nodes.document) -> None:
+    """Shorten the types of arrays in the annotations of attributes in `doctree`."""
+    for node in doctree.findall(desc_annotation):
+        text = node.astext()
+        if shorten(text) != text:
+            node.children = []
+            node += nodes.Text(shorten(text))
+
+
+def shorten(text: str) -> str:
+    """Return `text` with the types of arrays as they are written in the source.
+
+    >>> shorten("ndarray[tuple[Any, ...], dtype[int64]]")
+    'NDArray[int64]'
+    """
+    return ARRAY_LIKE.sub("ArrayLike", ARRAY.sub(r"NDArray[\1]", text))
+
+
 def public_name(qualified: str) -> str | None:
     """Return the public name of the object with the name `qualified`; None if it has none."""
     module, _, name = qualified.rpartition(".")
@@ -114,5 +187,10 @@ def is_internal(target: str) -> bool:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the functions of this module with `app`; return the properties of the extension."""
     app.connect("autodoc-process-docstring", link_code, priority=400)  # before napoleon
+    app.connect("autodoc-process-docstring", describe_constant, priority=300)
+    app.connect("autodoc-process-docstring", keep_colons, priority=410)
+    app.connect("autodoc-process-docstring", restore_colons, priority=600)
+    app.connect("autodoc-process-signature", shorten_arrays)
+    app.connect("doctree-read", shorten_annotations)
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True}
