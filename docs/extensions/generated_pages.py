@@ -10,9 +10,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 Schema = dict[str, Any]
 
@@ -189,7 +190,7 @@ def limits(about: Schema) -> str:
 PAGES = {"command-line": command_line, "http": http}
 
 
-def write_pages(app: Sphinx) -> None:
+def write_pages(app: "Sphinx") -> None:
     """Write the generated pages of `app`; pages that did not change keep their time."""
     folder = Path(app.srcdir) / "generated"
     folder.mkdir(exist_ok=True)
@@ -199,7 +200,7 @@ def write_pages(app: Sphinx) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: "Sphinx") -> dict[str, bool]:
     """Register the generation of pages with `app`; return the properties of the extension."""
     app.connect("builder-inited", write_pages, priority=100)  # before autosummary looks at pages
     return {"parallel_read_safe": True}
