@@ -23,6 +23,7 @@ extensions = [
     "generated_pages",
     "public_names",
 ]
+smartquotes = False  # options begin with two hyphens
 templates_path = ["_templates"]
 exclude_patterns = ["_templates", "README.md"]
 suppress_warnings = ["myst.header"]  # tables of results begin at the third level

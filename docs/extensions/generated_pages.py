@@ -5,6 +5,7 @@ They are written to docs/generated, which is not part of the repository, before 
 
 import json
 import logging
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -19,7 +20,7 @@ Schema = dict[str, Any]
 
 
 def command_line() -> str:
-    """Return the page of all commands, as Typer writes it."""
+    """Return the page of all commands, as Typer writes it, with whole summaries and examples."""
     words = ["-m", "typer", "belated.cli.main", "utils", "docs", "--name", "belated"]
     done = subprocess.run(
         [sys.executable, *words, "--title", "Command line"],
@@ -27,15 +28,24 @@ def command_line() -> str:
         capture_output=True,
         text=True,
     )
-    return done.stdout
+    page = re.sub(
+        r"^Example: (belated .*(?:\n.+)*)", r"```\n\1\n```", done.stdout, flags=re.MULTILINE
+    )
+    summaries = dict(re.findall(r"^#+ `belated (.+)`\n\n(.+)$", page, re.MULTILINE))
+    commands = {name.rpartition(" ")[2]: text for name, text in summaries.items()}
+
+    def whole(found: re.Match[str]) -> str:
+        return f"* `{found[1]}`: {commands[found[1]]}"
+
+    return re.sub(r"^\* `([a-z]+)`: .*\.\.\.$", whole, page, flags=re.MULTILINE)
 
 
 def http() -> str:
     """Return the page of all requests and their bodies, from the OpenAPI schema of the service."""
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # it reports migrations
     from belated.ledger.ledger import Ledger
     from belated.service import create_app
 
-    logging.getLogger("alembic").setLevel(logging.WARNING)
     with Ledger.open("sqlite://") as ledger:
         schema = create_app(ledger, plan=False).openapi()
     return "\n".join(http_lines(schema))

@@ -121,10 +121,21 @@ def describe_constant(
 
 
 def shorten_arrays(
-    app: Sphinx, what: str, name: str, item: Any, options: Any, signature: str, result: str
-) -> tuple[str, str]:
-    """Return `signature` and `result` with the types of arrays as in the source."""
-    return shorten(signature or ""), shorten(result or "")
+    app: Sphinx,
+    what: str,
+    name: str,
+    item: Any,
+    options: Any,
+    signature: str | None,
+    result: str | None,
+) -> tuple[str, str | None] | None:
+    """Return `signature` and `result` with the types of arrays as in the source.
+
+    None if there is no signature.
+    """
+    if signature is None:
+        return None
+    return shorten(signature), result and shorten(result)
 
 
 def shorten_annotations(app: Sphinx, doctree: nodes.document) -> None:
