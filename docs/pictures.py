@@ -233,19 +233,17 @@ class Dashboard:
         from browser.chromium import chromium
 
         command = [sys.executable, "-m", "belated", "demo", "--port", "0", "--rate", "15"]
-        with (
-            TemporaryDirectory() as folder,
-            chromium(Path(folder)) as tab,
-            subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo,
-        ):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as demo:
             try:
                 assert demo.stdout is not None
                 found = (re.search(r"http://127\.0\.0\.1:\d+", line) for line in demo.stdout)
                 address = next(match[0] for match in found if match)
-                tab.resize(1280, 1000)
-                tab.goto(f"{address}/#clinic")
                 time.sleep(DEMO_S)  # while patients come
-                tab.screenshot(path, whole=True)
+                with TemporaryDirectory() as folder, chromium(Path(folder)) as tab:
+                    tab.resize(1280, 1000)
+                    tab.goto(f"{address}/#clinic")
+                    tab.wait_for("document.querySelectorAll('#arrivals svg').length")
+                    tab.screenshot(path, whole=True)
             finally:
                 demo.terminate()
         path.write_bytes(with_digest(path.read_bytes(), self.digest()))
