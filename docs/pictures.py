@@ -242,7 +242,7 @@ class Dashboard:
                 with TemporaryDirectory() as folder, chromium(Path(folder)) as tab:
                     tab.resize(1280, 1000)
                     tab.goto(f"{address}/#clinic")
-                    tab.wait_for("document.querySelectorAll('#arrivals svg').length")
+                    tab.wait_for("document.body.innerText.includes('Live')")
                     tab.screenshot(path, whole=True)
             finally:
                 demo.terminate()
