@@ -240,10 +240,10 @@ class Dashboard:
                 address = next(match[0] for match in found if match)
                 time.sleep(DEMO_S)  # while patients come
                 with TemporaryDirectory() as folder, chromium(Path(folder)) as tab:
-                    tab.resize(1280, 1000)
+                    tab.resize(1280, 1850)  # the whole page, without a scroll bar
                     tab.goto(f"{address}/#clinic")
                     tab.wait_for("document.body.innerText.includes('Live')")
-                    tab.screenshot(path, whole=True)
+                    tab.screenshot(path)
             finally:
                 demo.terminate()
         path.write_bytes(with_digest(path.read_bytes(), self.digest()))

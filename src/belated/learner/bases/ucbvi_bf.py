@@ -116,7 +116,7 @@ class UCBVI_BF(Base):
     >>> from belated import Lazy, chain, simulate
     >>> setting = {"updater": Lazy(10), "delay": "geometric:20", "episodes": 500}
     >>> round(simulate(chain(3), base=UCBVI_BF(scale=0.03), **setting).total_regret, 1)
-    11.1
+    20.9
     """
 
     preset: Preset = "literal"
