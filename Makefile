@@ -1,19 +1,22 @@
 # `make reproduce` runs the paper's experiments, `make check` and `make test` test the package. Each
 # sets up what it needs in .venv first.
 PYTHON ?= python3
-BIN := .venv/bin
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 JOBS ?= 2# processes that run tests
 BASE ?= main# branch that `make check` compares with
 # Idle processes take over tests of busy ones.
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 LOWEST := .venv-lowest/bin
+TOOLS := .venv-tools/bin
 
 # Tests start hundreds of processes: each would compile all sources if no bytecode were written.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup reproduce check test lint types layers kernels quick unit plain simulated \
-	test-gpu test-browser test-lowest test-wheel bench bench-gpu bench-service attack tables docs pictures notebooks clean
+	test-gpu test-browser test-lowest build check-version test-wheel audit sbom \
+	lint-deploy container paper bench bench-gpu bench-install bench-service attack tables \
+	docs pictures notebooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +42,18 @@ help: ## list the targets
 		--editable '.[dev]'
 	@touch $@
 
+.venv-tools/.done: .ci/tools.txt
+	$(PYTHON) -m venv --clear .venv-tools
+	$(TOOLS)/python -m pip install --quiet --requirement .ci/tools.txt
+	@touch $@
+
+# What users install: all extras but gpu.
+.venv-installed/.all: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-installed
+	.venv-installed/bin/python -m pip install --quiet --upgrade pip
+	.venv-installed/bin/python -m pip install --quiet '.[all]'
+	@touch $@
+
 setup: .venv/.dev ## create .venv with everything that the tests need
 
 reproduce: .venv/.base ## the paper in minutes: 16 figures, report.html and claims, in out/
@@ -49,8 +64,7 @@ check: lint types layers quick ## while you work: lint, types, layers, fast test
 # The largest kernels are compiled by one process, while others do what needs no kernels.
 test: .venv/.dev ## before a merge: lint, types, layers and all tests
 	$(MAKE) --jobs 2 --output-sync kernels lint types layers plain
-	$(MAKE) unit
-	$(MAKE) simulated SELECT='every_base or user or different_settings or same_files'
+	$(MAKE) --jobs 2 unit simulated SELECT='every_base or user or different_settings or same_files'
 
 lint: .venv/.dev ## ruff
 	$(BIN)/ruff check
@@ -78,9 +92,10 @@ plain: .venv/.dev ## tests of kernels as plain Python: a subset, since this is s
 simulated: .venv/.dev ## small tests of the GPU engine in a simulator, without a GPU
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/simulation/gpu tests/sweep/test_on_gpu.py -k '$(SELECT)'
 
+# Warnings are not errors, because numba-cuda uses names that NumPy has deprecated.
 test-gpu: .venv/.dev ## all tests of the GPU engine; needs an NVIDIA GPU
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
-	$(BIN)/pytest tests/simulation/gpu tests/sweep/test_on_gpu.py
+	$(PYTEST) -W default tests/simulation/gpu tests/sweep/test_on_gpu.py
 
 test-browser: .venv/.dev ## the report and the dashboard in headless Chromium, if that is installed
 	BELATED_BROWSER=1 $(BIN)/pytest tests/browser
@@ -91,10 +106,41 @@ test-lowest: .venv-lowest/.dev ## all tests in full, with the lowest version of 
 	BELATED_FULL=1 NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/cache \
 		$(LOWEST)/pytest -n $(JOBS) --dist loadfile -W default
 
-test-wheel: .venv/.dev ## install a wheel for another user, and run the README's commands with it
-	rm -rf build
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
-	BELATED_WHEEL=$$(ls $(CURDIR)/build/wheel/*.whl) $(BIN)/pytest tests/wheel
+build: .venv-tools/.done ## sdist and wheel of belated and of belated-client, in dist/
+	rm -rf build dist
+	$(TOOLS)/python -m build --outdir dist .
+	$(TOOLS)/python -m build --outdir dist client
+	$(TOOLS)/twine check --strict dist/*
+
+check-version: ## TAG is that of the version in src/belated, such as v0.2.0
+	test "$(TAG)" = "v$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' src/belated/__init__.py)"
+
+test-wheel: .venv/.dev build ## install the wheels for another user, and use and serve with them
+	BELATED_DIST=$(CURDIR)/dist $(BIN)/pytest tests/wheel
+
+audit: .venv-tools/.done .venv-installed/.all ## known vulnerabilities of all dependencies
+	mkdir -p build
+	.venv-installed/bin/python -m pip freeze --exclude belated > build/installed.txt
+	$(TOOLS)/pip-audit --strict --disable-pip --no-deps --requirement build/installed.txt
+
+sbom: .venv-tools/.done .venv-installed/.all ## list all dependencies: build/belated.cdx.json (CycloneDX)
+	mkdir -p build
+	$(TOOLS)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file build/belated.cdx.json .venv-installed
+
+# nginx, Caddy, systemd and actionlint check their files where they are installed.
+lint-deploy: .venv-tools/.done ## containers, units, workflows and CITATION.cff
+	$(TOOLS)/python .ci/lint_deploy.py
+
+container: ## build the image and start it with a read-only file system; needs Docker
+	docker build --tag belated .
+	docker run --rm --read-only --tmpfs /tmp belated token create --scope admin
+
+paper: .venv-tools/.done ## the draft of the article as build/paper.html
+	mkdir -p build
+	$(TOOLS)/python -c 'import pypandoc; pypandoc.convert_file("paper/paper.md", "html", \
+		outputfile="build/paper.html", extra_args=["--standalone", "--citeproc", "--mathml", \
+		"--fail-if-warnings", "--resource-path=paper", "--bibliography=paper/paper.bib"])'
 
 bench: .venv/.dev ## measure speed side by side, write docs/performance.md
 	$(BIN)/python benchmarks/run.py
@@ -103,6 +149,9 @@ bench-gpu: .venv/.dev ## measure the GPU engine and run the whole paper; needs a
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
 	$(BIN)/python benchmarks/gpu.py speed
 	$(BIN)/python benchmarks/gpu.py paper
+
+bench-install: .venv/.dev build ## size and import time of fresh installations, for docs/deployment.md
+	$(BIN)/python benchmarks/install.py dist
 
 bench-service: .venv/.dev ## measure the service under load, write docs/service.md
 	$(BIN)/python benchmarks/load.py
@@ -123,5 +172,5 @@ notebooks: .venv/.dev ## execute the notebooks and store their outputs
 	$(BIN)/python docs/run_notebooks.py
 
 clean: ## remove virtual environments, results and caches
-	rm -rf .venv .venv-lowest out results build dist docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* out results build dist docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,8 +4,10 @@
     python benchmarks/gpu.py check FILE        compute them on the GPU, and compare
     python benchmarks/gpu.py speed             episodes per second by number of states and learner
     python benchmarks/gpu.py paper [FOLDER]    all runs of the paper, as arrays in FOLDER
+    python benchmarks/gpu.py store FOLDER RESULTS    write these runs as cells into RESULTS
 
-The first two can run on different machines. Needs neither DuckDB nor pydantic.
+Different machines can run `reference` and `check`, or `paper` and `store`. Only `store` needs
+DuckDB and pydantic. After it, `belated reproduce` finds all cells of the paper in RESULTS.
 """
 
 import hashlib
@@ -158,7 +160,7 @@ def run_timed(jobs: list) -> float:
     tables = engine.draw_all_delays(jobs)
     note("delay tables")
     jobs = sorted(jobs, key=lambda job: job.work, reverse=True)
-    groups = engine.group_jobs(jobs)
+    groups = engine.divide_groups(engine.group_jobs(jobs))
     batches = [engine.Batch(group, tables, rank) for rank, group in enumerate(groups)]
     engine.cuda.synchronize()
     note("memory")
@@ -263,9 +265,34 @@ def paper(folder: Path | None = None, seeds: int = 30) -> None:
             )
 
 
+def store(folder: Path, results: str) -> None:
+    """Write the runs in `folder`, as written by `paper`, as cells into the folder `results`."""
+    from belated.papers.howson2021.grid import PRESETS, cells
+    from belated.sweep.store import Store
+
+    runs = {}
+    for file in folder.glob("chain-*.npz"):
+        arrays = np.load(file)
+        episode = arrays["episode"]
+        for name, regret, row in zip(
+            arrays["settings"], arrays["regret"], arrays["numbers"].tolist(), strict=True
+        ):
+            numbers = dict(zip(NUMBERS, row, strict=True))
+            for field in set(NUMBERS) - {"longest_delay", "mean_delay", "psi"}:
+                numbers[field] = int(numbers[field])
+            runs[str(name), numbers["seed"]] = Run(
+                episodes=int(episode[-1]), episode=episode, regret=regret, **numbers
+            )
+    target = Store(results)
+    grid = cells(PRESETS["paper"], "figures")
+    for cell in grid:
+        target.save(cell, [runs[cell.setting, seed] for seed in cell.seeds], 0.0)
+    print(f"{len(grid)} cells, {len(runs)} runs in {results}")
+
+
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
-    if command in ("reference", "check", "paper"):
+    if command in ("reference", "check", "paper", "store"):
         globals()[command](*(Path(one) for one in arguments[:1]), *arguments[1:])
     else:
         globals()[command](*(int(x) for x in arguments))

@@ -8,7 +8,6 @@ are read from the database, so that the measurement does not make the service fo
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from belated.ledger.events import Defined, NewEvent, Opened, Published
 from belated.online.learner_factory import build_learner
 from load_clinic import generate_feedback
 from load_servers import BELATED, Server, run_server
+from measure import cpu_seconds
 from report import Report, Section, Target, format_number, print_report
 from run import describe_machine
 
@@ -121,12 +121,6 @@ def measure_cpu(pid: int, seconds: float) -> float:
     before = cpu_seconds(pid)
     time.sleep(seconds)
     return (cpu_seconds(pid) - before) / seconds
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the CPU time that process `pid` has used, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure_lag(ledger: Ledger, server: Server, seed: int) -> float:

@@ -5,6 +5,7 @@ is the median of several turns.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -106,3 +107,35 @@ def memory_mb(process: int | str = "self") -> dict[str, float]:
         name: int(fields[field].split()[0]) / 1024
         for name, field in (("now", "VmRSS"), ("peak", "VmHWM"))
     }
+
+
+def cpu_seconds(pid: int, *, children: bool = False) -> float:
+    """Return the CPU time that process `pid` has used, in seconds.
+
+    With `children=True`, those of the processes that it has started are included, also if they have
+    ended.
+    """
+    total = 0.0
+    for each in [pid, *(_children(pid) if children else ())]:
+        try:
+            fields = _stat(each)
+        except FileNotFoundError:  # it has ended
+            continue
+        # user and system time; then those of children that have ended
+        total += sum(map(int, fields[11 : 15 if children else 13]))
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def parent(pid: int) -> int:
+    """Return the id of the process that started process `pid`."""
+    return int(_stat(pid)[1])
+
+
+def _children(pid: int) -> list[int]:
+    """Return the ids of the running processes that process `pid` has started."""
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields of /proc/`pid`/stat after the name of the process."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -32,6 +32,7 @@ class Target:
     text: str
     measured: str  # formatted, with unit
     met: bool
+    reason: str = ""  # why it may not be met, shown if it is not
 
 
 @dataclass
@@ -44,7 +45,8 @@ class Report:
     def target_section(self) -> Section:
         """Return the targets as a section."""
         rows = [("ok" if t.met else "not ok", t.text, t.measured) for t in self.targets]
-        return Section("Targets", ("", "target", "measured"), rows)
+        reasons = dict.fromkeys(t.reason for t in self.targets if t.reason and not t.met)
+        return Section("Targets", ("", "target", "measured"), rows, "\n\n".join(reasons))
 
 
 def format_number(value: float) -> str:

@@ -4,27 +4,32 @@
 
 Each turn measures all numbers of processes and problems one after another, so that other load
 affects all alike. With --before, the folder `src` of another checkout, its service is measured in
-the same turns on a database of its own.
+the same turns on a database of its own. The CPU time of all processes of the service, of the
+database and of the client shows how many cores are busy.
 """
 
 import argparse
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 import psycopg
+import sqlalchemy as sa
 
 from belated.ledger import Ledger, Recorded
 from belated.ledger.events import Opened
 from load import check_statuses
 from load_client import drive, request
 from load_clinic import OPEN_BATCH_EPISODES, define, generate_feedback
-from load_servers import run_postgres, run_service
+from load_servers import Server, run_postgres, run_service
+from measure import cpu_seconds, parent
 from report import Report, Section, Target, format_number, format_ratios, print_report
 from run import describe_machine
 
@@ -35,8 +40,20 @@ MAX_RATE = 4000
 MIN_RATIO = 0.9
 """Target: least rate with one more process, divided by the rate without it; below 1 for noise."""
 
-Rates = dict[tuple[str, int, int], list[float]]
-"""Requests per second in each turn, by version, number of problems and number of processes."""
+
+class Measured(NamedTuple):
+    """Result of one measurement."""
+
+    rate: float
+    """Requests per second, each answered after its feedback was on disk."""
+    batch: float
+    """Requests per transaction."""
+    cpu_us: tuple[float, float, float]
+    """CPU time per request of all processes of the service, the database and the client, in µs."""
+
+
+Results = dict[tuple[str, int, int], list[Measured]]
+"""Results of each turn, by version, number of problems and number of processes."""
 
 
 class Site:
@@ -48,17 +65,19 @@ class Site:
         The ledger.
     problems : sequence of int
         Ids of its problems.
-    ports : sequence of int
-        Local ports of the processes.
+    servers : sequence of Server
+        The processes.
     """
 
-    def __init__(self, ledger: Ledger, problems: Sequence[int], ports: Sequence[int]) -> None:
+    def __init__(self, ledger: Ledger, problems: Sequence[int], servers: Sequence[Server]) -> None:
         self._ledger = ledger
         self._problems = problems
-        self._ports = ports
+        self._servers = servers
 
-    def measure(self, *, processes: int, problems: int, connections: int, seconds: float) -> float:
-        """Return the requests per second with the first `processes` and `problems`.
+    def measure(
+        self, *, processes: int, problems: int, connections: int, seconds: float
+    ) -> Measured:
+        """Measure feedback to the first `processes` for the first `problems`.
 
         Parameters
         ----------
@@ -71,18 +90,37 @@ class Site:
 
         Returns
         -------
-        float
-            Requests per second, each answered after its feedback was on disk.
+        Measured
+            Rate, requests per transaction, and CPU time.
         """
         episodes = self._open(problems, round(MAX_RATE * seconds))
         requests = [
             request("POST", f"/v1/episodes/{id}/feedback", body)
             for id, body in generate_feedback(episodes, 0)
         ]
-        ports = self._ports[:processes]
+        ports = [server.port for server in self._servers[:processes]]
+        after = self._ledger.last
+        before = self._cpu_seconds()
         load = drive(ports, iter(requests), connections=connections, seconds=seconds)
+        used = np.subtract(self._cpu_seconds(), before)
         check_statuses("feedback", load)
-        return load.rate
+        count = load.statuses.total()
+        service, database, client = (used / count * 1e6).tolist()
+        return Measured(load.rate, count / self._transactions(after), (service, database, client))
+
+    def _cpu_seconds(self) -> tuple[float, float, float]:
+        """Return the CPU time of the service, the database and this process, in seconds."""
+        services = sum(cpu_seconds(server.pid) for server in self._servers)
+        with self._ledger.store.reading() as connection:
+            own = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        database = cpu_seconds(parent(own), children=True)
+        return services, database, time.process_time()
+
+    def _transactions(self, after: int) -> int:
+        """Return the number of transactions with feedback after the event with seq `after`."""
+        query = "SELECT count(DISTINCT at) FROM events WHERE kind = 'feedback' AND seq > :after"
+        with self._ledger.store.reading() as connection:
+            return int(connection.execute(sa.text(query), {"after": after}).scalar_one())
 
     def _open(self, problems: int, count: int) -> list[str]:
         """Open about `count` episodes, in turn of the first `problems`; return shuffled ids."""
@@ -126,8 +164,8 @@ def run_site(address: str, name: str, source: Path | None) -> Iterator[Site]:
             define(ledger, episodes=1_000_000, name=f"clinic-{i}") for i in range(max(PROBLEMS))
         ]
         while not all(ledger.policies.newest(problem) for problem in problems):
-            pass  # until the first versions are published
-        yield Site(ledger, problems, [server.port for server in servers])
+            time.sleep(0.1)  # until the first versions are published
+        yield Site(ledger, problems, servers)
 
 
 def main() -> None:
@@ -139,7 +177,7 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=32, help="connections of the client")
     options = parser.parse_args()
     versions = {"now": None} if options.before is None else {"before": options.before, "now": None}
-    rates: Rates = {
+    results: Results = {
         (version, problems, processes): []
         for problems in PROBLEMS
         for processes in PROCESSES
@@ -156,34 +194,41 @@ def main() -> None:
         }
         for turn in range(options.turns + 1):
             print(f"turn {turn} ...", file=sys.stderr)
-            for (version, problems, processes), measured in rates.items():
-                rate = sites[version].measure(
+            for (version, problems, processes), measured in results.items():
+                result = sites[version].measure(
                     processes=processes,
                     problems=problems,
                     connections=options.connections,
                     seconds=options.seconds,
                 )
                 if turn:  # the first turn is a warm-up
-                    measured.append(rate)
-    print_report(summarize(rates), f"{options.connections} connections. {describe_machine()}")
+                    measured.append(result)
+    print_report(summarize(results), f"{options.connections} connections. {describe_machine()}")
 
 
-def summarize(rates: Rates) -> Report:
-    """Return the table of `rates`, with ratios within each turn, and the targets."""
+def summarize(results: Results) -> Report:
+    """Return the table of `results`, with ratios within each turn, and the targets."""
     report = Report()
     rows = []
-    for (version, problems, processes), measured in rates.items():
+    rates = {key: [each.rate for each in measured] for key, measured in results.items()}
+    for (version, problems, processes), measured in results.items():
+        own = rates[version, problems, processes]
         fewer = rates.get((version, problems, processes - 1))
         before = rates.get(("before", problems, processes)) if version == "now" else None
-        ratios = divide(measured, fewer)
+        ratios = divide(own, fewer)
+        cpu_us = np.median([each.cpu_us for each in measured], axis=0)
+        cores = median(each.rate * sum(each.cpu_us) / 1e6 for each in measured)
         rows.append(
             (
                 version,
                 str(problems),
                 str(processes),
-                format_number(median(measured)),
+                format_number(median(own)),
                 format_ratios(ratios) if ratios else "",
-                format_ratios(divide(measured, before)) if before else "",
+                format_ratios(divide(own, before)) if before else "",
+                format_number(median(each.batch for each in measured)),
+                " + ".join(format_number(us) for us in cpu_us),
+                format_number(cores),
             )
         )
         if ratios and version == "now":
@@ -192,6 +237,7 @@ def summarize(rates: Rates) -> Report:
                 Target(text, f"{median(ratios):.2f} ×", median(ratios) >= MIN_RATIO)
             )
     columns = ("", "problems", "processes", "per second", "of one process fewer", "of before")
+    columns += ("per transaction", "CPU µs per request: service + database + client", "cores")
     report.sections.append(Section("Durable feedback on PostgreSQL", columns, rows))
     return report
 

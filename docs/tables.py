@@ -1,16 +1,20 @@
-"""Write the tables of docs/algorithms.md and docs/theory.md from their studies: `make tables`.
+"""Write tables of the docs: `make tables`, or `python docs/tables.py NAME ...` for some of them.
 
 Computes the unfinished cells of the packaged studies algorithms, late-rewards and alpha in
 results/, and replaces the tables between their markers. The marker of a table contains the digest
-of its cells, so that a test can detect an outdated table.
+of its cells, so that a test can detect an outdated table. Two tables need no study: `proofs`, from
+the declarations of the bases, and `calibrations`, from a file of `belated calibrate --table`.
 """
 
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import belated as bl
+from belated.learner.bases import BASES as BASE_CLASSES
+from belated.simulation.calibration_table import CalibratedScale, read_table
 from belated.sweep.results import Results
 from belated.sweep.store import Store
 from belated.sweep.study import Study, read_study
@@ -36,7 +40,11 @@ ABOUT = {  # source, what it needs, cost of an update
     "ucbvi-bf": ("Azar, Osband, Munos 2017", "N', M', K", OPTIMISTIC_NEEDS[1]),
     "ucrl2": ("Jaksch, Ortner, Auer 2010", "N', M', K", "O(rows that change), all if max V moves"),
     "ucrl2b": ("Fruit, Pirotta, Lazaric 2020", "N', M'", "O(HSA Γ), sorted by V"),
-    "kl-ucrl": ("Filippi, Cappé, Garivier 2010", "N', M'", "O(rows that change), × 60 halvings"),
+    "kl-ucrl": (
+        "Filippi, Cappé, Garivier 2010",
+        "N', M'",
+        "O(rows that change), × about 4 Newton steps",
+    ),
     "chi2-ucrl": ("Neu, Pike-Burke 2020", "N', M', K", "O(HS²A)"),
     "psrl": ("Osband, Russo, Van Roy 2013", "N', M', a prior", "O(HS²A) gamma variables"),
     "q-learning": ("Jin et al. 2018", "Q, the order of arrival, K", "O(H) an episode"),
@@ -52,6 +60,8 @@ def guarantee(base: str, updater: str) -> str:
         return "none: explores all the same" if updater == "explicit" else "regret 0"
     if base == "q-learning" and updater == "multi":
         return "M f(K/M), f = H^2 sqrt(SAT)"
+    if base == "psrl":
+        return "none for this algorithm; for linear MDPs Kuang et al. 2023"
     if base not in BASES:
         return "none known"
     order = find_row(base)
@@ -124,6 +134,62 @@ def alphas(results: Results) -> Iterator[str]:
         yield f"| {world} | {base} | {delay} | {' | '.join(cells)} | {found[0][2]:.2f} |"
 
 
+def proofs() -> Iterator[str]:
+    """Yield the lines of the table of what is proved, from the declarations of the bases."""
+    yield "| Base | Options | Optimism proved by | Counts | Remark |"
+    yield "| --- | --- | --- | --- | --- |"
+    for base in ABOUT:
+        for proof in BASE_CLASSES[base].proofs:
+            options = ", ".join(f"`{name}={value}`" for name, value in proof.options.items())
+            cells = (
+                f"`{base}`",
+                options or "all",
+                proof.by or "**none**",
+                proof.counts,
+                proof.note,
+            )
+            yield f"| {' | '.join(cells)} |".replace("|  |", "| |")
+
+
+SCALES_FILE = ROOT / "src" / "belated" / "papers" / "howson2021" / "scales.json"
+"""Scales of the calibrated variant, written by `belated calibrate --table`."""
+
+OLD_SCALES = {"chain-5": 0.0486, "chain-10": 0.00649, "chain-20": 0.00154, "chain-30": 0.000562}
+"""Scales found without delay, with the seeds 0 to 39, which contain those of the reproduction."""
+
+
+def calibrations() -> Iterator[str]:
+    """Yield the lines of the table of calibrated scales, without and with delay."""
+    rows = read_table(SCALES_FILE)
+    of = {(row.world, row.delay, row.optimism): row for row in rows}
+    yield (
+        "| World | Delay | K | Scale without delay, seeds 0-39 | With this delay, optimism at "
+        "the first state | Held | 95% interval | With this delay, optimism everywhere | Held "
+        "| 95% interval |"
+    )
+    yield "| --- | --- |" + " ---: |" * 8
+    for world, delay in dict.fromkeys((row.world, row.delay) for row in rows):
+        found = [of.get((world, delay, optimism)) for optimism in ("start", "everywhere")]
+        episodes = next(row.episodes for row in found if row is not None)
+        cells = [world, delay, f"{episodes:,}", f"{OLD_SCALES[world]:g}"]
+        for row in found:
+            cells += ["", "", ""] if row is None else calibration_cells(row)
+        yield f"| {' | '.join(cells)} |"
+
+
+def calibration_cells(row: CalibratedScale) -> list[str]:
+    """Return the scale of `row`, in how many runs optimism held, and the interval, as texts."""
+    low, high = row.interval
+    scale = "none" if row.scale is None else f"{row.scale:g}"
+    return [scale, f"{row.held} of {row.runs}", f"{100 * low:.1f}% to {100 * high:.1f}%"]
+
+
+PLAIN_TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
+    "proofs": ("docs/algorithms.md", proofs),
+    "calibrations": ("docs/reproduction-calibrated.md", calibrations),
+}
+"""Page and function of the lines of each table that needs no study, by name."""
+
 TABLES: dict[str, tuple[str, Callable[[Results], Iterator[str]]]] = {
     "algorithms": ("docs/algorithms.md", algorithms),
     "late-rewards": ("docs/algorithms.md", late_rewards),
@@ -144,23 +210,35 @@ def table_block(name: str, lines: str, cells: str) -> str:
 
 def block_pattern(name: str) -> re.Pattern[str]:
     """Return a pattern that matches the table `name` and its markers on its page."""
-    return re.compile(f"<!-- {name}, cells (\\w*) -->\n(.*?)\n?<!-- end of {name} -->", re.DOTALL)
+    opening = f"<!-- {name}(?:, cells (\\w*))? -->"
+    return re.compile(f"{opening}\n(.*?)\n?<!-- end of {name} -->", re.DOTALL)
 
 
-def main() -> None:
-    """Compute missing cells, and write the tables."""
+def replace_table(name: str, page: str, block: str) -> None:
+    """Replace the table `name` on the `page` by `block`, which includes the markers."""
+    path = ROOT / page
+    text, found = block_pattern(name).subn(lambda _: block, path.read_text())
+    if not found:
+        raise SystemExit(f"{page} has no markers for the table {name}.")
+    path.write_text(text)
+    print(f"{page}: {name}")
+
+
+def main(wanted: list[str]) -> None:
+    """Compute missing cells, and write the tables named in `wanted`, or all if it is empty."""
+    for name, (page, plain_lines) in PLAIN_TABLES.items():
+        if name in wanted or (not wanted and (name != "calibrations" or SCALES_FILE.exists())):
+            text = "\n".join(plain_lines())
+            replace_table(name, page, f"<!-- {name} -->\n{text}\n<!-- end of {name} -->")
     for name, (page, lines) in TABLES.items():
+        if wanted and name not in wanted:
+            continue
         study = read_study(name)
         store = Store(ROOT / "results" / name)
         sweep(study.cells(), store)
         block = table_block(name, "\n".join(lines(bl.results(store.folder))), digest(study))
-        path = ROOT / page
-        text, found = block_pattern(name).subn(lambda _, block=block: block, path.read_text())
-        if not found:
-            raise SystemExit(f"{page} has no markers for the table {name}.")
-        path.write_text(text)
-        print(f"{page}: {name}")
+        replace_table(name, page, block)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

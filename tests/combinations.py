@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import pytest
@@ -18,11 +19,10 @@ def chosen(*positions: int, one_in: int) -> bool:
     return FULL or sum(positions) % one_in == 0
 
 
-def spread(first: Mapping[str, Any], second: Mapping[str, Any], *, one_in: int) -> list[Any]:
-    """Return the chosen pairs of values of two tables, as parameters of a test."""
+def spread(*tables: Mapping[str, Any], one_in: int) -> list[Any]:
+    """Return the chosen combinations of values of the tables, as parameters of a test."""
     return [
-        pytest.param(first[one], second[other], id=f"{one}-{other}")
-        for i, one in enumerate(first)
-        for j, other in enumerate(second)
-        if chosen(i, j, one_in=one_in)
+        pytest.param(*(value for _, (_, value) in found), id="-".join(key for _, (key, _) in found))
+        for found in product(*(enumerate(table.items()) for table in tables))
+        if chosen(*(position for position, _ in found), one_in=one_in)
     ]

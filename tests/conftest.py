@@ -1,14 +1,38 @@
 """Settings of all tests."""
 
 import signal
+import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
+from combinations import FULL
+
 # A first call may compile for seconds, and a busy machine may be slow: neither is a failure.
-settings.register_profile("belated", deadline=None)
+settings.register_profile("belated", deadline=None, max_examples=100 if FULL else 50)
 settings.load_profile("belated")
 
 
 def pytest_configure() -> None:
     """Let Ctrl-C raise KeyboardInterrupt also where a shell starts the tests in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionfinish() -> None:
+    """Stop the PostgreSQL server, if a test has started it."""
+    if "databases" in sys.modules:
+        sys.modules["databases"].session.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_migrations() -> Iterator[None]:
+    """Let new ledgers be created quickly, if any of the collected tests may create one."""
+    if "belated.ledger.ledger" not in sys.modules:
+        yield
+        return
+    import repeated_migrations
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repeated_migrations.migrations, "upgrade", repeated_migrations.upgrade)
+        yield

@@ -5,7 +5,8 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import sqlalchemy as sa
 from belated.ledger import Ledger
 
 NUMBERS = itertools.count()
+session = ExitStack()
+"""Closed by `conftest.py` at the end of the session."""
 
 
 @contextmanager
@@ -35,18 +38,27 @@ def postgres_server() -> Iterator[str]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@cache
+def shared_server() -> sa.Engine:
+    """Start the server that tests share; it is stopped at the end of the session."""
+    url = session.enter_context(postgres_server())
+    admin = sa.create_engine(
+        sa.make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
+    )
+    session.callback(admin.dispose)
+    with admin.connect() as connection:
+        for statement in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
+            connection.exec_driver_sql(statement)
+    return admin
+
+
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Any]:
-    """The server's address; tests are skipped where none can be started."""
-    with postgres_server() as url:
-        admin = sa.create_engine(
-            sa.make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
-        )
-        with admin.connect() as connection:
-            for statement in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
-                connection.exec_driver_sql(statement)
-        yield admin
-        admin.dispose()
+def postgres() -> sa.Engine:
+    """The server's address; tests are skipped where none can be started.
+
+    Each module that imports this fixture has a fixture of its own, but all share one server.
+    """
+    return shared_server()
 
 
 @pytest.fixture
@@ -93,3 +105,19 @@ def any_ledger(request: pytest.FixtureRequest) -> Iterator[Ledger]:
         "sqlite://" if name == "memory" else request.getfixturevalue(f"{name}_url")
     ) as opened:
         yield opened
+
+
+@contextmanager
+def count_statements(ledger: Ledger) -> Iterator[list[str]]:
+    """Collect the SQL statements that are executed inside the block."""
+    found: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        found.append(statement)
+
+    engines = {ledger.store.engine, ledger.store.writer}
+    for engine in engines:
+        sa.event.listen(engine, "before_cursor_execute", note)
+    yield found
+    for engine in engines:
+        sa.event.remove(engine, "before_cursor_execute", note)

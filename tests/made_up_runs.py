@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from belated.papers.howson2021.grid import LAWS, LEARNERS
+from belated.papers.howson2021.measurements import Measurements
 from belated.theory import psi
 
 Columns = dict[str, np.ndarray]
@@ -41,9 +42,17 @@ class MadeUp:
     seeds: int = 8
     episodes: int = 10_000
     epochs: int = 20
+    fewer_epochs: int = 0  # of the first seed than of the others
     missing: float = 0.5  # share of psi
+    missing_spread: float = 0.0  # of that share, between the first seed and the last
     explored: float = 0.5  # share of the episodes
-    flat: float = 0.3  # share of the episodes after which regret stands still
+    flat: float = 0.2  # share of the episodes after which regret stands still
+    delayed_flat: float | None = None  # the same with delay, if it is different
+    power: float = 1.0  # of the number of episodes, until regret stands still
+    power_noise: float = 0.0  # between runs
+    received: float = 0.8  # share of the episodes that have a short delay
+    learnt: float = 1.5  # episodes until epsilon-greedy has learnt, divided by 2^S
+    measured_noise: float = 0.02  # of both, between runs
 
     def mean_regret(self, states: int, learner: str, law: str, mean: float) -> float:
         """Return the values to which noise is added."""
@@ -93,13 +102,48 @@ class MadeUp:
             "seed": seed,
             "total_regret": total,
             "updates": self.epochs - 1,
-            "epochs": self.epochs,
-            "max_missing": int(self.missing * psi(mean, self.episodes, 0.05)),
+            "epochs": self.epochs - (self.fewer_epochs if seed == 0 else 0),
+            "max_missing": int(self.missing_share(seed) * psi(mean, self.episodes, 0.05)),
             "optimism_broken": 0,
             "instances": 1,
             "last_explored": int(self.explored * self.episodes) if explores else 0,
             "longest_delay": 2.0 * mean,
         }
+
+    def missing_share(self, seed: int) -> float:
+        """Return the largest number of episodes in flight, divided by psi."""
+        return self.missing + self.missing_spread * seed / max(1, self.seeds - 1)
+
+    def measurements(self) -> Measurements:
+        """Return measurements of epochs and of epsilon-greedy."""
+        noise = np.random.default_rng(6).normal(0, self.measured_noise, self.seeds)
+        noise -= noise.mean()
+        epochs = [
+            {
+                "states": 5,
+                "law": law,
+                "mean_delay": float(mean),
+                "seed": seed,
+                "episodes": self.episodes,
+                "received": self.received + noise[seed],
+                "mostly_received": 0.4,
+            }
+            for law in LAWS
+            for mean in (100, 500)
+            for seed in range(self.seeds)
+        ]
+        exploration = [
+            {
+                "states": states,
+                "seed": seed,
+                "episodes": 12 * 2**states,
+                "learnt_at": 2**states * max(0.1, self.learnt + noise[seed]),
+                "first_good": 2**states / 2,
+            }
+            for states in (4, 6, 8)
+            for seed in range(self.seeds)
+        ]
+        return Measurements(columns(epochs), columns(exploration))
 
     def make(self) -> tuple[Columns, Curves]:
         """Runs and curves, as results give them."""
@@ -108,11 +152,16 @@ class MadeUp:
         def curves(setting: str) -> Columns:
             episode = np.arange(1, 201) * (self.episodes // 200)
             mine = runs["setting"] == setting
-            rise = np.minimum(1, episode / (self.flat * self.episodes))
+            flat = self.flat
+            if self.delayed_flat is not None and runs["mean_delay"][mine].max() > 0:
+                flat = self.delayed_flat
+            noise = np.random.default_rng(len(setting)).normal(0, self.power_noise, self.seeds)
+            rise = np.minimum(1, episode / (flat * self.episodes))
+            rises = rise ** (self.power + noise[runs["seed"][mine]])[:, None]
             return {
                 "seed": np.repeat(runs["seed"][mine], episode.size),
                 "episode": np.tile(episode, int(mine.sum())),
-                "regret": np.outer(runs["total_regret"][mine], rise).ravel(),
+                "regret": (runs["total_regret"][mine][:, None] * rises).ravel(),
             }
 
         return runs, curves

@@ -15,6 +15,7 @@ import pytest
 
 import belated.compiled
 from belated.compiled import JIT, CacheFile
+from processes import Program
 
 SOURCES = {
     "tiny/__init__.py": "",
@@ -48,11 +49,13 @@ from tiny.plain import SHIFT
 def advance(x):
     return twice(x) + SHIFT
 """,
+    "elsewhere/helper.py": "FACTOR = 1\n",
     "elsewhere/user.py": """
+from helper import FACTOR
 from tiny.callee import step
 
 def backup(x):
-    return 10 * step(x)
+    return FACTOR * 10 * step(x)
 """,
     "elsewhere/main.py": """
 from types import FunctionType
@@ -97,7 +100,13 @@ class Project:
         (self.root / name).write_text(text.replace(old, new))
 
     def run(self) -> Outcome:
-        return self.run_with(HOME=str(self.root))[0]
+        """Return the outcome; bytecode would be stale after two edits in one second."""
+        main = str(self.root / "elsewhere" / "main.py")
+        paths = [str(self.root), str(self.root / "elsewhere")]
+        script = f"import runpy, sys; sys.dont_write_bytecode = True; sys.path[:0] = {paths}; "
+        code, printed = Program(f"{script} runpy.run_path({main!r})").end()
+        assert code == 0
+        return Outcome(*map(int, printed.split()))
 
     def run_with(self, *privileges: str, **environment: str) -> tuple[Outcome, str]:
         """Return the outcome and the standard error; `privileges` is a command that runs Python."""
@@ -132,6 +141,15 @@ def test_code_is_compiled_again_if_and_only_if_a_source_of_it_changed(project: P
     assert project.run() == Outcome(13, 0, 140, 0)
     assert len(cached()) == len(before)  # outdated files are removed
     assert not cached() & before
+
+
+@needs_compiler
+def test_code_is_compiled_again_if_a_module_beside_a_file_of_a_user_changed(
+    project: Project,
+) -> None:
+    assert project.run() == COMPILED
+    project.edit("elsewhere/helper.py", "1", "3")
+    assert project.run() == Outcome(3, 1, 60, 0)
 
 
 def test_an_index_never_refers_to_code_that_is_not_written_yet(
@@ -269,9 +287,8 @@ def test_every_import_in_the_package_is_absolute() -> None:
     assert not [path for path in package.rglob("*.py") if relative.search(path.read_text())]
 
 
-def test_the_digest_of_the_engine_covers_the_kernels_it_calls(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def read_by_digest(path: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Return the files of the package that the digest of one of them covers."""
     read: list[str] = []
     original = belated.compiled._read_source
 
@@ -280,11 +297,26 @@ def test_the_digest_of_the_engine_covers_the_kernels_it_calls(
         return original(file)
 
     monkeypatch.setattr(belated.compiled, "_read_source", recorded)
-    engine = str(Path(belated.compiled.PACKAGE) / "simulation" / "engine.py")
-    belated.compiled.digest_sources.__wrapped__(frozenset({engine}))
-    names = {Path(file).relative_to(belated.compiled.PACKAGE).as_posix() for file in read}
+    file = str(Path(belated.compiled.PACKAGE) / path)
+    belated.compiled.digest_sources.__wrapped__(frozenset({file}))
+    return {Path(file).relative_to(belated.compiled.PACKAGE).as_posix() for file in read}
+
+
+def test_the_digest_of_the_engine_covers_the_kernels_it_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = read_by_digest("simulation/engine.py", monkeypatch)
     assert {"compiled.py", "randomness.py", "exact/values.py", "learner/counts.py"} <= names
     assert not {"learner/bases/ucrl2.py", "__init__.py"} & names
+
+
+def test_the_digest_of_a_base_covers_the_functions_its_backup_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = (Path(belated.compiled.PACKAGE) / "learner" / "bases" / "ucbvi_bf.py").read_text()
+    assert "belated.compiled" not in text
+    names = read_by_digest("learner/bases/ucbvi_bf.py", monkeypatch)
+    assert {"learner/backup.py", "learner/backup_call.py", "compiled.py"} <= names
 
 
 def test_code_is_compiled_again_if_its_module_has_another_name(tmp_path: Path) -> None:
@@ -296,4 +328,4 @@ def test_code_is_compiled_again_if_its_module_has_another_name(tmp_path: Path) -
     for name in ("own", "folder.own"):
         script = f"import sys; sys.path[:0] = {[str(folder), str(tmp_path)][name != 'own' :]!r}\n"
         script += f"import {name} as own; assert own.add(1, 2) == 3"
-        subprocess.run([sys.executable, "-c", script], check=True)
+        assert Program(script).end() == (0, "")

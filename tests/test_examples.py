@@ -2,12 +2,11 @@
 
 import ast
 import re
-import subprocess
+import runpy
 import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -20,21 +19,18 @@ README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def ran(pytestconfig: pytest.Config) -> Callable[[str], tuple[str, dict[str, bytes]]]:
-    """A function that runs a script, and returns its output and the files it writes.
-
-    A warning is an error, unless `pytest -W` says otherwise.
-    """
-    actions = ["error", *(pytestconfig.getoption("pythonwarnings") or ())]
+def ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], tuple[str, dict[str, bytes]]]:
+    """A function that runs a script, and returns its output and the files it writes."""
 
     def run(name: str) -> tuple[str, dict[str, bytes]]:
-        options = [f"-W{action}" for action in actions]
-        command = [sys.executable, *options, str(FOLDER / f"{name}.py"), "--fast"]
-        with TemporaryDirectory() as folder:
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-            files = {path.name: path.read_bytes() for path in Path(folder).rglob("*.*")}
-        return done.stdout, files
+        path = str(FOLDER / f"{name}.py")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [path, "--fast"])
+        runpy.run_path(path, run_name="__main__")
+        files = {path.name: path.read_bytes() for path in tmp_path.rglob("*.*")}
+        return capsys.readouterr().out, files
 
     return run
 

@@ -17,16 +17,17 @@ SOURCES = sorted((ROOT / "src" / "belated").rglob("*.py"))
 
 
 def extras_in_calls(source: Path) -> Iterator[str]:
-    """Yield the extra of each call of `missing_extra` in the file `source`."""
+    """Yield the extra of each call of `missing_extra` or `require_packages` in `source`."""
+    position = {"missing_extra": 2, "require_packages": 1}
     for node in ast.walk(ast.parse(source.read_text())):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "missing_extra":
-            yield ast.unparse(node.args[2]).strip("'")
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in position:
+            yield ast.unparse(node.args[position[ast.unparse(node.func)]]).strip("'")
 
 
 def test_every_extra_that_an_error_names_exists() -> None:
     named = {extra for source in SOURCES for extra in extras_in_calls(source)} - {"extra"}
     named |= {family.requires[1] for family in WORLD_FAMILIES if family.requires is not None}
-    assert named == set(PROJECT["optional-dependencies"]) - {"dev", "docs"}
+    assert named == set(PROJECT["optional-dependencies"]) - {"all", "dev", "docs"}
 
 
 def test_commands_that_install_extras_are_written_in_one_place() -> None:

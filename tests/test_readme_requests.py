@@ -7,7 +7,6 @@ answer, and `…` stands for whatever was left out.
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 import belated as bl
 from belated.cli.main import app
 from belated.service.models.problems import NewProblem
+from processes import Program
 from service.site import wait_until
 
 pytestmark = pytest.mark.skipif(
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 ROOT = Path(__file__).parents[1]
-BELATED = [sys.executable, "-W", "error", "-c", "from belated.cli.main import main; main()"]
+BELATED = "from belated.cli.main import main; main()"
 PRINTED = "localhost:8000"
 SOON = "in a second: "
 """Before an answer that is true after a moment."""
@@ -61,15 +61,15 @@ def blocks(text: str, language: str) -> str:
 @contextmanager
 def running(*words: str) -> Iterator[str]:
     """A command that serves; gives the address without http://."""
-    with subprocess.Popen([*BELATED, *words], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            told = next(line for line in process.stdout if "127.0.0.1:" in line)
-            port = re.search(r"127\.0\.0\.1:(\d+)", told)
-            assert port
-            yield f"localhost:{port[1]}"
-        finally:
-            process.terminate()  # in order, so that the demo takes its folder away
+    process = Program(BELATED, *words)
+    try:
+        told = next(line for line in process.stdout if "127.0.0.1:" in line)
+        port = re.search(r"127\.0\.0\.1:(\d+)", told)
+        assert port
+        yield f"localhost:{port[1]}"
+    finally:
+        process.terminate()  # in order, so that the demo takes its folder away
+        process.end()
 
 
 def bash(script: str, at: str) -> list[str]:

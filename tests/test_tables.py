@@ -2,14 +2,18 @@
 
 import importlib.util
 import re
-from dataclasses import fields
+from dataclasses import asdict, fields, replace
+from itertools import product
 from pathlib import Path
 from types import ModuleType
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
-from belated.learner.bases import BASES, Base
+import belated as bl
+from belated.learner.bases import BASES, OPTIMISTIC, Base
+from belated.simulation.calibration_table import CalibratedScale, CalibrationTask, write_table
 from belated.sweep.study import read_study
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +45,50 @@ def test_a_table_is_made_of_the_cells_of_its_study(name: str) -> None:
     made_of, lines = standing(name)
     assert made_of == tables.digest(read_study(name)), "make tables"
     assert len(lines) > 10
+
+
+def test_the_table_of_proofs_is_what_the_bases_declare() -> None:
+    found = tables.block_pattern("proofs").search((ROOT / "docs" / "algorithms.md").read_text())
+    assert found is not None
+    assert found[2].splitlines() == list(tables.proofs()), "python docs/tables.py proofs"
+
+
+@pytest.mark.parametrize("name", OPTIMISTIC)
+def test_every_choice_of_an_optimistic_base_has_a_declaration(name: str) -> None:
+    kind = OPTIMISTIC[name]
+    declared = {option for proof in kind.proofs for option in proof.options}
+    choices = {
+        option: get_args(get_type_hints(kind)[option]) or (False, True) for option in declared
+    }
+    assert kind.proofs
+    for values in product(*choices.values()):
+        base = kind(**dict(zip(choices, values, strict=True)))
+        assert base.proof in kind.proofs
+        assert (base.proof.by == "") == (base.proof.counts == "")
+
+
+def test_presets_without_a_proof_say_so() -> None:
+    for preset in ("no_third", "two_term", "emp_bernstein", "simplified_bernstein"):
+        assert not bl.UCBVI_BF(preset=preset).proof.by
+    assert not bl.Chi2_UCRL(radius="practical").proof.by
+    assert not bl.UCBVI_BF().proof.by
+    assert bl.UCBVI_BF(monotone=True).proof.counts == "pooled"
+    assert bl.UCRL2().proof.by.startswith("Weissman")
+
+
+def test_the_table_of_calibrations_has_both_conditions_of_optimism(tmp_path, monkeypatch) -> None:
+    task = CalibrationTask(world="chain-5", base="ucbvi-bf", delay="poisson:100", episodes=10_000)
+    found = {"held": 39, "mean_regret": 100.0, "at_floor": False}
+    rows = [
+        CalibratedScale(**asdict(task), **found, scale=0.0625),
+        CalibratedScale(**asdict(replace(task, optimism="everywhere")), **found, scale=None),
+    ]
+    monkeypatch.setattr(tables, "SCALES_FILE", tmp_path / "scales.json")
+    write_table(tables.SCALES_FILE, rows)
+    _, _, line = tables.calibrations()
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    held = ["39 of 40", "86.8% to 99.9%"]
+    assert cells == ["chain-5", "poisson:100", "10,000", "0.0486", "0.0625", *held, "none", *held]
 
 
 def test_another_study_would_have_another_digest() -> None:

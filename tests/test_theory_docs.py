@@ -32,6 +32,7 @@ def test_an_example_that_prints_something_else_would_be_noticed(capsys) -> None:
 def test_the_page_names_every_function_of_the_package() -> None:
     # types, and functions for the engine
     unnamed = {
+        "EpochCounts",
         "Guarantee",
         "Optimism",
         "Order",

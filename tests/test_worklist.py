@@ -11,6 +11,7 @@ from belated.worklist import (
     Worklist,
     clear,
     empty_worklist,
+    is_empty,
     members,
     put,
     put_members,
@@ -63,7 +64,9 @@ def test_a_worklist_is_one_stack_of_different_items_for_each_group(script: list[
 
 def test_an_item_stays_in_its_first_group_until_it_is_taken() -> None:
     worklist = empty_worklist(groups=2, items=3)
+    assert is_empty(worklist)
     assert put(worklist, 0, 2)
+    assert not is_empty(worklist)
     assert not put(worklist, 1, 2)
     assert take(worklist, 1) == END
     assert take(worklist, 0) == 2

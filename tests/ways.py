@@ -10,6 +10,7 @@ import numpy as np
 
 import belated as bl
 from belated.simulation.run import Run
+from processes import Program
 
 
 def difference(one: Run, other: Run) -> str | None:
@@ -26,28 +27,29 @@ def difference(one: Run, other: Run) -> str | None:
 
 def printed_compiled_and_plain(script: str) -> str:
     """Return the output of a script, which must not depend on compilation."""
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "NUMBA_DISABLE_JIT": disable},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for disable in "01"
-    }
-    assert len(printed) == 1
-    return printed.pop()
+    compiled = Program(script)
+    plain = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert compiled.end() == (0, plain)
+    return plain
 
 
-def four_ways(world: bl.MDP, **given: Any) -> dict[str, Run]:
-    """The same run by both engines, each with both ways of planning."""
+def every_way(world: bl.MDP, **given: Any) -> dict[str, Run]:
+    """The same run by both engines, each with every way of planning."""
     return {
         f"{engine} {planning}": bl.simulate(
             world, every=1, engine=engine, planning=planning, trace=True, **given
         )
-        for engine in ("reference", "compiled")
-        for planning in ("full", "incremental")
+        for engine, ways in (
+            ("reference", ("full", "auto")),
+            ("compiled", ("full", "incremental", "auto")),
+        )
+        for planning in ways
     }
 
 

@@ -44,6 +44,7 @@ from .learner.bases import Chi2_UCRL as Chi2_UCRL
 from .learner.bases import EpsilonGreedy as EpsilonGreedy
 from .learner.bases import Fixed as Fixed
 from .learner.bases import Optimal as Optimal
+from .learner.bases import Proof as Proof
 from .learner.bases import QLearning as QLearning
 from .learner.bases import UniformRandom as UniformRandom
 from .learner.bases.planner import Plan as Plan

@@ -11,8 +11,8 @@ and warns once.
 
 The cached code of a function also contains the functions that it calls. Numba itself, however,
 discards cached code only when the source file of the function changes. This module also discards
-the cached code when the source file imports a module of this package, directly or indirectly, and
-that module changes.
+the cached code when the source file imports a module of this package, or one beside itself,
+directly or indirectly, and that module changes.
 """
 
 import glob
@@ -59,10 +59,8 @@ NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
 
 NAME = __name__.rpartition(".")[0]  # name of this package
 PACKAGE = os.path.dirname(__file__)
-IMPORT = re.compile(
-    rf"^(?:from ({NAME}[\w.]*) import (\([^)]*\)|.*)|import ({NAME}[\w.]*))", re.MULTILINE
-)
-"""Pattern of imports from this package at module level.
+IMPORT = re.compile(r"^(?:from ([\w.]+) import (\([^)]*\)|.*)|import ([\w.]+))", re.MULTILINE)
+"""Pattern of imports at module level.
 
 A match has the groups (package, names, "") for `from package import names`, and ("", "", module)
 for `import module`."""
@@ -260,47 +258,68 @@ class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
 def digest_sources(files: frozenset[str]) -> str:
     """Return one SHA-256 digest of the source `files` and of all modules that they depend on.
 
-    Only modules of this package count as dependencies, found by following imports at module level.
-    The search does not continue from a module of this package that defines no compiled functions,
-    unless it is an `__init__.py`. Files that do not exist are ignored.
+    Dependencies are found by following imports at module level: modules of this package, and, for
+    a file of a user, modules in its folder or in the package that it belongs to. The search does
+    not continue from a module of this package that defines no compiled functions, unless it is
+    an `__init__.py` or one of `files`. Files that do not exist are ignored.
     """
     pending = set(files)
     found: set[str] = set()
     while pending:
         found |= pending
-        pending = {path for file in pending for path in _read_source(file)[1]} - found
+        followed = {file for file in pending if file in files or _is_followed(file)}
+        pending = {path for file in followed for path in _read_source(file)[1]} - found
     return sha256("".join(sorted(_read_source(file)[0] for file in found)).encode()).hexdigest()
+
+
+def _is_followed(file: str) -> bool:
+    """Whether the imports of `file` can affect compiled code."""
+    return (
+        not file.startswith(PACKAGE)
+        or os.path.basename(file) == "__init__.py"
+        or file == __file__
+        or __file__ in _read_source(file)[1]
+    )
 
 
 @cache
 def _read_source(file: str) -> tuple[str, frozenset[str]]:
-    """Return the SHA-256 of `file`, and the source files of this package that `file` imports.
-
-    The set of imported files is empty if they cannot affect compiled code: if `file` is a module of
-    this package that defines no compiled functions and is not an `__init__.py`.
-    """
+    """Return the SHA-256 of `file`, and the source files that `file` imports."""
     if not os.path.isfile(file):
         return "", frozenset()
     content = Path(file).read_bytes()
-    imported: set[str] = set()
+    imported: set[str | None] = set()
     for package, names, module in IMPORT.findall(content.decode()):
         # a name in a package is a module of its own, or comes from the package's __init__.py
         members = [f"{package}.{name}" for name in re.findall(r"\w+", names)]
-        found = [_locate(member) or _locate(package) for member in members] or [_locate(module)]
-        imported.update(filter(None, found))
-    compiles = __file__ in imported or file == __file__
-    if not compiles and file.startswith(PACKAGE) and os.path.basename(file) != "__init__.py":
-        imported.clear()
-    return sha256(content).hexdigest(), frozenset(imported)
+        found = [_locate(member, file) or _locate(package, file) for member in members]
+        imported.update(found or [_locate(module, file)])
+    return sha256(content).hexdigest(), frozenset(filter(None, imported))
+
+
+def _locate(module: str, importer: str) -> str | None:
+    """Return the path of the source file of `module`, as imported by the file `importer`.
+
+    Returns None if there is no such file, or if it is neither in this package nor beside the
+    importer, in its folder or in the package that it belongs to.
+    """
+    first, _, rest = module.lstrip(".").partition(".")
+    if first == NAME:
+        return _find_source(os.path.join(PACKAGE, *rest.split(".")))
+    if importer.startswith(PACKAGE):
+        return None
+    folder = os.path.dirname(importer)
+    while (found := _find_source(os.path.join(folder, first, *rest.split(".")))) is None:
+        if not os.path.isfile(os.path.join(folder, "__init__.py")):
+            return None
+        folder = os.path.dirname(folder)
+    return found
 
 
 @cache
-def _locate(module: str) -> str | None:
-    """Return the path of the source file of `module`, a module or subpackage of this package.
-
-    Returns None if there is no such file.
-    """
-    stem = os.path.join(PACKAGE, *module.split(".")[1:])
+def _find_source(stem: str) -> str | None:
+    """Return the path of the module or package with the path `stem`; None if there is none."""
+    stem = stem.rstrip(os.sep)
     return next(filter(os.path.isfile, (f"{stem}.py", os.path.join(stem, "__init__.py"))), None)
 
 

@@ -143,7 +143,7 @@ def exp(x: float) -> float:
     if x < -745.1332191019411:
         return 0.0
     # x = k ln 2 + r with |r| <= ln(2) / 2
-    k = math.floor(x * INVERSE_LN2 + 0.5)
+    k = int(math.floor(x * INVERSE_LN2 + 0.5))  # noqa: RUF046 -- a float on a GPU
     high = x - k * LN2_HIGH
     low = k * LN2_LOW
     r = high - low
@@ -178,7 +178,7 @@ def expm1(x: float) -> float:
     k = 0
     c = 0.0  # rounding error of the reduced argument
     if abs(x) > 0.34657359027997264:  # ln(2) / 2
-        k = math.floor(x * INVERSE_LN2 + 0.5)
+        k = int(math.floor(x * INVERSE_LN2 + 0.5))  # noqa: RUF046 -- a float on a GPU
         high = x - k * LN2_HIGH
         low = k * LN2_LOW
         x = high - low

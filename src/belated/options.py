@@ -16,8 +16,8 @@ from belated.arguments import check_choice, did_you_mean, similar
 Stages = Literal["each", "pooled"]
 Late = Literal["everything", "rewards"]
 RewardBonus = Literal["hoeffding", "paper", "jaksch", "filippi", "bernstein", "ubev"]
-Planning = Literal["incremental", "full"]
-SimulationPlanning = Literal["incremental", "full", "none"]
+Planning = Literal["auto", "incremental", "full"]
+SimulationPlanning = Literal["auto", "incremental", "full", "none"]
 DelayPer = Literal["episode", "step"]
 
 Callee = TypeVar("Callee", bound=Callable[..., Any])
@@ -39,8 +39,10 @@ class LearnerOptions:
         updates the estimated rewards.
     reward_bonus : str
         Bonus of unknown rewards; see `belated.learner.rewards`.
-    planning : {"incremental", "full"}
-        Recompute only values that can have changed, or all values; the results are identical.
+    planning : {"auto", "incremental", "full"}
+        Values to recompute in each plan: "incremental", only those that can have changed; "full",
+        all; "auto", all values of a stage at once where most of them change, elsewhere as
+        "incremental". The results are identical.
     """
 
     stages: Stages = field(
@@ -55,8 +57,11 @@ class LearnerOptions:
         default="hoeffding", metadata={"help": "Bonus of unknown rewards."}
     )
     planning: Planning = field(
-        default="incremental",
-        metadata={"help": "Recompute changed values ('incremental') or all values ('full')."},
+        default="auto",
+        metadata={
+            "help": "Recompute changed values ('incremental'), all values ('full'), or choose "
+            "for each stage ('auto')."
+        },
     )
 
     def __post_init__(self) -> None:
@@ -75,18 +80,18 @@ class SimulationOptions(LearnerOptions):
 
     Parameters
     ----------
-    planning : {"incremental", "full", "none"}
-        "incremental" and "full" are as in `LearnerOptions`. "none" keeps the first plan for the
-        whole run; it serves to measure the time that the simulation takes without planning.
+    planning : {"auto", "incremental", "full", "none"}
+        "auto", "incremental" and "full" are as in `LearnerOptions`. "none" keeps the first plan for
+        the whole run; it serves to measure the time that the simulation takes without planning.
     delay_per : {"episode", "step"}
         Draw one delay for each episode, or one delay for each step.
     """
 
     planning: SimulationPlanning = field(  # type: ignore[assignment]
-        default="incremental",
+        default="auto",
         metadata={
-            "help": "At each plan, recompute changed values ('incremental') or all values "
-            "('full'); 'none' keeps the first plan."
+            "help": "At each plan, recompute changed values ('incremental'), all values ('full'), "
+            "or choose for each stage ('auto'); 'none' keeps the first plan."
         },
     )
     delay_per: DelayPer = field(

@@ -80,6 +80,15 @@ def take(worklist: Worklist, group: int) -> int:
     return item
 
 
+@inlined
+def is_empty(worklist: Worklist) -> bool:
+    """Return whether `worklist` has no items."""
+    used = 0
+    for group in range(worklist.head.size):
+        used += worklist.head[group] != END
+    return used == 0
+
+
 @kernel
 def clear(worklist: Worklist) -> None:
     """Remove all items from `worklist`."""

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from belated.figures.bands import delay_bands, regret_bands
 from belated.figures.charts import delay_chart, regret_chart
 from belated.figures.report import Section, citation, write_report
+from belated.sweep.bands import delay_bands, regret_bands
 from made_up_runs import MadeUp
 
 CHROMIUM = shutil.which("chromium")

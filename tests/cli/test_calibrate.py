@@ -4,8 +4,10 @@ import pytest
 from typer.testing import CliRunner
 
 import belated as bl
+from belated.cli.calibrate import FIRST_SEED as CLI_FIRST_SEED
 from belated.cli.main import app
-from belated.simulation.calibrate import calibrate
+from belated.simulation.calibrate import FIRST_SEED, calibrate
+from belated.simulation.calibration_table import read_table
 from belated.simulation.many import Interrupted
 from belated.sweep.study import read_study
 
@@ -20,7 +22,8 @@ def call(*arguments):
 @pytest.fixture(scope="module")
 def expected():
     base = bl.UCBVI_BF(preset="two_term")
-    return calibrate(bl.chain(3), base=base, episodes=150, seeds=range(10))
+    seeds = range(FIRST_SEED, FIRST_SEED + 10)
+    return calibrate(bl.chain(3), base=base, episodes=150, seeds=seeds)
 
 
 def test_the_table_has_every_scale_tried_and_marks_the_chosen_one(expected):
@@ -92,6 +95,48 @@ def test_a_study_file_without_that_base_is_refused_before_anything_runs(tmp_path
     assert file.read_text() == '[[bases]]\nname = "ucrl2"\n'
 
 
+TABLE = ["--base", "ucbvi-ch", "--delay", "constant:0", "--delay", "geometric:20"]
+
+
+def test_a_table_has_the_scale_of_every_setting_and_is_continued(tmp_path, monkeypatch):
+    file = tmp_path / "scales.json"
+    done = call(
+        *TINY, *TABLE, *TWO_TERM[:2], "--option", "ucbvi-bf.preset=two_term", "--table", file
+    )
+    assert done.exit_code == 0
+    rows = read_table(file)
+    assert [(row.base, row.delay) for row in rows] == [
+        ("ucbvi-ch", "constant:0"),
+        ("ucbvi-ch", "geometric:20"),
+        ("ucbvi-bf:preset=two_term", "constant:0"),
+        ("ucbvi-bf:preset=two_term", "geometric:20"),
+    ]
+    alone = bl.calibrate(
+        bl.chain(3),
+        base=bl.UCBVI_CH(),
+        delay="geometric:20",
+        episodes=150,
+        seeds=range(FIRST_SEED, FIRST_SEED + 10),
+    )
+    assert (rows[1].scale, rows[1].held) == (alone.scale, alone.held)
+    assert f"{rows[1].scale:g}" in done.stdout
+    # what the file holds is not calibrated again
+    before = file.read_bytes()
+    monkeypatch.setattr("belated.simulation.calibration_table.calibrate", None)
+    assert call(*TINY, *TABLE, "--table", file).exit_code == 0
+    assert file.read_bytes() == before
+
+
+def test_several_settings_need_a_table():
+    done = call(*TINY, *TABLE)
+    assert done.exit_code == 2
+    assert "--table FILE is needed for 2 settings" in done.stderr
+
+
+def test_the_default_seeds_of_the_command_are_those_of_the_function():
+    assert CLI_FIRST_SEED == FIRST_SEED
+
+
 def test_it_says_so_if_the_lowest_scale_is_enough():
     done = call(*TINY, "--base", "threshold_base:Threshold", "--option", "needs=0")
     assert done.exit_code == 0
@@ -121,6 +166,7 @@ def test_a_base_that_is_never_optimistic_leaves_with_1_and_what_was_tried():
         (["--base", "ucrl2", "--delay", "x"], "'--delay': delay must be one of constant:MEAN, "),
         (["--base", "ucrl2", "--stages", "x"], "'--stages': stages must be one of "),
         (["--base", "ucrl2", "--level", "2"], "above 0 and at most 1"),
+        (["--base", "ucrl2", "--optimism", "x"], "'--optimism': optimism must be one of 'start', "),
         (["--base", "ucrl2", "--lowest", "2"], "strictly between 0 and 1"),
         (["--base", "ucrl2", "--seeds", "0"], "'--seeds'"),
         ([], "Missing option '--base'"),

@@ -6,7 +6,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,10 @@ from belated.ledger import Corrected, Feedback, Ledger, schema
 from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.copy import copy
 from belated.online.host import Host
-from databases import postgres_server
+from databases import postgres, postgres_url
 from histories import History, make_spec
+
+__all__ = ["postgres", "postgres_url"]
 
 
 def call(*words: object) -> Any:
@@ -61,13 +62,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def file(played: Path, tmp_path: Path) -> Path:
     """The same ledger, to be changed."""
     return Path(shutil.copy(played, tmp_path / "ledger.db"))
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """The address of an empty PostgreSQL; tests are skipped where none can be started."""
-    with postgres_server() as url:
-        yield url
 
 
 def contents(url: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -261,18 +255,18 @@ def test_an_event_that_is_missing_cannot_be_copied(file: Path, tmp_path: Path) -
 
 
 def test_a_copy_on_postgres_holds_the_same_rows_and_goes_back(
-    played: Path, tmp_path: Path, postgres: str
+    played: Path, tmp_path: Path, postgres_url: str
 ) -> None:
-    done = call("copy", "--from", address(played), "--to", postgres)
+    done = call("copy", "--from", address(played), "--to", postgres_url)
     assert (done.exit_code, done.stderr) == (0, "")
-    assert contents(postgres) == contents(address(played))
-    assert call("verify", "--store", postgres).stdout == (
+    assert contents(postgres_url) == contents(address(played))
+    assert call("verify", "--store", postgres_url).stdout == (
         call("verify", "--store", address(played)).stdout
     )
-    again = call("copy", "--from", address(played), "--to", postgres)
+    again = call("copy", "--from", address(played), "--to", postgres_url)
     assert again.exit_code == 2
     assert "'--to': target must be an empty ledger" in again.stderr
-    assert call("backup", "--store", postgres, tmp_path / "saved.db").exit_code == 0
+    assert call("backup", "--store", postgres_url, tmp_path / "saved.db").exit_code == 0
     assert contents(address(tmp_path / "saved.db")) == contents(address(played))
 
 

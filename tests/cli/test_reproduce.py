@@ -11,7 +11,7 @@ import pytest
 
 from belated.cli.main import main
 from belated.cli.sweep import print_summary
-from belated.papers.howson2021 import grid
+from belated.papers.howson2021 import grid, measurements
 from belated.sweep.store import Store
 
 
@@ -28,17 +28,20 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """One short chain in place of four long ones, and two figures in place of four."""
     monkeypatch.setattr(grid, "CHAINS", (5,))
     monkeypatch.setattr(grid, "REGRET_FIGURE_MEANS", (300,))
-    preset = grid.Preset(seeds=5, episodes={5: 300})
+    preset = grid.Preset(seeds=2, episodes={5: 100})
     monkeypatch.setitem(grid.PRESETS, "quick", preset)
+    monkeypatch.setattr(measurements, "EXPLORATION_CHAINS", (3, 4))
+    monkeypatch.setattr(measurements, "EXPLORATION_SEEDS", 5)
 
 
 @pytest.mark.usefixtures("small")
 def test_one_command_leaves_figures_numbers_claims_and_a_report(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # no line is wrapped
     assert call(monkeypatch, "reproduce", "howson2021", "--out", tmp_path) == 0
     printed = capsys.readouterr().out
-    assert "105 cells run, 0 already finished." in printed
+    assert "126 cells run, 0 already finished." in printed
     assert "Active updating gives the best performance" in printed
     assert "No run is as long as the paper's" in printed
     drawn = sorted(path.name for path in (tmp_path / "figures").iterdir())
@@ -47,12 +50,24 @@ def test_one_command_leaves_figures_numbers_claims_and_a_report(
         for name in ("01-chain-5-regret-300", "02-chain-5-delay")
         for kind in ("pdf", "png")
     ]
-    assert "| Claim | Outcome |" in (tmp_path / "numbers.md").read_text()
+    numbers = (tmp_path / "numbers.md").read_text()
+    assert "| Claim | Outcome |" in numbers
+    assert "| In the paper | File | Title |" in numbers
+    claims = {one["name"]: one for one in json.loads((tmp_path / "claims.json").read_text())}
+    assert len(claims) == 19
+    for one in claims.values():
+        assert one["verdict"] in ("confirmed", "refuted", "not resolved", "not tested")
+        assert one["outcome"].startswith(one["verdict"])
+        assert ("not tested" in one["outcome"]) == (not one["details"])
+    [*_, learnt] = claims["inefficient-exploration"]["details"]
+    assert set(learnt["numbers"]["mean episodes / 2^S"]) == {"estimate", "low", "high"}
     page = (tmp_path / "report.html").read_text()
     assert "Claims" in page
     assert "belated reproduce howson2021 --preset quick --variant figures" in page
 
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*.p*") if path.is_file()}
+    assert "not resolved" in page
+
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
     assert call(monkeypatch, "figures", tmp_path) == 0
     assert {path: path.read_bytes() for path in before} == before
 
@@ -71,7 +86,7 @@ def test_ctrl_c_leaves_with_130_and_keeps_what_was_finished(
 
     monkeypatch.setattr(Store, "save", save)
     assert call(monkeypatch, "reproduce", "--out", tmp_path) == 130
-    assert "Interrupted: 3 of 105 cells are finished and stored" in capsys.readouterr().err
+    assert "Interrupted: 3 of 126 cells are finished and stored" in capsys.readouterr().err
     monkeypatch.undo()
     assert sum(1 for _ in Store(tmp_path).ids()) == 3
 

@@ -18,23 +18,27 @@ def call():
     return done.stdout
 
 
-def test_there_is_a_row_for_each_kind_of_world():
-    rows = {line.split()[0] for line in call().splitlines() if line.strip()}
+@pytest.fixture(scope="module")
+def printed():
+    return call()
+
+
+def test_there_is_a_row_for_each_kind_of_world(printed):
+    rows = {line.split()[0] for line in printed.splitlines() if line.strip()}
     assert {family.example for family in WORLD_FAMILIES} <= rows
 
 
-def test_a_row_has_the_size_the_value_and_the_source():
-    [row] = [line for line in call().splitlines() if line.startswith(" riverswim-6 ")]
+def test_a_row_has_the_size_the_value_and_the_source(printed):
+    [row] = [line for line in printed.splitlines() if line.startswith(" riverswim-6 ")]
     value = f"{bl.optimal_value(parse_name('riverswim-6').build()):.4g}"
     assert row.split()[:7] == ["riverswim-6", "6", "2", "20", value, "22", "3"]
     assert row.rstrip().endswith("3  Strehl and Littman 2008; Osband et al. 2013")
 
 
-def test_forms_of_other_sizes_are_told():
-    out = call()
-    assert "Names of other sizes: chain-S, chain-S-right, riverswim-S, " in out
-    assert "garnet-S-A-B[-SEED]" in out
-    assert "icu-sepsis," not in out
+def test_forms_of_other_sizes_are_told(printed):
+    assert "Names of other sizes: chain-S, chain-S-right, riverswim-S, " in printed
+    assert "garnet-S-A-B[-SEED]" in printed
+    assert "icu-sepsis," not in printed
 
 
 @pytest.mark.parametrize(("package", "extra"), [("gymnasium", "gym"), ("icu_sepsis", "icu")])

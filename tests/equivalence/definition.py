@@ -186,7 +186,7 @@ def ucrl2(base: Any, stage: Stage) -> Floats:
         "weissman": 2 * (S * math.log(2) + math.log(S * A * T / delta)),
         "common": 2 * S * math.log(2 * S * A * T / delta),
         "jaksch": 14 * S * math.log(2 * A * T / delta),
-        "paper": 6 * S * math.log(A * T * math.pi / (6 * delta / 5)),
+        "paper": 6 * S * math.log(A * T * math.pi / (6 * option(base, "delta") / 5)),
     }[base.radius]
     eps = base.scale * np.sqrt(c / stage.seen)
     if base.form == "bonus":
@@ -450,7 +450,7 @@ class Definition:
             ),
             "jaksch": lambda: np.sqrt(7 * math.log(2 * S * A * T / delta) / (2 * seen)),
             "filippi": lambda: np.sqrt(
-                math.log(4 * S * A * math.log(max(3, T)) / delta) / (1.99 * seen)
+                math.log(4 * S * A * H * math.log(max(3, T)) / delta) / (1.99 * seen)
             ),
             "bernstein": lambda: 2 * np.sqrt(variance * log / seen) + 6 * log / seen,
             "ubev": lambda: np.sqrt((2 * loglog + math.log(18 * S * A * H / delta)) / seen),
@@ -567,6 +567,7 @@ class Definition:
             mean_delay=self.waited / (k - 1) if k > 1 else 0.0,
             base=base.name if known else "ucbvi-ch",
             delta=option(base, "delta"),
+            scale=option(base, "scale"),
         )
 
     def is_due(self, k: int, index: int) -> bool:

@@ -172,14 +172,14 @@ def test_other_sizes_and_longer_runs_do_what_is_defined(sizes: tuple[int, int, i
 def test_alpha_is_chosen_anew_for_every_epoch(late: str) -> None:
     """In a world so small that the best alpha is finite."""
     world, law = a_world(1, states=2, actions=2, horizon=2), bl.delays.geometric(2)
-    setting = Setting(world, bl.UCRL2(scale=0.1), bl.Lazy("auto"), law, 150, rewards=None)
+    setting = Setting(world, bl.UCRL2(scale=0.9), bl.Lazy("auto"), law, 150, rewards=None)
     run = check(dataclasses.replace(setting, late=late))
     assert np.isfinite(run.alpha).all()
     assert len(set(run.alpha)) > 5
 
 
 @pytest.mark.parametrize("engine", ["reference", "compiled"])
-@pytest.mark.parametrize("planning", ["full", "incremental"])
+@pytest.mark.parametrize("planning", ["full", "incremental", "auto"])
 def test_every_way_to_run_does_what_is_defined(engine: str, planning: str) -> None:
     for base in ("ucrl2", "ucbvi-bf two terms, ties", "q-learning", "psrl each update"):
         for mode in (MODES[0], MODES[6], MODES[8]):

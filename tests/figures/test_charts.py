@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import vl_convert
 
-from belated.figures.bands import Band, axis_limit, delay_bands, regret_bands
 from belated.figures.charts import (
     MAX_POINTS_PER_CURVE,
     delay_chart,
@@ -15,6 +14,7 @@ from belated.figures.charts import (
     thin_indices,
 )
 from belated.figures.styles import line_styles
+from belated.sweep.bands import Band, axis_limit, delay_bands, regret_bands
 from made_up_runs import MadeUp
 
 LAWS = ("constant", "uniform", "poisson", "geometric")

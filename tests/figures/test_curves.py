@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.figures.bands import band
 from belated.figures.curves import build_figure, regret_curves
+from belated.sweep.bands import band
 
 NOTES = {"title": "A title", "command": "belated reproduce --seeds 3"}
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.figures.bands import Band
 from belated.figures.charts import Chart, regret_chart
 from belated.figures.report import (
     Section,
@@ -18,6 +17,7 @@ from belated.figures.report import (
     vega_bundle,
     write_report,
 )
+from belated.sweep.bands import Band
 
 EVIL = """</script><script>alert("1")</script><img src='x' onerror='alert(1)'> & <!-- {{ title }}"""
 

@@ -24,6 +24,7 @@ from belated.learner.counts import (
 from random_problems import dense_counts, random_counts, random_episodes, random_shape
 
 ICU = bl.Shape(states=716, actions=25, horizon=20)
+SMALL = bl.Shape(states=2, actions=2, horizon=2)
 LIMIT = 500e6
 
 
@@ -254,6 +255,7 @@ def test_counts_of_a_hospital_stay_small() -> None:
     """A dense M' would take 2 GB; these hold what has been visited."""
     states, actions = random_steps(np.random.default_rng(5), 20_000)
     rows = np.zeros(ICU.horizon, np.int64)
+    counted(SMALL, [bl.Episode(1, [0, 0, 0], [0, 0])], 2)  # compiles, which is slow when traced
     with traced() as peak:
         counts = empty_counts(ICU, ICU.horizon)
         for s, a in zip(states, actions, strict=True):
@@ -266,10 +268,11 @@ def test_counts_of_a_hospital_stay_small() -> None:
 def test_a_learner_of_a_hospital_stays_small() -> None:
     rewards = np.random.default_rng(6).random(ICU.table)
     states, actions = random_steps(np.random.default_rng(7), 5000)
+    options: dict[str, Any] = {"base": bl.UCBVI_BF(), "updater": bl.Lazy(1), "episodes": 20_000}
+    small = bl.Learner(SMALL, rewards=np.zeros(SMALL.table), **options)
+    small.observe([bl.Episode(1, [0, 0, 0], [0, 0])])  # compiles, which is slow when traced
     with traced() as peak:
-        learner = bl.Learner(
-            ICU, base=bl.UCBVI_BF(), updater=bl.Lazy(1), rewards=rewards, episodes=20_000
-        )
+        learner = bl.Learner(ICU, rewards=rewards, **options)
         for ids in np.array_split(np.arange(5000), 10):
             learner.observe([bl.Episode(int(i), states[i], actions[i]) for i in ids])
     assert (learner.observed, learner.updates) == (5000, 10)

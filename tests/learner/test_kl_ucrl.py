@@ -7,21 +7,21 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from belated.elementary import expm1
 from belated.episode import Floats, Shape
 from belated.learner.backup import Row, Stage, mean
-from belated.learner.bases.kl_ucrl import (
-    KL_UCRL,
-    filippi_constant,
-    kl_bonus,
-    kl_radius,
-    max_over_kl_ball,
-)
+from belated.learner.bases import kl_ucrl
+from belated.learner.bases.kl_ucrl import KL_UCRL, filippi_constant, kl_bonus, kl_radius
 from belated.learner.plan import plan
 from hard_rows import hard_rows
 from learner_rows import make
 
 SHAPE = Shape(4, 2, 5)
 GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
+
+
+def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
+    return kl_ucrl.max_over_kl_ball(stage, row, eps, expm1(-eps))
 
 
 def eps_of(base: KL_UCRL, n: int, *, shape: Shape = SHAPE, episodes: int = 1000) -> float:

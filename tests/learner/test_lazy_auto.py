@@ -31,13 +31,30 @@ def make(base: bl.Base | None = None, **options: Any) -> bl.Learner:
     )
 
 
-def expected(mean_delay: float, base: str = "ucbvi-bf", delta: float = 0.05) -> float:
-    return best_alpha(SHAPE, episodes=EPISODES, mean_delay=mean_delay, base=base, delta=delta)
+def expected(
+    mean_delay: float, base: str = "ucbvi-bf", delta: float = 0.05, scale: float = 0.05
+) -> float:
+    return best_alpha(
+        SHAPE, episodes=EPISODES, mean_delay=mean_delay, base=base, delta=delta, scale=scale
+    )
 
 
 def test_the_first_epoch_knows_of_no_delay() -> None:
     assert make().alpha == expected(0.0)
-    assert make(bl.UCRL2(delta=0.3)).alpha == expected(0.0, "ucrl2", 0.3)
+    assert make(bl.UCRL2(delta=0.3)).alpha == expected(0.0, "ucrl2", 0.3, scale=1.0)
+
+
+def test_alpha_is_that_of_the_scaled_bonus() -> None:
+    wide, narrow = (make(bl.UCRL2(scale=scale)).alpha for scale in (1.0, 0.1))
+    assert wide == expected(0.0, "ucrl2", scale=1.0)
+    assert narrow == expected(0.0, "ucrl2", scale=0.1) < wide
+    run = {"updater": bl.Lazy("auto"), "episodes": 300, "delay": bl.delays.geometric(5)}
+    for engine in ("compiled", "reference"):
+        done = bl.simulate(bl.chain(2), base=bl.UCRL2(scale=0.1), engine=engine, **run)
+        assert done.alpha is not None
+        assert done.alpha[0] == best_alpha(
+            bl.chain(2).shape, episodes=300, mean_delay=0.0, base="ucrl2", scale=0.1
+        )
 
 
 def test_alpha_changes_when_an_epoch_begins_and_only_then() -> None:
@@ -120,7 +137,7 @@ def test_where_only_rewards_are_late_an_epoch_is_one_of_rewards() -> None:
 
 @pytest.mark.parametrize("base", [bl.PSRL(), bl.QLearning(), UniformRandom()], ids=lambda b: b.name)
 def test_a_base_without_a_bound_takes_the_alpha_of_the_widest(base: bl.Base) -> None:
-    assert make(base).alpha == expected(0.0, "ucbvi-ch")
+    assert make(base).alpha == expected(0.0, "ucbvi-ch", scale=1.0)
 
 
 def outset(mean_delay: float) -> EpochStart:

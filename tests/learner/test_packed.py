@@ -105,11 +105,42 @@ def test_the_width_is_that_of_the_row_with_most_successors(successors: int, widt
     assert packed_width(empty_packed(0, 0), counts) == 0
 
 
+def test_counts_that_are_too_large_are_not_read_from_packed_counts() -> None:
+    counts, packed = empty_counts(SHAPE, 1), empty_packed(1, S * A)
+    touched = empty_worklist(groups=1, items=S * A)
+    put(touched, 0, 3)
+    for times, width in ((2**31 - 1, 2), (1, 0)):
+        add(counts, 3, 0, 3 // A, 4, times)
+        pack(packed, counts, touched)
+        assert packed_width(packed, counts) == width
+
+
 def test_large_problems_with_a_table_for_each_step_are_planned_row_by_row() -> None:
     problem = LearningProblem(
         shape=bl.Shape(30, 2, 30), base=bl.UCBVI_CH(), updater=bl.Active(), episodes=100
     )
     assert not plans_whole_stages(problem)
+
+
+def test_incremental_planning_computes_no_whole_stages() -> None:
+    assert not plans_whole_stages(make_problem(bl.UCBVI_CH(), planning="incremental"))
+
+
+@pytest.mark.parametrize("base", [bl.UCRL2B(scale=0.1), bl.KL_UCRL(scale=0.1)])
+def test_terms_of_a_row_are_computed_again_when_its_count_changes(base: bl.Base) -> None:
+    problem = make_problem(base)
+    config, rule = configure(problem, 0), problem.backup_rule
+    batch = compile_batch(rule.backup, rule.constants.size)  # type: ignore[arg-type]
+    steps = random_steps(np.random.default_rng(0), 200, 2)
+    often, once = (with_room_for(empty_state(problem), 200) for _ in range(2))
+    for first in range(0, 200, 20):
+        part = [each[first : first + 20] for each in steps]
+        absorb(config, often, 0, *part, np.zeros(0), True, True)
+        make_plan(batch, config, often, True, 0.0)
+    absorb(config, once, 0, *steps, np.zeros(0), True, True)
+    make_plan(batch, config, once, True, 0.0)
+    assert often.table.q.tobytes() == once.table.q.tobytes()
+    assert len(np.unique(often.counts.n)) > 3
 
 
 def test_a_backup_that_is_not_declared_elementwise_is_computed_row_by_row() -> None:

@@ -13,6 +13,7 @@ import belated as bl
 from belated.learner.bases import EpsilonGreedy
 from belated.mdp.play import play
 from belated.theory import psi
+from combinations import spread
 from random_problems import dense_counts, random_episodes, random_world
 from snapshots import ROUTES, same
 from ways import difference
@@ -448,19 +449,18 @@ SNAPSHOT_BASES = {
 }
 
 
-@pytest.mark.parametrize("route", list(ROUTES.values()), ids=list(ROUTES))
+SNAPSHOT_UPDATERS: dict[str, Any] = {
+    "active": bl.Active(),
+    "lazy": bl.Lazy(1),
+    "auto": bl.Lazy("auto"),
+    "explicit": bl.ExplicitExploration(threshold=4),
+    "multi": bl.MultiInstance(),
+}
+
+
 @pytest.mark.parametrize(
-    "updater",
-    [
-        bl.Active(),
-        bl.Lazy(1),
-        bl.Lazy("auto"),
-        bl.ExplicitExploration(threshold=4),
-        bl.MultiInstance(),
-    ],
-    ids=["active", "lazy", "auto", "explicit", "multi"],
+    ("base", "updater", "route"), spread(SNAPSHOT_BASES, SNAPSHOT_UPDATERS, ROUTES, one_in=3)
 )
-@pytest.mark.parametrize("base", SNAPSHOT_BASES.values(), ids=SNAPSHOT_BASES.keys())
 @pytest.mark.parametrize("late", ["everything", "rewards"])
 def test_a_learner_restored_in_the_middle_goes_on_bit_for_bit(
     late: str, base: bl.Base, updater: Any, route: Callable[[Any], Any]

@@ -32,7 +32,7 @@ FORMULAS: dict[str, Any] = {
     ),
     "jaksch": lambda n, var, delta: math.sqrt(7 * math.log(2 * S * A * T / (delta / 2)) / (2 * n)),
     "filippi": lambda n, var, delta: math.sqrt(
-        math.log(4 * S * A * math.log(T) / (delta / 2)) / 1.99 / n
+        math.log(4 * S * A * H * math.log(T) / (delta / 2)) / 1.99 / n
     ),
     "bernstein": lambda n, var, delta: (
         2 * math.sqrt(var * math.log(6 * S * A * H * n / (delta / 2)) / n)
@@ -91,7 +91,7 @@ def test_the_hope_is_the_mean_and_the_published_bonus(bonus: str, n: int) -> Non
         ("hoeffding", 0.131219),  # sqrt(13.774688 / 800)
         ("paper", 0.458976),  # sqrt(6 ln(24,000 pi / 0.06) / 400)
         ("jaksch", 0.347172),  # sqrt(7 * 13.774688 / 800)
-        ("filippi", 0.105711),  # sqrt(ln(960 ln(2000)) / 796)
+        ("filippi", 0.113651),  # sqrt(ln(3840 ln(2000)) / 796)
         ("bernstein", 0.411130),  # 2 sqrt(.25 l / 400) + 6 l / 400, l = ln(5760 * 400)
         ("ubev", 0.182606),  # sqrt((2 ln ln 400 + ln 17,280) / 400)
     ],
@@ -101,6 +101,24 @@ def test_known_answers(bonus: str, eps: float) -> None:
     taught = learner(bl.UCRL2(), reward_bonus=bonus)
     taught.observe(paying([0, 1] * 200))
     assert hopes(taught)[0, 1, 2] == pytest.approx(0.5 + eps, abs=1e-6)
+
+
+@pytest.mark.parametrize("rewards", [None, np.zeros((S, A))])
+def test_the_radius_of_the_paper_takes_a_fifth_of_delta_whatever_is_known(rewards: Any) -> None:
+    for radius, share in (("paper", 0.05), ("jaksch", 0.05 if rewards is not None else 0.025)):
+        problem = bl.Learner(
+            SHAPE,
+            base=bl.UCRL2(radius=radius),
+            updater="active",
+            rewards=rewards,
+            episodes=EPISODES,
+        )._problem
+        _, c = problem.backup_rule.constants
+        expected = {
+            "paper": 6 * S * math.log(A * T * math.pi / (6 * share / 5)),
+            "jaksch": 14 * S * math.log(2 * A * T / share),
+        }
+        assert c == pytest.approx(expected[radius])
 
 
 @every_bonus

@@ -14,8 +14,9 @@ from belated.checks import check_updater
 from belated.compiled import JIT
 from belated.learner.updaters import Arrival
 from belated.simulation import engine
+from combinations import spread
 from random_problems import puzzling_world
-from ways import all_agree, difference, four_ways, printed_compiled_and_plain
+from ways import all_agree, difference, every_way, printed_compiled_and_plain
 
 EPISODES = 150 if JIT else 15
 
@@ -99,13 +100,12 @@ def simulate(updater: bl.Updater, **options: Any) -> bl.Run:
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
-@pytest.mark.parametrize("updater", UPDATERS.values(), ids=UPDATERS.keys())
+@pytest.mark.parametrize(("updater", "options"), spread(UPDATERS, OPTIONS, one_in=2))
 def test_a_trigger_plans_in_the_same_episodes_in_both_engines(
     updater: bl.Updater, options: dict[str, Any]
 ) -> None:
     given = {"base": bl.UCRL2(scale=0.1), "delay": bl.delays.geometric(7), **options}
-    runs = four_ways(bl.chain(5), updater=updater, episodes=EPISODES, seed=3, **given)
+    runs = every_way(bl.chain(5), updater=updater, episodes=EPISODES, seed=3, **given)
     assert all_agree(runs)
 
 
@@ -120,7 +120,7 @@ def test_many_arrivals_at_once_are_all_passed_to_the_trigger() -> None:
     """The batches exceed the first capacities of the queue and of the counts."""
     law = Batches("batches", 19.5, np.zeros_like)
     for updater in UPDATERS.values():
-        runs = four_ways(
+        runs = every_way(
             bl.chain(8), base=bl.UCRL2(scale=0.1), updater=updater, delay=law, episodes=200
         )
         assert all_agree(runs)

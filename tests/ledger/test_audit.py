@@ -14,7 +14,7 @@ from belated.ledger.recording.deduplication import encode_parts
 from belated.online.verify import verify
 from histories import KINDS, History, make_spec
 
-ROWS = 10_000
+ROWS = 4500
 NOBODY = "n" * 22
 
 

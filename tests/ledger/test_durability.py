@@ -1,7 +1,5 @@
 """Acknowledged events survive a crash, and events that were not acknowledged are absent."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ import sqlalchemy as sa
 
 import ledger_samples as samples
 from belated.ledger import AlreadyRecorded, Feedback, Ledger, Recorded, recording
+from processes import Program
 
 WRITER = """
 import sys
@@ -33,16 +32,13 @@ def test_what_was_acknowledged_is_there_after_a_kill(url: str) -> None:
     acknowledged: list[list[str]] = []
     for round in range(4):
         first = str(1000 * round)
-        with subprocess.Popen(
-            [sys.executable, "-c", WRITER, url, first], stdout=subprocess.PIPE, text=True
-        ) as writer:
-            assert writer.stdout is not None
-            for _ in range(1 + 3 * round):
-                acknowledged.append(writer.stdout.readline().split())
-            writer.kill()
-            # what it managed to say before it died counts as well
-            rest = writer.stdout.read().split("\n")[:-1]
-            acknowledged += [line.split() for line in rest]
+        writer = Program(WRITER, url, first)
+        for _ in range(1 + 3 * round):
+            acknowledged.append(writer.stdout.readline().split())
+        writer.kill()
+        # what it managed to say before it died counts as well
+        rest = writer.stdout.read().split("\n")[:-1]
+        acknowledged += [line.split() for line in rest]
     with Ledger.open(url) as ledger:
         assert ledger.faults() == []
         for seq, episode, number in acknowledged:

@@ -18,6 +18,11 @@ from belated.ledger.store import Store
 from belated.online.host import Host
 from belated.online.status import ProblemStatus
 from belated.online.verify import verify
+from repeated_migrations import real_migrations
+
+__all__ = ["real_migrations"]
+
+pytestmark = pytest.mark.usefixtures("real_migrations")
 
 NEXT = '''
 """A column more."""

@@ -77,6 +77,29 @@ def test_a_writer_does_not_wait_for_the_lock_for_ever(
         samples.defined(ledger, "second")
 
 
+def end_session(ledger: Ledger, other: Ledger) -> None:
+    """Make the server end the connection of `ledger` while it is not used."""
+    with ledger.store.reading() as connection:
+        pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+    with other.store.reading() as connection:
+        query = sa.text("SELECT pg_terminate_backend(:pid, 10000)")
+        assert connection.execute(query, {"pid": pid}).scalar_one()
+
+
+def test_a_connection_that_broke_while_idle_is_replaced(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger.open(postgres_url) as ledger, Ledger.open(postgres_url) as other:
+        monkeypatch.setattr(postgres, "PING_AFTER_IDLE_S", 3600.0)
+        end_session(ledger, other)
+        with pytest.raises(OUTAGES):
+            samples.defined(ledger)
+        samples.defined(ledger)
+        monkeypatch.setattr(postgres, "PING_AFTER_IDLE_S", 0.0)
+        end_session(ledger, other)
+        samples.defined(ledger, "second")
+
+
 def test_a_probe_writes_and_changes_nothing(url: str) -> None:
     with Ledger.open(url) as ledger:
         before = ledger.digest()

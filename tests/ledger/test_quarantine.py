@@ -9,6 +9,7 @@ import ledger_samples as samples
 from belated.ledger import Ledger
 from belated.ledger.clients import quarantine
 from belated.ledger.clients.quarantine import MAX_BODY_CHARS, RejectedRequest
+from combinations import FULL
 from ledger_samples import (
     defined,
     opened,
@@ -58,6 +59,7 @@ def test_what_comes_again_counts_as_new(small: None, url: str) -> None:
         assert again.id == 10**15
 
 
+@pytest.mark.skipif(not FULL, reason="BELATED_FULL=1 tests the limit itself, others a small one")
 def test_room_is_made_for_ten_thousand(memory: Ledger) -> None:
     limit, every = quarantine.MAX_REQUESTS_PER_PROBLEM, quarantine.PRUNE_EVERY_REQUESTS
     memory.quarantine.add_all(numbered(limit + 2 * every))

@@ -1,13 +1,12 @@
 """Several processes on one ledger."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from typing import Any
 
 import ledger_samples as samples
 from belated.ledger import Ledger
+from processes import Program
 
 PROCESSES = 2
 EPISODES = 120
@@ -43,25 +42,15 @@ print(json.dumps([outcomes[i] for i in range(len(ids))]), flush=True)
 
 def at_once(url: str, given: Any) -> list[str]:
     """Return the output of processes that run the same script at the same time."""
-    made = [
-        subprocess.Popen(
-            [sys.executable, "-c", SENDER, url, str(me)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for me in range(PROCESSES)
-    ]
+    made = [Program(SENDER, url, str(me)) for me in range(PROCESSES)]
     for process in made:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in made:
-        assert process.stdin is not None
         process.stdin.write(json.dumps(given) + "\n")
         process.stdin.flush()
-    said = [process.communicate()[0] for process in made]
-    assert [process.returncode for process in made] == [0] * PROCESSES
-    return said
+    ended = [process.end() for process in made]
+    assert [code for code, _ in ended] == [0] * PROCESSES
+    return [printed for _, printed in ended]
 
 
 def test_processes_that_send_the_same_record_it_once(url: str) -> None:

@@ -393,6 +393,41 @@ def test_a_correction_may_end_early(ledger: Ledger) -> None:
     assert isinstance(send(ledger, id, LONG), AlreadyRecorded)  # replaced
 
 
+@pytest.mark.parametrize("corrected", [LONG, {**SHORT, "states": ["looks", "thinks", "gone"]}])
+@pytest.mark.parametrize(
+    ("first", "padding"),
+    [
+        (SHORT, SOLD_AGAIN),
+        (several(FIRST, SECOND), several(SOLD_AGAIN, step(3, "sold", "nothing", "sold", None))),
+        (several(FIRST, SECOND), several(FIRST, SOLD_AGAIN)),
+        (PATH, {"rewards": {"2": 0, "3": 0}}),
+    ],
+)
+def test_padding_is_a_repetition_after_a_correction_too(
+    ledger: Ledger, first: Any, padding: Any, corrected: Any
+) -> None:
+    id = begin(ledger, LATE if first is PATH else SHOP)
+    assert isinstance(send(ledger, id, first), Recorded)
+    assert isinstance(send(ledger, id, padding), AlreadyRecorded)
+    correction = {**corrected, "rewards": [0, 0.5, 0.5, 0.5][: len(corrected["actions"])]}
+    assert isinstance(samples.one(ledger, Corrected(id, correction)), Recorded)
+    assert isinstance(send(ledger, id, padding), AlreadyRecorded)
+    assert ledger.faults() == []
+
+
+@pytest.mark.parametrize(
+    "padding",
+    [GONE_AGAIN, step(1, "sold", "nothing", "sold", 0), several(SECOND_ALONE, SOLD_AGAIN)],
+)
+def test_padding_of_no_recorded_end_is_rejected_after_a_correction(
+    ledger: Ledger, padding: Any
+) -> None:
+    id = begin(ledger)
+    assert isinstance(send(ledger, id, several(FIRST, SECOND)), Recorded)
+    assert isinstance(samples.one(ledger, Corrected(id, LONG)), Recorded)
+    assert isinstance(send(ledger, id, padding), Invalid | Conflict)
+
+
 def test_a_forbidden_action_is_quarantined_with_the_reason(ledger: Ledger) -> None:
     id = begin(ledger)
     outcome = send(ledger, id, {**SHORT, "actions": ["coupon", "coupon"]})

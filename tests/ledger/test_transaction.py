@@ -6,11 +6,12 @@ import pytest
 import sqlalchemy as sa
 
 import ledger_samples as samples
-from belated.ledger import Feedback, Ledger
+from belated.ledger import Conflict, Feedback, Ledger, Recorded
 from belated.ledger.problems import ProblemCache
 from belated.ledger.recording import transaction
 from belated.ledger.recording.transaction import EPISODE_QUERIES
 from belated.ledger.schema import policies, problems
+from databases import count_statements
 
 
 def test_a_few_episodes_are_looked_up_without_reading_all_claims(ledger: Ledger) -> None:
@@ -33,6 +34,25 @@ def test_a_few_episodes_are_looked_up_without_reading_all_claims(ledger: Ledger)
     assert "SCAN claims" not in plan
     assert "Seq Scan on subjects" not in plan
     assert "SCAN subjects" not in plan
+
+
+def test_the_steps_before_and_after_those_of_a_batch_are_read_in_one_query(
+    ledger: Ledger,
+) -> None:
+    ids = samples.opened(ledger, samples.defined(ledger), 40)
+    outer = [
+        Feedback(id, {"steps": [samples.step(h, n)]}) for n, id in enumerate(ids) for h in (0, 2)
+    ]
+    assert all(isinstance(outcome, Recorded) for outcome in ledger.append(outer))
+    inner = [Feedback(id, {"steps": [samples.step(1, n)]}) for n, id in enumerate(ids)]
+    wrong = {**samples.step(1), "state": 2}
+    [outcome] = ledger.append([Feedback(ids[0], {"steps": [wrong]})])
+    assert isinstance(outcome, Conflict)
+    with count_statements(ledger) as statements:
+        outcomes = ledger.append(inner)
+    assert all(isinstance(outcome, Recorded) for outcome in outcomes)
+    reads = [text for text in statements if text.startswith("SELECT") and "body" in text]
+    assert len(reads) == 1
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 499, 1001])

@@ -12,6 +12,7 @@ from belated.online.fold import FORMAT, Fold
 from belated.online.follower import Follower, read_excluding_events
 from belated.online.learner_factory import build_learner
 from belated.online.snapshot_codec import decode_state, digest_state, encode_state
+from combinations import chosen
 from histories import KINDS, A, History, S, anything, make_spec
 from snapshots import same
 
@@ -57,6 +58,8 @@ def test_a_fold_from_any_snapshot_is_the_fold_from_nothing(
     before = Fold(history.spec, exclusions)
     for place, event in enumerate(events, start=1):
         before.apply(event)
+        if not chosen(place, one_in=3):
+            continue
         state = decode_state(encode_state(before.snapshot()))
         after = folded(Fold.restore(history.spec, state, exclusions), events[place:])
         assert same(after.snapshot(), end)
@@ -93,7 +96,8 @@ def test_following_a_ledger_is_folding_it_from_nothing(
             assert isinstance(memory.withdraw(episode=history.episodes[-2])[0], Recorded)
         fold = follower.catch_up()
         follower.save(every=10)
-        assert digest_state(fold.snapshot()) == digest_state(from_nothing(history).snapshot())
+        if chosen(round, -2, one_in=3):
+            assert digest_state(fold.snapshot()) == digest_state(from_nothing(history).snapshot())
 
 
 def test_a_fold_is_a_learner_that_is_told_the_same(memory: Ledger) -> None:

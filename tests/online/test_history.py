@@ -20,6 +20,7 @@ from belated.online.host import Host
 from belated.online.learner_factory import build_learner
 from belated.online.snapshot_codec import decode_state, digest_state, encode_state
 from belated.online.status import ProblemStatus
+from combinations import FULL, chosen
 from histories import KINDS, A, H, History, S, anything, make_spec
 from snapshots import same
 
@@ -188,7 +189,7 @@ def return_of(contents: list[dict[str, Any]], known: Any) -> float | None:
 
 
 @several_kinds
-@pytest.mark.parametrize("luck", range(2))
+@pytest.mark.parametrize("luck", range(2 if FULL else 1))
 def test_a_history_is_a_plain_recount_of_the_ledger(
     memory: Ledger, clock: Clock, options: dict[str, Any], luck: int
 ) -> None:
@@ -227,11 +228,12 @@ def test_following_a_ledger_gives_the_history_from_nothing(
 ) -> None:
     history = Long(clock, memory, luck=7, **options)
     follower = Follower(memory, history.known)
-    for _ in range(10):
+    for round in range(10):
         history.go_on(10)
         fold = follower.catch_up()
         follower.save(every=10)
-        assert digest_state(fold.snapshot()) == digest_state(from_nothing(history).snapshot())
+        if chosen(round, one_in=3):
+            assert digest_state(fold.snapshot()) == digest_state(from_nothing(history).snapshot())
     check(fold.history.view(), history)
 
 

@@ -1,13 +1,9 @@
 """A host: ticks, folds and publishes, one at a time, whatever fails or dies."""
 
-import os
 import queue
 import select
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +12,9 @@ import sqlalchemy as sa
 
 from belated.learner.learner import Learner
 from belated.ledger import Corrected, Feedback, Ledger, Part
+from belated.ledger.engines.outages import LOCK_TIMEOUT, describe_outage
 from belated.ledger.episodes import Exclusions
+from belated.ledger.events import NewEvent, Tick
 from belated.ledger.policies import encode_policy
 from belated.ledger.store import OUTAGES
 from belated.online.fold import Fold
@@ -27,6 +25,7 @@ from belated.online.serving import Serving
 from belated.online.status import ProblemStatus
 from belated.online.verify import verify
 from histories import History, make_spec
+from processes import Program
 
 PATIENCE = 60.0
 """Seconds after which a process or a thread counts as stuck, on any machine."""
@@ -330,18 +329,74 @@ def test_what_comes_right_after_a_tick_is_not_forgotten(
     history = History(memory, make_spec(base=Part("random")))
     host = Host(memory)
     host.step()
-    plain, (first, second) = memory.tick, history.open(2)
+    plain, (first, second) = memory.append, history.open(2)
+    history.answer(first)
 
-    def tick(problem: int) -> None:
-        monkeypatch.setattr(memory, "tick", plain)
-        plain(problem)
+    def tick(events: Sequence[NewEvent]) -> None:
+        assert [type(event) for event in events] == [Tick]
+        monkeypatch.setattr(memory, "append", plain)
+        plain(events)
         history.answer(second)
 
-    monkeypatch.setattr(memory, "tick", tick)
-    history.answer(first)
+    monkeypatch.setattr(memory, "append", tick)
     host.step()
     host.step()
     assert kinds(history)[-4:] == ["feedback", "tick", "feedback", "tick"]
+
+
+class LockTimeoutError(Exception):
+    """Error of PostgreSQL's driver after a wait for a lock."""
+
+    sqlstate = "55P03"
+
+
+@pytest.mark.parametrize(("failing", "reported"), [(3, False), (4, True)])
+def test_a_lock_timeout_is_no_outage_unless_it_is_repeated(
+    memory: Ledger, failing: int, reported: bool
+) -> None:
+    history = History(memory, make_spec())
+    errors: list[tuple[str, str]] = []
+    done = threading.Event()
+
+    class Contended(Host):
+        polls = 0
+
+        def step(self) -> bool:
+            self.polls += 1
+            if self.polls == failing + 1:
+                assert (self.last_error is not None) == reported
+                super().step()
+                done.set()
+            elif self.polls <= failing:
+                raise sa.exc.OperationalError("INSERT", {}, LockTimeoutError())
+            return True
+
+    host = Contended(memory, interval=1e-3)
+    host.outages.on_error = lambda *given: errors.append(given)
+    with host:
+        assert done.wait(PATIENCE)
+    assert errors == [("fold", "lock timeout")] * reported
+    assert not host.failures
+    assert versions(history) == [1]
+
+
+def test_a_lock_timeout_while_ticks_are_recorded_is_no_failure(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger.open(postgres_url) as other:
+        monkeypatch.setattr("belated.ledger.engines.postgres.LOCK_TIMEOUT_S", 0.05)
+        with Ledger.open(postgres_url) as ledger:
+            history = History(ledger, make_spec())
+            host = Host(ledger)
+            host.step()
+            history.answer(*history.open(2))
+            with other.store.writing(), pytest.raises(OUTAGES) as raised:
+                host.step()
+            assert describe_outage(raised.value).reason == LOCK_TIMEOUT
+            assert not host.failures
+            host.step()
+            assert versions(history) == [1, 2]
+            host.stop()
 
 
 class Attentive(Host):
@@ -541,29 +596,21 @@ with Ledger.open(sys.argv[1]) as ledger, Telling(ledger, interval=0.02):
 
 
 @pytest.fixture
-def planner() -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+def planner() -> Iterator[Callable[[str], Program]]:
     """Starts a process that hosts a ledger until it is killed."""
     started = []
 
-    def start(url: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-c", PLANNER, url],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
+    def start(url: str) -> Program:
+        started.append(Program(PLANNER, url))
+        return started[-1]
 
     yield start
     for process in started:
         process.kill()
-        process.communicate()
 
 
-def hear(process: subprocess.Popen[str], word: str) -> None:
+def hear(process: Program, word: str) -> None:
     """Wait until it says this."""
-    assert process.stdout is not None
     while True:
         ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
         assert ready, f"it did not say {word!r}"
@@ -572,7 +619,7 @@ def hear(process: subprocess.Popen[str], word: str) -> None:
 
 
 def test_when_the_planner_is_killed_another_process_takes_over(
-    url: str, planner: Callable[[str], subprocess.Popen[str]]
+    url: str, planner: Callable[[str], Program]
 ) -> None:
     with Ledger.open(url) as ledger:
         history = History(ledger, make_spec())
@@ -581,12 +628,11 @@ def test_when_the_planner_is_killed_another_process_takes_over(
         second = planner(url)
         hear(second, "waits")
         history.answer(*history.open(5))
-        os.kill(first.pid, signal.SIGKILL)
+        first.kill()
         hear(second, "plans")
         ids = history.open(5)
         history.answer(*ids)
-        second.communicate("")
-        assert second.returncode == 0
+        assert second.end()[0] == 0
         last = Host(ledger)
         assert last.step()
         last.stop()

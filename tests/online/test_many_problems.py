@@ -1,35 +1,19 @@
 """A host of many problems: work only for those with new events, and memory only for some."""
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 import sqlalchemy as sa
 
 from belated.ledger import Corrected, Feedback, Ledger, Lost
+from belated.ledger.events import NewEvent, Tick
 from belated.online.follower import Follower
 from belated.online.host import Host
 from belated.online.memory import LearnerMemory
 from belated.online.status import ProblemStatus, Summary
+from databases import count_statements
 from histories import KINDS, History, make_spec
-
-
-@contextmanager
-def count_statements(ledger: Ledger) -> Iterator[list[str]]:
-    """Collect the SQL statements that are executed inside the block."""
-    found: list[str] = []
-
-    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
-        found.append(statement)
-
-    engines = {ledger.store.engine, ledger.store.writer}
-    for engine in engines:
-        sa.event.listen(engine, "before_cursor_execute", note)
-    yield found
-    for engine in engines:
-        sa.event.remove(engine, "before_cursor_execute", note)
 
 
 def define(ledger: Ledger, count: int) -> list[History]:
@@ -150,21 +134,37 @@ def test_after_an_outage_a_poll_continues_with_the_problems_that_are_left(
     settle(host)
     for history in histories:
         history.answer(*history.episodes)
-    tick, calls = memory.tick, 0
+    append, calls = memory.append, 0
 
-    def fail_second(problem: int) -> object:
+    def fail_second(events: Sequence[NewEvent]) -> object:
         nonlocal calls
-        calls += 1
+        calls += Tick in map(type, events)
         if calls == 2:
             raise sa.exc.OperationalError("tick", {}, Exception("the disk is full"))
-        return tick(problem)
+        return append(events)
 
-    monkeypatch.setattr(memory, "tick", fail_second)
+    monkeypatch.setattr("belated.online.host.PROBLEMS_PER_TRANSACTION", 1)
+    monkeypatch.setattr(memory, "append", fail_second)
     with pytest.raises(sa.exc.OperationalError):
         host.step()
     host.step()
     for history in histories:
         assert len(list(memory.events(history.problem, kinds=["tick"]))) == 1
+
+
+def test_the_ticks_of_a_poll_are_recorded_in_one_transaction(ledger: Ledger) -> None:
+    histories = define(ledger, 5)
+    host = Host(ledger)
+    settle(host)
+    for history in histories:
+        history.answer(*history.episodes)
+    host.step()
+    ticks = [tick for each in histories for tick in ledger.events(each.problem, kinds=["tick"])]
+    assert len(ticks) == 5
+    assert len({tick.at for tick in ticks}) == 1
+    seqs = [tick.seq for tick in ticks]
+    assert seqs == list(range(seqs[0], seqs[0] + 5))
+    host.stop()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -175,17 +175,17 @@ def test_released_learners_publish_the_same_policies(memory: Ledger, kind: str) 
         hosts = (Host(memory, memory_limit_bytes=0), Host(kept))
         pairs = [
             [History(ledger, make_spec(f"clinic-{i}", **KINDS[kind]), i) for ledger in ledgers]
-            for i in range(3)
+            for i in range(2)
         ]
         for host in hosts:
             host.step()
-        for round in range(8):
+        for round in range(6):
             for pair in pairs:
                 for history in pair:
                     history.open(2)
                     ids = history.episodes[-3:]
                     history.ledger.append([Feedback(id, history.piece(id)) for id in ids])
-                    if round == 5:
+                    if round == 3:
                         history.ledger.append([Corrected(history.episodes[0], history.whole())])
             for host in hosts:
                 host.step()

@@ -166,7 +166,7 @@ def check(
         for i, base in enumerate(BASES)
         for j, updater in enumerate(UPDATERS)
         for k, way in enumerate(WAYS)
-        if chosen(i, j, k, one_in=3)
+        if chosen(i, j, k, one_in=6)
     ],
 )
 def test_a_host_serves_the_policies_of_the_simulation(

@@ -10,8 +10,12 @@ from scipy import stats
 
 from belated.papers.statistics import (
     Interval,
+    bootstrap_interval,
     curvature_weights,
+    discoveries,
     mean_interval,
+    p_value_above,
+    p_value_below,
     r_squared,
     relative_difference,
     resample_means,
@@ -123,3 +127,49 @@ def test_an_interval_tells_its_side_of_zero():
     inside = Interval(0.5, -0.1, 1)
     assert not inside.is_positive
     assert not inside.is_negative
+
+
+def test_the_p_value_of_a_mean_is_nearly_that_of_students_test():
+    rng = np.random.default_rng(7)
+    for shift in (0.0, 0.3, 0.6):
+        values = rng.normal(shift, 1, 30)
+        known = stats.ttest_1samp(values, 0, alternative="greater").pvalue
+        found = p_value_above(mean_interval(values), 0, 30)
+        assert found == pytest.approx(known, rel=0.2, abs=0.01)
+        assert p_value_below(mean_interval(values), 0, 30) == pytest.approx(1 - found)
+
+
+@pytest.mark.parametrize(("bound", "p"), [(1.0, 0.025), (3.0, 0.5), (5.0, 0.975)])
+def test_a_p_value_agrees_with_the_interval(bound, p):
+    assert p_value_above(Interval(2.5, 1, 5), bound, 8) == pytest.approx(p)
+    assert p_value_below(Interval(2.5, 1, 5), bound, 8) == pytest.approx(1 - p)
+
+
+def test_a_value_without_variance_is_certain():
+    exact = Interval(1, 1, 1)
+    assert [p_value_above(exact, bound, 5) for bound in (0, 1, 2)] == [0, 0.5, 1]
+
+
+def test_discoveries_are_those_of_scipys_adjusted_p_values():
+    rng = np.random.default_rng(8)
+    found = 0
+    for size in (1, 2, 30, 84):
+        for _ in range(20):
+            p = rng.uniform(0, 1, size) ** rng.integers(1, 8)
+            known = stats.false_discovery_control(p, method="by") <= 0.05
+            np.testing.assert_array_equal(discoveries(p, 0.05), known)
+            found += int(known.sum())
+    assert found > 100
+    assert discoveries([], 0.05).size == 0
+
+
+def test_a_reversed_interval_corrects_the_bias_of_a_maximum():
+    """The maximum of six equal means is biased upwards, and resampling adds to the bias."""
+    rng = np.random.default_rng(9)
+    above = {False: 0, True: 0}
+    for _ in range(100):
+        table = rng.normal(0, 1, (20, 6))
+        estimate, draws = table.mean(axis=0).max(), resample_means(table).max(axis=1)
+        for reverse in above:
+            above[reverse] += bootstrap_interval(estimate, draws, 20, reverse=reverse).low > 0
+    assert above[False] > 2 * above[True]

@@ -12,7 +12,7 @@ from belated.cli.main import app as cli
 from belated.learner.bases import BASES
 from belated.ledger import Ledger
 from belated.online.host import Host
-from belated.papers.howson2021 import grid
+from belated.papers.howson2021 import grid, measurements
 from belated.papers.howson2021.report import PaperReport
 from service.site import Site
 
@@ -56,6 +56,8 @@ def small_paper() -> Iterator[None]:
         mock.patch.object(grid, "CHAINS", (5,)),
         mock.patch.object(grid, "REGRET_FIGURE_MEANS", (300,)),
         mock.patch.dict(grid.PRESETS, quick=preset),
+        mock.patch.object(measurements, "EXPLORATION_CHAINS", (3,)),
+        mock.patch.object(measurements, "EXPLORATION_SEEDS", 2),
         mock.patch.object(PaperReport, "draw"),
         mock.patch.object(PaperReport, "write"),
     ):

@@ -1,9 +1,8 @@
 """The commands `belated serve` and `belated token`."""
 
+import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from belated.cli.token import token
 from belated.ledger import Ledger
 from belated.service.tokens import find_token
 from histories import make_spec
+from processes import Program
 from service.site import CLINIC, wait_until
 
 app = typer.Typer()
@@ -108,23 +108,17 @@ def test_no_password_is_printed() -> None:
 
 
 @pytest.fixture
-def served(store: str) -> Iterator[tuple[list[str], Any]]:
+def served(store: str, tmp_path: Path) -> Iterator[tuple[list[str], Program]]:
     """Run a server in a process of its own."""
     code = "import typer; from belated.cli.serve import serve; typer.run(serve)"
-    words = [sys.executable, "-W", "error", "-c", code, "--store", store, "--port", "0"]
-    with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        try:
-            yield [process.stdout.readline() for _ in range(4)], process
-        finally:
-            process.kill()
+    process = Program(code, "--store", store, "--port", "0", stderr=tmp_path / "stderr.txt")
+    yield [process.stdout.readline() for _ in range(4)], process
+    process.kill()
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_stopped_and_loses_nothing(
-    served: tuple[list[str], Any], store: str, end: signal.Signals, tmp_path: Path
+    served: tuple[list[str], Program], store: str, end: signal.Signals, tmp_path: Path
 ) -> None:
     said, process = served
     address = said[0].split(" at ")[1].split(";")[0]
@@ -136,9 +130,9 @@ def test_it_serves_until_it_is_stopped_and_loses_nothing(
         opened = [client.post("/v1/problems/clinic/episodes").json() for _ in range(5)]
         created(store, "--scope", "admin")
         wait_until(lambda: client.get("/v1/problems").status_code == 401)
-    process.send_signal(end)
-    out, err = process.communicate(timeout=30)
-    assert (process.returncode, err) == (0, "")
+    os.kill(process.pid, end)
+    code, out = process.end()
+    assert (code, (tmp_path / "stderr.txt").read_text()) == (0, "")
     assert out == f"Stopped; everything is stored in {store}.\n"
     # no withdrawn data can remain there
     assert [file.name for file in tmp_path.iterdir() if "wal" in file.name] == []

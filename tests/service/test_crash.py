@@ -6,8 +6,6 @@ BELATED_CRASH=1 makes it long: 20,000 episodes and a dozen kills on each databas
 import json
 import os
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter, defaultdict
@@ -25,13 +23,14 @@ from belated.ledger import Ledger
 from belated.online.follower import Follower
 from ledger_samples import count_rows
 from online.conftest import postgres, postgres_url, sqlite_url
+from processes import Program
 from service.site import CLINIC
 
 __all__ = ["postgres", "postgres_url", "sqlite_url"]
 
 T = TypeVar("T")
 
-BELATED = [sys.executable, "-W", "error", "-c", "from belated.cli.main import main; main()"]
+BELATED = "from belated.cli.main import main; main()"
 CLIENTS = 8
 BLOCK = 25
 """Episodes that a client opens before it sends their feedback in random order."""
@@ -47,8 +46,8 @@ class Size(NamedTuple):
 
 
 LONG = os.environ.get("BELATED_CRASH") == "1"
-ON_SQLITE = Size(20_000, 12) if LONG else Size(1000, 2)
-ON_POSTGRES = Size(20_000, 12) if LONG else Size(400, 1)
+ON_SQLITE = Size(20_000, 12) if LONG else Size(400, 2)
+ON_POSTGRES = Size(20_000, 12) if LONG else Size(200, 1)
 
 
 def played(number: int) -> dict[str, Any]:
@@ -72,7 +71,7 @@ class Server:
     """Process of `belated serve` that can be killed and restarted, on another port each time."""
 
     def __init__(self, store: str, log: Path) -> None:
-        self._command = [*BELATED, "serve", "--store", store, "--port", "0", "--interval", "0.1"]
+        self._words = ["serve", "--store", store, "--port", "0", "--interval", "0.1"]
         self._log = log
         self.address: tuple[str, int] | None = None
         """Address; None while the process is down."""
@@ -80,11 +79,7 @@ class Server:
 
     def start(self) -> None:
         """Start the process; return when it listens, which is before it is ready."""
-        with self._log.open("a") as log:
-            self._process = subprocess.Popen(
-                self._command, stdout=subprocess.PIPE, stderr=log, text=True
-            )
-        assert self._process.stdout is not None
+        self._process = Program(BELATED, *self._words, stderr=self._log)
         said = self._process.stdout.readline()
         assert " at http://" in said, self._log.read_text()
         host, _, port = said.split(" at http://")[1].split(";")[0].rpartition(":")
@@ -93,7 +88,6 @@ class Server:
     def kill(self) -> None:
         self.address = None
         self._process.kill()
-        self._process.communicate()
 
     def ask(self, method: str, path: str, given: Any = None) -> Answer:
         assert self.address is not None

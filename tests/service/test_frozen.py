@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +13,7 @@ import sqlalchemy as sa
 
 from belated.ledger import Ledger
 from databases import postgres, postgres_server, postgres_url
+from processes import Program
 from service.site import PLAYED, Site, wait_until
 
 __all__ = ["postgres", "postgres_url"]
@@ -55,16 +54,8 @@ def test_others_write_again_when_a_stopped_writer_holds_the_lock(
     with (
         Ledger.open(postgres_url) as ledger,
         Site(ledger, write_probe_ttl_s=0.0, write_probe_timeout_s=0.5) as site,
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, postgres_url],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        ) as writer,
     ):
-        assert writer.stdin is not None
-        assert writer.stdout is not None
+        writer = Program(WRITER, postgres_url, stderr=Path(os.devnull))
         site.define()
         site.host.step()
         path = f"/v1/episodes/{site.open()}/feedback"

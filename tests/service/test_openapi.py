@@ -96,8 +96,8 @@ def test_the_scope_of_every_route_is_described(site: Site) -> None:
 
 
 EXAMPLES = {
-    GenerationMode.POSITIVE: 15 if FULL else 10,
-    GenerationMode.NEGATIVE: 10 if FULL else 6,
+    GenerationMode.POSITIVE: 15 if FULL else 6,
+    GenerationMode.NEGATIVE: 10 if FULL else 4,
 }
 """Number of valid and of invalid requests that are made up for each route."""
 

@@ -19,20 +19,22 @@ from belated.mdp.play import play
 from belated.online.verify import verify
 from belated.simulation.reference import traced_actions
 from belated.simulation.setting import draw_delays
+from combinations import spread
 from online.conftest import ledger, postgres, postgres_url, sqlite_url, url
 from random_problems import puzzling_world
 from service.site import NDJSON, Site
 
-# all tests of this file run with both databases
+# tests of this file run with both databases
 __all__ = ["ledger", "postgres", "postgres_url", "sqlite_url", "url"]
 
-EPISODES = 20
+EPISODES = 14
 SEED = 11
 DELAY = bl.delays.geometric(4)
 SHAPE = bl.Shape(3, 2, 3)
 STATES = ["ill", "weak", "well"]
 ACTIONS = ["wait", "treat"]
 HOME = "/v1/problems/world"
+DATABASES = {"sqlite": "sqlite", "postgres": "postgres"}
 
 
 class Case(NamedTuple):
@@ -200,7 +202,7 @@ def policy_of(said: dict[str, Any]) -> Policy:
     return Policy(np.array(actions, np.int32), np.array(explore, np.bool_), said["epsilon"])
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize(("url", "case"), spread(DATABASES, CASES, one_in=2), indirect=["url"])
 def test_over_http_the_policies_of_the_simulation_are_served(site: Site, case: Case) -> None:
     world = puzzling_world(np.random.default_rng(SEED), SHAPE)
     run = bl.simulate(

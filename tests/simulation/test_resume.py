@@ -4,8 +4,6 @@ import io
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import belated as bl
 import belated.simulation.compiled_run as driver
 from belated.simulation.run_file import FIRST_LINE, read_run, write_run
 from belated.simulation.setting import Setting
+from processes import Program
 from ways import difference
 
 
@@ -170,8 +169,7 @@ simulate({name!r}, checkpoint={path!r}, on_checkpoint=kill)
 def test_a_killed_process_continues_from_its_last_save(name: str, tmp_path: Path) -> None:
     path = tmp_path / "run"
     script = KILLED.format(folder=str(Path(__file__).parent), name=name, path=str(path))
-    done = subprocess.run([sys.executable, "-c", script], env=os.environ, capture_output=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert Program(script).end()[0] == -signal.SIGKILL
     seen: list[int] = []
     resumed = simulate(name, checkpoint=path, on_checkpoint=lambda run: seen.append(run.episode))
     assert difference(resumed, simulate(name)) is None

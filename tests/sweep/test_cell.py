@@ -42,6 +42,15 @@ def test_digests_are_what_they_were_before_rewards_could_be_unknown() -> None:
     assert FANCY.id == "chain-5/short/constant-0/explicit/seeds-5-6"
 
 
+def test_the_way_of_planning_that_was_the_default_has_the_same_results() -> None:
+    assert PLAIN.planning == "auto"
+    before = dataclasses.replace(PLAIN, planning="incremental")
+    assert (before.digest, before.id) == (PLAIN.digest, PLAIN.id)
+    full = dataclasses.replace(PLAIN, planning="full")
+    assert full.digest != PLAIN.digest
+    assert "ucrl2-full" in full.id
+
+
 def test_evenly_spaced_checkpoints_are_not_taken_for_those_with_early_ones() -> None:
     even = dataclasses.replace(PLAIN, points=200)
     assert even.id == PLAIN.id

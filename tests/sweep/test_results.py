@@ -101,6 +101,8 @@ def test_an_own_base_is_labelled_by_its_name_in_figures(tmp_path: Path) -> None:
         update={
             "episodes": 5,
             "seeds": 1,
+            "worlds": ["chain-3"],
+            "delays": ["constant:0"],
             "bases": [BaseEntry(name="own_parts:OwnBase", scale=0.1), BaseEntry(name="ucrl2")],
         }
     )

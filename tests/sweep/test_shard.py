@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import belated as bl
 from belated.cli.main import app
 from belated.papers.howson2021.grid import PRESETS, cells
 from belated.sweep.cost import expected_cost
@@ -25,9 +26,9 @@ def test_a_shard_does_not_depend_on_the_order_of_the_cells() -> None:
 
 
 def test_shards_have_about_the_same_expected_cost() -> None:
-    shapes = {cell.setting: cell.build().world.shape for cell in GRID}
+    shapes = {name: bl.world(name).shape for name in {cell.world for cell in GRID}}
     costs = [
-        sum(expected_cost(cell, shapes[cell.setting]) for cell in Shard(i, 8).select(GRID))
+        sum(expected_cost(cell, shapes[cell.world]) for cell in Shard(i, 8).select(GRID))
         for i in range(1, 9)
     ]
     assert max(costs) < 1.1 * min(costs)

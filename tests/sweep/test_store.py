@@ -1,9 +1,6 @@
 """Results on disk: damaged files are detected, and equal cells give equal bytes."""
 
 import json
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from belated.sweep.cell import Cell
 from belated.sweep.results import Results
 from belated.sweep.store import Store
 from belated.sweep.sweep import sweep
+from processes import Program
 from small_study import STUDY, bytes_of
 
 
@@ -153,13 +151,11 @@ def test_a_sweep_killed_at_any_moment_resumes_to_the_same_bytes(
     whole: Path, tmp_path: Path, part: float
 ) -> None:
     cells = STUDY.cells()
-    command = [sys.executable, "-c", KILLED, STUDY.model_dump_json(), str(tmp_path)]
     store = Store(tmp_path)
-    with subprocess.Popen(command) as process:
-        while sum(1 for _ in store.ids()) < part * len(cells) and process.poll() is None:
-            time.sleep(0)
-        process.kill()
-    assert process.returncode in (0, -signal.SIGKILL)
+    program = Program(KILLED, STUDY.model_dump_json(), str(tmp_path))
+    while sum(1 for _ in store.ids()) < part * len(cells) and program.is_alive():
+        time.sleep(0)
+    program.kill()
     finished = sum(store.is_finished(cell) for cell in cells)
     assert sweep(cells, store).skipped == finished
     assert bytes_of(tmp_path) == bytes_of(whole)

@@ -1,5 +1,6 @@
 """Study files: their cells, and the errors of invalid ones."""
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 import belated.sweep.study as study_module
+from belated.simulation.calibration_table import CalibratedScale, write_table
 from belated.sweep.packaged import study_names
 from belated.sweep.study import Study, read_study
 
@@ -191,3 +193,51 @@ def test_an_unknown_study_is_answered_with_near_names_and_all_names() -> None:
         read_study("late-reward.toml")
     with pytest.raises(ValueError, match=rf"No such file or directory\. {everything}"):
         read_study("xyz")
+
+
+def scaled_study(folder: Path, scales: Any = (("constant:0", 0.25), ("poisson:5", 0.5))) -> Path:
+    """Write a study with calibrated scales of ucbvi-ch, and return its path."""
+    rows = [
+        CalibratedScale(
+            world="chain-3",
+            base="ucbvi-ch",
+            delay=delay,
+            episodes=100,
+            scale=scale,
+            held=39,
+            mean_regret=1.0,
+            at_floor=False,
+        )
+        for delay, scale in scales
+    ]
+    write_table(folder / "scales.json", rows)
+    study = {**GOOD, "worlds": ["chain-3"], "bases": ["ucbvi-ch", "ucrl2"], "scales": "scales.json"}
+    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in study.items())
+    (folder / "study.toml").write_text(text)
+    return folder / "study.toml"
+
+
+def test_a_base_has_the_calibrated_scale_of_its_world_and_delay(tmp_path: Path) -> None:
+    cells = read_study(scaled_study(tmp_path)).cells()
+    found = {(cell.base, cell.delay): dict(cell.base_options).get("scale") for cell in cells}
+    assert found == {
+        ("ucbvi-ch", "constant:0"): 0.25,
+        ("ucbvi-ch", "poisson:5"): 0.5,
+        ("ucrl2", "constant:0"): None,
+        ("ucrl2", "poisson:5"): None,
+    }
+    assert {cell.id.split("/")[1] for cell in cells} == {"ucbvi-ch", "ucrl2"}
+
+
+def test_calibrated_scales_that_are_missing_or_ambiguous_are_reported(tmp_path: Path) -> None:
+    study = read_study(scaled_study(tmp_path, scales=[("constant:0", 0.25)]))
+    with pytest.raises(ValueError, match=r"no scale for ucbvi-ch in chain-3 with poisson:5\.$"):
+        study.cells()
+    study = read_study(scaled_study(tmp_path, scales=[("constant:0", None), ("poisson:5", 0.5)]))
+    with pytest.raises(ValueError, match=r"no scale for ucbvi-ch in chain-3 with constant:0\.$"):
+        study.cells()
+    with pytest.raises(ValueError, match=r"key 'scales': .* has two scales for ucbvi-ch"):
+        read_study(scaled_study(tmp_path, scales=[("constant:0", 0.25), ("geometric:0", 0.5)]))
+    (tmp_path / "scales.json").unlink()
+    with pytest.raises(ValueError, match=r"key 'scales': .* cannot be read: No such file"):
+        read_study(tmp_path / "study.toml")

@@ -1,7 +1,9 @@
-"""Tests of every lemma and theorem against simulated runs.
+"""Tests of the lemmas and theorems against simulated runs.
 
-Each test has a counterpart that shows that the same runs violate the bound if a term of it is
-dropped or divided, so that no bound passes only because it is too loose.
+The tests of Lemmas 1, 3, 4 and 5 have counterparts that show that runs violate the bound if a term
+of it is dropped or divided by a small number. The theorems are far above the regret of any run; the
+tests state by which factor. `test_decomposition.py` tests Lemma 2, and `test_premise.py` the
+premise of Lemma 5 in the proof of Theorem 2.
 """
 
 import math
@@ -30,6 +32,7 @@ from belated.theory import (
     visit_bound,
     visit_sums,
 )
+from belated.theory import delayed_rewards as theorem_3
 from belated.theory.bonus import BASES
 from random_problems import puzzling_world, random_shape, random_world
 
@@ -221,7 +224,7 @@ def test_the_fastest_growth_is_close_to_the_bound_and_violates_a_smaller_one(alp
     assert inverse > 1 + math.log(total)  # without the factor 1 + 1/alpha
 
 
-# Theorems 1 and 2
+# Theorems 1, 2 and 3
 
 
 def regrets(updater: bl.Updater, theorem: str) -> list[tuple[float, float]]:
@@ -254,3 +257,24 @@ def test_regret_of_lazy_updating_is_below_theorem_2(alpha: float) -> None:
     pairs = regrets(bl.Lazy(alpha), "theorem_2")
     assert all(regret <= bound for regret, bound in pairs)
     assert any(regret > bound / 1e4 for regret, bound in pairs)
+
+
+def test_regret_with_delayed_rewards_is_below_theorem_3() -> None:
+    pairs = []
+    for seed, law in enumerate(LAWS):
+        world = puzzling_world(np.random.default_rng(seed))
+        run = bl.simulate(
+            world,
+            base=bl.UCRL2(radius="paper"),
+            updater=bl.Active(),
+            delay=law,
+            episodes=3000,
+            seed=seed,
+            rewards="unknown",
+            late="rewards",
+            reward_bonus="paper",
+        )
+        bound = theorem_3(world.shape, episodes=3000, mean_delay=law.mean)
+        pairs.append((run.total_regret, bound.total))
+    assert all(regret <= bound for regret, bound in pairs)
+    assert any(regret > bound / 500 for regret, bound in pairs)

@@ -3,21 +3,16 @@
 The other user can write neither to the installation nor to a home folder.
 """
 
-import os
 import re
 import shlex
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-WHEEL = os.environ.get("BELATED_WHEEL", "")
+from installations import Installation, needs_dist, public_folder
+
 TOUR = (Path(__file__).parents[2] / "docs" / "tour.md").read_text()
-NOBODY = 65534
 SHORTER = {
     "run": ["--episodes", "300", "--seeds", "2"],
     "calibrate": ["--episodes", "200", "--seeds", "2"],
@@ -38,69 +33,13 @@ delays = ["constant:0", "geometric:5"]
 bases = ["ucrl2"]
 """
 
-pytestmark = pytest.mark.skipif(not WHEEL, reason="needs the path of a wheel, BELATED_WHEEL")
-
-
-class Installation:
-    """A virtual environment with the wheel, and an empty folder of a user who may not write to it.
-
-    If the tests run as root, that user is nobody; otherwise it is the user who runs the tests.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self.bin = root / "installed" / "bin"
-        self.folder = root / "folder"
-        self.temporary = root / "temporary"
-        self.privileges: list[str] = []
-        if os.geteuid() == 0:
-            setpriv = shutil.which("setpriv") or pytest.skip("root needs setpriv")
-            self.privileges = [setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-        for folder in (self.folder, self.temporary):
-            folder.mkdir(mode=0o700)
-            if self.privileges:
-                os.chown(folder, NOBODY, NOBODY)
-        python = self._usable_python()
-        subprocess.run([python, "-m", "venv", self.bin.parent], check=True)
-        install = ["-I", "-m", "pip", "install", "--quiet", f"{WHEEL}[report,service]"]
-        subprocess.run([self.bin / "python", *install], check=True)
-        subprocess.run(["chmod", "-R", "a+rX,a-w", self.bin.parent], check=True)
-
-    def _usable_python(self) -> str:
-        """Return an interpreter that the user may run; root's own may be in root's home."""
-        check = "import sys, venv; sys.exit(sys.version_info < (3, 11))"
-        for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
-            done = subprocess.run(
-                [*self.privileges, python, "-c", check], capture_output=True, cwd="/"
-            )
-            if done.returncode == 0:
-                return python
-        return pytest.skip("the user can run no Python 3.11")
-
-    def run(self, *words: str) -> str:
-        """Return what a command of the installation prints to stdout, and then to stderr."""
-        environment = {
-            "PATH": f"{self.bin}:/usr/bin:/bin",
-            "HOME": "/nonexistent",
-            "TMPDIR": str(self.temporary),
-            "MPLCONFIGDIR": str(self.temporary),
-        }
-        command = [*self.privileges, str(self.bin / words[0]), *words[1:]]
-        done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout + done.stderr
+pytestmark = needs_dist
 
 
 @pytest.fixture(scope="module")
 def installation() -> Iterator[Installation]:
-    root = Path(tempfile.mkdtemp(prefix="belated-wheel-"))  # tmp_path is closed to other users
-    root.chmod(0o755)
-    try:
-        yield Installation(root)
-    finally:
-        subprocess.run(["chmod", "-R", "u+w", root], check=True)
-        shutil.rmtree(root)
+    with public_folder() as root:
+        yield Installation(root, "report,service")
 
 
 def tour_commands() -> list[list[str]]:

@@ -31,7 +31,7 @@ def require_equal_runs(who: str, setting: Setting) -> None:
     """
     expected: Run | None = None
     engines = dict.fromkeys(("reference", fastest_engine(setting)))
-    for engine, planning in product(engines, ("full", "incremental")):
+    for engine, planning in product(engines, ("full", "incremental", "auto")):
         options = {"engine": engine, "planning": planning, "every": 1, "trace": True}
         run = replace(setting, **options).run(SEED)
         expected = expected or run

@@ -25,7 +25,7 @@ def make_learner(
     case: Case,
     *,
     updater: Updater | None = None,
-    planning: Planning = "incremental",
+    planning: Planning = "auto",
     stages: Stages = "each",
 ) -> Learner:
     """Return a new learner without observations.

@@ -16,7 +16,7 @@ from belated.cli.support.bounds_report import (
     build_regret_table,
     format_conclusions,
 )
-from belated.cli.support.errors import usage_errors
+from belated.cli.support.errors import require_packages, usage_errors
 from belated.cli.support.options import parse_option
 from belated.cli.support.tables import print_table
 
@@ -37,7 +37,12 @@ def bounds(
     alpha: Annotated[
         float, typer.Option(help="Parameter alpha of lazy updating, at least 1.")
     ] = 10.0,
-    delta: Annotated[float, typer.Option(help="Bounds hold with probability 1 - delta.")] = 0.05,
+    delta: Annotated[
+        float,
+        typer.Option(
+            help="Probability delta in the bounds; see docs/theory.md for what is proved."
+        ),
+    ] = 0.05,
     longest_delay: Annotated[
         float | None,
         typer.Option(help="Maximum delay tau_max, in episodes; by default the expected delay."),
@@ -110,6 +115,7 @@ def check_query(query: BoundsQuery) -> None:
 
 def draw_plot(path: Path, query: BoundsQuery) -> None:
     """Draw the bounds of `query`, against the mean delay and against alpha, to the file `path`."""
+    require_packages("--plot", "figures", "matplotlib")
     from belated.figures.bounds import BoundParameters, bound_curves
 
     with usage_errors("--plot"):

@@ -3,12 +3,15 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from belated.arguments import check_choice
+from belated.cli.support.calibration_output import build_trial_table, format_result, write_table
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (
     BaseOptions,
@@ -21,40 +24,82 @@ from belated.cli.support.options import (
     parse_base_options,
     parse_option,
 )
-from belated.cli.support.tables import build_table, print_table
+from belated.cli.support.tables import print_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from belated.simulation.calibrate import Calibration, Trial
+    from belated.simulation.calibration_table import CalibrationTask
+
+FIRST_SEED: Final = 1_000_000
+"""Default of --first-seed: `simulation.calibrate.FIRST_SEED`, whose module is slow to import."""
 
 
 def calibrate(
     world: Annotated[
-        str, typer.Option(help="Name of the world, such as chain-30; see `belated worlds`.")
+        list[str],
+        typer.Option(
+            help="Name of the world, such as chain-30; see `belated worlds`. May be repeated."
+        ),
     ],
     base: Annotated[
-        str, typer.Option(help="Base: a name such as ucrl2, or module:name for your own.")
+        list[str],
+        typer.Option(
+            help="Base: a name such as ucrl2, or module:name for your own. May be repeated."
+        ),
     ],
     preset: Annotated[
         str | None, typer.Option(help="Preset of the base; short for --option preset=PRESET.")
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(help="Option of the base as key=value. May be repeated."),
+        typer.Option(
+            help="Option of the bases as key=value, or of one of them as base.key=value. May be "
+            "repeated."
+        ),
     ] = None,
     updater: Annotated[
         str, typer.Option(help="Updater: active, lazy:ALPHA, explicit or multi.")
     ] = "active",
-    delay: Annotated[str, typer.Option(help="Delay law, such as geometric:100.")] = "constant:0",
+    delay: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Delay law, such as geometric:100; by default no delay. May be repeated."
+        ),
+    ] = None,
     stages: StagesOption = "each",
     episodes: EpisodesOption = 10_000,
     seeds: Annotated[int, typer.Option(help="Number of runs at each scale.", min=1)] = 40,
+    first_seed: Annotated[
+        int,
+        typer.Option(
+            help="First seed. The default is above the seeds of studies and reproductions, so "
+            "that a scale is not chosen by the runs in which it is used.",
+            min=0,
+        ),
+    ] = FIRST_SEED,
+    optimism: Annotated[
+        str,
+        typer.Option(
+            help="Where optimism must hold in every episode: 'start' (first state), or "
+            "'everywhere' (every step and state)."
+        ),
+    ] = "start",
     level: Annotated[
         float, typer.Option(help="Required share of runs in which optimism holds.")
     ] = 0.95,
     lowest: Annotated[float, typer.Option(help="Smallest scale to try.")] = 1e-4,
     threads: ThreadsOption = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            help="Calibrate all combinations of worlds, bases and delays, and write the scales to "
+            "this file (JSON). Settings in the file are not calibrated again.",
+            dir_okay=False,
+        ),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(help="With --table, number of processes. Does not affect results.", min=1)
+    ] = 1,
     write: Annotated[
         Path | None,
         typer.Option(help="Study file to write the scale to, new or existing.", dir_okay=False),
@@ -64,22 +109,40 @@ def calibrate(
 
     The scale multiplies the bonus of a base. Optimism holds in a run if V~_1 >= V*_1 in every
     episode. With the published constants (scale 1), a base is more optimistic than necessary and
-    learns slowly.
+    learns slowly. A scale is valid for its world and its delay.
 
-    Example: belated calibrate --world chain-10 --base ucbvi-bf --preset two_term
+    Example: belated calibrate --world chain-10 --base ucbvi-ch --delay geometric:100
     """
-    name, options = parse_options(base, preset, option or [])
-    setting = CalibrationSetting(
-        world=world,
-        base=name,
-        options=options,
-        updater=updater,
-        delay=delay,
-        stages=stages,
-        episodes=episodes,
-        seeds=seeds,
-    )
-    arguments = setting.arguments()
+    parse_option("--optimism", check_choice, "optimism", optimism, ("start", "everywhere"))
+    settings = [
+        CalibrationSetting(
+            world=one_world,
+            base=name,
+            options=options,
+            updater=updater,
+            delay=one_delay,
+            stages=stages,
+            episodes=episodes,
+            seeds=seeds,
+            first_seed=first_seed,
+            optimism=optimism,
+        )
+        for one_world, (name, options), one_delay in product(
+            world, parse_options(base, preset, option or []), delay or ["constant:0"]
+        )
+    ]
+    if table is not None:
+        if write is not None:
+            raise typer.BadParameter("--write is for one setting and cannot be used with --table.")
+        write_table([setting.task(level, lowest) for setting in settings], table, jobs=jobs)
+        return
+    arguments, *others = [setting.arguments() for setting in settings]
+    if others:
+        raise typer.BadParameter(
+            f"--table FILE is needed for {len(settings)} settings; give one world, base and delay, "
+            "or add --table."
+        )
+    setting = settings[0]
     if write is not None:
         check_study_file(write, setting)
     found = search(arguments, level=level, lowest=lowest, threads=threads)
@@ -103,6 +166,8 @@ class CalibrationSetting:
     stages: str
     episodes: int
     seeds: int
+    first_seed: int
+    optimism: str
 
     def arguments(self) -> dict[str, Any]:
         """Return the setting as arguments of `simulation.calibrate`.
@@ -124,21 +189,47 @@ class CalibrationSetting:
             "delay": parse_option("--delay", parse_delay, self.delay),
             "stages": self.stages,
             "episodes": self.episodes,
-            "seeds": range(self.seeds),
+            "seeds": range(self.first_seed, self.first_seed + self.seeds),
+            "optimism": self.optimism,
         }
+
+    def task(self, level: float, lowest: float) -> "CalibrationTask":
+        """Return the setting as a `CalibrationTask`, with the other arguments of `search`.
+
+        Exit with a usage error if an option is invalid.
+        """
+        from belated.simulation.calibration_table import CalibrationTask
+
+        self.arguments()
+        options = ",".join(f"{key}={format_value(value)}" for key, value in self.options.items())
+        return CalibrationTask(
+            world=self.world,
+            base=":".join([self.base, *([options] if options else [])]),
+            updater=self.updater,
+            delay=self.delay,
+            stages=self.stages,  # type: ignore[arg-type]
+            episodes=self.episodes,
+            optimism=self.optimism,  # type: ignore[arg-type]
+            level=level,
+            first_seed=self.first_seed,
+            runs=self.seeds,
+            lowest=lowest,
+        )
 
     def with_scale(self, scale: float) -> "CalibrationSetting":
         """Return a copy of the setting, with `scale` as an option of the base."""
         return replace(self, options={**self.options, "scale": scale})
 
 
-def parse_options(base: str, preset: str | None, texts: Sequence[str]) -> tuple[str, BaseOptions]:
-    """Return the base to calibrate and its options. Exit with a usage error if one is invalid.
+def parse_options(
+    bases: Sequence[str], preset: str | None, texts: Sequence[str]
+) -> list[tuple[str, BaseOptions]]:
+    """Return the bases to calibrate and their options. Exit with a usage error if one is invalid.
 
     Parameters
     ----------
-    base : str
-        Name of the base, with or without options.
+    bases : sequence of str
+        Names of the bases, with or without options.
     preset : str or None
         Value of --preset; None if it was not given.
     texts : sequence of str
@@ -146,19 +237,22 @@ def parse_options(base: str, preset: str | None, texts: Sequence[str]) -> tuple[
 
     Returns
     -------
-    tuple
-        Name of the base without options, and values of the options by name.
+    list of tuple
+        Name of each base without options, and values of the options by name.
     """
     from belated.learner.bases import BASE_NAMES
 
-    named = parse_option("--base", BASE_NAMES.find, base)
-    with usage_errors("--option"):
-        options = join_options(parse_base_options(texts, [base])[base], named.options)
-        if preset is not None:
-            options = join_options({"preset": preset}, options)
-        if "scale" in options:
-            raise ValueError("option scale must not be given: this command searches for it.")
-    return named.name, options
+    found = []
+    for base in bases:
+        named = parse_option("--base", BASE_NAMES.find, base)
+        with usage_errors("--option"):
+            options = join_options(parse_base_options(texts, bases)[base], named.options)
+            if preset is not None:
+                options = join_options({"preset": preset}, options)
+            if "scale" in options:
+                raise ValueError("option scale must not be given: this command searches for it.")
+        found.append((named.name, options))
+    return found
 
 
 def search(
@@ -240,7 +334,9 @@ def write_scale(path: Path, setting: CalibrationSetting, scale: float) -> None:
         if path.exists():
             text = set_scale(read_study_text(path), setting.base, setting.options, scale)
         else:
-            text = format_study(path.stem, **asdict(setting.with_scale(scale)))
+            keys = asdict(setting.with_scale(scale))
+            del keys["first_seed"], keys["optimism"]  # seeds of a study are counted from 0
+            text = format_study(path.stem, **keys)
             typer.echo(f"\n{indent(text.rstrip(), '  ')}")
         write_atomically(path, text.encode())
     typer.echo(f"\nWrote scale = {scale} to {path}.")
@@ -260,48 +356,3 @@ def format_advice(setting: CalibrationSetting, scale: float) -> str:
     words += ["--episodes", str(setting.episodes)]
     section = indent(format_base_section(setting.base, options), "  ")
     return f"\nTo use it:\n  {shlex.join(words)}\nor in a study file:\n{section}"
-
-
-def build_trial_table(tried: "Sequence[Trial]", chosen: float | None = None) -> "Table":
-    """Return a table of the trials `tried`, in ascending order of the scale.
-
-    The scale `chosen`, if given, is marked in an additional column.
-    """
-    table = build_table(["Scale"], ("Optimism held", "95% interval", "Mean final regret"))
-    if chosen is not None:
-        table.add_column()
-    for trial in sorted(tried, key=lambda trial: trial.scale):
-        table.add_row(
-            f"{trial.scale:g}",
-            f"{trial.held} of {trial.runs}",
-            format_interval(trial.interval),
-            f"{trial.mean_regret:,.1f}",
-            *(["chosen" if trial.scale == chosen else ""] if chosen is not None else []),
-        )
-    return table
-
-
-def format_result(found: "Calibration", level: float) -> str:
-    """Return sentences about the result `found` of a calibration.
-
-    `level` is the required share of runs in which optimism holds.
-    """
-    held = (
-        f"{found.held} of {found.runs} runs (95% interval {format_interval(found.interval)}), "
-        f"with a mean final regret of {found.mean_regret:,.1f}"
-    )
-    if found.at_floor:
-        return (
-            f"Even at scale {found.scale:g}, the lowest tried, optimism held throughout in {held}. "
-            "A smaller scale may be enough: see --lowest."
-        )
-    return (
-        f"Scale {found.scale:g} is the smallest found at which optimism holds throughout in at "
-        f"least {100 * level:g}% of runs: it did in {held}."
-    )
-
-
-def format_interval(interval: tuple[float, float]) -> str:
-    """Return a confidence interval of a probability, formatted in percent."""
-    low, high = interval
-    return f"{100 * low:.1f}% to {100 * high:.1f}%"

@@ -88,8 +88,6 @@ def demo(
     Example: belated demo --rate 50 --episodes 1000
     """
     with missing_packages():
-        import uvicorn  # noqa: F401
-
         import belated.service  # noqa: F401
     from belated.demo.schedule import FeedbackSchedule
 

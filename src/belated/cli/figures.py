@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-from belated.cli.support.errors import exit_with_message, os_error_reason, usage_errors
+from belated.cli.support.errors import (
+    exit_with_message,
+    os_error_reason,
+    require_packages,
+    usage_errors,
+)
 
 
 def figures(
@@ -23,6 +28,7 @@ def figures(
 
     Example: belated figures results/late-rewards
     """
+    require_packages("belated figures", "report", "duckdb", "matplotlib")
     from belated.sweep.results import FOLDER_HINT, Results
 
     try:
@@ -73,7 +79,7 @@ def read_facts(folder: Path) -> dict[str, str]:
 def write_paper(folder: Path, variant: str, command: str) -> None:
     """Write the figures and the report of a reproduced paper, and print the outcomes of its claims.
 
-    The numerical results are written to numbers.md.
+    The numerical results are written to numbers.md, and the verdicts on the claims to claims.json.
 
     Parameters
     ----------
@@ -91,7 +97,8 @@ def write_paper(folder: Path, variant: str, command: str) -> None:
     from rich.table import Table
 
     from belated.papers.howson2021 import grid
-    from belated.papers.howson2021.report import PaperReport, format_numbers_page
+    from belated.papers.howson2021.report import PaperReport
+    from belated.papers.howson2021.tables import format_claims, format_numbers_page
     from belated.progress import Progress
     from belated.sweep.results import Results
 
@@ -100,8 +107,14 @@ def write_paper(folder: Path, variant: str, command: str) -> None:
     with Progress("Drawing", total=len(drawn), unit="figures") as progress:
         for figure in progress.track(drawn):
             report.draw(figure, folder / "figures")
-    (folder / "numbers.md").write_text(format_numbers_page(report), encoding="utf-8")
-    written = {"Figures": folder / "figures", "Numbers": folder / "numbers.md"}
+    page = format_numbers_page(report.agreement(), report.comparisons, report.verdicts, variant)
+    (folder / "numbers.md").write_text(page, encoding="utf-8")
+    (folder / "claims.json").write_text(format_claims(report.verdicts), encoding="utf-8")
+    written = {
+        "Figures": folder / "figures",
+        "Numbers": folder / "numbers.md",
+        "Claims": folder / "claims.json",
+    }
     try:
         written["Report"] = report.write(folder / "report.html")
     except ImportError as error:

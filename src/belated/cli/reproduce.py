@@ -7,7 +7,7 @@ from typing import Annotated, Final, cast
 import typer
 
 from belated.arguments import check_choice
-from belated.cli.support.errors import usage_errors
+from belated.cli.support.errors import require_packages, usage_errors
 from belated.cli.support.options import (
     DeviceOption,
     SchedulerOption,
@@ -32,7 +32,7 @@ def reproduce(
         str,
         typer.Option(
             help="quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, "
-            "takes about an hour."
+            "takes more than an hour on two cores."
         ),
     ] = "quick",
     variant: Annotated[
@@ -57,17 +57,24 @@ def reproduce(
 ) -> None:
     """Reproduce a paper's experiments, figures and claims.
 
-    Writes the figures as PDF and PNG, report.html, numbers.md, and the results as Parquet files. To
-    resume an interrupted reproduction, give the same command again.
+    Writes the figures as PDF and PNG, report.html, numbers.md, claims.json, and the results as
+    Parquet files. To resume an interrupted reproduction, give the same command again.
+
+    The variant "figures" runs explicit exploration on two kinds of chains: on chain-S, where it is
+    compared with the other learners, and on chain-S-right, where the last state gives a reward only
+    for the action right, for the comparison with the published plateaus.
 
     Example: belated reproduce howson2021 --preset quick
     """
+    require_packages("belated reproduce", "report", "duckdb", "matplotlib")
     from dataclasses import replace
 
     from belated.cli.figures import write_paper
     from belated.cli.sweep import format_outcome, run_cells
     from belated.files import write_atomically
     from belated.papers.howson2021.grid import PRESETS, Variant, cells
+    from belated.papers.howson2021.measurements import Measurements, count_runs
+    from belated.progress import Progress
     from belated.sweep.store import Store
 
     for name, value in zip(CHOICES, (paper, preset, variant), strict=True):
@@ -81,12 +88,16 @@ def reproduce(
     facts = {"paper": paper, "variant": variant, "command": command}
     with usage_errors("--out"):
         write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    grid = select_shard(cells(chosen, cast(Variant, variant)), shard)
-    outcome = run_cells(grid, store, threads=threads, scheduler=scheduler, device=device)
+    grid = cells(chosen, cast(Variant, variant))
+    selected = select_shard(grid, shard)
+    outcome = run_cells(selected, store, threads=threads, scheduler=scheduler, device=device)
     typer.echo(f"{format_outcome(outcome)}.")
     if shard is not None:
         typer.echo(
             "When all parts are finished, the same command without --shard draws the figures."
         )
         return
+    if Measurements.load(store.folder, grid) is None:
+        with Progress("Measuring", total=count_runs(grid), unit="runs") as progress:
+            Measurements.make(grid, lambda: progress.advance(1)).save(store.folder, grid)
     write_paper(store.folder, variant, command)

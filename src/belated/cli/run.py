@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from belated.cli.support.errors import exit_with_message, usage_errors
+from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
 from belated.cli.support.options import (
     EpisodesOption,
     ThreadsOption,
@@ -114,6 +114,7 @@ def check_report(path: Path) -> None:
 
     The folder of the file is created.
     """
+    require_packages("--report", "report", "duckdb", "matplotlib")
     from belated.figures.charts import load_altair
 
     with usage_errors("--report"):

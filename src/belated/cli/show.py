@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from belated.cli.support.errors import usage_errors
+from belated.cli.support.errors import require_packages, usage_errors
 from belated.cli.support.output_files import prepare_figure_path
 from belated.cli.support.tables import build_table, print_table
 
@@ -55,6 +55,7 @@ def show(
         named = parse_name(world)
         mdp = named.build()
     if plot is not None:
+        require_packages("--plot", "figures", "matplotlib")
         from belated.figures.worlds import check_drawable, draw_world
 
         with usage_errors("--plot"):

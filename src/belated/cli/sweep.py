@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from belated.cli.support.errors import exit_with_message, usage_errors
+from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
 from belated.cli.support.options import (
     DeviceOption,
     SchedulerOption,
@@ -46,6 +46,7 @@ def sweep(
 
     Example: belated sweep late-rewards
     """
+    require_packages("belated sweep", "sweep", "duckdb", "pydantic")
     from belated.cli.support.run_summary import optimism_note
     from belated.files import write_atomically
     from belated.sweep.results import Results

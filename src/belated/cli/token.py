@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from belated.cli.support.durations import parse_duration
-from belated.cli.support.errors import database_errors, usage_errors
+from belated.cli.support.errors import database_errors, missing_packages, usage_errors
 from belated.cli.support.stores import (
     DEFAULT_STORE,
     StoreOption,
@@ -45,8 +45,8 @@ def create(
 
     Example: belated token create --scope decide,feedback --problem clinic --expires 90d
     """
-    from belated.service.tokens import check_scopes, create_token
-
+    with missing_packages():
+        from belated.service.tokens import check_scopes, create_token
     with usage_errors("--scope"):
         scopes = check_scopes(scope)
     lifetime_s = parse_option("--expires", expires)
@@ -107,8 +107,8 @@ def roll(
 
     Example: belated token roll 3f9a1c20b7de --expires 90d --overlap 7d
     """
-    from belated.service.tokens import create_token
-
+    with missing_packages():
+        from belated.service.tokens import create_token
     lifetime_s, overlap_s = parse_option("--expires", expires), parse_option("--overlap", overlap)
     assert overlap_s is not None
     with open_existing(store) as ledger, database_errors(), usage_errors("TOKEN"):

@@ -1,30 +1,32 @@
 """Client of the service: open episodes, send feedback, read the status."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from secrets import token_urlsafe
-from typing import Any, TypeAlias
+from typing import Any, Union
 
-from belated.client.requests import (
+from .requests import (
     EpisodeRef,
     EventTime,
     episode_id,
     format_time,
     split_into_batches,
 )
-from belated.client.responses import (
+from .responses import (
     LineResult,
     NamedPolicy,
     OpenEpisode,
     StateRef,
     from_json,
 )
-from belated.client.transport import RETRIES, ServiceError, Transport, parse_json
+from .transport import RETRIES, ServiceError, Transport, parse_json
 
-Actions: TypeAlias = Sequence[str | int]
+Actions = Sequence[Union[str, int]]
 """Actions, each given by name or by index."""
-States: TypeAlias = Sequence[StateRef]
+States = Sequence[StateRef]
 """States, each given by name, by index, or by the value of each factor of the states."""
 
 

@@ -1,21 +1,23 @@
 """Conversion of arguments to requests: episodes, times, and the lines of a bulk request."""
 
+from __future__ import annotations
+
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Union
 
-from belated.client.responses import OpenEpisode
-from belated.client.transport import to_json
+from .responses import OpenEpisode
+from .transport import to_json
 
 MAX_BULK_LINES: Final = 500
 """Maximum number of lines in one bulk request."""
 MAX_BULK_BYTES: Final = 1_000_000
 """Maximum size of a bulk request in bytes. A single line that is larger is sent alone."""
 
-EpisodeRef: TypeAlias = OpenEpisode | str
+EpisodeRef = Union[OpenEpisode, str]
 """Episode that was opened, or the id of an episode."""
-EventTime: TypeAlias = datetime | str | None
+EventTime = Union[datetime, str, None]
 """Time at which an event happened: a datetime with a time zone, or a text in ISO 8601 with a time
 zone. None for the time of recording."""
 
@@ -27,7 +29,7 @@ def split_into_batches(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[byte
     """
     batch: list[bytes] = []
     size = 0
-    if isinstance(lines, Mapping | str | bytes):
+    if isinstance(lines, (Mapping, str, bytes)):
         raise TypeError(
             f"lines must be a list of objects, one for each episode, got {reprlib.repr(lines)}."
         )

@@ -1,15 +1,17 @@
 """Responses of the service: policies, opened episodes and results of bulk requests."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from itertools import accumulate
-from typing import Any, Final, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, Final, SupportsIndex, TypeVar, Union
 
 T = TypeVar("T")
 
-StateRef: TypeAlias = str | int | Mapping[str, str | int]
+StateRef = Union[str, int, Mapping[str, Union[str, int]]]
 """State, given by name, by index, or by the value of each factor of the states."""
 
 MAX_TABLE_ROWS: Final = 40
@@ -97,9 +99,9 @@ class NamedPolicy:
         names = list(self.plan[0])
         if isinstance(state, Mapping) and self.factors:
             state = self._join_factors(state)
-        if isinstance(state, bool) or not isinstance(state, str | Mapping | SupportsIndex):
+        if isinstance(state, bool) or not isinstance(state, (str, Mapping, SupportsIndex)):
             raise TypeError(f"state must be a name, an index or factors, got {state!r}.")
-        if not isinstance(state, str | Mapping) and 0 <= (index := int(state)) < len(names):
+        if not isinstance(state, (str, Mapping)) and 0 <= (index := int(state)) < len(names):
             return names[index]
         if not isinstance(state, str) or state not in self.plan[0]:
             known = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
@@ -112,8 +114,8 @@ class NamedPolicy:
             if name not in self.factors:
                 factors = ", ".join(self.factors)
                 raise ValueError(f"state has no factor {name!r}; its factors are {factors}.")
-        columns = zip(*(name.split("/") for name in self.plan[0]), strict=True)
-        for factor, values in zip(self.factors, columns, strict=True):
+        columns = zip(*(name.split("/") for name in self.plan[0]))
+        for factor, values in zip(self.factors, columns):
             listed = ", ".join(dict.fromkeys(values))
             if factor not in state:
                 raise ValueError(f"state needs the factor {factor!r}, one of {listed}.")
@@ -163,8 +165,8 @@ def _format_columns(columns: Sequence[Sequence[str]]) -> list[str]:
     fitting = sum(end <= MAX_TABLE_CHARS for end in accumulate(width + 2 for width in widths))
     shown = max(2, fitting)
     more = "  ..." if shown < len(columns) else ""
-    rows = zip(*columns[:shown], strict=True)
-    pairs = [zip(row, widths, strict=False) for row in rows]
+    rows = zip(*columns[:shown])
+    pairs = [zip(row, widths) for row in rows]
     return [("  ".join(cell.ljust(width) for cell, width in row) + more).rstrip() for row in pairs]
 
 

@@ -1,18 +1,25 @@
 """HTTP requests to the service, with retries."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import logging
 import random
+import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from http.client import HTTPException
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-P = ParamSpec("P")
+if TYPE_CHECKING:
+    from typing import ParamSpec
+
+    P = ParamSpec("P")
+
 T = TypeVar("T")
 
 LOG: Final = logging.getLogger("belated.client")
@@ -172,7 +179,7 @@ class Transport:
                 raise _service_error(error) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
-            if isinstance(reason, TimeoutError):
+            if isinstance(reason, socket.timeout):
                 raise ServiceError(
                     f"{self.url} did not answer within {self._timeout:g} s; for a longer limit, "
                     "use Client(url, timeout=...)."

@@ -12,7 +12,6 @@ import numpy as np
 
 from belated.episode import Ints
 from belated.extras import missing_extra
-from belated.figures.bands import Band, Panels, Points, axis_limit, line_names
 from belated.figures.styles import (
     BAND_NOTE,
     LAW_PALETTE,
@@ -21,6 +20,7 @@ from belated.figures.styles import (
     LineStyle,
     line_styles,
 )
+from belated.sweep.bands import Band, Panels, Points, axis_limit, line_names
 
 if TYPE_CHECKING:
     import altair as alt

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from belated.figures.bands import Band, band
 from belated.figures.names import wrap
 from belated.figures.styles import (
     RC_PARAMS,
@@ -20,6 +19,7 @@ from belated.figures.styles import (
     save_figure,
 )
 from belated.simulation.run import Run
+from belated.sweep.bands import Band, band
 
 COMMAND_LINE_CHARS: Final = 90
 AXES_SIZE_IN: Final = (4.4, 3.6)

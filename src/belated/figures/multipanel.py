@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from belated.figures.bands import Panels, Points, axis_limit, line_names
 from belated.figures.curves import (
     LEGEND_CHAR_IN,
     LEGEND_HANDLE_IN,
@@ -33,6 +32,7 @@ from belated.figures.styles import (
     line_styles,
     save_figure,
 )
+from belated.sweep.bands import Panels, Points, axis_limit, line_names
 
 CUT_NOTE: Final = "Lines that leave a panel end at the value beside the arrow."
 

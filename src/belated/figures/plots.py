@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from belated.episode import Policy
 from belated.exact.values import optimal_table
 from belated.figures import policies, worlds
-from belated.figures.bands import band
 from belated.figures.curves import LEGEND_TITLE, new_axes, plot_lines
 from belated.figures.names import base_name, delay_name, title_of, updater_name, world_name
 from belated.figures.result_plots import X, plot_results
@@ -20,6 +19,7 @@ from belated.figures.styles import RC_PARAMS, LineStyle, line_styles, two_way_st
 from belated.mdp.model import MDP
 from belated.mdp.worlds import Layout
 from belated.simulation.run import Run
+from belated.sweep.bands import band
 from belated.sweep.results import Results
 
 Runs = Run | Iterable[Run]

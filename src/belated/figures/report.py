@@ -8,7 +8,7 @@ Example:
         sections=[
             Section("Figures", charts=charts),
             Section("Claims", tables=[claims]),
-            provenance({"belated": "0.1.0", "Command": "belated reproduce howson2021"}),
+            provenance({"belated": "0.2.0", "Command": "belated reproduce howson2021"}),
             citation(),
         ],
     )
@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import belated
-from belated.figures.bands import band
 from belated.figures.charts import MISSING_EXTRA, Chart, load_altair, regret_chart
 from belated.simulation.run import Run
+from belated.sweep.bands import band
 
 if TYPE_CHECKING:
     from jinja2 import Environment

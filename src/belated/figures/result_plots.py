@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from belated.arguments import check_choice
 from belated.figures import studies
-from belated.figures.bands import Columns, Panels
 from belated.figures.curves import LEGEND_TITLE, plot_lines
 from belated.figures.multipanel import build_delay_figure, build_regret_figure
 from belated.figures.names import readable, title_of
 from belated.figures.styles import DASHES, PALETTE, LineStyle, two_way_styles
+from belated.sweep.bands import Columns, Panels
 from belated.sweep.results import PARTS, Results
 
 X = Literal["episode", "mean_delay", "states", "horizon"]

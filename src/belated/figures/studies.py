@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from belated.arguments import did_you_mean, similar
 from belated.episode import Bools
-from belated.figures.bands import Band, Columns, Panels, curve_band, final_band
 from belated.figures.multipanel import delay_panels, regret_panels
 from belated.figures.names import readable, title_of
 from belated.figures.styles import PALETTE
+from belated.sweep.bands import Band, Columns, Panels, curve_band, final_band
 from belated.sweep.results import PARTS
 
 OPTION_COLUMNS: Final = PARTS[4:]

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from belated.figures.bands import Panels
+from belated.sweep.bands import Panels
 
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Colours of learners, from the palette of Okabe and Ito for colour-blind readers. The yellow of

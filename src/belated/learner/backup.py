@@ -19,30 +19,48 @@ and visit counts of step h + 1. `row` holds the observations of (h, s, a). A fun
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
+import numba
 import numpy as np
 from numba.core.errors import NumbaError
+from numba.extending import typeof_impl
 from numpy.typing import NDArray
 
 from belated.compiled import JIT, compile_callback, identity, inlined, uncached
-from belated.learner.backup_call import (
-    SIGNATURE,
-    BackupCall,
-    Row,
-    Stage,
-    back_up_rows,
-    back_up_rows_or_stage,
-    back_up_stage,
-    specialise,
-)
+from belated.learner import backup_call, stages
+from belated.learner.backup_call import BackupCall, Row, Stage, back_up_rows, specialise
 from belated.learner.compile_errors import compilation_error
 from belated.learner.packed import WIDTHS
+from belated.learner.stages import StagesCall
 
 __all__ = ["Row", "Stage"]
 
 Function = Callable[[NDArray[np.float64], Stage, Row], float]
-Batch = Callable[[BackupCall], int]
+
+
+class Batch(NamedTuple):
+    """Functions that apply a backup to many rows; function pointers if the backup is compiled.
+
+    Their types are the same for every base, so that the planner is compiled only once.
+    """
+
+    rows: Callable[[BackupCall], int]  # `back_up_rows` with this backup
+    stages: Callable[[StagesCall], int]  # `plan_stages` with this backup; only if it is elementwise
+
+
+class RowTerms(NamedTuple):
+    """Division of a backup into terms that depend on N' alone, and the rest.
+
+    The terms of a row are stored until N' changes. Both functions must be compiled, and give the
+    same bits as the backup for rows with observations.
+    """
+
+    compute: Callable[[NDArray[np.float64], int], tuple[float, float]]
+    """Function of (constants, n) that returns the two terms."""
+
+    back_up: Callable[[NDArray[np.float64], Stage, Row, tuple[float, float]], float]
+    """Function of (constants, stage, row, terms) that returns Q_h(s, a)."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +70,7 @@ class Backup:
     function: Function
     compiled: bool  # False for a plain Python function
     elementwise: bool = False  # see `backup`
+    terms: RowTerms | None = None  # see `backup`
 
     def __call__(self, constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         """Return Q_h(s, a) of `row`, computed from `constants` and the values in `stage`."""
@@ -63,11 +82,13 @@ def backup(function: Function) -> Backup: ...
 
 
 @overload
-def backup(*, elementwise: bool) -> Callable[[Function], Backup]: ...
+def backup(
+    *, elementwise: bool = False, terms: RowTerms | None = None
+) -> Callable[[Function], Backup]: ...
 
 
 def backup(
-    function: Function | None = None, *, elementwise: bool = False
+    function: Function | None = None, *, elementwise: bool = False, terms: RowTerms | None = None
 ) -> Backup | Callable[[Function], Backup]:
     """Return a `Backup` that compiles a function when it is first used.
 
@@ -80,15 +101,18 @@ def backup(
         most values change. For a row with observations, the function must use `row.succ` only as an
         index into `stage.v` and `stage.visits`, and read these arrays only there; `constants` must
         only be indexed or unpacked.
+    terms : RowTerms, optional
+        The same backup, divided into terms that depend on N' alone and the rest, so that the terms
+        are not computed again for each plan.
 
     Returns
     -------
     Backup
-        The backup; a decorator if only `elementwise` is given.
+        The backup; a decorator if `function` is not given.
     """
     if function is None:
-        return lambda function: Backup(function, JIT, elementwise)
-    return Backup(function, JIT, elementwise)
+        return lambda function: Backup(function, JIT, elementwise, terms)
+    return Backup(function, JIT, elementwise, terms)
 
 
 def as_backup(function: Backup | Function) -> Backup:
@@ -98,40 +122,58 @@ def as_backup(function: Backup | Function) -> Backup:
 
 @cache
 def compile_batch(backup: Backup, constants: int) -> Batch:
-    """Return the function that applies a backup to all rows of a `BackupCall`.
-
-    If the backup is compiled, this is a function pointer. Its type is the same for every base, so
-    that the planner is compiled only once.
-
-    Parameters
-    ----------
-    backup : Backup
-        Backup to apply.
-    constants : int
-        Number of constants of the backup.
-
-    Returns
-    -------
-    Batch
-        `back_up_rows` with this backup; for an elementwise backup `back_up_rows_or_stage`.
-    """
+    """Return the functions that apply `backup`, a backup with a number of `constants`."""
     function = backup.function
     if not backup.compiled:
-        return specialise(back_up_rows, function, {"back_up_row": function, "view": identity})
+        loop = specialise(back_up_rows, function, {"back_up_row": function, "view": identity})
+        return Batch(loop, no_stages)
     names: dict[str, Any] = {"back_up_row": uncached(function)}
+    if backup.terms is not None:
+        names |= {"HAS_TERMS": True, "compute_terms": backup.terms.compute}
+        names["back_up_with_terms"] = backup.terms.back_up
     loop = specialise(back_up_rows, function, names)
-    if backup.elementwise:
-        loops: dict[str, Any] = {"back_up_rows": uncached(loop)}
+    try:
+        rows = compile_callback(loop, backup_call.SIGNATURE)
+        if not backup.elementwise:
+            return Batch(rows, compile_no_stages())
+        loops: dict[str, Any] = {}
         for width in WIDTHS:
             sizes = {"WIDTH": width, "POSITIONS": tuple(range(width)), "CONSTANTS": constants}
-            stage = specialise(back_up_stage, function, names | sizes)
+            stage = specialise(stages.back_up_stage, function, names | sizes)
             loops[f"back_up_stage_{width}"] = uncached(stage)
-        loop = specialise(back_up_rows_or_stage, function, loops, f"_{constants}")
-    try:
-        pointer: Batch = compile_callback(loop, SIGNATURE)
+        loop = specialise(stages.plan_stages, function, loops, f"_{constants}")
+        return Batch(rows, compile_callback(loop, stages.SIGNATURE))
     except NumbaError as error:
         raise compilation_error("backup", function, error) from error
+
+
+def no_stages(call: StagesCall) -> int:
+    """Return -1: the backup is not elementwise, and `call` is not executed."""
+    return -1
+
+
+@cache
+def compile_no_stages() -> Callable[[StagesCall], int]:
+    """Return `no_stages` as a function pointer."""
+    function: Any = no_stages
+    pointer: Callable[[StagesCall], int] = compile_callback(function, stages.SIGNATURE)
     return pointer
+
+
+@cache
+def batch_type() -> Any:
+    """Return the numba type of every compiled batch."""
+    kinds = [numba.types.FunctionType(each.SIGNATURE) for each in (backup_call, stages)]
+    return numba.types.NamedTuple(kinds, Batch)
+
+
+@typeof_impl.register(Batch)
+def type_of_batch(batch: Batch, context: object) -> Any:
+    """Return the numba type of a compiled `batch`; `context` is not used.
+
+    Without this function, numba would derive the type from both signatures in every call.
+    """
+    return batch_type()
 
 
 @inlined

@@ -1,9 +1,7 @@
-"""Calls of a compiled backup for several rows of one stage, and the loops that execute them.
+"""Calls of a compiled backup for several rows of one stage, and the loop that executes them.
 
-`back_up_rows` computes the listed rows one after another. `back_up_stage` computes all rows of a
-stage at once, for backups that are declared elementwise: the values of the successors are gathered
-first, so that the compiler can process several rows with one instruction. The results are
-bit-identical.
+`back_up_rows` computes the listed rows one after another. `belated.learner.stages` computes all
+rows of whole stages, with bit-identical results.
 """
 
 from collections.abc import Callable
@@ -14,7 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import load_tuple, view
+from belated.compiled import inlined, view
 
 types: Any = numba.types
 
@@ -54,7 +52,7 @@ class Row(NamedTuple):
 class BackupCall(NamedTuple):
     """Arguments of one call of a compiled backup, for several rows of one stage.
 
-    This class is the only definition of the calling convention: `CALL_TYPE` is derived from its
+    This class is the only definition of the calling convention: `SIGNATURE` is derived from its
     fields, `belated.learner.planning.back_up` sets them, and `back_up_rows` reads them. Arrays are
     passed as pointers to their data.
     """
@@ -82,14 +80,9 @@ class BackupCall(NamedTuple):
     rows: NDArray[np.int32]  # rows to compute, s * A + a
     row_count: int  # number of rows to compute
     out: NDArray[np.float64]  # (row_count) receives Q of each row
-    # For back_up_stage only; see PackedCounts:
-    width: int  # number of successors for which each row has space; 0 selects back_up_rows
-    packed_succ: NDArray[np.int32]  # (width, states * actions) successors
-    packed_m: NDArray[np.int64]  # (width, states * actions) their counts
-    next_v: NDArray[np.float64]  # (width, states * actions) receives their values
-    next_visits: NDArray[np.int64]  # (width, states * actions) receives their visits
-    unseen: int  # number of rows of the stage without observations
-    reads_visits: bool  # whether the backup reads visits
+    term_n: NDArray[np.int64]  # N' for which the terms of each row were computed; see RowTerms
+    first_terms: NDArray[np.float64]
+    second_terms: NDArray[np.float64]
 
 
 CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
@@ -101,14 +94,19 @@ CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
     NDArray[np.int64]: types.CPointer(types.int64),
     NDArray[np.int32]: types.CPointer(types.int32),
 }
-CALL_TYPE: Final = types.NamedTuple(
-    [CALL_FIELD_TYPES[kind] for kind in BackupCall.__annotations__.values()], BackupCall
-)
-SIGNATURE: Final = types.int64(CALL_TYPE)
+
+
+def call_signature(call: type[NamedTuple]) -> Any:
+    """Return the numba signature of a function of one `call`, a record of numbers and arrays."""
+    kinds = [CALL_FIELD_TYPES[kind] for kind in call.__annotations__.values()]
+    return types.int64(types.NamedTuple(kinds, call))
+
+
+SIGNATURE: Final = call_signature(BackupCall)
 
 
 def specialise(
-    template: Callable[..., int],
+    template: Callable[..., int | None],
     function: Callable[..., Any],
     names: dict[str, Any],
     suffix: str = "",
@@ -151,6 +149,24 @@ def back_up_row(constants: NDArray[np.float64], stage: Stage, row: Row) -> float
     raise TypeError("back_up_rows must not be called directly; use the function from specialise.")
 
 
+HAS_TERMS: Final = False
+"""Whether the backup has terms in `back_up_rows`; `specialise` replaces it."""
+
+
+@inlined
+def compute_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
+    """Return no terms; `specialise` replaces this placeholder by `RowTerms.compute`."""
+    return 0.0, 0.0
+
+
+@inlined
+def back_up_with_terms(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
+) -> float:
+    """Return 0; `specialise` replaces this placeholder by `RowTerms.back_up`."""
+    return 0.0
+
+
 def back_up_rows(call: BackupCall) -> int:
     """Store Q_h(s, a) of the rows listed in `call` in `call.out`, and return their number."""
     constants = view(call.constants, call.constants_size)
@@ -172,86 +188,14 @@ def back_up_rows(call: BackupCall) -> int:
         s = at // call.actions
         lo = call.start[j]
         hi = lo + call.size[j]
-        row = Row(s, at - s * call.actions, call.n[j], call.rewards[at], lo, hi, succ, m, j)
-        call.out[i] = back_up_row(constants, stage, row)
+        n = call.n[j]
+        row = Row(s, at - s * call.actions, n, call.rewards[at], lo, hi, succ, m, j)
+        if HAS_TERMS and n > 0:
+            if call.term_n[j] != n:
+                call.first_terms[j], call.second_terms[j] = compute_terms(constants, n)
+                call.term_n[j] = n
+            terms = call.first_terms[j], call.second_terms[j]
+            call.out[i] = back_up_with_terms(constants, stage, row, terms)
+        else:
+            call.out[i] = back_up_row(constants, stage, row)
     return call.row_count
-
-
-WIDTH: Final = 2
-"""Number of successors per row in `back_up_stage`; `specialise` replaces it."""
-
-CONSTANTS: Final = 1
-"""Number of constants of the backup in `back_up_stage`; `specialise` replaces it."""
-
-POSITIONS: Final[Any] = (0, 1)
-"""The numbers 0 .. WIDTH - 1; `specialise` replaces it."""
-
-
-def back_up_stage(call: BackupCall) -> int:
-    """Store Q_h(s, a) of all rows of a stage in `call.out`, and return their number.
-
-    The body of the main loop has no branches and no loops of unknown length, so that the compiler
-    vectorises it. `WIDTH` successors are read for each row; unused ones have count 0 and add 0.0 to
-    a sum, which changes no bit. Rows without observations are computed in a second loop.
-    """
-    count = call.row_count
-    for i in range(WIDTH * count):
-        call.next_v[i] = call.v[call.packed_succ[i]]
-    if call.reads_visits:
-        for i in range(WIDTH * count):
-            call.next_visits[i] = call.visits[call.packed_succ[i]]
-    constants = load_tuple(call.constants, 0, 1, CONSTANTS)
-    order = view(call.order, call.states)
-    for i in range(count):
-        stage = Stage(
-            call.h,
-            call.horizon,
-            load_tuple(call.next_v, i, count, WIDTH),
-            load_tuple(call.next_visits, i, count, WIDTH),
-            call.top,
-            call.low,
-            order,
-            call.seed,
-            call.plan,
-        )
-        m = load_tuple(call.packed_m, i, count, WIDTH)
-        n = max(call.n[call.first + i], 1)  # known to be positive: removes the other branch
-        s = i // call.actions
-        row = Row(
-            s, i - s * call.actions, n, call.rewards[i], 0, WIDTH, POSITIONS, m, call.first + i
-        )
-        call.out[i] = back_up_row(constants, stage, row)
-    if call.unseen == 0:
-        return count
-    whole = Stage(
-        call.h,
-        call.horizon,
-        view(call.v, call.states),
-        view(call.visits, call.states),
-        call.top,
-        call.low,
-        order,
-        call.seed,
-        call.plan,
-    )
-    succ, observed = view(call.succ, 1), view(call.m, 1)
-    for i in range(count):
-        if call.n[call.first + i] == 0:
-            s = i // call.actions
-            a = i - s * call.actions
-            row = Row(s, a, 0, call.rewards[i], 0, 0, succ, observed, call.first + i)
-            call.out[i] = back_up_row(constants, whole, row)
-    return count
-
-
-back_up_stage_2 = back_up_stage_4 = back_up_stage
-"""`back_up_stage` with the `WIDTH` in its name; `specialise` replaces it."""
-
-
-def back_up_rows_or_stage(call: BackupCall) -> int:
-    """Execute `call` with the loop that `call.width` selects, and return the number of rows."""
-    if call.width == 2:
-        return back_up_stage_2(call)
-    if call.width == 4:
-        return back_up_stage_4(call)
-    return back_up_rows(call)

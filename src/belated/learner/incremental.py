@@ -14,8 +14,18 @@ from belated.compiled import inlined, kernel
 from belated.learner.backup import Batch
 from belated.learner.counts import Counts
 from belated.learner.packed import pack, packed_width
-from belated.learner.planning import back_up, choose, find_extremes, first_best, order_states
+from belated.learner.planning import (
+    back_up,
+    back_up_stages,
+    choose,
+    find_extremes,
+    first_best,
+    order_states,
+    tie_tolerance,
+)
+from belated.learner.stages import store_stage
 from belated.learner.state import (
+    MAX_SMALL_STAGE,
     READS_BEST,
     READS_EVERYTHING,
     READS_ORDER,
@@ -227,50 +237,6 @@ def maximise_changed(config: Config, state: LearnerState, h: int, found: int) ->
 
 
 @inlined
-def store_stage(config: Config, state: LearnerState, plan: int, h: int) -> tuple[int, bool]:
-    """Store new Q values of all rows of a step, and take the maximum in every state.
-
-    The new values are read from `state.scratch.out`. The result is that of `store_changed`,
-    `maximise_changed` and `choose_actions`, in one pass without lists.
-
-    Parameters
-    ----------
-    config : Config
-        Configuration of the learner.
-    state : LearnerState
-        State of the learner; its table and scratch are changed in place.
-    plan, h : int
-        Number of the plan, and step.
-
-    Returns
-    -------
-    moved : int
-        Number of states whose value changed.
-    extremes_moved : bool
-        Whether any value changed, so that the largest or smallest may have changed.
-    """
-    table, scratch = state.table, state.scratch
-    S = table.actions.shape[1]
-    A = table.q.shape[1] // S
-    q = table.q[h]
-    for row in range(S * A):
-        x = scratch.out[row]
-        q[row] = min(x, q[row]) if config.monotone else x
-    moved = 0
-    for s in range(S):
-        best = first_best(table.q, h, s, A) if A != 2 else int(q[2 * s + 1] > q[2 * s])
-        a = choose(config, table.q, plan, h, s, A, best)
-        if a != table.actions[h, s]:
-            table.actions[h, s] = a
-            put(state.changed, h, h * S + s)
-        new = q[s * A + best]
-        scratch.moved[moved] = s
-        moved += new != table.v[h, s]
-        table.v[h, s] = new
-    return moved, moved > 0
-
-
-@inlined
 def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -> None:
     """Update the plan in the table of a learner state by incremental planning.
 
@@ -280,7 +246,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     Parameters
     ----------
     batch : Batch
-        Function that computes the base's backup for several rows.
+        Functions that compute the base's backup for several rows.
     config : Config
         Configuration of the learner.
     state : LearnerState
@@ -292,30 +258,49 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     H, S = table.actions.shape
     A = table.q.shape[1] // S
     width = packed_width(scratch.packed, state.counts)
+    dense = False  # whether most values are expected to change at every step
     if width > 0:
-        pack(scratch.packed, state.counts, state.touched)
+        touched = pack(scratch.packed, state.counts, state.touched)
+        width = packed_width(scratch.packed, state.counts)  # 0 if a count is too large now
+        pooled = state.counts.visits.shape[0] == 1
+        dense = S * A <= MAX_SMALL_STAGE or (pooled and 4 * touched >= S)
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved
     whole = False  # whether a change at step h + 1 affects every row of step h
-    for h in range(H - 1, -1, -1):
+    h = H
+    while h > 0:
+        h -= 1
+        # Compute whole stages where most values change.
+        if width > 0 and (dense or whole or 4 * moved >= S):
+            last = back_up_stages(batch, config, state, plan, h, width, not dense)
+            while h >= last:
+                if scratch.switched[h] == 1:
+                    choose_actions(config, table, plan, h, changed)
+                h -= 1
+            h = last
+            moved, whole = 0, False
+            continue
         # 1. Compute the backups that can have changed.
         scratch.stamp[0] += 1
-        whole = whole or (width > 0 and 4 * moved >= S)
         if whole:
             listed = S * A
-            back_up(batch, config, state, plan, h, scratch.all_rows, listed, width)
+            back_up(batch, config, state, plan, h, scratch.all_rows, listed)
         else:
             reads_visits = config.reads_visits and h < H - 1
             listed = list_stale(scratch, state.counts, state.touched, reads_visits, h, moved)
             if listed > 0:
-                back_up(batch, config, state, plan, h, scratch.rows, listed, 0)
+                back_up(batch, config, state, plan, h, scratch.rows, listed)
         # 2. Store the new values, and take the maximum in the states in which a Q changed.
-        if whole and width > 0:
-            moved, extremes_moved = store_stage(config, state, plan, h)
+        if whole and config.reads >= READS_EVERYTHING:  # the next step needs no list of states
+            tolerance = tie_tolerance(config)
+            q, v, greedy = table.q[h], table.v[h], table.actions[h]
+            any_moved, switched = store_stage(scratch.out, q, v, greedy, config.monotone, tolerance)
+            moved, extremes_moved = int(any_moved), any_moved
         else:
             found = store_changed(config, state, h, listed, whole)
             moved, extremes_moved = maximise_changed(config, state, h, found)
-            if config.random_ties:
-                choose_actions(config, table, plan, h, changed)
+            switched = config.random_ties
+        if switched:
+            choose_actions(config, table, plan, h, changed)
         # 3. Find out whether the new values affect every row of the previous step.
         whole = (
             moved > 0

@@ -180,8 +180,13 @@ class Learner:
     @property
     def value(self) -> Floats:
         """(S) V~_1(s), the optimistic value of each state at the first step in the current plan."""
+        return self.value_table[0]
+
+    @property
+    def value_table(self) -> Floats:
+        """(H + 1, S) V~_h(s), the optimistic values of the current plan; 0 after the last step."""
         self._replan_if_stale()
-        return self._next_instance().state.table.v[0].copy()
+        return self._next_instance().state.table.v.copy()
 
     @property
     def observed(self) -> int:
@@ -539,6 +544,7 @@ class Learner:
                 base.name,
                 base.failure_probability,
                 self.mean_delay,
+                base.bonus_scale,
             )
             instance.state.alpha[0] = self._problem.updater.epoch_alpha(start)
             instance.planned_at = self._begun

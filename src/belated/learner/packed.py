@@ -2,7 +2,8 @@
 
 `Counts` stores the successors of each row in a block of its own, anywhere in a pool. Packed counts
 store the first successor of all rows of a stage, then the second successor of all rows, and so on,
-with count 0 where a row has fewer. `belated.learner.backup_call.back_up_stage` reads them.
+with count 0 where a row has fewer. Counts are stored as 32-bit integers, since the conversion of
+64-bit integers to floats would take much of the time. `belated.learner.stages` reads them.
 """
 
 from typing import Final, NamedTuple
@@ -10,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import inlined, kernel
+from belated.compiled import inlined
 from belated.learner.counts import Counts
 from belated.worklist import END, Worklist
 
@@ -19,15 +20,21 @@ WIDTHS: Final = (2, 4)
 computed row by row."""
 
 
+MAX_COUNT: Final = 2**31 - 1
+"""Largest number of visits to a state of a stage that packed counts can hold."""
+
+
 class PackedCounts(NamedTuple):
     """Copy of the counts by stage, and memory for the values of the successors."""
 
     succ: NDArray[np.int32]  # (stages, 4 * S * A) successors, or (1, 0) if not in use
-    m: NDArray[np.int64]  # (stages, 4 * S * A) their counts
+    m: NDArray[np.int32]  # (stages, 4 * S * A) their counts
+    n: NDArray[np.int32]  # (stages, S * A) N'
     next_v: NDArray[np.float64]  # (4 * S * A) values of the successors
-    next_visits: NDArray[np.int64]  # (4 * S * A) visits of the successors
+    next_visits: NDArray[np.int32]  # (4 * S * A) visits of the successors
     unseen: NDArray[np.int64]  # (stages) number of rows without observations
     valid: NDArray[np.bool_]  # (1) whether all rows have been packed
+    too_large: NDArray[np.bool_]  # (1) whether a count is too large, so that none can be used
 
 
 def empty_packed(stages: int, rows: int) -> PackedCounts:
@@ -39,11 +46,13 @@ def empty_packed(stages: int, rows: int) -> PackedCounts:
     size = WIDTHS[-1] * rows
     return PackedCounts(
         succ=np.zeros((max(1, stages), size), np.int32),
-        m=np.zeros((max(1, stages), size), np.int64),
+        m=np.zeros((max(1, stages), size), np.int32),
+        n=np.zeros((max(1, stages), rows), np.int32),
         next_v=np.zeros(size),
-        next_visits=np.zeros(size, np.int64),
+        next_visits=np.zeros(size, np.int32),
         unseen=np.full(stages, rows),
         valid=np.zeros(1, np.bool_),
+        too_large=np.zeros(1, np.bool_),
     )
 
 
@@ -54,7 +63,7 @@ def packed_width(packed: PackedCounts, counts: Counts) -> int:
     `counts` holds the largest number of successors of a row.
     """
     most = counts.used[2]
-    if packed.succ.size == 0 or most > 4:
+    if packed.succ.size == 0 or most > 4 or packed.too_large[0]:
         return 0
     return 2 if most <= 2 else 4
 
@@ -66,22 +75,32 @@ def pack_row(packed: PackedCounts, counts: Counts, row: int) -> None:
     stage = row // rows
     at = row - stage * rows
     first = counts.start[row]
-    packed.unseen[stage] -= counts.size[row] > 0 and packed.m[stage, at] == 0
+    if counts.size[row] == 0:
+        return
+    packed.unseen[stage] -= packed.n[stage, at] == 0
+    packed.n[stage, at] = counts.n[row]
+    packed.too_large[0] |= counts.visits[stage, at * counts.visits.shape[1] // rows] > MAX_COUNT
     for j in range(counts.size[row]):
         packed.succ[stage, j * rows + at] = counts.succ[first + j]
         packed.m[stage, j * rows + at] = counts.m[first + j]
 
 
-@kernel
-def pack(packed: PackedCounts, counts: Counts, touched: Worklist) -> None:
-    """Copy to `packed` the rows of `counts` listed in `touched`; all rows at the first call."""
+@inlined
+def pack(packed: PackedCounts, counts: Counts, touched: Worklist) -> int:
+    """Copy to `packed` the rows of `counts` listed in `touched`; all rows at the first call.
+
+    Returns the number of rows copied.
+    """
     if not packed.valid[0]:
         for row in range(counts.n.size):
             pack_row(packed, counts, row)
         packed.valid[0] = True
-        return
+        return counts.n.size
+    copied = 0
     for stage in range(touched.head.size):
         row = touched.head[stage]
         while row != END:
             pack_row(packed, counts, row)
             row = touched.after[row]
+            copied += 1
+    return copied

@@ -15,7 +15,8 @@ from belated.compiled import address, inlined, kernel
 from belated.episode import Floats
 from belated.learner.backup import Batch
 from belated.learner.backup_call import BackupCall
-from belated.learner.state import READS_ORDER, Config, LearnerState, PlanTable
+from belated.learner.stages import StagesCall
+from belated.learner.state import READS_BEST, READS_ORDER, Config, LearnerState, PlanTable
 from belated.randomness import TIES, uniform
 
 TIE_TOLERANCE: Final = 1e-11
@@ -117,26 +118,12 @@ def draw_tied(
 
 
 @inlined
-def follows(v: Floats, h: int, x: int, y: int) -> bool:
-    """Return whether state `x` comes after state `y` in descending order of V~_h.
+def follows(v: Floats, x: int, y: int) -> bool:
+    """Return whether state `x` comes after state `y` in descending order of the values `v`.
 
     States with equal values are ordered by index.
-
-    Parameters
-    ----------
-    v : Floats
-        (H + 1, S) values.
-    h : int
-        Step.
-    x, y : int
-        States to compare.
-
-    Returns
-    -------
-    bool
-        Whether V~_h(x) < V~_h(y), or the values are equal and x > y.
     """
-    return v[h, x] < v[h, y] or (v[h, x] == v[h, y] and x > y)
+    return v[x] < v[y] or (v[x] == v[y] and x > y)
 
 
 @kernel
@@ -146,15 +133,21 @@ def order_states(table: PlanTable, h: int) -> None:
     States with equal values are ordered by index, so that the order is unique. Insertion sort is
     fast here, because the order usually differs little from that of the previous plan.
     """
-    for i in range(1, table.order.shape[1]):
-        y = table.order[h, i]
+    order, v = table.order[h], table.v[h]
+    last = order[0]
+    for i in range(1, order.size):
+        y = order[i]
+        if not follows(v, last, y):
+            last = y
+            continue
         at = i
-        while at > 0 and follows(table.v, h, table.order[h, at - 1], y):
-            table.order[h, at] = table.order[h, at - 1]
+        while at > 0 and follows(v, order[at - 1], y):
+            order[at] = order[at - 1]
             at -= 1
-        table.order[h, at] = y
-    table.top[h] = table.v[h, table.order[h, 0]]
-    table.low[h] = table.v[h, table.order[h, -1]]
+        order[at] = y
+        last = order[i]
+    table.top[h] = v[order[0]]
+    table.low[h] = v[order[-1]]
 
 
 @kernel
@@ -177,7 +170,6 @@ def back_up(
     h: int,
     rows: NDArray[np.int32],
     count: int,
-    width: int,
 ) -> None:
     """Compute the backups of some rows of a step and store them in `state.scratch.out`.
 
@@ -186,7 +178,7 @@ def back_up(
     Parameters
     ----------
     batch : Batch
-        Function that computes the base's backup for several rows.
+        Functions that compute the base's backup for several rows.
     config : Config
         Configuration of the learner.
     state : LearnerState
@@ -199,19 +191,13 @@ def back_up(
         (S * A) array whose first `count` entries are the rows to compute, each s * A + a.
     count : int
         Number of rows to compute.
-    width : int
-        Number of successors per row, if all rows are computed at once from packed counts; 0 to
-        compute the rows one after another.
     """
     counts, table, scratch = state.counts, state.table, state.scratch
     H, S = table.actions.shape
     pooled = counts.visits.shape[0] == 1
     visits = scratch.no_visits if h == H - 1 else counts.visits[0 if pooled else h + 1]
     first = 0 if pooled else h * rows.size
-    packed = scratch.packed
-    stage = 0 if pooled or width == 0 else h
-    unseen_rows = packed.unseen[stage] if width > 0 else 0
-    batch(
+    batch.rows(
         BackupCall(
             constants=address(config.constants),
             constants_size=config.constants.size,
@@ -236,17 +222,96 @@ def back_up(
             rows=address(rows),
             row_count=count,
             out=address(scratch.out),
-            width=width,
-            packed_succ=address(packed.succ[stage]),
-            packed_m=address(packed.m[stage]),
-            next_v=address(packed.next_v),
-            next_visits=address(packed.next_visits),
-            unseen=unseen_rows,
-            reads_visits=config.reads_visits,
+            term_n=address(scratch.term_n),
+            first_terms=address(scratch.terms[0]),
+            second_terms=address(scratch.terms[1]),
         )
     )
     if config.fixed.size > 0:
         replace_fixed(config.fixed, h, rows, count, scratch.out)
+
+
+@inlined
+def tie_tolerance(config: Config) -> float:
+    """Return the tolerance of `store_stage` for `config`."""
+    return TIE_TOLERANCE if config.random_ties else -1.0
+
+
+@inlined
+def back_up_stages(
+    batch: Batch,
+    config: Config,
+    state: LearnerState,
+    plan: int,
+    first: int,
+    width: int,
+    until_same: bool,
+) -> int:
+    """Compute and store all values of the steps from `first` on, backwards, from packed counts.
+
+    The greedy actions are not changed. The steps at which they may differ from those of the table
+    are marked in `state.scratch.switched`.
+
+    Parameters
+    ----------
+    batch : Batch
+        Functions that compute the base's backup for several rows.
+    config : Config
+        Configuration of the learner.
+    state : LearnerState
+        State of the learner; its table is changed in place. The packed counts must be up to date.
+    plan, first : int
+        Number of the plan, and first step.
+    width : int
+        Number of successors per row; see `packed_width`.
+    until_same : bool
+        Whether to stop after a step at which no value changed.
+
+    Returns
+    -------
+    int
+        Last step computed. No value of this step changed, unless it is 0.
+    """
+    counts, table, scratch = state.counts, state.table, state.scratch
+    H, S = table.actions.shape
+    packed = scratch.packed
+    return batch.stages(
+        StagesCall(
+            constants=address(config.constants),
+            h=first,
+            horizon=H,
+            states=S,
+            actions=table.q.shape[1] // S,
+            stages=counts.visits.shape[0],
+            width=width,
+            until_same=until_same,
+            monotone=config.monotone,
+            reads_best=config.reads >= READS_BEST,
+            reads_visits=config.reads_visits,
+            tolerance=tie_tolerance(config),
+            seed=config.seed,
+            plan=plan,
+            q=address(table.q),
+            v=address(table.v),
+            greedy=address(table.actions),
+            top=address(table.top),
+            low=address(table.low),
+            order=address(table.order),
+            rewards=address(state.rewards),
+            has_fixed=config.fixed.size > 0,
+            fixed=address(config.fixed),
+            visits=address(counts.visits),
+            no_visits=address(scratch.no_visits),
+            succ=address(packed.succ),
+            m=address(packed.m),
+            n=address(packed.n),
+            next_v=address(packed.next_v),
+            next_visits=address(packed.next_visits),
+            unseen=address(packed.unseen),
+            out=address(scratch.out),
+            switched=address(scratch.switched),
+        )
+    )
 
 
 @kernel
@@ -304,7 +369,7 @@ def plan_all(batch: Batch, config: Config, state: LearnerState, plan: int) -> No
     Parameters
     ----------
     batch : Batch
-        Function that computes the base's backup for several rows.
+        Functions that compute the base's backup for several rows.
     config : Config
         Configuration of the learner.
     state : LearnerState
@@ -316,7 +381,7 @@ def plan_all(batch: Batch, config: Config, state: LearnerState, plan: int) -> No
     H, S = table.actions.shape
     A = table.q.shape[1] // S
     for h in range(H - 1, -1, -1):
-        back_up(batch, config, state, plan, h, scratch.all_rows, S * A, 0)
+        back_up(batch, config, state, plan, h, scratch.all_rows, S * A)
         for row in range(S * A):
             x = scratch.out[row]
             table.q[h, row] = min(x, table.q[h, row]) if config.monotone else x

@@ -12,7 +12,7 @@ the whole delta.
     hoeffding    sqrt(ln(2 S A T / delta) / (2 N'))            union bound over (h, s, a) and N'
     paper        sqrt(6 ln(2 S A T pi / (6 delta')) / N')      Howson et al.
     jaksch       sqrt(7 ln(2 S A T / delta) / (2 N'))          UCRL2
-    filippi      sqrt(ln(4 S A ln(T) / delta) / (1.99 N'))     KL-UCRL
+    filippi      sqrt(ln(4 S A H ln(T) / delta) / (1.99 N'))   KL-UCRL, union over steps added
     bernstein    2 sqrt(var l / N') + 6 l / N'                 UCRL2B, l = ln(6 S A H N' / delta)
     ubev         sqrt((2 lnln(max(e, N')) + ln(18 S A H / delta)) / N')
 
@@ -100,7 +100,7 @@ def optimistic_estimator(
         case "jaksch":
             kind, number = ROOT, 7 * math.log(2 * S * A * T / delta) / 2
         case "filippi":
-            kind, number = ROOT, math.log(4 * S * A * math.log(max(3, T)) / delta) / 1.99
+            kind, number = ROOT, math.log(4 * S * A * H * math.log(max(3, T)) / delta) / 1.99
         case "bernstein":
             kind, number = BERNSTEIN, math.log(6 * S * A * H / delta)
         case "ubev":

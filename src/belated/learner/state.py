@@ -97,6 +97,9 @@ class Scratch(NamedTuple):
     state_of: NDArray[np.int32]  # (S * A) state of each row
     all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
+    term_n: NDArray[np.int64]  # (rows) N' of the terms of each row, 0 for none; see RowTerms
+    terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
+    switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
     packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
 
 
@@ -139,10 +142,11 @@ def empty_table(shape: Shape) -> PlanTable:
     )
 
 
-def empty_scratch(shape: Shape, packed_stages: int = 0) -> Scratch:
+def empty_scratch(shape: Shape, packed_stages: int = 0, term_rows: int = 0) -> Scratch:
     """Return working memory for a problem of size `shape`.
 
-    `packed_stages` is the number of stages of packed counts, 0 if they are not used.
+    `packed_stages` is the number of stages of packed counts, and `term_rows` the number of rows of
+    the counts whose terms are stored; both are 0 if they are not used.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -156,12 +160,24 @@ def empty_scratch(shape: Shape, packed_stages: int = 0) -> Scratch:
         state_of=np.repeat(np.arange(S, dtype=np.int32), A),
         all_rows=np.arange(S * A, dtype=np.int32),
         no_visits=np.zeros(S, np.int64),
+        term_n=np.zeros(term_rows, np.int64),
+        terms=np.zeros((2, term_rows)),
+        switched=np.zeros(shape.horizon, np.int64),
         packed=empty_packed(packed_stages, S * A if packed_stages else 0),
     )
 
 
+def has_terms(problem: LearningProblem) -> bool:
+    """Return whether the backup of `problem` stores terms of each row; see `RowTerms`."""
+    if problem.algorithm.planner is not None:
+        return False
+    backup = problem.backup_rule.backup
+    assert isinstance(backup, Backup)
+    return backup.compiled and backup.terms is not None
+
+
 def plans_whole_stages(problem: LearningProblem) -> bool:
-    """Return whether a learner of `problem` may compute all rows of a stage at once.
+    """Return whether a learner of `problem` keeps packed counts, to compute whole stages at once.
 
     This pays where most values change in every plan: if counts are pooled, and in small problems.
     """
@@ -174,7 +190,7 @@ def plans_whole_stages(problem: LearningProblem) -> bool:
     return (
         backup.compiled
         and backup.elementwise
-        and problem.planning == "incremental"
+        and problem.planning == "auto"
         and (problem.stages == "pooled" or small)
     )
 
@@ -207,7 +223,11 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         touched=empty_worklist(groups=stages, items=rows),
         new_rewards=empty_worklist(groups=stages, items=reward_rows),
         changed=empty_worklist(groups=H, items=H * S),
-        scratch=empty_scratch(shape, stages if plans_whole_stages(problem) else 0),
+        scratch=empty_scratch(
+            shape,
+            stages if plans_whole_stages(problem) else 0,
+            rows if has_terms(problem) else 0,
+        ),
     )
 
 
@@ -222,6 +242,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
             episodes=problem.episodes,
             base=base.name,
             delta=base.failure_probability,
+            scale=base.bonus_scale,
         )
     fixed = Config(
         constants=np.zeros(0),
@@ -253,7 +274,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         reads_visits=rule.reads_visits,
         samples=rule.samples,
         monotone=base.is_monotone and not rule.samples,  # a sample is no bound on the next
-        incremental=compiled and problem.planning == "incremental" and not rule.samples,
+        incremental=compiled and problem.planning != "full" and not rule.samples,
     )
 
 

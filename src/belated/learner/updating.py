@@ -208,7 +208,7 @@ def make_plan(
     Parameters
     ----------
     batch : Batch
-        Function that computes the base's backup for several rows.
+        Functions that compute the base's backup for several rows.
     config : Config
         Configuration of the learner.
     state : LearnerState

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from belated.episode import Policy
 from belated.ledger import audit, migrations, schema
 from belated.ledger.clients.idempotency import IdempotencyKeys
-from belated.ledger.clients.quarantine import Quarantine
+from belated.ledger.clients.quarantine import Quarantine, rewrite_quarantine
 from belated.ledger.clients.tokens import Tokens
 from belated.ledger.episodes import EPISODE_COLUMNS, EpisodeRecord, chunk_ids
 from belated.ledger.events import (
@@ -132,6 +132,8 @@ class Ledger:
             transaction.load_episodes(given)
             load_keys(transaction, given)
             outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
+            if transaction.has_deleted_rejected:
+                rewrite_quarantine(connection)
             transaction.commit()
         self.store.scrub(wait=transaction.redacted)
         return outcomes

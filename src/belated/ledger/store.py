@@ -36,6 +36,7 @@ OUTAGES: Final = (
 """Types of exceptions that indicate that the database is unavailable."""
 
 _WRITES: Final = {"belated_writes": True}
+_LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITER_LOCK_ID})"
 _PROBE: Final = sa.text(f"UPDATE {migrations.TABLE} SET version_num = version_num")
 
 
@@ -177,7 +178,7 @@ class Store:
                 if self.on_postgres:
                     if not limited:
                         connection.execute(REMOVE_LIMITS)
-                    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITER_LOCK_ID)))
+                    connection.exec_driver_sql(_LOCK)
                 yield connection
 
     def probe(self) -> None:

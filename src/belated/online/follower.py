@@ -44,6 +44,11 @@ class Follower:
         self._fold: Fold | None = None
         self._events_since_snapshot = 0
 
+    @property
+    def fold(self) -> Fold | None:
+        """Fold as of the last call of `catch_up`; None if the next call has to compute it anew."""
+        return self._fold
+
     def catch_up(self, upto: int | None = None) -> Fold:
         """Read and apply new events up to seq `upto`, by default up to the end of the ledger.
 

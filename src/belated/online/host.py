@@ -11,12 +11,14 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Self, TypeVar
 
 from belated.ledger.engines.outage_log import OutageLog
+from belated.ledger.engines.outages import LOCK_TIMEOUT, describe_outage
+from belated.ledger.events import Tick
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
@@ -24,7 +26,7 @@ from belated.online.fold import Fold
 from belated.online.follower import SNAPSHOT_EVERY_EVENTS, Follower, read_excluding_events
 from belated.online.lock import PlannerLock, create_lock
 from belated.online.memory import LearnerMemory, estimate_bytes
-from belated.online.publishing import fold_and_publish
+from belated.online.publishing import publish_if_changed
 from belated.online.status import ProblemStatus, Summary
 
 POLL_INTERVAL_S: Final = 1.0
@@ -34,6 +36,14 @@ MAX_POLL_INTERVAL_S: Final = 86400.0
 
 BACKLOG_PROBLEMS_PER_POLL: Final = 100
 """Number of problems without new events that a poll folds for the first time."""
+
+PROBLEMS_PER_TRANSACTION: Final = 100
+"""Maximum number of problems whose ticks are recorded in one transaction."""
+
+MAX_LOCK_TIMEOUTS: Final = 3
+"""Number of successive polls that may fail because other writers held the lock of the ledger.
+
+They are repeated without being reported, since this is no fault of the store or of a problem."""
 
 LOCK_TIMEOUT_S: Final = 0.2
 """Maximum time in seconds to wait for a busy learner before the last status is returned."""
@@ -120,6 +130,7 @@ class Host:
         self._thread: threading.Thread | None = None
         self._plans = self._ready = False
         self._last_error: str | None = None
+        self._lock_timeouts = 0  # in succession
         self.outages = OutageLog("fold")
         """Log of the polls that failed because the store is unavailable."""
         self._has_polled = False
@@ -200,10 +211,9 @@ class Host:
         self._plans = plans
         if plans:
             end = self._find_changed()
-            for id in [*self._changed, *islice(self._backlog, BACKLOG_PROBLEMS_PER_POLL)]:
-                self._process(id)
-                self._changed.pop(id, None)
-                self._backlog.pop(id, None)
+            ids = [*self._changed, *islice(self._backlog, BACKLOG_PROBLEMS_PER_POLL)]
+            for first in range(0, len(ids), PROBLEMS_PER_TRANSACTION):
+                self._process(ids[first : first + PROBLEMS_PER_TRANSACTION])
             if not self._backlog:
                 self._folded_seq, self._folded_at = end, time.monotonic()
         self._release_unused()
@@ -268,8 +278,11 @@ class Host:
                 if self.step() and self._backlog:
                     pause_s = 0
                 self._last_error = None
+                self._lock_timeouts = 0
                 self.outages.succeeded()
             except Exception as error:  # the database may be available at the next poll
+                if self._is_contention(error):
+                    continue
                 message = f"{type(error).__name__}: {error}"
                 if isinstance(error, OUTAGES):
                     self.outages.failed(error)
@@ -279,6 +292,13 @@ class Host:
             with self._wakeup:
                 self._wakeup.wait_for(lambda: self._woken or self._stopping, pause_s)
                 self._woken = False
+
+    def _is_contention(self, error: Exception) -> bool:
+        """Return whether a poll that failed with `error` is to be repeated without a report."""
+        if not isinstance(error, OUTAGES) or describe_outage(error).reason != LOCK_TIMEOUT:
+            return False
+        self._lock_timeouts += 1
+        return self._lock_timeouts <= MAX_LOCK_TIMEOUTS
 
     def _find_changed(self) -> int:
         """Add the problems with events since the last poll, or all at the first, to the queues.
@@ -299,17 +319,41 @@ class Host:
         damaged = self._ledger.damaged_problems
         return {id: Failure(f"problem {id}", reason, id) for id, reason in damaged.items()}
 
-    def _process(self, id: int) -> None:
+    def _process(self, ids: Sequence[int]) -> None:
+        """Apply the new events of the problems `ids`, and publish their policies where changed.
+
+        The ticks that are due are recorded in one transaction, since all writers take turns.
+        """
+        states = [state for state in map(self._usable_state, ids) if state is not None]
+        due = {state.follower.problem.id for state in states if self._is_due(state)}
+        self._ledger.append([Tick(id) for id in sorted(due)])
+        for state in states:
+            if state.failure is None:
+                with state.lock:
+                    self._advance(state, is_due=state.follower.problem.id in due)
+        for id in ids:
+            self._changed.pop(id, None)
+            self._backlog.pop(id, None)
+
+    def _usable_state(self, id: int) -> ProblemState | None:
+        """Return the state of the problem `id`; None if it is undefined or cannot be folded."""
         try:
             problem = self._ledger.problem(id)
         except ValueError:  # its definition is damaged; see `failures`
-            return
+            return None
         if problem is None:  # the event with its definition is missing
-            return
+            return None
         state = self._state(problem)
-        if self._failure(state) is None:
-            with state.lock:
-                self._advance(state)
+        return state if self._failure(state) is None else None
+
+    def _is_due(self, state: ProblemState) -> bool:
+        """Apply new events to the learner in `state`, and return whether a tick is due."""
+        assert self._polled_seq is not None
+        with state.lock:
+            found = self._catch_failure(
+                state, self._polled_seq, lambda: state.follower.catch_up().due
+            )
+        return found is True
 
     def _release_unused(self) -> None:
         """Release learners until the others fit into the memory limit."""
@@ -330,14 +374,17 @@ class Host:
             self._states.setdefault(problem.id, state)  # another thread may have been faster
         return self._states[problem.id]
 
-    def _advance(self, state: ProblemState) -> None:
-        """Apply new events to the learner in `state`, and publish its policy if it has changed.
+    def _advance(self, state: ProblemState, *, is_due: bool) -> None:
+        """Publish the policy of the learner in `state` if it has changed.
 
-        The caller must hold `state.lock`.
+        If `is_due` is True, a tick has been recorded, and new events are applied first. The caller
+        must hold `state.lock`.
         """
 
         def advance() -> None:
-            fold = fold_and_publish(self._ledger, state.follower)
+            fold = None if is_due else state.follower.fold
+            fold = fold or state.follower.catch_up()
+            publish_if_changed(self._ledger, state.follower.problem.id, fold)
             # only if a status was requested before, since it takes time for each episode in flight
             if state.status is not None:
                 state.status = ProblemStatus.of(fold)

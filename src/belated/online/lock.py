@@ -96,8 +96,8 @@ class DatabaseLock:
             return True
         self.release()
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        connection.detach()  # from the pool, so that close() ends the connection
         if connection.scalar(sa.select(sa.func.pg_try_advisory_lock(PLANNER_LOCK_ID))):
+            connection.detach()  # from the pool, so that close() ends the connection
             self._connection = connection
             return True
         connection.close()

@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals and least-squares fits for quantities with common seeds.
+"""Bootstrap confidence intervals, tests and least-squares fits for quantities with common seeds.
 
 A table has one row for each seed and one column for each quantity. The bootstrap resamples whole
 rows, so that comparisons of columns are paired by seed.
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from belated.episode import Floats
+from belated.episode import Bools, Floats
 
 RESAMPLES: Final = 10_000
 """Number of bootstrap resamples."""
@@ -89,7 +89,9 @@ def tail_probability(seeds: int) -> float:
     return float(special.ndtr(-math.sqrt(seeds / (seeds - 1)) * student))
 
 
-def bootstrap_interval(estimate: float, draws: Floats, seeds: int) -> Interval:
+def bootstrap_interval(
+    estimate: float, draws: Floats, seeds: int, *, reverse: bool = False
+) -> Interval:
     """Return the bootstrap confidence interval of a statistic.
 
     Parameters
@@ -100,6 +102,9 @@ def bootstrap_interval(estimate: float, draws: Floats, seeds: int) -> Interval:
         Value of the statistic in each resample.
     seeds : int
         Number of seeds that were resampled.
+    reverse : bool
+        Whether to reflect the percentiles at the estimate (basic bootstrap interval). This corrects
+        the bias of statistics that resampling increases or decreases on average, such as a maximum.
 
     Returns
     -------
@@ -108,6 +113,8 @@ def bootstrap_interval(estimate: float, draws: Floats, seeds: int) -> Interval:
     """
     cut = tail_probability(seeds)
     low, high = np.quantile(draws, [cut, 1 - cut])
+    if reverse:
+        low, high = 2 * estimate - high, 2 * estimate - low
     return Interval(float(estimate), float(low), float(high))
 
 
@@ -126,29 +133,79 @@ def relative_difference(values: Floats, reference: Floats) -> Interval:
     return bootstrap_interval(estimate, draws[:, 0] / draws[:, 1] - 1, values.size)
 
 
-def is_decreasing(values: Floats, draws: Floats, seeds: int) -> bool:
-    """Return whether a sequence of three values decreases significantly.
+def p_value_above(interval: Interval, bound: float, seeds: int) -> float:
+    """Return the p-value of the hypothesis that the true value is at most `bound`.
+
+    The p-value agrees with the confidence interval: it is below 0.025 if and only if the whole
+    interval is above `bound`. Beyond the ends of the interval, the tails are those of Student's t
+    distribution, centred on the interval.
 
     Parameters
     ----------
-    values : array, shape (3,)
-        The values.
-    draws : array, shape (RESAMPLES, 3)
-        The three values in each resample.
+    interval : Interval
+        Confidence interval of the value.
+    bound : float
+        Bound of the value under the hypothesis.
     seeds : int
-        Number of seeds that were resampled.
+        Number of seeds from which the interval was computed.
 
     Returns
     -------
-    bool
-        True if the first value is significantly above the third, and no value is significantly
-        above its predecessor. A difference is significant if its confidence interval excludes zero.
+    float
+        The one-sided p-value.
+
+    Examples
+    --------
+    >>> round(p_value_above(Interval(3, 1, 5), 1, seeds=30), 3)
+    0.025
     """
-    total, first, second = (
-        bootstrap_interval(values[i] - values[j], draws[:, i] - draws[:, j], seeds)
-        for i, j in ((0, 2), (0, 1), (1, 2))
-    )
-    return total.is_positive and not first.is_negative and not second.is_negative
+    distance = (interval.low + interval.high) / 2 - bound
+    half_width = (interval.high - interval.low) / 2
+    if half_width == 0:
+        return 0.5 if distance == 0 else float(distance < 0)
+    quantile = special.stdtrit(seeds - 1, (1 + CONFIDENCE) / 2)
+    return float(special.stdtr(seeds - 1, -distance / half_width * quantile))
+
+
+def p_value_below(interval: Interval, bound: float, seeds: int) -> float:
+    """Return the p-value of the hypothesis that the true value is at least `bound`.
+
+    See `p_value_above`, which tests the opposite hypothesis.
+    """
+    estimate, low, high = interval
+    return p_value_above(Interval(-estimate, -high, -low), -bound, seeds)
+
+
+def discoveries(p_values: ArrayLike, level: float) -> Bools:
+    """Return which hypotheses are rejected by the procedure of Benjamini and Yekutieli (2001).
+
+    The expected share of false rejections among all rejections is at most `level`, whatever the
+    dependence of the p-values. If all hypotheses are true, the probability of any rejection is at
+    most `level`.
+
+    Parameters
+    ----------
+    p_values : array, shape (m,)
+        The p-value of each hypothesis.
+    level : float
+        Maximum false discovery rate.
+
+    Returns
+    -------
+    array of bool, shape (m,)
+        Whether each hypothesis is rejected.
+
+    Examples
+    --------
+    >>> discoveries([0.001, 0.5, 0.01], 0.05)
+    array([ True, False,  True])
+    """
+    p = np.asarray(p_values, float)
+    rank = np.arange(1, p.size + 1)
+    allowed = rank * level / (p.size * (1 / rank).sum())
+    passed = np.flatnonzero(np.sort(p) <= allowed)
+    rejected: Bools = p <= (np.sort(p)[passed[-1]] if passed.size else -1.0)
+    return rejected
 
 
 def r_squared(x: ArrayLike, y: ArrayLike) -> float:

@@ -5,9 +5,10 @@ from belated.extras import missing_extra
 try:
     import fastapi as fastapi
     import prometheus_client as prometheus_client
+    import uvicorn as uvicorn
 except ImportError:
     raise ImportError(
-        missing_extra("belated.service", "FastAPI and prometheus-client", "service")
+        missing_extra("belated.service", "FastAPI, prometheus-client and uvicorn", "service")
     ) from None
 
 from belated.service.app import create_app

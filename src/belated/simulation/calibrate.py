@@ -1,13 +1,13 @@
 """`calibrate`: search for the smallest bonus scale at which a base is optimistic.
 
-A base guarantees, with probability 1 - delta, that V~_1 >= V*_1 in every episode. In worlds of
-ordinary size, the published constants of the bonus are far larger than this guarantee requires.
-`calibrate` multiplies the bonus by several factors, called scales. For each scale, it simulates
-runs and counts those in which optimism holds in every episode.
+Optimism holds in a run if V~ >= V* in every episode: at the first state of each episode, or at
+every step and state. In worlds of ordinary size, the published constants of the bonus are far
+larger than optimism requires. `calibrate` multiplies the bonus by several factors, called scales.
+For each scale, it simulates runs and counts those in which optimism holds.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Unpack
 
@@ -22,10 +22,19 @@ from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
 from belated.options import SimulationKeywords, SimulationOptions, accepts, requires_keywords
 from belated.simulation.many import simulate_many
+from belated.simulation.run import Run
+from belated.simulation.setting import OptimismCheck
 
-DEFAULT_SEEDS: Final = range(40)
+FIRST_SEED: Final = 1_000_000
+"""First of the default seeds. The seeds of studies and reproductions are counted from 0, so that a
+scale is not chosen by the runs in which it is used."""
+
+DEFAULT_SEEDS: Final = range(FIRST_SEED, FIRST_SEED + 40)
 """Default seeds, one for each of 40 runs. If optimism holds in 38 of 40 runs, the 95 % confidence
 interval of its probability is 83 % to 99 %."""
+
+SEEDS_PER_STEP: Final = 5
+"""Number of runs between two checks of whether a trial can still succeed, with `stop_early`."""
 
 DEFAULT_UPDATER: Final = Active()
 
@@ -43,8 +52,8 @@ class Trial:
     """Result of the runs with one bonus scale."""
 
     scale: float  # factor of the bonus
-    held: int  # number of runs with V~_1 >= V*_1 in every episode
-    runs: int  # number of runs
+    held: int  # number of runs in which optimism holds
+    runs: int  # number of runs; with `stop_early`, a failed trial has fewer
     mean_regret: float  # mean of the regret after the last episode
 
     @property
@@ -64,6 +73,18 @@ class Calibration(Trial):
     """Whether `scale` is the lowest scale allowed, so that smaller scales may be sufficient too."""
     tried: tuple[Trial, ...]
     """All trials, in the order in which they were made."""
+
+
+class NotOptimisticError(ValueError):
+    """Exception raised if no scale up to `MAX_SCALE` is sufficient; `tried` are all trials."""
+
+    def __init__(self, tried: Sequence[Trial]) -> None:
+        last = tried[-1]
+        super().__init__(
+            f"Optimism held in only {last.held} of {last.runs} runs at scale {last.scale:g}, the "
+            "largest tried; a larger scale does not make this base optimistic."
+        )
+        self.tried = tuple(tried)
 
 
 def check_base(base: object, given: object) -> Base:
@@ -91,8 +112,10 @@ def calibrate(
     updater: Updater | str = DEFAULT_UPDATER,
     delay: Law | str | None = None,
     rewards: ArrayLike | Literal["known", "unknown"] | None = "known",
+    optimism: OptimismCheck = "start",
     lowest: float = 1e-4,
     tolerance: float = 1.2,
+    stop_early: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
@@ -100,12 +123,11 @@ def calibrate(
 ) -> Calibration:
     """Return the smallest bonus scale at which optimism holds in a given share of runs.
 
-    Optimism holds in a run if V~_1 >= V*_1 in every episode. A scale is sufficient if optimism
-    holds in at least the share `level` of the runs. The smallest sufficient scale is found by
-    bisection of ln(scale) between `lowest` and 1. If scale 1 is not sufficient, the scale is
-    doubled until it is, and the bisection is between the last two scales. All scales are tried with
-    the same seeds. Bisection assumes that the share of runs in which optimism holds grows with the
-    scale. On average over many runs, this is true.
+    A scale is sufficient if optimism holds in at least the share `level` of the runs. The smallest
+    sufficient scale is found by bisection of ln(scale) between `lowest` and 1. If scale 1 is not
+    sufficient, the scale is doubled until it is, and the bisection is between the last two scales.
+    All scales are tried with the same seeds. Bisection assumes that the share of runs in which
+    optimism holds grows with the scale. On average over many runs, this is true.
 
     Parameters
     ----------
@@ -116,16 +138,23 @@ def calibrate(
     episodes : int
         Number of episodes of a run.
     seeds : iterable of int
-        Seeds of the runs; the same for each scale.
+        Seeds of the runs; the same for each scale. They should not contain the seeds of the runs
+        in which the scale will be used.
     level : float
         Required share of runs in which optimism holds, in (0, 1].
     updater, delay, rewards, **options
-        Arguments of `simulate`.
+        Arguments of `simulate`. A scale found without delay is in general too small with delay.
+    optimism : {"start", "everywhere"}
+        Condition in every episode of a run: V~_1 >= V*_1 at the first state of the episode, or
+        V~_h >= V*_h at every step and state.
     lowest : float
         Smallest scale to try, in (0, 1).
     tolerance : float
         The search stops when the ratio of the smallest sufficient scale to the largest insufficient
         scale is below this number. Must be above 1.
+    stop_early : bool
+        Whether to end a trial when so many runs have failed that its scale cannot be sufficient.
+        The scale found is the same; trials with insufficient scales have fewer runs.
     threads, progress
         Arguments of `simulate_many`.
     on_trial : callable, optional
@@ -138,8 +167,10 @@ def calibrate(
 
     Raises
     ------
+    NotOptimisticError
+        If no scale up to `MAX_SCALE` is sufficient.
     ValueError
-        If no scale up to `MAX_SCALE` is sufficient, or if an argument is out of range.
+        If an argument is out of range.
 
     Examples
     --------
@@ -164,39 +195,43 @@ def calibrate(
         raise ValueError("seeds must have at least one seed, got none.")
     tried: list[Trial] = []
 
+    required = math.ceil(level * len(seeds) - 1e-9)  # 0.07 * 100 > 7 because of rounding
+    step = SEEDS_PER_STEP if stop_early else len(seeds)
+
     def is_sufficient(scale: float) -> bool:
-        runs = simulate_many(
-            world,
-            base=replace(found, scale=scale),
-            updater=updater,
-            delay=delay,
-            episodes=episodes,
-            seeds=seeds,
-            rewards=rewards,
-            threads=threads,
-            progress=progress,
-            **options,
-        )
+        runs: list[Run] = []
+        failed = 0
+        while len(runs) < len(seeds) and failed <= len(seeds) - required:
+            runs += simulate_many(
+                world,
+                base=replace(found, scale=scale),
+                updater=updater,
+                delay=delay,
+                episodes=episodes,
+                seeds=seeds[len(runs) : len(runs) + step],
+                rewards=rewards,
+                optimism=optimism,
+                threads=threads,
+                progress=progress,
+                **options,
+            )
+            failed = sum(run.optimism_broken > 0 for run in runs)
         trial = Trial(
             scale=scale,
-            held=sum(run.optimism_broken == 0 for run in runs),
+            held=len(runs) - failed,
             runs=len(runs),
             mean_regret=math.fsum(run.total_regret for run in runs) / len(runs),
         )
         tried.append(trial)
         if on_trial is not None:
             on_trial(trial)
-        return trial.held >= level * trial.runs - 1e-9  # 0.07 * 100 > 7 because of rounding
+        return trial.held >= required
 
     # Bracket: an insufficient scale `low` and a sufficient one `high`.
     low, high = lowest, 1.0
     while not is_sufficient(high):
         if high == MAX_SCALE:
-            raise ValueError(
-                f"Optimism held in only {tried[-1].held} of {tried[-1].runs} runs at scale "
-                f"{MAX_SCALE:g}, the largest tried; a larger scale does not make this base "
-                "optimistic."
-            )
+            raise NotOptimisticError(tried)
         low, high = high, 2 * high
     if low == lowest and is_sufficient(lowest):
         high = lowest

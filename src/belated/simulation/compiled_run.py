@@ -75,6 +75,7 @@ def run_compiled(
     at: Ints,
     trace: bool,
     plans: bool,
+    everywhere: bool,
     on_progress: OnProgress,
     on_checkpoint: OnCheckpoint | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -96,6 +97,8 @@ def run_compiled(
         Whether to record the policy of every episode.
     plans : bool
         Whether to plan. If False, the first plan is used in all episodes.
+    everywhere : bool
+        Whether to check optimism at every step and state, and not only at the first state.
     on_progress : callable
         Function called with the number of episodes played since its last call.
     on_checkpoint : callable, optional
@@ -111,12 +114,13 @@ def run_compiled(
     episodes = len(delays)
     shape = problem.shape
     policies = np.zeros((episodes if trace else 0, shape.horizon, shape.states), np.int32)
-    player = Player(world, problem, plans, on_progress)
+    player = Player(world, problem, plans, everywhere, on_progress)
     reporter = None
     if on_checkpoint is not None:
         reporter = CheckpointReporter(on_checkpoint, seed=problem.seed, episodes=episodes, at=at)
     if checkpoint is not None:
-        player.saver = RunSaver(checkpoint, player.truth, problem, delays, (trace, plans))
+        options = (trace, plans, everywhere)
+        player.saver = RunSaver(checkpoint, player.truth, problem, delays, options)
     if problem.updater.multi_instance:
         played, instances = play_instances(player, delays, policies)
         if reporter:
@@ -220,12 +224,19 @@ class Player:
         Problem of the learner.
     plans : bool
         Whether to plan. If False, the first plan is used in all episodes.
+    everywhere : bool
+        Whether to check optimism at every step and state, and not only at the first state.
     on_progress : callable
         Function called with the number of episodes played since its last call.
     """
 
     def __init__(
-        self, world: MDP, problem: LearningProblem, plans: bool, on_progress: OnProgress
+        self,
+        world: MDP,
+        problem: LearningProblem,
+        plans: bool,
+        everywhere: bool,
+        on_progress: OnProgress,
     ) -> None:
         self.problem = problem
         self.plans = plans
@@ -233,7 +244,9 @@ class Player:
         self.reporter: CheckpointReporter | None = None
         self.saver: RunSaver | None = None
         self.last_instance = 0
-        self.truth = engine.Truth(world_arrays(world), optimal_table(world)[0])
+        v_star = optimal_table(world)
+        self.truth = engine.Truth(world_arrays(world), v_star[0])
+        self.v_star = v_star[: problem.shape.horizon if everywhere else 0]
 
     def __call__(
         self, instance: int, labels: Ints, delays: Ints, policies: NDArray[np.int32]
@@ -269,6 +282,7 @@ class Player:
             plans=self.plans,
             triggered=problem.trigger_rule is not None,
             trigger_constants=rule.constants,
+            v_star=self.v_star,
         )
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
         gaps = np.zeros(episodes)

@@ -34,12 +34,12 @@ from belated.simulation.compiled_queue import (
     push,
 )
 from belated.simulation.reference import OPTIMISM_TOLERANCE
-from belated.worklist import clear
+from belated.worklist import clear, is_empty
 
 # Indices of the counters in `RunState.tally`:
 MISSING: Final = 0  # number of episodes in flight, S_k
 MAX_MISSING: Final = 1  # largest S_k so far
-OPTIMISM_BROKEN: Final = 2  # number of episodes with V~_1(s_1) < V*_1(s_1)
+OPTIMISM_BROKEN: Final = 2  # number of episodes in which optimism failed
 LAST_EXPLORED: Final = 3  # last episode with an explored step
 WAITED: Final = 4  # sum of S_k over the episodes so far
 STARTED: Final = 5  # number of episodes started
@@ -63,6 +63,7 @@ class RunOptions(NamedTuple):
     plans: bool  # whether to plan; False keeps the first plan, to measure all other costs
     triggered: bool  # whether the trigger decides when to plan, instead of the condition of Lazy
     trigger_constants: Floats  # constants of the trigger
+    v_star: Floats  # (H, S) V*, to check optimism everywhere; empty to check it at s_1 only
 
 
 class RunState(NamedTuple):
@@ -136,7 +137,7 @@ def plan_and_evaluate(
     Parameters
     ----------
     batch : Batch
-        Function that computes the base's backup for several rows.
+        Functions that compute the base's backup for several rows.
     config : Config
         Configuration of the learner.
     world : WorldArrays
@@ -155,7 +156,9 @@ def plan_and_evaluate(
     actions, explore = learner.table.actions, learner.exploration.explore
     epsilon = learner.exploration.epsilon
     if partial:
-        reevaluate(world, actions, explore, epsilon, learner.changed, v_pi, learner.scratch.moved)
+        changed, updated = learner.changed, learner.scratch.moved
+        if not is_empty(changed):  # the call is expensive in small worlds
+            reevaluate(world, actions, explore, epsilon, changed, v_pi, updated)
     else:
         arrays = world.ptr, world.succ, world.prob, world.rewards
         evaluate(*arrays, actions, explore, epsilon, world.allowed, v_pi)
@@ -387,6 +390,19 @@ def play(config: Config, truth: Truth, run: RunState, label: int, may_end: bool)
     return H
 
 
+@kernel
+def is_optimistic(v: Floats, v_star: Floats) -> bool:
+    """Return whether V~_h(s) >= V*_h(s) at every step and state, up to OPTIMISM_TOLERANCE.
+
+    `v` are the values of the plan, of shape (H + 1, S), and `v_star` has the shape (H, S).
+    """
+    for h in range(v_star.shape[0]):
+        for s in range(v_star.shape[1]):
+            if v[h, s] < v_star[h, s] - OPTIMISM_TOLERANCE:
+                return False
+    return True
+
+
 @inlined
 def record_policy(run: RunState, policy: NDArray[np.int32]) -> None:
     """Copy the actions of the current policy of `run` to the array `policy`, of shape (H, S).
@@ -417,7 +433,7 @@ def advance(
     Parameters
     ----------
     batch : Batch
-        Function that computes the base's backup for several rows.
+        Functions that compute the base's backup for several rows.
     trigger : Callback
         Function that evaluates the trigger; not called unless `options.triggered`.
     config : Config
@@ -483,7 +499,9 @@ def advance(
             length = play(config, truth, run, labels[i], False)
         s = run.states[0]
         outputs.gaps[i] = truth.v_star[s] - run.v_pi[0, s]
-        if learner.table.v[0, s] < truth.v_star[s] - OPTIMISM_TOLERANCE:
+        if options.v_star.size > 0:
+            tally[OPTIMISM_BROKEN] += not is_optimistic(learner.table.v, options.v_star)
+        elif learner.table.v[0, s] < truth.v_star[s] - OPTIMISM_TOLERANCE:
             tally[OPTIMISM_BROKEN] += 1
         if outputs.policies.size > 0:
             record_policy(run, outputs.policies[i])

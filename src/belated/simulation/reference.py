@@ -37,6 +37,7 @@ def run_reference(
     *,
     at: Ints,
     trace: bool,
+    everywhere: bool,
     on_progress: Callable[[int], None],
     on_checkpoint: OnCheckpoint | None = None,
 ) -> Run:
@@ -55,6 +56,8 @@ def run_reference(
         Checkpoints, in increasing order.
     trace : bool
         Whether to record the policy of every episode.
+    everywhere : bool
+        Whether to check optimism at every step and state, and not only at the first state.
     on_progress : callable
         Function called with the argument 1 after each episode.
     on_checkpoint : callable, optional
@@ -69,7 +72,8 @@ def run_reference(
     reporter = None
     if on_checkpoint is not None:
         reporter = CheckpointReporter(on_checkpoint, seed=problem.seed, episodes=len(delays), at=at)
-    v_star = optimal_table(world)[0]
+    optimal = optimal_table(world)
+    v_star = optimal[0]
     queue: Queue[Feedback] = Queue()
     visits = np.zeros(problem.rows, np.int64)
     arrived = np.zeros(problem.rows, np.int64)
@@ -83,7 +87,7 @@ def run_reference(
         late = queue.due(k)
         learner.absorb(paths + late)
         max_missing = max(max_missing, learner.missing)
-        v_tilde = learner.value
+        v_tilde = learner.value_table
         policy = learner.start(k)
         if policy is not evaluated:
             v_pi = policy_table(world, policy)[0]
@@ -96,7 +100,8 @@ def run_reference(
 
         start = episode.states[0]
         gaps.append(v_star[start] - v_pi[start])
-        optimism_broken += bool(v_tilde[start] < v_star[start] - OPTIMISM_TOLERANCE)
+        below = v_tilde < optimal - OPTIMISM_TOLERANCE
+        optimism_broken += bool(below.any() if everywhere else below[0, start])
         if explores_along(policy, episode.states):
             last_explored = k
         np.add.at(visits, whole_episode(episode).rows(problem.shape, problem.count_stages), 1)

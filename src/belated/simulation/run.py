@@ -45,7 +45,8 @@ class Run:
     max_missing: int
     """max_k S_k, the largest number of episodes in flight at the start of an episode."""
     optimism_broken: int
-    """Number of episodes in which V~_1(s_1) < V*_1(s_1) - 1e-9."""
+    """Number of episodes in which V~_1(s_1) < V*_1(s_1) - 1e-9; with optimism="everywhere", those
+    in which V~_h(s) < V*_h(s) - 1e-9 at any step and state."""
     instances: int = 1
     """Number of instances of the base: one, except with MultiInstance."""
     last_explored: int = 0

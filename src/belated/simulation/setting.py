@@ -36,6 +36,7 @@ from belated.simulation.reporting import OnCheckpoint
 from belated.simulation.run import Run, checkpoints
 
 Engine = Literal["auto", "compiled", "reference", "gpu"]
+OptimismCheck = Literal["start", "everywhere"]
 
 DELAYS_PER_BLOCK: Final = 2**18
 """Number of delays drawn between two calls of `on_progress`."""
@@ -52,6 +53,7 @@ class SettingKeywords(SimulationKeywords, total=False):
     every: int | None
     engine: Engine
     trace: bool
+    optimism: OptimismCheck
 
 
 def ignore_progress(episodes: int) -> None:
@@ -88,6 +90,9 @@ class Setting(SimulationOptions):
         "auto" selects the compiled engine if it supports the setting, else the reference loop.
     trace : bool
         Whether to record the policy of every episode.
+    optimism : {"start", "everywhere"}
+        Where optimism is checked, V~_h(s) >= V*_h(s): at the first state of each episode, or at
+        every step and state.
     """
 
     world: MDP
@@ -100,6 +105,7 @@ class Setting(SimulationOptions):
     points: int = 1000
     engine: Engine = "auto"
     trace: bool = False
+    optimism: OptimismCheck = "start"
 
     def __post_init__(self) -> None:
         if not isinstance(self.world, MDP):
@@ -119,6 +125,7 @@ class Setting(SimulationOptions):
         if self.every is not None:
             check_integer("every", self.every, 1)
         check_choice("engine", self.engine, get_args(Engine))
+        check_choice("optimism", self.optimism, get_args(OptimismCheck))
         super().__post_init__()
         problem = self.problem(0)
         if problem.algorithm.planner is None:
@@ -149,7 +156,8 @@ class Setting(SimulationOptions):
         if isinstance(rewards, str) and rewards == "known":
             rewards = self.world.reward_table()
         options = option_values(self, LearnerOptions)
-        options["planning"] = "full" if self.planning == "full" else "incremental"
+        if self.planning == "none":
+            options["planning"] = "auto"
         return LearningProblem(
             shape=self.world.shape,
             base=base,
@@ -204,6 +212,7 @@ class Setting(SimulationOptions):
                 at=self.checkpoints(),
                 trace=self.trace,
                 plans=self.planning != "none",
+                everywhere=self.optimism == "everywhere",
                 on_progress=on_progress,
                 on_checkpoint=on_checkpoint,
                 checkpoint=checkpoint,
@@ -215,6 +224,7 @@ class Setting(SimulationOptions):
                 delays,
                 at=self.checkpoints(),
                 trace=self.trace,
+                everywhere=self.optimism == "everywhere",
                 on_progress=on_progress,
                 on_checkpoint=on_checkpoint,
             )

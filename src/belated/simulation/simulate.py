@@ -67,6 +67,9 @@ def simulate(
         GPU and pays off for many runs; see `simulate_many`.
     trace : bool
         Whether to record the policy of every episode.
+    optimism : {"start", "everywhere"}
+        Where optimism is checked, V~_h(s) >= V*_h(s): at the first state of each episode, or at
+        every step and state. Affects only `Run.optimism_broken`.
     stages : {"each", "pooled"}
         Count each step separately, or pool the counts of all steps.
     late : {"everything", "rewards"}
@@ -74,7 +77,7 @@ def simulate(
         observed at the end of each episode.
     reward_bonus : str
         Bonus of unknown rewards; see `belated.learner.rewards`.
-    planning : {"incremental", "full", "none"}
+    planning : {"auto", "incremental", "full", "none"}
         Recompute only values that can have changed, or all values; the results are identical.
         "none" keeps the first plan, to measure the cost of the rest of the simulation.
     delay_per : {"episode", "step"}

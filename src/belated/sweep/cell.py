@@ -13,6 +13,7 @@ from typing import Any, Literal
 from belated.delays import parse as parse_delay
 from belated.learner.bases import BASE_NAMES
 from belated.learner.updaters import UPDATER_NAMES
+from belated.learner.updaters.updater import Updater
 from belated.mdp.worlds import world as parse_world
 from belated.options import SimulationOptions, option_values
 from belated.simulation.setting import Setting
@@ -33,6 +34,10 @@ BASE_VERSIONS = {"ubev": 2, "ucrl2b": 2, "kl-ucrl": 2, "psrl": 2}
 
 Version 2 computes logarithms with `belated.elementary`."""
 
+CORRECTED_VERSION = 2
+"""Version number of the cells whose results a correction of a formula has changed; see
+`Cell.is_corrected`."""
+
 SEEDS_PER_CELL = 5
 """Maximum number of seeds in a cell. A sweep that is killed loses only its unfinished cells."""
 
@@ -41,6 +46,12 @@ DEFAULT_POINTS = 200
 
 DEFAULTS = SimulationOptions()
 """Options of a simulation with their default values."""
+
+OLD_DEFAULTS = {"planning": "incremental"}
+"""Earlier default values of options that do not affect results.
+
+They are left out of ids and digests like the defaults, so that results stored before stay valid.
+"""
 
 NOT_IN_BASE_LABEL = ("late", "delay_per", "stages")
 """Options that are not in the part of an id that names the base.
@@ -89,7 +100,8 @@ class Cell(SimulationOptions):
         if self.rewards == "unknown":
             parts.append("unknown-rewards")
         for name, value in option_values(self, SimulationOptions).items():
-            if name not in NOT_IN_BASE_LABEL and value != getattr(DEFAULTS, name):
+            defaults = getattr(DEFAULTS, name), OLD_DEFAULTS.get(name)
+            if name not in NOT_IN_BASE_LABEL and value not in defaults:
                 parts.append(value)
         return "-".join(parts)
 
@@ -116,6 +128,7 @@ class Cell(SimulationOptions):
         # Later fields with default values are omitted, so that digests of older cells stay valid.
         defaults = {"rewards": "known", **asdict(DEFAULTS), "stages": None}
         facts = {name: x for name, x in asdict(self).items() if x != defaults.get(name)}
+        facts = {name: x for name, x in facts.items() if x != OLD_DEFAULTS.get(name)}
         facts.pop("label", None)
         for name, version in WORLD_VERSIONS.items():
             if self.world.startswith(name):
@@ -123,10 +136,28 @@ class Cell(SimulationOptions):
         for name, version in BASE_VERSIONS.items():
             if self.base.partition(":")[0] == name:
                 facts["base_version"] = version
+        if self.is_corrected:
+            facts["formula_version"] = CORRECTED_VERSION
         if code := digest_own_code((self.world, self.base, self.delay, self.updater)):
             facts["code"] = code
         text = json.dumps([RESULTS_VERSION, facts], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether a correction of a formula has changed the results of the cell.
+
+        The corrections: the reward bonus "filippi" has a union bound over the steps; the radius
+        "paper" of UCRL2 uses the same delta with unknown rewards; `Lazy("auto")` takes the scale of
+        the base into account.
+        """
+        base = BASE_NAMES.parse(self.base, dict(self.base_options))
+        updater = UPDATER_NAMES.parse(self.updater, dict(self.updater_options))
+        scale = getattr(base, "bonus_scale", 1.0)
+        if isinstance(updater, Updater) and updater.lazy_alpha() == "auto" and scale != 1.0:
+            return True
+        paper = getattr(base, "radius", "") == "paper"
+        return self.rewards == "unknown" and (paper or self.reward_bonus == "filippi")
 
     def build(self) -> Setting:
         """Return the setting to simulate. Raise ValueError if the cell is invalid."""

@@ -7,13 +7,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import duckdb
 import numpy as np
 
 from belated.arguments import check_choice
-from belated.extras import missing_package
+from belated.extras import missing_extra, missing_package
 from belated.html import describe, format_table
 from belated.sweep.store import TABLES, Columns, Store
+
+try:
+    import duckdb
+except ImportError:
+    raise ImportError(missing_extra("Access to results", "DuckDB", "sweep")) from None
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from belated.mdp.worlds import world as parse_world
 from belated.sweep.cell import Cell
 from belated.sweep.cost import expected_cost
 
@@ -40,10 +41,9 @@ class Shard:
         Cells are dealt out in descending order of their expected cost, forwards and backwards in
         turn, so that all shards take about the same time.
         """
-        settings = {cell.setting: cell for cell in cells}
-        shapes = {setting: cell.build().world.shape for setting, cell in settings.items()}
+        shapes = {world: parse_world(world).shape for world in {cell.world for cell in cells}}
         ordered = sorted(
-            cells, key=lambda cell: (-expected_cost(cell, shapes[cell.setting]), cell.id)
+            cells, key=lambda cell: (-expected_cost(cell, shapes[cell.world]), cell.id)
         )
         forwards = ordered[self.index - 1 :: 2 * self.count]
         backwards = ordered[2 * self.count - self.index :: 2 * self.count]

@@ -15,9 +15,9 @@
     preset = "two_term"                   # all other keys are options of the base
     scale = 0.03
 
-The keys `rewards` and `checkpoints` and the options of a simulation (`SimulationOptions`) are
-optional. The cells of a study are the cross product of all lists, without duplicates. Error
-messages name the file, the key, the value and the allowed values.
+The keys `rewards`, `checkpoints` and `scales` and the options of a simulation
+(`SimulationOptions`) are optional. The cells of a study are the cross product of all lists, without
+duplicates. Error messages name the file, the key, the value and the allowed values.
 """
 
 import tomllib
@@ -26,23 +26,28 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    create_model,
-    field_validator,
-)
-
 from belated.arguments import did_you_mean, similar
+from belated.extras import missing_extra
 from belated.learner.bases import BASE_NAMES
 from belated.learner.updaters import UPDATER_NAMES
 from belated.mdp.worlds import world as parse_world
 from belated.options import SimulationOptions, option_choices
+from belated.sweep.calibrated import CalibratedScales
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 from belated.sweep.packaged import find_study
+
+try:
+    from pydantic import (
+        BaseModel,
+        ConfigDict,
+        Field,
+        ValidationError,
+        ValidationInfo,
+        create_model,
+        field_validator,
+    )
+except ImportError:
+    raise ImportError(missing_extra("A study", "pydantic", "sweep")) from None
 
 
 class BaseEntry(BaseModel):
@@ -90,6 +95,7 @@ class Study(OptionLists):  # type: ignore[misc]
     delays: list[str] = Field(min_length=1)
     rewards: Literal["known", "unknown"] = Field(default="known", validate_default=True)
     checkpoints: int | None = Field(default=None, ge=1)
+    scales: str | None = None  # file of `belated calibrate --table`, for bases without a scale
 
     @field_validator("bases", mode="before")
     @classmethod
@@ -150,6 +156,13 @@ class Study(OptionLists):  # type: ignore[misc]
                 raise ValueError(f"a run must have at least 1 episode, got {number}.")
         return value
 
+    @field_validator("scales")
+    @classmethod
+    def _check_scales(cls, value: str | None) -> str | None:
+        if value is not None:
+            CalibratedScales(value)
+        return value
+
     @field_validator("seeds")
     @classmethod
     def _check_seeds(cls, value: int | list[int]) -> int | list[int]:
@@ -168,6 +181,7 @@ class Study(OptionLists):  # type: ignore[misc]
             for values in product(*(getattr(self, name) for name in OPTION_NAMES))
         ]
         blocks = list(seed_blocks(seeds))
+        scales = None if self.scales is None else CalibratedScales(self.scales)
         for world, entry, delay, chosen, updater, block in product(
             self.worlds, self.bases, self.delays, options, self.updaters, blocks
         ):
@@ -181,7 +195,9 @@ class Study(OptionLists):  # type: ignore[misc]
                 updater=updater,
                 episodes=self.episodes_of(world),
                 seeds=block,
-                base_options=entry.options,
+                base_options=entry.options
+                if scales is None
+                else scales.options(world, entry.name, entry.options, delay),
                 rewards=self.rewards,
                 points=self.checkpoints,
                 label=label,
@@ -229,6 +245,8 @@ def read_study(path: Path | str) -> Study:
         raise ValueError(f"{file} is not UTF-8 ({error.reason} at byte {error.start}).") from None
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{file} is not TOML: {error}.") from None
+    if isinstance(facts.get("scales"), str):
+        facts["scales"] = str(file.parent / facts["scales"])
     try:
         return Study(**facts)
     except ValidationError as error:
@@ -251,6 +269,7 @@ EXPECTED: Final = {
     "delays": "a list of names",
     "rewards": "'known' or 'unknown'",
     "checkpoints": "a whole number of at least 1",
+    "scales": "the name of a file of `belated calibrate --table`, relative to the study",
     **{name: f"one or a list of {', '.join(map(repr, CHOICES[name]))}" for name in OPTION_NAMES},
 }
 """Description of the value of each key, for error messages."""

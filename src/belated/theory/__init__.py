@@ -11,9 +11,11 @@ from belated.theory.alpha import best_alpha, lazy_terms
 from belated.theory.alternatives import explicit_exploration, lower_bound, multi_instance
 from belated.theory.bonus import Optimism, optimism
 from belated.theory.comparison import Guarantee, compare
+from belated.theory.decomposition import lemma_2
 from belated.theory.epochs import epoch_bound, lazy_bound, lazy_sum, sharp_epoch_bound
 from belated.theory.missing import instances, missing, psi
 from belated.theory.orders import Order
+from belated.theory.premise import EpochCounts, epoch_counts
 from belated.theory.regret import Regret, delayed_rewards, theorem_1, theorem_2
 from belated.theory.table import TABLE_1, RowNumbers, table_1
 from belated.theory.visits import VisitSums, visit_bound, visit_sums
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TABLE_1",
+    "EpochCounts",
     "Guarantee",
     "Optimism",
     "Order",
@@ -35,11 +38,13 @@ __all__ = [
     "compare",
     "delayed_rewards",
     "epoch_bound",
+    "epoch_counts",
     "explicit_exploration",
     "instances",
     "lazy_bound",
     "lazy_sum",
     "lazy_terms",
+    "lemma_2",
     "lower_bound",
     "missing",
     "multi_instance",

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from belated.episode import Floats, Shape
-from belated.theory.bonus import NUMERATORS, check_base, lower_order_factor, optimism
+from belated.theory.bonus import NUMERATORS, check_base, lower_order_factor, optimism, scaled
 from belated.theory.epochs import count_log
 from belated.theory.missing import delay_log
 from belated.theory.validation import check_delta, check_episodes, check_mean_delay
@@ -25,7 +25,9 @@ BISECTIONS = 100
 double."""
 
 
-def lazy_terms(shape: Shape, *, episodes: int, base: str, delta: float) -> Floats:
+def lazy_terms(
+    shape: Shape, *, episodes: int, base: str, delta: float, scale: float = 1.0
+) -> Floats:
     """Return the coefficients of the regret bound of Theorem 2 as a function of alpha.
 
     The bound is the sum of H J (1 + psi), linear (1 + 1/alpha), root sqrt(1 + 1/alpha) and terms
@@ -42,6 +44,8 @@ def lazy_terms(shape: Shape, *, episodes: int, base: str, delta: float) -> Float
         "ucbvi-ch" are used. This base has the widest bonus among the bases with C = 1.
     delta : float
         Probability that the bound fails, in (0, 1); the base runs with delta / 5.
+    scale : float
+        Factor of the bonus of the base, or of its radius; at least 0.
 
     Returns
     -------
@@ -61,7 +65,8 @@ def lazy_terms(shape: Shape, *, episodes: int, base: str, delta: float) -> Float
     H, S, A = shape.table
     HSA = H * S * A
     known = base if base in NUMERATORS else "ucbvi-ch"
-    constants = optimism(known, shape, episodes=K, delta=check_delta(delta) / 5)
+    published = optimism(known, shape, episodes=K, delta=check_delta(delta) / 5)
+    constants = scaled(published, known, scale)
     logs = HSA * count_log(shape, K)
     return np.array(
         [
@@ -129,6 +134,7 @@ def best_alpha(
     mean_delay: float,
     base: str = "ucbvi-bf",
     delta: float = 0.05,
+    scale: float = 1.0,
 ) -> float:
     """Return the alpha of lazy updating for which the regret bound of Theorem 2 is smallest.
 
@@ -144,6 +150,9 @@ def best_alpha(
         Name of an optimistic base, one of `belated.theory.bonus.BASES`.
     delta : float
         Probability that the bound fails, in (0, 1).
+    scale : float
+        Factor of the bonus of the base, or of its radius. Below 1, nothing is proved; the alpha
+        then minimises the formula of the bound with the smaller bonus.
 
     Returns
     -------
@@ -160,5 +169,5 @@ def best_alpha(
     1.52
     """
     check_base(base)
-    terms = lazy_terms(shape, episodes=episodes, base=base, delta=delta)
+    terms = lazy_terms(shape, episodes=episodes, base=base, delta=delta, scale=scale)
     return minimize_bound(terms, check_mean_delay(mean_delay))

@@ -4,7 +4,8 @@
 
 The constants are upper bounds, computed with the published numerical factors. If a base has several
 variants (the radii of UCRL2, KL-UCRL and chi2-UCRL, the presets of UCBVI-BF), the widest bonus is
-used, so that the regret bounds hold for each variant with `scale` at most 1. Variances are at most
+used, so that the regret bounds hold for each optimistic variant with the published bonus, `scale`
+1. Optimism is not proved for every variant; see `BaseAlgorithm.proof`. Variances are at most
 H'^2 / 4, where H' = H - h, and counts in a logarithm are at most K. With L = ln(5SAT/delta):
 
     base        C   B_1 at step h                        B_2               published by
@@ -70,7 +71,7 @@ def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> 
     episodes : int
         Number of episodes K, at least 1.
     delta : float
-        Failure probability of the base's own guarantee, in (0, 1).
+        Probability delta in the formulas of the base, in (0, 1).
 
     Returns
     -------
@@ -103,6 +104,40 @@ def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> 
     )
 
 
+def scaled(constants: Optimism, base: str, scale: float) -> Optimism:
+    """Return the constants of a bonus that is multiplied by a scale.
+
+    The bonus is proportional to the scale, except for KL-UCRL and chi2-UCRL, whose scale multiplies
+    the radius of the confidence set and whose bonus is proportional to its square root.
+
+    Parameters
+    ----------
+    constants : Optimism
+        Constants at scale 1.
+    base : str
+        Name of the base.
+    scale : float
+        Factor of the bonus or radius, at least 0.
+
+    Returns
+    -------
+    Optimism
+        Constants at this scale.
+
+    Examples
+    --------
+    >>> one = Optimism(C=0, B=4.0, B1=2.0, B2=8.0)
+    >>> scaled(one, "ucrl2", 0.25).B1, scaled(one, "kl-ucrl", 0.25).B1
+    (0.5, 1.0)
+    """
+    if not scale >= 0:
+        raise ValueError(f"scale must be at least 0, got {scale}.")
+    factor = math.sqrt(scale) if base in SCALED_RADIUS else scale
+    return Optimism(
+        C=constants.C, B=factor * constants.B, B1=factor * constants.B1, B2=factor * constants.B2
+    )
+
+
 def lower_order_factor(constants: Optimism, shape: Shape, delta: float) -> float:
     """Return B_2 + 3 C H^2 S L, the factor of the sum of 1/N' in the regret bound (Lemma 2).
 
@@ -123,6 +158,10 @@ def lower_order_factor(constants: Optimism, shape: Shape, delta: float) -> float
     H, S, A = shape.table
     log = math.log(S * S * A * H * math.pi * math.pi / (6 * (check_delta(delta) / 5)))
     return constants.B2 + 3 * constants.C * H * H * S * log
+
+
+SCALED_RADIUS: Final = ("kl-ucrl", "chi2-ucrl")
+"""Bases whose scale multiplies a radius, of which the bonus is the square root."""
 
 
 def check_base(base: object) -> None:

@@ -1,11 +1,13 @@
 """Regret bounds with constants: Theorems 1 and 2, and the theorem for delayed rewards.
 
-Each bound holds with probability 1 - delta for a base that is run with delta' = delta / 5, under
-two assumptions of the paper: the bonus is at least as large as the estimation error (Assumption 1),
-and delays are independent, identically distributed and non-negative (Assumption 2). The constants
-are those of the proofs in the paper, with mistakes corrected; `docs/deviations.md` lists the
-corrections. In most experiments the bounds are far above the regret of any run. They serve to
-compare the cost of delay with the cost of learning, and do not predict regret.
+According to the paper, each bound holds with probability 1 - delta for a base that is run with
+delta' = delta / 5, under two assumptions: the bonus is at least as large as the estimation error
+(Assumption 1), and delays are independent, identically distributed and non-negative (Assumption 2).
+The constants are those of the proofs in the paper, with mistakes corrected; `docs/deviations.md`
+lists the corrections. For Theorem 2 the probability is not proved, because its proof applies Lemma
+2 to episodes that are selected by their own delays. In most experiments the bounds are far above
+the regret of any run. They serve to compare the cost of delay with the cost of learning, and do not
+predict regret.
 """
 
 import math

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from belated.episode import Ints, Shape
 from belated.theory.missing import first_uses
+from belated.theory.paths import triples_of
 from belated.theory.validation import check_episodes, check_power
 
 
@@ -95,25 +96,7 @@ def visit_sums(
     from belated.theory.compiled import sum_visits  # imports numba, which is slow
 
     first_use = first_uses(delays)
-    K, H = first_use.size, shape.horizon
-    s = _check_path("states", states, K, (H, H + 1), shape.states)[:, :H]
-    a = _check_path("actions", actions, K, (H,), shape.actions)
-    triples = (s + np.arange(H) * shape.states) * shape.actions + a
+    triples = triples_of(shape, states, actions, first_use.size)
     arrivals = np.argsort(first_use, kind="stable")
-    size = H * shape.states * shape.actions
+    size = shape.horizon * shape.states * shape.actions
     return VisitSums(*sum_visits(triples, first_use, arrivals, size).tolist())
-
-
-def _check_path(name: str, values: ArrayLike, K: int, lengths: tuple[int, ...], limit: int) -> Ints:
-    array = np.asarray(values)
-    if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"{name} must hold integers, got {array.dtype}.")
-    if array.ndim != 2 or array.shape[0] != K or array.shape[1] not in lengths:
-        raise ValueError(
-            f"{name} must have shape ({K}, {lengths[-1]}) for {K} delays, got {array.shape}."
-        )
-    if array.size and not 0 <= array.min() <= array.max() < limit:
-        raise ValueError(
-            f"{name} must lie in 0 .. {limit - 1}, got {array.min()} .. {array.max()}."
-        )
-    return array.astype(np.int64)

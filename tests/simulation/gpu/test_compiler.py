@@ -15,7 +15,7 @@ from belated.simulation.gpu.engine import prepare
 from belated.simulation.gpu.errors import GpuMismatchError
 from belated.simulation.gpu.threads import uniform_32
 from belated.simulation.setting import Setting
-from gpus import needs_gpu
+from gpus import SIMULATED, needs_gpu
 
 pytestmark = needs_gpu
 
@@ -61,6 +61,7 @@ def test_cells_are_computed_without_duckdb_and_pydantic() -> None:
     assert run_python(code).strip() == "imported"
 
 
+@pytest.mark.skipif(not SIMULATED, reason="calls a function of the GPU from Python")
 @pytest.mark.parametrize(
     "key", [(0, 1, 1, 0), (7, 4, 2**40, 2**31), (2**64 - 1, 6 + (3 << 8), 9, 5)]
 )

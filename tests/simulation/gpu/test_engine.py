@@ -13,6 +13,7 @@ from belated.learner.bases import Base
 from belated.learner.updaters import Updater
 from belated.papers.howson2021.base import Published
 from belated.simulation.gpu import engine, kernel
+from belated.simulation.gpu.batch import Batch
 from belated.simulation.gpu.kinds import why_not_on_gpu
 from belated.simulation.setting import Setting
 from gpus import SIMULATED, assert_same_on_gpu, needs_gpu, size
@@ -168,6 +169,26 @@ def test_runs_of_different_settings_share_the_gpu() -> None:
         assert job.run is not None
         assert (job.run.regret == expected.regret).all()
         assert job.run.updates == expected.updates
+
+
+def test_a_batch_starts_only_if_the_gpu_has_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = Setting(world=bl.world("chain-3"), **PUBLISHED, updater="active", episodes=12)
+    monkeypatch.setattr(kernel.Kind, "gpu_share", 0.2)
+    jobs = engine.make_jobs(setting, range(6))
+    launched: list[Batch] = []
+    launch = Batch.launch
+
+    def watch(batch: Batch, budget: int) -> None:
+        launched.append(batch)
+        assert sum(one.gpu_share for one in launched if not one.finished) <= 1.0
+        launch(batch, budget)
+
+    monkeypatch.setattr(Batch, "launch", watch)
+    engine.run_jobs(jobs, lambda batch, before: None)
+    assert [len(batch.jobs) for batch in launched] == [2, 2, 2]
+    for job in jobs:
+        assert job.run is not None
+        assert (job.run.regret == setting.run(job.seed).regret).all()
 
 
 def test_a_run_that_does_not_fit_into_memory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

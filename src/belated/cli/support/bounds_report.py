@@ -29,7 +29,7 @@ class BoundsQuery:
     alpha: float
     """Parameter alpha of lazy updating, at least 1."""
     delta: float
-    """Failure probability: the bounds hold with probability 1 - delta."""
+    """Probability delta in the formulas of the bounds."""
     longest_delay: float | None
     """Maximum delay tau_max in episodes; None for the mean delay."""
 

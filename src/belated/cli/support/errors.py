@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import NoReturn
 
 import typer
+
+from belated.extras import missing_extra
 
 
 @contextmanager
@@ -33,6 +36,16 @@ def missing_packages() -> Iterator[None]:
         yield
     except ImportError as error:
         exit_with_message(str(error))
+
+
+def require_packages(subject: str, extra: str, *packages: str) -> None:
+    """Exit with code 1 and a message if one of the `packages` of an extra is not installed.
+
+    Commands check this before they compute anything. `subject` is the command or option that needs
+    the packages, and `extra` the extra of this package that installs them.
+    """
+    if missing := [name for name in packages if find_spec(name) is None]:
+        exit_with_message(missing_extra(subject, " and ".join(missing), extra))
 
 
 def os_error_reason(error: OSError) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from belated.cli.support.errors import usage_errors
+from belated.cli.support.errors import require_packages, usage_errors
 
 
 @contextmanager
@@ -58,8 +58,9 @@ def prepare_figure_path(option: str, path: Path) -> Path:
 
     The suffix is removed because a figure is written both as PDF and as PNG. If the path cannot be
     used, exit with a usage error. Its message contains `option`, the name of the option without
-    hyphens.
+    hyphens. Exit with a message if Matplotlib is not installed.
     """
+    require_packages(f"--{option}", "figures", "matplotlib")
     with usage_errors(f"--{option}"):
         if path.suffix not in ("", ".pdf", ".png"):
             raise ValueError(

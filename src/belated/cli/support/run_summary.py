@@ -76,7 +76,7 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
     """Return a summary of `runs`. `cell` describes the setting of the runs."""
     from belated.delays import parse as parse_delay
     from belated.exact.values import optimal_value
-    from belated.figures.bands import band
+    from belated.sweep.bands import band
     from belated.theory import psi
 
     setting = cell.build()

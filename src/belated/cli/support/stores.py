@@ -40,6 +40,8 @@ def open_existing(store: str) -> "Ledger":
 
     Exit with a usage error if it is a SQLite file that does not exist; the file is not created.
     """
+    with missing_packages():
+        import belated.ledger  # noqa: F401
     with usage_errors("--store"):
         check_file(store)
     return open_ledger(store)

@@ -1,6 +1,6 @@
 """Base algorithms: the seven of the paper, and others for comparison."""
 
-from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm
+from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm, Proof
 from belated.learner.bases.chi2_ucrl import Chi2_UCRL
 from belated.learner.bases.epsilon_greedy import EpsilonGreedy, UniformRandom
 from belated.learner.bases.fixed import Fixed, Optimal
@@ -65,6 +65,7 @@ __all__ = [
     "EpsilonGreedy",
     "Fixed",
     "Optimal",
+    "Proof",
     "QLearning",
     "UniformRandom",
 ]

@@ -1,7 +1,9 @@
 """Base classes of the base algorithms, with their options and the properties that learners read."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +17,24 @@ if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
 
 Reads = Literal["successors", "best", "extremes", "everything", "order"]
+
+
+class Proof(NamedTuple):
+    """Declaration of what is proved about the optimism of a base with certain options.
+
+    Optimism is proved if V~ >= V* in all episodes with probability 1 - delta, at scale 1 and with
+    known rewards.
+    """
+
+    by: str
+    """Publication, or argument, that proves optimism; empty if no proof is known."""
+    counts: Literal["", "each", "pooled", "each, pooled"] = ""
+    """Values of the option `stages` that the proof covers."""
+    note: str = ""
+    """Conditions of the proof, or the reason why there is none."""
+    options: Mapping[str, Any] = MappingProxyType({})
+    """Values of the options of the base to which the declaration applies; all others may have any
+    value."""
 
 
 class BackupRule(NamedTuple):
@@ -58,9 +78,21 @@ class BaseAlgorithm:
     needs_optimal_policy: ClassVar[bool] = False
     """Whether a simulation must call `with_optimal_policy` before it runs the base."""
 
+    proofs: ClassVar[tuple[Proof, ...]] = ()
+    """What is proved about the optimism of the base. The first declaration whose options agree with
+    those of the base applies."""
+
+    @property
+    def proof(self) -> Proof:
+        """The declaration in `proofs` that applies, or one that says that no proof is known."""
+        for proof in self.proofs:
+            if all(getattr(self, option) == value for option, value in proof.options.items()):
+                return proof
+        return Proof("")
+
     @property
     def failure_probability(self) -> float:
-        """Probability delta that the guarantee fails; 0.05 for a base without a guarantee."""
+        """Probability delta in the formulas of the base; 0.05 for a base without a delta."""
         return 0.05
 
     @property
@@ -159,9 +191,10 @@ class Base(TieBreakingBase):
     Parameters
     ----------
     delta : float
-        Probability that the guarantee fails, in (0, 1).
+        Probability that optimism may fail, in (0, 1), if it is proved; see `proof`.
     scale : float
         Factor of the bonus or of the radius of the confidence set, at least 0; 1 is as published.
+        Nothing is proved for a smaller factor.
     monotone : bool
         If True, no Q_h(s, a) becomes larger from one plan to the next.
     ties : {"first", "random"}

@@ -38,7 +38,7 @@ from belated.arguments import check_choice
 from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen
-from belated.learner.bases.base import BackupRule, Base
+from belated.learner.bases.base import BackupRule, Base, Proof
 
 
 @kernel
@@ -310,6 +310,15 @@ class Chi2_UCRL(Base):
     radius: Literal["provable", "practical"] = "provable"
 
     name = "chi2-ucrl"
+    proofs = (
+        Proof(
+            "Maurer, Pontil 2009, union bound over rows, successors and N'",
+            "each, pooled",
+            "derived here; no publication has this radius",
+            options={"radius": "provable"},
+        ),
+        Proof("", note="of the published order in S and N'", options={"radius": "practical"}),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -34,11 +34,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arguments import check_choice
-from belated.compiled import kernel
+from belated.compiled import inlined, kernel
 from belated.elementary import exp, expm1, log, log1p
 from belated.episode import Shape
-from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen, variance
-from belated.learner.bases.base import BackupRule, Base
+from belated.learner.backup import (
+    Row,
+    RowTerms,
+    Stage,
+    anywhere,
+    backup,
+    clipped,
+    mean,
+    unseen,
+    variance,
+)
+from belated.learner.bases.base import BackupRule, Base, Proof
 
 MAX_RELATIVE_GAP = 1e-12
 """Duality gap at which the search for the dual variable nu stops. The gap is relative to
@@ -115,8 +125,8 @@ def positive_root(b: float, c: float) -> float:
     return 2.0 * c / (b + math.sqrt(b * b + 4.0 * c))
 
 
-@kernel
-def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
+@inlined
+def max_over_kl_ball(stage: Stage, row: Row, eps: float, shrinkage: float) -> float:
     """Return the largest <p, V> over the probability vectors p with KL(P^, p) <= eps.
 
     V is V~_{h+1}. The maximiser p is proportional to P^ / (nu - V) on the observed states, where nu
@@ -131,6 +141,8 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
         Counts of (h, s, a), with N' at least 1.
     eps : float
         Radius of the ball, at least 0.
+    shrinkage : float
+        expm1(-eps).
 
     Returns
     -------
@@ -151,7 +163,7 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
     mean_gap /= row.n
     best = stage.top
     if mean_gap < 1e-150:  # V is constant on the observed states, and f = 0
-        return float(max(centre, min(best, centre - (best - top) * expm1(-eps))))
+        return float(max(centre, min(best, centre - (best - top) * shrinkage)))
 
     # Smallest offset of nu from the top: set by a better, unobserved state; otherwise one at which
     # p puts all but 1e-14 of its mass on the top. If it is feasible, it is optimal.
@@ -174,7 +186,7 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
 
     # Newton's method, safeguarded by bisection, on ln(e^f - 1), which is nearly linear in
     # ln offset: it behaves like f at a small offset and like ln f at a large one.
-    target = eps + log(-expm1(-eps))
+    target = eps + log(-shrinkage)
     log_offset = log(max(offset, positive_root(mean_gap, 0.5 * c)))
     if descent > 0.0:
         factor = -expm1(-f)
@@ -199,7 +211,41 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
     return max(centre, min(best, centre + gain))
 
 
-@backup
+@inlined
+def kl_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
+    """Return eps of a row with `n` observations, and expm1(-eps); `constants` as in `kl_radius`."""
+    eps = kl_radius(constants, n)
+    return eps, expm1(-eps)
+
+
+@inlined
+def back_up_over_kl_ball(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
+) -> float:
+    """Return Q_h(s, a) of a row with observations; see `kl_ucrl_exact`.
+
+    Parameters
+    ----------
+    constants : NDArray
+        See `kl_radius`.
+    stage : Stage
+        Values V of the next step.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    terms : tuple[float, float]
+        Result of `kl_terms`.
+
+    Returns
+    -------
+    float
+        Optimistic value of the row.
+    """
+    eps, shrinkage = terms
+    centre = mean(stage, row)
+    return clipped(stage, row, centre, max_over_kl_ball(stage, row, eps, shrinkage) - centre)
+
+
+@backup(terms=RowTerms(kl_terms, back_up_over_kl_ball))
 def kl_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the Kullback-Leibler ball.
 
@@ -208,9 +254,7 @@ def kl_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> flo
     """
     if row.n == 0:
         return anywhere(stage, row)
-    centre = mean(stage, row)
-    gain = max_over_kl_ball(stage, row, kl_radius(constants, row.n)) - centre
-    return clipped(stage, row, centre, gain)
+    return back_up_over_kl_ball(constants, stage, row, kl_terms(constants, row.n))
 
 
 @kernel
@@ -300,6 +344,15 @@ class KL_UCRL(Base):
     radius: Literal["uniform", "filippi"] = "uniform"
 
     name = "kl-ucrl"
+    proofs = (
+        Proof("Jonsson et al. 2020", "each, pooled", options={"radius": "uniform"}),
+        Proof(
+            "Filippi, Cappe, Garivier 2010",
+            "each",
+            "with A H for A and K for T; a pooled count can exceed K",
+            options={"radius": "filippi"},
+        ),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

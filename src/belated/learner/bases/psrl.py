@@ -7,6 +7,9 @@ no C. Gamma variates are computed with `belated.elementary`. Unknown rewards are
 Beta(1 + sum, 1 + N' - sum), where sum is the sum of the observed rewards. With late feedback, the
 posterior depends only on the feedback that has arrived.
 
+The published regret bound is Bayesian and without delay. Kuang et al. (2023) analyse another
+posterior sampling algorithm under delay, for linear Markov decision processes.
+
 Deviations from the publications: there are counts for each stage. If counts are pooled, the same
 draw is used at every step.
 
@@ -26,7 +29,7 @@ from numpy.typing import NDArray
 from belated.arguments import check_choice, check_number
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup
-from belated.learner.bases.base import BackupRule, TieBreakingBase
+from belated.learner.bases.base import BackupRule, Proof, TieBreakingBase
 from belated.randomness import POSTERIOR, UNUSED_NUMBER, gamma, numbered_uniform
 
 if TYPE_CHECKING:
@@ -85,6 +88,13 @@ class PSRL(TieBreakingBase):
     resample: Literal["auto", "update", "episode"] = "auto"
 
     name = "psrl"
+    proofs = (
+        Proof(
+            "",
+            note="not optimistic; Bayesian regret without delay: Osband, Russo, Van Roy 2013; "
+            "posterior sampling under delay in linear MDPs: Kuang et al. 2023",
+        ),
+    )
     reward_estimate = "sample"
 
     def __post_init__(self) -> None:

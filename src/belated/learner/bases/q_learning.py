@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from belated.arguments import check_choice
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Shape
-from belated.learner.bases.base import BackupRule, Base
+from belated.learner.bases.base import BackupRule, Base, Proof
 from belated.learner.bases.epsilon_greedy import zero
 
 BONUSES: Final = ("hoeffding", "bernstein")
@@ -246,6 +246,13 @@ class QLearning(Base):
     range: Literal["H", "H-h+1"] = "H"
 
     name = "q-learning"
+    proofs = (
+        Proof(
+            "",
+            note="Jin et al. 2018 prove optimism without delay for a large enough factor c of the "
+            "bonus, which they do not state; `scale` is c",
+        ),
+    )
     stepwise = True
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from belated.arguments import check_choice
 from belated.elementary import log
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, mean, rest
-from belated.learner.bases.base import BackupRule, Base
+from belated.learner.bases.base import BackupRule, Base, Proof
 
 
 @backup(elementwise=True)
@@ -65,6 +65,15 @@ class UBEV(Base):
     range: Literal["H-h", "span"] = "H-h"
 
     name = "ubev"
+    proofs = (
+        Proof(
+            "Dann, Lattimore, Brunskill 2017",
+            "each",
+            "without their bonus for rewards, which are known",
+            options={"range": "H-h"},
+        ),
+        Proof("", note="range of the authors' code", options={"range": "span"}),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from belated.arguments import check_choice
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, cap, clipped, mean, rest, squares, unseen
-from belated.learner.bases.base import BackupRule, Base
+from belated.learner.bases.base import BackupRule, Base, Proof
 
 Preset = Literal["literal", "no_third", "two_term", "emp_bernstein", "simplified_bernstein"]
 
@@ -122,6 +122,27 @@ class UCBVI_BF(Base):
     preset: Preset = "literal"
 
     name = "ucbvi-bf"
+    proofs = (
+        Proof(
+            "Azar, Osband, Munos 2017",
+            "pooled",
+            "without delay: the third term uses the regret of all earlier episodes",
+            options={"preset": "literal", "monotone": True},
+        ),
+        Proof(
+            "",
+            note="the published proof needs `monotone=True`",
+            options={"preset": "literal", "monotone": False},
+        ),
+        Proof("", note="lacks the third term of the proof", options={"preset": "no_third"}),
+        Proof("", note="smaller than `no_third`", options={"preset": "two_term"}),
+        Proof(
+            "",
+            note="the inequality of Maurer and Pontil needs the variance of V*, not of V~",
+            options={"preset": "emp_bernstein"},
+        ),
+        Proof("", note="depends on no delta", options={"preset": "simplified_bernstein"}),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from belated.arguments import check_choice
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, clipped, mean, rest, unseen
-from belated.learner.bases.base import BackupRule, Base
+from belated.learner.bases.base import BackupRule, Base, Proof
 
 
 @backup(elementwise=True)
@@ -62,6 +62,20 @@ class UCBVI_CH(Base):
     range: Literal["H", "H-h"] = "H"
 
     name = "ucbvi-ch"
+    proofs = (
+        Proof(
+            "Azar, Osband, Munos 2017",
+            "each, pooled",
+            "published for pooled counts; the same union bound covers counts for each step",
+            options={"range": "H"},
+        ),
+        Proof(
+            "Hoeffding's inequality, union bound over rows and N'",
+            "each, pooled",
+            "V* at the next step is at most H - h",
+            options={"range": "H-h"},
+        ),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

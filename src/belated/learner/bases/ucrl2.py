@@ -13,6 +13,9 @@ below those of the exact form.
     jaksch       14 S ln(2 A T / delta)            Jaksch et al.
     paper        6 S ln(5 A T pi / (6 delta))      Howson et al., late rewards; delta' is delta / 5
 
+The last three are never below "weissman". With unknown rewards, delta is half of the delta of the
+base, except in the radius "paper", whose delta' is a fifth of the whole delta in both cases.
+
 The constants of the bonus are C = 0, B_1 = (H' / 2) sqrt(c) and B_2 = 0.
 
 Deviations from the publications:
@@ -34,7 +37,7 @@ from belated.arguments import check_choice
 from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen
-from belated.learner.bases.base import BackupRule, Base
+from belated.learner.bases.base import BackupRule, Base, Proof
 
 
 @kernel
@@ -142,11 +145,40 @@ class UCRL2(Base):
     radius: Literal["weissman", "common", "jaksch", "paper"] = "weissman"
 
     name = "ucrl2"
+    proofs = (
+        Proof(
+            "Weissman et al. 2003, union bound over rows and N'",
+            "each, pooled",
+            options={"radius": "weissman"},
+        ),
+        Proof(
+            "Jaksch, Ortner, Auer 2010",
+            "each, pooled",
+            "wider than `weissman`",
+            options={"radius": "jaksch"},
+        ),
+        Proof(
+            "Howson, Pike-Burke, Filippi 2023",
+            "each, pooled",
+            "wider than `weissman`",
+            options={"radius": "paper"},
+        ),
+        Proof(
+            "Weissman et al. 2003, union bound over rows and N'",
+            "each, pooled",
+            "wider than `weissman`",
+            options={"radius": "common"},
+        ),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("form", self.form, ("exact", "bonus"))
         check_choice("radius", self.radius, ("weissman", "common", "jaksch", "paper"))
+
+    def with_half_delta(self) -> "UCRL2":
+        # the radius "paper" has a fifth of the whole delta for transitions, and one for rewards
+        return self if self.radius == "paper" else super().with_half_delta()
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         S, A, T = shape.states, shape.actions, episodes * shape.horizon

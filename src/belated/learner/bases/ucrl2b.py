@@ -24,17 +24,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arguments import check_choice
-from belated.compiled import kernel
+from belated.compiled import inlined, kernel
 from belated.elementary import log
 from belated.episode import Shape
-from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen
-from belated.learner.bases.base import BackupRule, Base
+from belated.learner.backup import (
+    Row,
+    RowTerms,
+    Stage,
+    anywhere,
+    backup,
+    cap,
+    clipped,
+    mean,
+    unseen,
+)
+from belated.learner.bases.base import BackupRule, Base, Proof
 
 
-@kernel
+@inlined
 def observed_count(row: Row, y: int) -> int:
     """Return M'(h, s, a, y), the number of observed transitions from `row` to the state `y`."""
     lo, hi = row.lo, row.hi
+    if lo == hi or y < row.succ[lo] or y > row.succ[hi - 1]:  # the usual case
+        return 0
     while lo < hi:
         middle = (lo + hi) // 2
         if row.succ[middle] < y:
@@ -44,7 +56,7 @@ def observed_count(row: Row, y: int) -> int:
     return int(row.m[lo]) if lo < row.hi and row.succ[lo] == y else 0
 
 
-@kernel
+@inlined
 def half_width(row: Row, m: int, scale: float, log: float) -> float:
     """Return b(y), half the width of the confidence interval of p(y) for a successor y.
 
@@ -68,7 +80,7 @@ def half_width(row: Row, m: int, scale: float, log: float) -> float:
     return scale * (2.0 * math.sqrt(p * (1.0 - p) * log / row.n) + 6.0 * log / row.n)
 
 
-@kernel
+@inlined
 def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> float:
     """Return the largest <p, V> over the probability vectors p in the box.
 
@@ -90,16 +102,18 @@ def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> float:
         The maximum, which lies between <P^, V> and max V.
     """
     top = stage.top
-    # Lower every probability to the lower end of its interval.
+    smallest = scale * (6.0 * log / row.n)  # b of the states without observations
+    # Lower every probability to the lower end of its interval; b is at least the smallest b.
     free = 0.0
     gain = 0.0
     for j in range(row.lo, row.hi):
-        removed = min(row.m[j] / row.n, half_width(row, row.m[j], scale, log))
+        removed = row.m[j] / row.n
+        if removed > smallest:
+            removed = min(removed, half_width(row, row.m[j], scale, log))
         free += removed
         gain += removed * (top - stage.v[row.succ[j]])
     # Distribute the free mass: fill the intervals, best state first. No p(y) exceeds 1, because
-    # the free and the remaining mass add up to 1. All states without observations have the same b.
-    smallest = half_width(row, 0, scale, log)
+    # the free and the remaining mass add up to 1.
     for y in stage.order:
         if free <= 0.0:
             break
@@ -158,7 +172,43 @@ def box_bonus(stage: Stage, row: Row, scale: float, log: float) -> float:
     return beta
 
 
-@backup
+@inlined
+def ucrl2b_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
+    """Return the logarithmic term of a row with `n` observations, and 0.
+
+    For `constants` see `ucrl2b_exact`.
+    """
+    return log(constants[1] * n), 0.0
+
+
+@inlined
+def back_up_over_box(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
+) -> float:
+    """Return Q_h(s, a) of a row with observations; see `ucrl2b_exact`.
+
+    Parameters
+    ----------
+    constants : NDArray
+        See `ucrl2b_exact`.
+    stage : Stage
+        Values V of the next step.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    terms : tuple[float, float]
+        Result of `ucrl2b_terms`.
+
+    Returns
+    -------
+    float
+        Optimistic value of the row.
+    """
+    # Eq. 4 with beta = max <p, V> - <P^, V>, which is at most H' since V <= H'.
+    best = max_over_box(stage, row, constants[0], terms[0])
+    return min(cap(stage), row.reward + best)
+
+
+@backup(terms=RowTerms(ucrl2b_terms, back_up_over_box))
 def ucrl2b_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the box.
 
@@ -167,10 +217,7 @@ def ucrl2b_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> floa
     """
     if row.n == 0:
         return anywhere(stage, row)
-    scale, log_factor = constants
-    # Eq. 4 with beta = max <p, V> - <P^, V>, which is at most H' since V <= H'.
-    best = max_over_box(stage, row, scale, log(log_factor * row.n))
-    return min(cap(stage), row.reward + best)
+    return back_up_over_box(constants, stage, row, ucrl2b_terms(constants, row.n))
 
 
 @backup
@@ -212,6 +259,13 @@ class UCRL2B(Base):
     form: Literal["exact", "bonus"] = "exact"
 
     name = "ucrl2b"
+    proofs = (
+        Proof(
+            "Fruit, Pirotta, Lazaric 2020",
+            "each, pooled",
+            "published for pooled counts; H in the logarithm covers counts for each step",
+        ),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

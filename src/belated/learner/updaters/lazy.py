@@ -72,10 +72,10 @@ class Lazy(Updater):
     ----------
     alpha : float or "auto"
         Parameter alpha, at least 1; `math.inf` is active updating. With "auto", each epoch uses the
-        alpha that minimises the regret bound of Theorem 2 for the mean delay observed so far (see
-        `belated.theory.best_alpha`). This mean includes the episodes in flight, each with its delay
-        so far. Each episode must be started with `Learner.start`; if none is, the mean delay is
-        taken to be zero.
+        alpha that minimises the formula of the regret bound of Theorem 2 for the scale of the base
+        and the mean delay observed so far (see `belated.theory.best_alpha`). This mean includes the
+        episodes in flight, each with its delay so far. Each episode must be started with
+        `Learner.start`; if none is, the mean delay is taken to be zero.
 
     Examples
     --------
@@ -110,7 +110,13 @@ class Lazy(Updater):
     def epoch_alpha(self, start: EpochStart) -> float:
         if self.alpha != "auto":
             return self.alpha
-        terms = lazy_terms(start.shape, episodes=start.episodes, base=start.base, delta=start.delta)
+        terms = lazy_terms(
+            start.shape,
+            episodes=start.episodes,
+            base=start.base,
+            delta=start.delta,
+            scale=start.scale,
+        )
         return float(alpha_for(terms, start.mean_delay))
 
     def lazy_alpha(self) -> float | Literal["auto"]:

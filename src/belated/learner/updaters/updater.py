@@ -35,6 +35,7 @@ class EpochStart(NamedTuple):
     base: str  # name of the base
     delta: float  # failure probability of the base
     mean_delay: float  # observed so far, in episodes; an episode in flight has its current delay
+    scale: float = 1.0  # factor of the bonus of the base
 
 
 class Explorer:

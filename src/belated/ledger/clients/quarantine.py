@@ -22,6 +22,8 @@ the oldest ones are deleted."""
 MAX_BODY_CHARS: Final = 1 << 16
 """Maximum number of characters of a body; a longer body is truncated and stored as a text."""
 MAX_REASON_CHARS: Final = 1000
+MAX_REWRITTEN_CHARS: Final = 1 << 24
+"""Maximum number of characters in all bodies for which `rewrite_quarantine` rewrites the table."""
 PRUNE_EVERY_REQUESTS: Final = 100
 """Average number of new requests after which requests beyond the maximum are deleted."""
 
@@ -86,6 +88,26 @@ def quarantine_request(connection: sa.Connection, request: RejectedRequest, *, a
     stored = connection.execute(_upsert(connection.dialect.name), parameters).one()
     if stored.times == 1 and stored.id % PRUNE_EVERY_REQUESTS == 0:
         _prune(connection)
+
+
+def rewrite_quarantine(connection: sa.Connection) -> None:
+    """Write the table anew on SQLite, so that its pages contain no copies of deleted requests.
+
+    SQLite overwrites deleted content, but not the copies that it leaves in unallocated space when
+    it moves a row or an index entry to another page. If a whole table is emptied, its pages are
+    overwritten. A table with very large bodies is left as it is, since other writers wait.
+
+    `connection` must have an open write transaction.
+    """
+    table = schema.quarantine
+    if connection.dialect.name != "sqlite":
+        return
+    size = connection.scalar(sa.select(sa.func.sum(sa.func.length(table.c.body))))
+    if (size or 0) <= MAX_REWRITTEN_CHARS:
+        rows = connection.execute(sa.select(table).order_by(table.c.id)).mappings().all()
+        connection.execute(sa.delete(table))
+        if rows:
+            connection.execute(sa.insert(table), [dict(row) for row in rows])
 
 
 class Quarantine:
@@ -165,7 +187,12 @@ class Quarantine:
         check_seq("before", before, 0)
         table = schema.quarantine
         with self._store.writing() as connection:
-            return connection.execute(sa.delete(table).where(table.c.at < before)).rowcount
+            count = connection.execute(sa.delete(table).where(table.c.at < before)).rowcount
+            if count:
+                rewrite_quarantine(connection)
+        if count:
+            self._store.scrub(wait=True)
+        return count
 
 
 @cache  # building the statement takes as long as executing it

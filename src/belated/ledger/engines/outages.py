@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 DISK_FULL: Final = "disk full"
+LOCK_TIMEOUT: Final = "lock timeout"
 
 REASONS: Final = {
     "08": "connection lost",
@@ -11,12 +12,12 @@ REASONS: Final = {
     "53100": DISK_FULL,
     "53200": "out of memory",
     "53300": "too many connections",
-    "55P03": "lock timeout",
+    "55P03": LOCK_TIMEOUT,
     "57014": "statement timeout",
     "57P01": "server stopped",
     "57P02": "server crashed",
     "57P03": "server starting or stopping",
-    "SQLITE_BUSY": "lock timeout",
+    "SQLITE_BUSY": LOCK_TIMEOUT,
     "SQLITE_FULL": DISK_FULL,
     "SQLITE_IOERR": "disk error",
     "SQLITE_READONLY": "read-only",

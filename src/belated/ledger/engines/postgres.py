@@ -4,10 +4,13 @@ The limits keep a process that is stopped while it writes, or a server that no l
 blocking all other processes. A limit that is set in the URL or for the role is kept.
 """
 
+import math
+import time
 from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from belated.extras import missing_extra
 
@@ -28,6 +31,12 @@ process is stopped, or computes for longer than this between two statements."""
 
 STATEMENT_TIMEOUT_S: Final = 30
 """Maximum time in seconds that a statement may run."""
+
+PING_AFTER_IDLE_S: Final = 1.0
+"""Time in seconds for which a connection must have been idle to be tested before its next use.
+
+A test is a round trip, which would be a considerable part of a short transaction. A connection that
+breaks within this time causes an error when it is used, after which all others are replaced."""
 
 KEEPALIVE: Final = {
     "keepalives": 1,
@@ -59,7 +68,6 @@ def create_postgres_engine(url: sa.URL) -> sa.Engine:
         engine = sa.create_engine(
             url,
             isolation_level="READ COMMITTED",
-            pool_pre_ping=True,
             pool_size=POOL_SIZE,
             hide_parameters=True,
             connect_args={name: defaults[name] for name in defaults.keys() - url.query.keys()},
@@ -77,5 +85,17 @@ def create_postgres_engine(url: sa.URL) -> sa.Engine:
     def prepare(connection: Any, record: object) -> None:
         connection.execute(_PREPARE, (list(settings), list(settings.values())))
         connection.commit()
+
+    @event.listens_for(engine, "checkout")
+    def ping(connection: Any, record: ConnectionPoolEntry, proxy: object) -> None:
+        if time.monotonic() - record.info.get("used_at", math.inf) > PING_AFTER_IDLE_S:
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error as error:
+                raise sa.exc.InvalidatePoolError() from error
+
+    @event.listens_for(engine, "checkin")
+    def note_use(connection: object, record: ConnectionPoolEntry) -> None:
+        record.info["used_at"] = time.monotonic()
 
     return engine

@@ -5,6 +5,7 @@ is the previous version, and change `belated.ledger.schema` accordingly. A migra
 the table `events` must also create the triggers of that table again.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -57,6 +58,7 @@ def current(connection: sa.Connection) -> str | None:
     ).get_current_revision()
 
 
+@cache
 def newest(folder: Path = FOLDER) -> str | None:
     """Return the newest version among the migrations in `folder`; None for an empty folder."""
     return ScriptDirectory.from_config(_config(folder)).get_current_head()

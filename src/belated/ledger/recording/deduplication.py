@@ -185,7 +185,7 @@ def find_superseded(
     int or None
         None if a part of the feedback is not in any of the events in `earlier`. Otherwise the
         largest seq of the events that contain its parts. A whole episode is compared as a whole, by
-        its steps, and by its path and rewards.
+        its steps, and by its path and rewards. Rewards of 0 after an end repeat the end.
     """
     old = {
         claim: seq
@@ -193,8 +193,15 @@ def find_superseded(
         for form in _all_forms(earlier_parts, horizon)
         for claim in digest_parts(form).items()
     }
+    ends = {_number(part): seq for (part, _), seq in old.items() if part.startswith(END)}
+    after_end = range(min(ends, default=horizon), horizon)
     for form in _all_forms(parts, horizon):
-        found = [old.get(claim) for claim in digest_parts(form).items()]
+        found = [
+            ends[after_end.start]
+            if part.startswith("reward:") and _number(part) in after_end and sha == ZERO_SHA
+            else old.get((part, sha))
+            for part, sha in digest_parts(form).items()
+        ]
         if None not in found:
             return max(seq for seq in found if seq is not None)
     return None

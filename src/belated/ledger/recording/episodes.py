@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TypeVar
 
@@ -31,7 +31,14 @@ from belated.ledger.recording.deduplication import (
 )
 from belated.ledger.recording.parts import WHOLE, Parts
 from belated.ledger.recording.problems import problem_not_found
-from belated.ledger.recording.steps import PADDING, compare_padding, find_gap
+from belated.ledger.recording.steps import (
+    PADDING,
+    ParsedStep,
+    compare_padding,
+    find_gap,
+    find_neighbour_seqs,
+    find_superseded_end,
+)
 from belated.ledger.recording.transaction import Transaction
 from belated.ledger.recording.values import ContentError
 
@@ -160,13 +167,15 @@ def record_feedback(
         return Invalid(str(error), error.field)
     known, load = transaction.claims(episode.id), _loader(transaction, spec)
     if PADDING in parts:  # not recorded
-        rejection = compare_padding(parts.pop(PADDING), known, load, spec)
+        padding = parts.pop(PADDING)
+        rejection = compare_padding(padding, known, load, spec)
         if rejection is not None:
-            return rejection
+            return _find_superseded_repeat(transaction, parts, episode, spec, padding) or rejection
         if not parts:
             return AlreadyRecorded(max(claim.seq for claim in known.values()))
     found = find_new_parts(parts, known, load, horizon=spec.horizon)
     if known and WHOLE not in parts and isinstance(found, dict):
+        _load_neighbours(transaction)
         found = find_gap(found, known, transaction.read_body, spec) or found
     if isinstance(found, Conflict):
         return _find_superseded_repeat(transaction, parts, episode, spec) or found
@@ -228,6 +237,18 @@ def _add_feedback(
     return Recorded(seq)
 
 
+def _load_neighbours(transaction: Transaction) -> None:
+    """Load the bodies that `find_gap` reads for all events of `transaction`, in few queries."""
+    if transaction.has_neighbours:
+        return
+    transaction.has_neighbours = True
+    seqs: set[int] = set()
+    for event in transaction.events:
+        if type(event) is Feedback and transaction.episode(event.episode) is not None:
+            seqs |= find_neighbour_seqs(event.content, transaction.claims(event.episode))
+    transaction.load_bodies(seqs)
+
+
 def _loader(transaction: Transaction, spec: ProblemSpec) -> Callable[[int], Parts]:
     """Return a function that reads the feedback event with a given seq and returns its parts."""
 
@@ -245,14 +266,39 @@ def _read_feedback(transaction: Transaction, episode: str) -> list[Event]:
 
 
 def _find_superseded_repeat(
-    transaction: Transaction, parts: Parts, episode: EpisodeRecord, spec: ProblemSpec
+    transaction: Transaction,
+    parts: Parts,
+    episode: EpisodeRecord,
+    spec: ProblemSpec,
+    padding: Mapping[str, ParsedStep] | None = None,
 ) -> AlreadyRecorded | None:
-    """Return AlreadyRecorded if `parts` repeat feedback that was corrected later, else None.
+    """Find out whether feedback repeats feedback that a later correction has replaced.
 
-    `episode` is the episode to which the feedback belongs, and `spec` the problem of the episode.
+    Parameters
+    ----------
+    transaction : Transaction
+        Open transaction.
+    parts : Parts
+        Parts of the feedback; empty if it consists of padding.
+    episode : EpisodeRecord
+        Episode of the feedback.
+    spec : ProblemSpec
+        Problem of the episode.
+    padding : mapping, optional
+        Padding in the feedback whose end is not in the same request, by path in the request.
+
+    Returns
+    -------
+    AlreadyRecorded or None
+        AlreadyRecorded if it does, else None.
     """
     events = _read_feedback(transaction, episode.id)
     last = max((event.seq for event in events if event.kind == "corrected"), default=0)
     earlier = [(event.seq, parse_content(event.body, spec)) for event in events if event.seq < last]
-    seq = find_superseded(parts, earlier, horizon=spec.horizon)
-    return None if seq is None else AlreadyRecorded(seq)
+    found: list[int | None] = []
+    if parts:
+        found.append(find_superseded(parts, earlier, horizon=spec.horizon))
+    if padding:
+        found.append(find_superseded_end(padding, earlier, spec))
+    seqs = [seq for seq in found if seq is not None]
+    return AlreadyRecorded(max(seqs)) if len(seqs) == len(found) else None

@@ -1,14 +1,32 @@
 """Recording of events about a problem: definitions, ticks, publications, operators' decisions."""
 
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
 import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.canonical import canonical
-from belated.ledger.events import Control, Defined, Event, Published, Tick
+from belated.ledger.episodes import chunk_ids
+from belated.ledger.events import Control, Defined, Published, Tick
 from belated.ledger.outcomes import AlreadyRecorded, Conflict, Invalid, NotFound, Outcome, Recorded
 from belated.ledger.policies import check_policy, encode_policy
 from belated.ledger.problems import Problem
 from belated.ledger.recording.transaction import Transaction
+
+_EVENTS, _PROBLEMS = schema.events.c, schema.problems.c
+_LAST_TICK: Final = sa.select(sa.func.max(_EVENTS.seq)).where(
+    _EVENTS.problem == _PROBLEMS.id, _EVENTS.kind == "tick", sa.text(schema.RARE)
+)
+LAST_TICKS: Final = sa.select(_EVENTS.problem, _EVENTS.seq, _EVENTS.body).where(
+    _EVENTS.seq.in_(
+        sa.select(_LAST_TICK.scalar_subquery()).where(
+            _PROBLEMS.id.in_(sa.bindparam("ids", expanding=True))
+        )
+    )
+)
+"""Query for the problem, seq and body of the last ticks of problems. It uses the index."""
 
 
 def record_definition(transaction: Transaction, event: Defined) -> Outcome:
@@ -47,10 +65,9 @@ def record_tick(transaction: Transaction, event: Tick) -> Outcome:
     upto = transaction.seq if event.upto is None else event.upto
     if upto > transaction.seq:
         return Invalid(f"upto must be at most {transaction.seq}, the last seq, got {upto}.", "upto")
-    last = _find_last_tick(transaction, event.problem)
-    done = 0 if last is None else last.body["upto"]
-    if last is not None and upto == done:
-        return AlreadyRecorded(last.seq)
+    last, done = _find_last_tick(transaction, event.problem)
+    if last and upto == done:
+        return AlreadyRecorded(last)
     if upto < done:
         return Invalid(
             f"upto must be at least {done}, the end of the last batch, got {upto}.", "upto"
@@ -58,6 +75,7 @@ def record_tick(transaction: Transaction, event: Tick) -> Outcome:
     seq = transaction.add_event(
         "tick", canonical({"upto": upto}), problem=event.problem, event_time=event.event_time
     )
+    transaction.last_ticks[event.problem] = seq, upto
     return Recorded(seq)
 
 
@@ -90,10 +108,9 @@ def record_publication(transaction: Transaction, event: Published) -> Outcome:
             return Invalid(
                 f"tick must be the seq of a tick of this problem, got {event.tick}.", "tick"
             )
-        newest = _find_last_tick(transaction, event.problem)
-        if newest is not None and newest.seq > event.tick:
-            # the slower of two hosts must not publish last
-            return Invalid(f"tick must be {newest.seq}, the last one, got {event.tick}.", "tick")
+        newest, _ = _find_last_tick(transaction, event.problem)
+        if newest > event.tick:  # the slower of two hosts must not publish last
+            return Invalid(f"tick must be {newest}, the last one, got {event.tick}.", "tick")
     seq = transaction.add_event(
         "published",
         canonical({"version": event.version, "sha": encoded.sha, "tick": event.tick}),
@@ -154,10 +171,16 @@ def _compare_version(transaction: Transaction, event: Published, sha: str) -> Ou
     )
 
 
-def _find_last_tick(transaction: Transaction, problem: int) -> Event | None:
-    columns = schema.events.c
-    query = sa.select(schema.events).where(
-        columns.problem == problem, columns.kind == "tick", sa.text(schema.RARE)
-    )
-    row = transaction.execute(query.order_by(columns.seq.desc()).limit(1)).first()
-    return None if row is None else Event._make(row)
+def _find_last_tick(transaction: Transaction, problem: int) -> tuple[int, int]:
+    """Return the seq of the last tick of `problem` and the seq at which its batch ends, or 0, 0.
+
+    The first call loads the last ticks of all problems that the transaction ticks or publishes.
+    """
+    known = transaction.last_ticks
+    if problem not in known:
+        ids = {each.problem for each in transaction.events if isinstance(each, Tick | Published)}
+        known |= dict.fromkeys(ids | {problem}, (0, 0))
+        for chunk in chunk_ids(sorted(known)):
+            rows: Iterable[Any] = transaction.execute(LAST_TICKS, ids=chunk)
+            known |= {id: (seq, json.loads(body)["upto"]) for id, seq, body in rows}
+    return known[problem]

@@ -5,7 +5,7 @@ checked for this, since early versions recorded steps that do not join.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -193,17 +193,18 @@ def compare_padding(
         Invalid if no end is recorded. Conflict if the episode has ended in another state or later.
         None if the padding belongs to the end.
     """
-    end = _load_end(known, load, spec)
+    seq = next((known[part].seq for part in known if part == WHOLE or part.startswith(END)), None)
+    end = None if seq is None else _read_end(load(seq), spec)
     for where, step in padding.items():
         field, name = f"{where}.state", spec.states[step["state"]]
-        if end is None:
+        if end is None or seq is None:
             return Invalid(
                 f"{field} must not be a terminal state, got {name!r}, because no step that "
                 "reaches it is recorded; send that step first, or in the same request.",
                 field,
             )
-        steps, state, seq = end
-        if step["state"] != state or step["step"] < steps:
+        if not _belongs_to(step, end):
+            steps, state = end
             return Conflict(
                 f"The episode has ended in {spec.states[state]!r} after "
                 f"{count_items(steps, 'step')}, which contradicts step {step['step']} in {name!r}"
@@ -213,24 +214,49 @@ def compare_padding(
     return None
 
 
-def _load_end(
-    known: Mapping[str, Claim], load: Callable[[int], Parts], spec: ProblemSpec
-) -> tuple[int, int, int] | None:
-    """Return number of steps, terminal state and seq of the recorded end, or None if it has none.
+def find_superseded_end(
+    padding: Mapping[str, ParsedStep], earlier: Iterable[tuple[int, Parts]], spec: ProblemSpec
+) -> int | None:
+    """Find an end to which padding belongs among feedback that a correction has replaced.
 
-    `known`, `load` and `spec` are as in `compare_padding`.
+    Parameters
+    ----------
+    padding : mapping
+        Steps from terminal states, by path in the request.
+    earlier : iterable of (int, Parts)
+        Seq and parts of each feedback event of the episode that a correction has replaced.
+    spec : ProblemSpec
+        Problem of the episode.
+
+    Returns
+    -------
+    int or None
+        Seq of the first event with such an end; None if there is none.
     """
-    part = next((part for part in known if part == WHOLE or part.startswith(END)), None)
+    for seq, parts in earlier:
+        end = _read_end(parts, spec)
+        if end is not None and all(_belongs_to(step, end) for step in padding.values()):
+            return seq
+    return None
+
+
+def _belongs_to(step: ParsedStep, end: tuple[int, int]) -> bool:
+    """Return whether the padding `step` may follow `end`, the number of steps and the state."""
+    steps, state = end
+    return bool(step["state"] == state and step["step"] >= steps)
+
+
+def _read_end(parts: Parts, spec: ProblemSpec) -> tuple[int, int] | None:
+    """Return the number of steps and the terminal state of an episode; None if not in `parts`."""
+    path = parts.get(WHOLE) or parts.get(PATH)
+    if path is not None:
+        state = path["states"][-1]
+        return (len(path["actions"]), state) if spec.shape.is_terminal[state] else None
+    part = next((part for part in parts if part.startswith(END)), None)
     if part is None:
         return None
-    seq = known[part].seq
-    parts = load(seq)
-    path = parts.get(WHOLE) or parts.get(PATH)
-    if path is None:
-        steps = int(part.removeprefix(END))
-        return steps, parts[f"step:{steps - 1}"]["next_state"], seq
-    steps, state = len(path["actions"]), path["states"][-1]
-    return (steps, state, seq) if spec.shape.is_terminal[state] else None
+    steps = int(part.removeprefix(END))
+    return steps, parts[f"step:{steps - 1}"]["next_state"]
 
 
 def find_gap(
@@ -257,10 +283,7 @@ def find_gap(
     for step in new.values():
         if not isinstance(step, dict) or "next_state" not in step:
             continue
-        for number in (step["step"] - 1, step["step"] + 1):
-            claim = known.get(f"step:{number}")
-            if claim is None:
-                continue
+        for number, claim in _find_neighbours(step["step"], known):
             recorded = json.loads(read_body(claim.seq))["steps"]
             other = next(each for each in recorded if each["step"] == number)
             before, after = (other, step) if number < step["step"] else (step, other)
@@ -272,3 +295,35 @@ def find_gap(
                     claim.seq,
                 )
     return None
+
+
+def find_neighbour_seqs(content: object, known: Mapping[str, Claim]) -> set[int]:
+    """Return the seqs of the events that `find_gap` may read for feedback, before it is validated.
+
+    Parameters
+    ----------
+    content : object
+        Content of the feedback, of any form.
+    known : mapping
+        Claims of the episode, by name of the part.
+
+    Returns
+    -------
+    set of int
+        Seqs of the events with the steps before and after those in `content`.
+    """
+    steps = content.get("steps") if isinstance(content, Mapping) else None
+    given = steps if isinstance(steps, list | tuple) else ()
+    numbers = [each.get("step") for each in given if isinstance(each, Mapping)]
+    return {
+        claim.seq
+        for number in numbers
+        if isinstance(number, int)
+        for _, claim in _find_neighbours(number, known)
+    }
+
+
+def _find_neighbours(number: int, known: Mapping[str, Claim]) -> list[tuple[int, Claim]]:
+    """Return number and claim of the recorded steps directly before and after step `number`."""
+    found = ((near, known.get(f"step:{near}")) for near in (number - 1, number + 1))
+    return [(near, claim) for near, claim in found if claim is not None]

@@ -25,6 +25,11 @@ MAX_PARAMETERS_PER_INSERT: Final = 10_000
 EPISODE_EVENTS: Final = (Feedback, Lost, Withdrawn)
 """Types of events that refer to an existing episode."""
 
+BODY_QUERY: Final = sa.select(schema.events.c.seq, schema.events.c.body).where(
+    schema.events.c.seq.in_(sa.bindparam("seqs", expanding=True))
+)
+LAST_SEQ: Final = "SELECT max(seq) FROM events"
+
 # tables in an order in which foreign keys refer to earlier tables
 INSERT_ORDER: Final = (
     schema.problems,
@@ -76,16 +81,22 @@ class Transaction:
 
     def __init__(self, connection: sa.Connection, problems: ProblemCache, at: int) -> None:
         self.at = at
-        self.seq: int = connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
+        self.seq: int = connection.exec_driver_sql(LAST_SEQ).scalar() or 0
         """Sequence number of the last event, including events that are not yet inserted."""
         self.redacted = False
         """Whether data has been redacted in this transaction."""
+        self.has_deleted_rejected = False
+        """Whether rejected requests have been deleted from the quarantine in this transaction."""
         self.keys: dict[str, str] = {}
         """Digest of the request of each idempotency key that was loaded or added."""
         self.last_key_id = 0
         """Id of the last stored response; valid once the keys are loaded."""
+        self.last_ticks: dict[int, tuple[int, int]] = {}
+        """Seq of the last tick and of the end of its batch, by problem, where loaded or added."""
         self.subject_seqs: dict[str, list[int]] = {}
         """Seqs of the openings of each subject that was loaded, in increasing order."""
+        self.has_neighbours = False
+        """Whether the steps with which the steps in `events` must join have been loaded."""
         self.events: Collection[NewEvent] = ()
         """Events to be recorded, as given to `load_episodes`."""
         self.connection = connection
@@ -94,6 +105,7 @@ class Transaction:
         self._rows: dict[sa.Table, list[dict[str, Any]]] = {table: [] for table in INSERT_ORDER}
         self._episodes: dict[str, EpisodeRecord | None] = {}
         self._claims: dict[str, Claims] = {}
+        self._bodies: dict[int, str] = {}
         self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
         self._limits: dict[int, tuple[int, int | None]] = {}
 
@@ -206,10 +218,15 @@ class Transaction:
         place = seq - self.seq - 1 + len(pending)  # sequence numbers have no gaps
         if place >= 0:
             return str(pending[place]["body"])
-        # without SQLAlchemy's compilation, since each step that arrives alone reads its neighbour
-        mark = "?" if self.connection.dialect.paramstyle == "qmark" else "%s"
-        query = f"SELECT body FROM events WHERE seq = {mark}"
-        return str(self.connection.exec_driver_sql(query, (seq,)).scalar_one())
+        if seq not in self._bodies:
+            self.load_bodies([seq])
+        return self._bodies[seq]
+
+    def load_bodies(self, seqs: Collection[int]) -> None:
+        """Load the bodies of the events with the sequence numbers `seqs`, in few queries."""
+        for chunk in chunk_ids(sorted(seqs)):
+            rows: Iterable[Any] = self.connection.execute(BODY_QUERY, {"seqs": chunk})
+            self._bodies |= {seq: str(body) for seq, body in rows}
 
     def add_problem(self, problem: Problem) -> None:
         """Add `problem` to the table of problems. Call this after adding its definition."""

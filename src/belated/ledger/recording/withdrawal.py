@@ -95,6 +95,7 @@ def _redact(transaction: Transaction, ids: Sequence[str], *, problem: int, seq: 
         .values(body=None, salt=None, event_time=None, redacted=True),
         sa.update(subjects).where(subjects.c.episode.in_(opening_seqs(ids))).values(subject=None),
         sa.update(episodes).where(episodes.c.id.in_(ids)).values(withdrawn=seq, lost=None),
-        sa.delete(quarantine).where(quarantine.c.episode.in_(ids)),
     ):
         transaction.execute(statement)
+    rejected = sa.delete(quarantine).where(quarantine.c.episode.in_(ids))
+    transaction.has_deleted_rejected |= transaction.execute(rejected).rowcount > 0

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from belated.episode import Floats, Ints
-from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, PAID_RIGHT_SUFFIX
+from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS
+from belated.papers.howson2021.measurements import Measurements
 from belated.papers.statistics import MIN_SEEDS, Interval, mean_interval
 from belated.sweep.store import Columns
 
@@ -64,7 +65,8 @@ Key = tuple[Condition, str]
 class Evidence:
     """Runs of the paper's experiments with one base, by condition and updater.
 
-    Runs of other worlds, delay laws and updaters are ignored.
+    All runs of a condition have the same world, so that learners are compared only on the same
+    chain. Runs of other worlds, delay laws and updaters are ignored.
 
     Parameters
     ----------
@@ -72,6 +74,11 @@ class Evidence:
         Final results, with one row per run.
     curves : callable
         Function from the id of a setting to its columns seed, episode and regret.
+    suffix : str
+        Suffix of the names of the chains: "" for the chains whose last state gives a reward for
+        both actions, or `grid.PAID_RIGHT_SUFFIX`.
+    measurements : Measurements, optional
+        Measurements that the results of a sweep do not contain.
 
     Raises
     ------
@@ -79,12 +86,19 @@ class Evidence:
         If the runs have different bases, or different numbers of episodes on one chain.
     """
 
-    def __init__(self, runs: Columns, curves: Curves) -> None:
+    def __init__(
+        self,
+        runs: Columns,
+        curves: Curves,
+        *,
+        suffix: str = "",
+        measurements: Measurements | None = None,
+    ) -> None:
+        self.measurements = measurements
         self._curves = curves
         self.groups: dict[Key, Columns] = {}
         """Columns of the runs by (condition, updater), sorted by seed."""
-        runs = merge_chain_names(runs)
-        worlds = {f"chain-{states}": states for states in CHAINS}
+        worlds = {f"chain-{states}{suffix}": states for states in CHAINS}
         inside = np.isin(runs["world"].astype(str), list(worlds))
         inside &= np.isin(runs["law"].astype(str), LAWS)
         inside &= np.isin(runs["updater"].astype(str), list(LEARNERS))
@@ -134,6 +148,36 @@ class Evidence:
             [group["total_regret"][np.searchsorted(group["seed"], shared)] for group in groups]
         )
 
+    def regret_at(self, keys: Sequence[Key], shares: Sequence[float]) -> Floats | None:
+        """Return the regret after parts of the episodes, an array (seeds, keys, shares).
+
+        Parameters
+        ----------
+        keys : sequence
+            Pairs of a condition and an updater.
+        shares : sequence of float
+            Parts of the number of episodes K, in (0, 1].
+
+        Returns
+        -------
+        array or None
+            Cumulative regret of the seeds that all keys have in common. None if a key has no runs,
+            or if there are fewer than `MIN_SEEDS` such seeds.
+        """
+        if not all(key in self.groups for key in keys):
+            return None
+        found = [
+            {
+                seed: [interpolate_regret(at, regret, share * at[-1]) for share in shares]
+                for seed, at, regret in self.curves(key)
+            }
+            for key in keys
+        ]
+        shared = sorted(set.intersection(*map(set, found)))
+        if len(shared) < MIN_SEEDS:
+            return None
+        return np.array([[own[seed] for own in found] for seed in shared])
+
     def tables(self, updaters: Sequence[str]) -> Iterator[tuple[Condition, Floats]]:
         """Yield each condition with its table of final regrets.
 
@@ -147,7 +191,7 @@ class Evidence:
 
     def differences(
         self, condition: Condition, others: Sequence[str], updater: str
-    ) -> dict[str, Interval]:
+    ) -> tuple[dict[str, Interval], int]:
         """Compare the final regret of several updaters with that of one updater, seed by seed.
 
         Parameters
@@ -161,17 +205,18 @@ class Evidence:
 
         Returns
         -------
-        dict
+        gaps : dict
             For each updater in `others`, the confidence interval of the mean of its regret minus
             the regret of `updater` with the same seed. The dictionary is empty if an updater has no
             runs, or if there are too few common seeds.
+        seeds : int
+            Number of common seeds.
         """
         table = self.table([(condition, name) for name in (updater, *others)])
         if table is None:
-            return {}
-        return {
-            other: mean_interval(table[:, 1 + i] - table[:, 0]) for i, other in enumerate(others)
-        }
+            return {}, 0
+        gaps = (mean_interval(table[:, 1 + i] - table[:, 0]) for i in range(len(others)))
+        return dict(zip(others, gaps, strict=True)), len(table)
 
     def means(self, states: int, laws: Sequence[str], updaters: Sequence[str]) -> list[float]:
         """Return the expected delays at which all given laws and updaters have runs.
@@ -210,15 +255,6 @@ class Evidence:
         seeds, starts = np.unique(columns["seed"], return_index=True)
         episodes, regrets = (np.split(columns[name], starts[1:]) for name in ("episode", "regret"))
         yield from zip(map(int, seeds), episodes, regrets, strict=True)
-
-
-def merge_chain_names(runs: Columns) -> Columns:
-    """Return the table `runs` with the same world name for both variants of a chain.
-
-    The suffix `PAID_RIGHT_SUFFIX` is removed from the names.
-    """
-    names = [str(world).removesuffix(PAID_RIGHT_SUFFIX) for world in runs["world"]]
-    return {**runs, "world": np.array(names, object)}
 
 
 def interpolate_regret(episode: Ints, regret: Floats, at: float) -> float:

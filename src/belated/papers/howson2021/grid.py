@@ -53,9 +53,10 @@ with the paper's K and without delay. On the chains with 5, 10, 20 and 30 states
 PAID_RIGHT_SUFFIX: Final = "-right"
 """Suffix of the name of a chain whose last state gives a reward only for the action "right".
 
-The variant "figures" uses this chain for explicit exploration, because the regret on this chain
-fits the published curves of explicit exploration. The curves of the other learners fit the chain
-whose last state gives a reward for both actions. Both chains have the same optimal value.
+The variant "figures" runs explicit exploration on both chains. The published curves of explicit
+exploration fit this chain, so the published plateaus are compared with it. The curves of the other
+learners fit the chain whose last state gives a reward for both actions. Learners are compared with
+each other only on that chain. Both chains have the same optimal value.
 """
 
 
@@ -77,25 +78,33 @@ def cells(preset: Preset, variant: Variant) -> list[Cell]:
     """Return the cells of the whole grid.
 
     `preset` gives the numbers of seeds and episodes, and `variant` the base. Without delay, the
-    four laws are equal and give one cell instead of four.
+    four laws are equal and give one cell instead of four. The variant "figures" runs explicit
+    exploration also on the chains with the suffix `PAID_RIGHT_SUFFIX`.
     """
     found: dict[str, Cell] = {}
     for states, law, mean, updater in product(CHAINS, LAWS, MEANS, LEARNERS):
-        for seeds in seed_blocks(range(preset.seeds)):
-            cell = _build_cell(preset, variant, states, f"{law}:{mean}", updater, seeds)
-            found.setdefault(cell.id, cell)
+        paid_right = variant == "figures" and updater == "explicit"
+        for suffix in ("", PAID_RIGHT_SUFFIX) if paid_right else ("",):
+            for seeds in seed_blocks(range(preset.seeds)):
+                cell = _build_cell(preset, variant, states, f"{law}:{mean}", updater, seeds, suffix)
+                found.setdefault(cell.id, cell)
     return list(found.values())
 
 
 def _build_cell(
-    preset: Preset, variant: Variant, states: int, delay: str, updater: str, seeds: tuple[int, ...]
+    preset: Preset,
+    variant: Variant,
+    states: int,
+    delay: str,
+    updater: str,
+    seeds: tuple[int, ...],
+    suffix: str,
 ) -> Cell:
-    world, base = f"chain-{states}", "ucbvi-bf"
+    world, base = f"chain-{states}{suffix}", "ucbvi-bf"
     options: dict[str, object] = {}
     if variant == "figures":
         base = "belated.papers.howson2021.base:Published"
         options = {"ties": "random"}
-        world += PAID_RIGHT_SUFFIX if updater == "explicit" else ""
     elif variant == "calibrated":
         options = {"preset": "two_term", "scale": CALIBRATED_SCALES[states]}
     return Cell(
@@ -120,11 +129,23 @@ class Figure:
     dependence (kind "delay") has a panel for each learner.
     """
 
-    number: int  # position in the paper, from 1
+    number: int  # number in the results folder, from 1, ordered by chain
     name: str  # file name without number and suffix
     kind: Literal["regret", "delay"]
     states: int  # number of states of the chain
     mean: int | None  # expected delay in episodes; None in a figure of delay dependence
+
+    @property
+    def published_number(self) -> int:
+        """Number of the figure in the paper.
+
+        Figures 1 and 2 are those of the chain of 30 states with E[τ] = 100 and of its delay
+        dependence; the others follow in the appendix.
+        """
+        first = {(30, 100): 1, (30, None): 2}
+        rest = [(figure.states, figure.mean) for figure in figures()]
+        order = [*first, *(key for key in rest if key not in first)]
+        return order.index((self.states, self.mean)) + 1
 
     @property
     def title(self) -> str:

@@ -7,7 +7,7 @@ others are omitted.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Literal
@@ -22,8 +22,11 @@ from belated.papers.howson2021.evidence import (
     interpolate_regret,
     make_condition,
 )
-from belated.papers.howson2021.grid import MEANS, PRESETS
+from belated.papers.howson2021.grid import MEANS, PAID_RIGHT_SUFFIX, PRESETS
 from belated.sweep.store import Columns
+
+SELECTION_CHAINS: Final = (5, 10)
+"""Chains whose published numbers were all used to select the variant "figures"."""
 
 EPISODES: Final = PRESETS["paper"].episodes
 """Number of episodes K in the published figures, by number of states of the chain."""
@@ -142,6 +145,7 @@ class Comparison:
     """Comparison of a published number with the corresponding result of our runs."""
 
     kind: Literal["final", "plateau"]
+    world: str  # chain of our runs, such as "chain-10" or "chain-10-right"
     states: int
     updater: str
     law: str
@@ -158,6 +162,15 @@ class Comparison:
         """Relative error, (ours - published) / published."""
         return self.ours / self.published - 1
 
+    @property
+    def selected(self) -> bool:
+        """Whether the number was used to select the variant "figures".
+
+        It was selected by its final regrets without delay on all chains, and by those on the chains
+        in `SELECTION_CHAINS`. The rule of explicit exploration was selected by its plateaus.
+        """
+        return self.kind == "plateau" or self.mean == 0 or self.states in SELECTION_CHAINS
+
 
 @dataclass(frozen=True)
 class ErrorSummary:
@@ -169,6 +182,10 @@ class ErrorSummary:
 
     cells: int  # number of final regrets
     overall: float  # mean absolute relative error of the final regrets
+    selected_cells: int  # number of final regrets that were used to select the variant "figures"
+    selected: float  # their mean absolute relative error
+    predicted_cells: int  # number of all other final regrets
+    predicted: float  # their mean absolute relative error
     plateaus: int  # number of plateaus
     plateau: float  # mean absolute relative error of the plateaus
     worst_plateau: float  # largest absolute relative error of a plateau
@@ -178,8 +195,10 @@ def compare(runs: Columns, curves: Curves) -> list[Comparison]:
     """Return a comparison for each published number whose setting has runs.
 
     Comparisons of final regrets come first, then comparisons of plateaus. A plateau is the level at
-    which the regret of explicit exploration stops growing. `runs` has one row per run; `curves`
-    maps the id of a setting to its columns seed, episode and regret.
+    which the regret of explicit exploration stops growing. Plateaus are compared with runs on the
+    chain whose last state gives a reward only for the action "right", if there are such runs.
+    `runs` has one row per run; `curves` maps the id of a setting to its columns seed, episode and
+    regret.
     """
     evidence = Evidence(runs, curves)
     found = []
@@ -188,6 +207,8 @@ def compare(runs: Columns, curves: Curves) -> list[Comparison]:
         if key in evidence.groups:
             regrets = evidence.groups[key]["total_regret"]
             found.append(_compare("final", evidence, key, value, regrets))
+    paid_right = Evidence(runs, curves, suffix=PAID_RIGHT_SUFFIX)
+    evidence = paid_right if paid_right.groups else evidence
     for plateau in PLATEAUS:
         key = make_condition(plateau.states, plateau.law, plateau.mean), "explicit"
         if key in evidence.groups:
@@ -204,6 +225,7 @@ def _compare(
     low, high = np.quantile(ours, [0.025, 0.975])
     return Comparison(
         kind,
+        str(evidence.groups[key]["world"][0]),
         condition.states,
         updater,
         condition.law,
@@ -239,15 +261,25 @@ def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Float
 
 def summarize(comparisons: Iterable[Comparison]) -> ErrorSummary:
     """Return a summary of the errors of all `comparisons` whose attribute `comparable` is true."""
-    errors: dict[str, list[float]] = {"final": [], "plateau": []}
+    errors: dict[tuple[str, bool], list[float]] = {}
     for row in comparisons:
         if row.comparable:
-            errors[row.kind].append(abs(row.error))
-    final, plateau = errors["final"], errors["plateau"]
+            errors.setdefault((row.kind, row.selected), []).append(abs(row.error))
+    selected, predicted = (errors.get(("final", used), []) for used in (True, False))
+    plateau = errors.get(("plateau", True), [])
     return ErrorSummary(
-        cells=len(final),
-        overall=fmean(final) if final else math.nan,
+        cells=len(selected) + len(predicted),
+        overall=_mean(selected + predicted),
+        selected_cells=len(selected),
+        selected=_mean(selected),
+        predicted_cells=len(predicted),
+        predicted=_mean(predicted),
         plateaus=len(plateau),
-        plateau=fmean(plateau) if plateau else math.nan,
+        plateau=_mean(plateau),
         worst_plateau=max(plateau, default=math.nan),
     )
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Return the mean of `values`, NaN if there are none."""
+    return fmean(values) if values else math.nan

@@ -6,14 +6,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-from belated.figures.bands import Panels, Points, delay_bands, published_points, regret_bands
 from belated.figures.charts import Chart, delay_chart, regret_chart
 from belated.figures.multipanel import delay_panels, regret_panels
-from belated.figures.report import Section, Table, citation, provenance, write_report
+from belated.figures.report import Section, citation, provenance, write_report
 from belated.papers.howson2021.claims import Verdict, all_claims
-from belated.papers.howson2021.evidence import merge_chain_names
-from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, Figure, figures
+from belated.papers.howson2021.grid import (
+    LAWS,
+    LEARNERS,
+    PAID_RIGHT_SUFFIX,
+    Figure,
+    figures,
+)
+from belated.papers.howson2021.measurements import Measurements
 from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, summarize
+from belated.papers.howson2021.tables import (
+    CLAIM_RULE,
+    SHAPE_TEXT,
+    claim_tables,
+    comparison_tables,
+    figure_table,
+    shape_table,
+)
+from belated.sweep.bands import Panels, Points, delay_bands, published_points, regret_bands
 from belated.sweep.results import Results
 from belated.sweep.store import Columns
 
@@ -33,7 +47,10 @@ VARIANT_TEXTS: Final = {
     "figures": (
         "The base is a variant of UCBVI-BF that was found by search to fit the published curves: "
         "counts pooled over the steps, no clipping, a constant in place of the logarithm. It "
-        "describes the figures and carries no guarantee."
+        "describes the figures and carries no guarantee. Explicit exploration runs on both chains: "
+        "on chain-S, where it is compared with the other learners, and on chain-S-right, whose "
+        "last state gives a reward only for the action right, where it is compared with the "
+        "published plateaus. All other learners run on chain-S."
     ),
     "calibrated": (
         "The base is UCBVI-BF with counts for each step, clipped as in the paper's Eq. 4, and a "
@@ -81,9 +98,10 @@ class PaperReport:
         PaperReport
             The results with all comparisons and verdicts.
         """
-        runs = merge_chain_names(results.runs())
+        runs = results.runs()
         comparisons = compare(runs, results.curves)
-        return cls(results, runs, variant, command, comparisons, all_claims(runs, results.curves))
+        verdicts = all_claims(runs, results.curves, Measurements.load(results.store.folder))
+        return cls(results, runs, variant, command, comparisons, verdicts)
 
     def panels(self, figure: Figure) -> tuple[Panels, Sequence[str], Points | None]:
         """Return the panels of `figure`, the order of its lines, and the published points.
@@ -92,16 +110,23 @@ class PaperReport:
         """
         world = f"chain-{figure.states}"
         if figure.mean is not None:
-            panels = regret_bands(
-                self.runs,
-                self.results.curves,
-                world=world,
-                base=self.variant,
-                mean=figure.mean,
-                laws=LAWS,
-                learners=LEARNERS,
+            paid_right = world + PAID_RIGHT_SUFFIX
+            name = f"{LEARNERS['explicit']}, {paid_right}"
+            panels, extra = (
+                regret_bands(
+                    self.runs,
+                    self.results.curves,
+                    world=chain,
+                    base=self.variant,
+                    mean=figure.mean,
+                    laws=LAWS,
+                    learners=learners,
+                )
+                for chain, learners in ((world, LEARNERS), (paid_right, {"explicit": name}))
             )
-            return panels, list(LEARNERS.values()), None
+            lines = {law: {**panels[law], **extra[law]} for law in panels}
+            shown = [*LEARNERS.values(), *([name] if any(extra.values()) else [])]
+            return lines, shown, None
         points = None
         if any(row.comparable for row in self.comparisons if row.states == figure.states):
             values: dict[tuple[str, str, float], float] = {
@@ -145,20 +170,27 @@ class PaperReport:
             title=TITLE,
             text=VARIANT_TEXTS[self.variant],
             sections=[
-                Section("Figures", charts=[self.chart(figure) for figure in figures()]),
+                Section(
+                    "Figures",
+                    charts=[self.chart(figure) for figure in figures()],
+                    tables=[figure_table()],
+                ),
                 Section(
                     "Published and ours",
-                    text=self.agreement(),
-                    tables=build_comparison_tables(self.comparisons),
+                    text=f"{self.agreement()}\n\n{SHAPE_TEXT}",
+                    tables=[
+                        *comparison_tables(self.comparisons, self.variant),
+                        *shape_table(self.comparisons, self.variant),
+                    ],
                 ),
-                Section("Claims", tables=build_claim_tables(self.verdicts)),
+                Section("Claims", text=CLAIM_RULE, tables=claim_tables(self.verdicts)),
                 provenance(self.facts()),
                 citation(),
             ],
         )
 
     def agreement(self) -> str:
-        """Return a sentence about the relative errors of our results, as text of the report."""
+        """Return sentences about the relative errors of our results, as text of the report."""
         errors = summarize(self.comparisons)
         if not errors.cells:
             return "No run is as long as the paper's, so no number can be compared."
@@ -171,7 +203,23 @@ class PaperReport:
                 f"; over {errors.plateaus} plateaus of explicit exploration: {errors.plateau:.1%}, "
                 f"{errors.worst_plateau:.1%} at most"
             )
-        return f"{text}."
+        text += "."
+        if self.variant == "figures":
+            parts = [
+                f"over the {cells} values {kind}: {error:.1%}"
+                for kind, cells, error in (
+                    ("used to select this variant", errors.selected_cells, errors.selected),
+                    ("that it predicts", errors.predicted_cells, errors.predicted),
+                )
+                if cells
+            ]
+            text += (
+                f" Mean absolute relative error of the final regrets {'; '.join(parts)}. Selection "
+                "used the values without delay of all chains, all values of the chains of 5 and 10 "
+                "states, and the plateaus; the predicted values are those of the chains of 20 and "
+                "30 states under delay."
+            )
+        return text
 
     def facts(self) -> dict[str, str]:
         """Return facts about the computation of the results, such as versions, by name."""
@@ -192,77 +240,3 @@ class PaperReport:
             "Versions": "; ".join(versions),
             "Machine": "; ".join(machines),
         }
-
-
-def build_comparison_tables(comparisons: Sequence[Comparison]) -> list[Table]:
-    """Return a table of `comparisons` for each chain. Chains without comparisons are omitted."""
-    tables = []
-    for states in CHAINS:
-        rows = [
-            (
-                LEARNERS[row.updater] + (" (plateau)" if row.kind == "plateau" else ""),
-                row.law.capitalize() if row.mean else "none",
-                row.mean,
-                row.published,
-                row.ours,
-                row.low,
-                row.high,
-                row.error if row.comparable else None,
-            )
-            for row in comparisons
-            if row.states == states
-        ]
-        columns = ("Learner", "Delays", "E[τ]", "Published", "Ours", "2.5%", "97.5%", "Error")
-        formats = {"Error": "+.1%", "E[τ]": ".0f"}
-        if rows:
-            tables.append(Table(f"Chain of {states} states.", columns, rows, formats))
-    return tables
-
-
-def build_claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
-    """Return two tables: the outcomes of the claims, and the values on which they are based.
-
-    `verdicts` contains one verdict per claim.
-    """
-    outcomes = Table(
-        "Claims of the paper, and their outcome in these runs.",
-        ("Claim", "Where", "Holds in a setting if", "Outcome"),
-        [(verdict.claim, verdict.where, verdict.rule, verdict.outcome) for verdict in verdicts],
-    )
-    numbers = Table(
-        "Numbers behind the outcomes.",
-        ("Claim", "Number", "Value"),
-        [
-            (verdict.name, label, value if isinstance(value, int | float) else str(value))
-            for verdict in verdicts
-            for label, value in verdict.numbers
-        ],
-    )
-    return [outcomes, numbers]
-
-
-def format_numbers_page(report: PaperReport) -> str:
-    """Return a Markdown page with the comparisons and the outcomes of the claims of `report`."""
-    lines = [report.agreement(), ""]
-    for table in build_comparison_tables(report.comparisons):
-        lines += [f"### {table.caption}", "", *format_markdown(table)]
-    lines += ["### Claims", "", "| Claim | Outcome |", "| --- | --- |"]
-    lines += [f"| {verdict.claim} | {verdict.outcome} |" for verdict in report.verdicts]
-    return "\n".join([*lines, ""])
-
-
-def format_markdown(table: Table) -> list[str]:
-    """Return `table` as lines of Markdown, with an empty line at the end."""
-
-    def cell(name: str, value: object) -> str:
-        if value is None:
-            return "–"
-        form = table.formats.get(name, ",.0f")
-        return format(value, form) if isinstance(value, int | float) else str(value)
-
-    rows = [
-        [cell(name, value) for name, value in zip(table.columns, row, strict=True)]
-        for row in table.rows
-    ]
-    lines = [table.columns, ["---"] * len(table.columns), *rows]
-    return [f"| {' | '.join(line)} |" for line in lines] + [""]

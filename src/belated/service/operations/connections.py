@@ -83,6 +83,27 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse `data`, which must not make the head of a request too large."""
+        if self._timer is None and self._in_head and len(data) < self.limits.max_head_bytes:
+            # Fast path: nothing is incomplete before `data`, and usually nothing after it.
+            self._head_bytes = len(data)
+            HttpToolsProtocol.data_received(self, data)
+            if self._head_bytes == 0:
+                return
+        else:
+            self._parse_within_limit(data)
+        if self._in_body:
+            self._head_bytes = 0
+            self._changed_at = self.loop.time()
+            self._start_timer(self.limits.body_timeout_s)
+        elif self._in_head and self._head_bytes:
+            if self._timer is None:
+                self._changed_at = self.loop.time()
+            self._start_timer(self.limits.head_timeout_s)
+        elif self._timer is not None:
+            self._stop_timer()
+
+    def _parse_within_limit(self, data: bytes) -> None:
+        """Parse `data` in parts, of which none makes the head of a request too large."""
         limit = self.limits.max_head_bytes
         while data and not self.transport.is_closing():
             room = limit - self._head_bytes if self._in_head else len(data)
@@ -93,15 +114,6 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._head_bytes = 0
             elif self._head_bytes >= limit:
                 self._refuse("max_head_bytes", 431, f"Head of a request larger than {limit} bytes.")
-        if self._in_body:
-            self._changed_at = self.loop.time()
-            self._start_timer(self.limits.body_timeout_s)
-        elif self._in_head and self._head_bytes:
-            if self._timer is None:
-                self._changed_at = self.loop.time()
-            self._start_timer(self.limits.head_timeout_s)
-        elif self._timer is not None:
-            self._stop_timer()
 
     def on_headers_complete(self) -> None:
         """Start a request, or answer it with a 503 if there are too many requests in progress."""
@@ -110,7 +122,7 @@ class LimitedProtocol(HttpToolsProtocol):
             message = f"{self.limits.max_requests} requests in progress; refusing another one."
             self.limit_log.hit("max_requests", message)
             self.app = refuse_overload
-        else:
+        elif self.app is not self._served_app:
             self.app = self._served_app
         super().on_headers_complete()
 

@@ -253,6 +253,11 @@ class Batch:
         self.done.record(self.stream)
 
     @property
+    def gpu_share(self) -> float:
+        """Share of the GPU that the runs need to be played at the same time."""
+        return len(self.jobs) * self.kind.gpu_share
+
+    @property
     def is_idle(self) -> bool:
         """Whether the slice of the last launch has been played."""
         return SIMULATED or bool(self.done.query())
@@ -336,11 +341,11 @@ def world_arrays(prepared: Prepared) -> tuple[NDArray[Any], ...]:
     known = problem.rewards.reshape(H, S * A)
     fixed = world.shape.fixed_values if world.shape.is_restricted else np.zeros((1, 1))
     return (
-        world.ptr.astype(np.int32),
-        world.succ.astype(np.int32),
+        world.ptr.astype(np.uint32),
+        world.succ.astype(np.uint32),
         np.array(world.prob),
         np.array(world.cum),
-        np.array(world.rewards),
+        world.rewards.reshape(-1, S * A).copy(),
         np.ascontiguousarray(known if prepared.kind.sizes.known_per_step else known[:1]),
         np.array(world.start_cum),
         optimal_table(world)[0].copy(),

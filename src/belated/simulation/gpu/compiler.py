@@ -92,6 +92,14 @@ def check_device() -> None:
     )
 
 
+def device_size() -> tuple[int, int]:
+    """Return the number of multiprocessors of the GPU, and the shared memory of each in bytes."""
+    if SIMULATED:
+        return 1, 100 << 10
+    device = cuda.get_current_device()
+    return device.MULTIPROCESSOR_COUNT, device.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+
+
 def open_stream(rank: int) -> Any:
     """Return a new stream. Blocks of streams of a lower `rank` start first, as far as supported."""
     if not SIMULATED:

@@ -1,5 +1,6 @@
 """Driver of the GPU engine: groups runs into batches that fit into memory, and plays them."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -33,6 +34,9 @@ POLL_INTERVAL_S: Final = 0.001
 
 MEMORY_SHARE: Final = 0.8
 """Share of the free memory of the GPU that batches may use."""
+
+BATCH_SHARE: Final = 0.25
+"""Largest share of the GPU that the runs of one batch need."""
 
 SIMULATED_MEMORY: Final = 2**30
 """Memory of the simulated GPU, in bytes."""
@@ -81,7 +85,7 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
     remaining = sorted(jobs, key=lambda job: job.work, reverse=True)
     while remaining:
         chosen, remaining = take_fitting(remaining, free_memory())
-        groups = group_jobs(chosen)
+        groups = divide_groups(group_jobs(chosen))
         batches = [Batch(group, tables, rank) for rank, group in enumerate(groups)]
         try:
             play_batches(batches, on_slice)
@@ -178,22 +182,40 @@ def group_jobs(jobs: Iterable[Job]) -> list[list[Job]]:
     return list(groups.values())
 
 
+def divide_groups(groups: Iterable[Sequence[Job]]) -> list[Sequence[Job]]:
+    """Divide each group into parts of equal size that need at most `BATCH_SHARE` of the GPU."""
+    parts: list[Sequence[Job]] = []
+    for group in groups:
+        count = math.ceil(len(group) * group[0].prepared.kind.gpu_share / BATCH_SHARE)
+        size = math.ceil(len(group) / count)
+        parts += [group[first : first + size] for first in range(0, len(group), size)]
+    return parts
+
+
 def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
     """Play all episodes of `batches`, which share the GPU.
 
-    The work of a slice is the same for all batches, so that none waits for the long slices of
-    others again and again. It is adapted to the time of the first unfinished batch, which has
-    priority.
+    A batch starts when there is room on the GPU for all of its runs, and keeps this room until it
+    is finished. Otherwise, the next slice of a batch with long runs would have to wait until slices
+    of other batches end. The work of a slice is the same for all batches. It is adapted to the time
+    of the first unfinished batch.
     """
     budget = FIRST_BUDGET
+    waiting = list(range(len(batches)))
     running: dict[int, float] = {}  # start of the slice by number of the batch
 
     def start(i: int) -> None:
         running[i] = time.perf_counter()
         batches[i].launch(budget)
 
-    for i in range(len(batches)):
-        start(i)
+    def start_waiting() -> None:
+        for i in list(waiting):
+            used = sum(batches[j].gpu_share for j in running)
+            if not running or used + batches[i].gpu_share <= 1.0:
+                waiting.remove(i)
+                start(i)
+
+    start_waiting()
     while running:
         first = min(running)
         done = [i for i in running if batches[i].is_idle]
@@ -212,3 +234,5 @@ def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
             on_slice(batch, before)
             if not batch.finished:
                 start(i)
+        if done:
+            start_waiting()

@@ -11,7 +11,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from belated.simulation.gpu import phases, planning
-from belated.simulation.gpu.compiler import clone, compile_kernel, cuda, device_function, phase
+from belated.simulation.gpu.compiler import (
+    clone,
+    compile_kernel,
+    cuda,
+    device_function,
+    device_size,
+    phase,
+)
 from belated.simulation.gpu.phases import Learner, Scratch, Sizes, World
 from belated.simulation.gpu.threads import LANES, any_thread, barrier, warp_barrier
 from belated.simulation.reference import OPTIMISM_TOLERANCE
@@ -26,10 +33,19 @@ leave room for too few runs at a time."""
 MAX_ROWS_BYTES: Final = 8_000
 """Size of the values Q of one step up to which they are kept in shared memory, in bytes."""
 
-MAX_REGISTERS: Final = 64
-"""Registers per thread, so that a multiprocessor with 64 Ki registers runs 32 warps at a time."""
+MAX_REGISTERS: Final = 96
+"""Registers per thread, so that a multiprocessor with 64 Ki registers runs 21 warps at a time."""
 
-PLAN_WORK: Final = 16
+REGISTERS: Final = 64 << 10
+"""Registers of a multiprocessor."""
+
+MAX_BLOCKS: Final = 32
+"""Largest number of runs that a multiprocessor plays at a time."""
+
+BLOCK_BYTES: Final = 1024
+"""Shared memory that the driver reserves for each block, in bytes."""
+
+PLAN_WORK: Final = 3
 """Time of a plan, in units of the time of an episode without a plan; a rough estimate."""
 
 # Columns of `ints`, the whole numbers of a run:
@@ -107,6 +123,26 @@ class Kind(NamedTuple):
     def counts_are_shared(self) -> bool:
         """Whether the state of the learner is in shared memory during a slice."""
         return count_bytes(self.learner_shapes()) <= MAX_COUNTS_BYTES
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a run during a slice, in bytes."""
+        scratch = self.scratch_shapes()
+        if not self.rows_are_shared:
+            del scratch["q"]
+        learner = self.learner_shapes() if self.counts_are_shared else {}
+        return count_bytes(scratch) + count_bytes(learner)
+
+    @property
+    def gpu_share(self) -> float:
+        """Share of the GPU that a run needs during a slice."""
+        multiprocessors, shared_bytes = device_size()
+        share = max(
+            1 / MAX_BLOCKS,
+            self.sizes.threads * MAX_REGISTERS / REGISTERS,
+            (self.shared_bytes + BLOCK_BYTES) / shared_bytes,
+        )
+        return share / multiprocessors
 
     @property
     def bytes(self) -> int:

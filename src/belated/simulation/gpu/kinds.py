@@ -13,7 +13,7 @@ from belated.learner.problem import LearningProblem
 from belated.learner.state import READS, READS_BEST, READS_ORDER
 from belated.mdp.model import MDP
 from belated.simulation.gpu.compiler import called_functions
-from belated.simulation.gpu.kernel import MAX_SHARED_BYTES, Kind, count_bytes
+from belated.simulation.gpu.kernel import MAX_SHARED_BYTES, Kind
 from belated.simulation.gpu.phases import Sizes
 from belated.simulation.gpu.threads import threads_for
 from belated.simulation.setting import Setting
@@ -40,10 +40,7 @@ def why_not_on_gpu(setting: Setting) -> str | None:
             "bit differs on a GPU"
         )
     kind = kind_of(setting.world, problem)
-    shapes = {**kind.scratch_shapes(), **(kind.learner_shapes() if kind.counts_are_shared else {})}
-    if not kind.rows_are_shared:
-        del shapes["q"]
-    if count_bytes(shapes) > MAX_SHARED_BYTES:
+    if kind.shared_bytes > MAX_SHARED_BYTES:
         return f"{problem.shape.states} states are too many for the shared memory of a GPU"
     return None
 
@@ -60,6 +57,7 @@ def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
         "rewards are unknown": problem.unknown_rewards,
         "planning is 'none'": setting.planning == "none",
         "policies are traced": setting.trace,
+        "optimism is checked everywhere": setting.optimism == "everywhere",
         f"the base {type(problem.base).__name__} is a Python object": base.planner is not None,
         f"the base {base.name} learns from single steps": base.stepwise,
         "several instances are used": updater.multi_instance,
@@ -119,6 +117,7 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
         threads=threads_for(shape.states * shape.actions),
         pooled=pooled,
         stage_dependent=not world.homogeneous,
+        rewards_per_step=len(world.rewards) > 1,
         known_per_step=rewards_vary(problem),
         restricted=shape.is_restricted,
         random_ties=base.random_ties,

@@ -19,10 +19,16 @@ from belated.learner.exploration import draw_allowed
 from belated.learner.updaters.lazy import has_grown
 from belated.mdp.play import draw
 from belated.randomness import EXPLORE, START, TRANSITION, uniform
-from belated.simulation.gpu.compiler import cuda, phase
+from belated.simulation.gpu.compiler import cuda, phase, replace_on_gpu
 from belated.simulation.gpu.threads import LANES, any_in_warp, barrier, warp_barrier
 
 Array = NDArray[Any]
+
+U: Any = np.uint32
+"""Type of indices. For an index with a sign, the compiler adds code for negative ones."""
+
+INT: Any = np.int64
+"""Type of indices that leave a kernel's own code. Sums of `U` and signed numbers are floats."""
 
 
 class Sizes(NamedTuple):
@@ -35,6 +41,7 @@ class Sizes(NamedTuple):
     threads: int  # threads per run
     pooled: bool  # whether counts are pooled over the steps
     stage_dependent: bool  # whether transitions depend on the step
+    rewards_per_step: bool  # whether rewards depend on the step
     known_per_step: bool  # whether the rewards that the learner knows depend on the step
     restricted: bool  # whether there are terminal states or forbidden actions
     random_ties: bool  # whether ties are broken at random
@@ -57,7 +64,7 @@ class World(NamedTuple):
     succ: Array
     prob: Array
     cum: Array
-    rewards: Array  # (1 or H, S, A)
+    rewards: Array  # (1 or H, S * A)
     known: Array  # (1 or H, S * A) rewards that the learner knows
     start_cum: Array
     v_star: Array  # (S) V*_1
@@ -101,16 +108,18 @@ def is_allowed(sizes: Sizes, world: World, h: int, cell: int) -> bool:
 @phase
 def is_over(sizes: Sizes, world: World, h: int, s: int) -> bool:
     """Return whether an episode ends in state `s`, which is then terminal."""
-    return sizes.restricted and world.fixed[h, s * sizes.A] == 0.0
+    return sizes.restricted and world.fixed[U(h), U(U(s) * U(sizes.A))] == 0.0
 
 
 @phase
 def find_successor(sizes: Sizes, learner: Learner, row: int, y: int) -> int:
     """Return the position of successor `y` in the block of `row`, or -1 if it is not in it."""
-    first = row * sizes.capacity
-    for j in range(first, first + learner.size[row]):
+    j = U(U(row) * U(sizes.capacity))
+    end = U(j + U(learner.size[row]))
+    while j < end:
         if learner.succ[j] == y:
-            return j
+            return INT(j)
+        j = U(j + U(1))
     return -1
 
 
@@ -149,17 +158,18 @@ def deliver(
     due = False
     missing = 0
     for h in range(thread, H, LANES):
-        s = int(path[h])
-        a = int(path[H + 1 + h])
-        y = int(path[h + 1])
+        s = U(path[U(h)])
+        a = U(path[U(H + 1 + h)])
+        y = int(path[U(h + 1)])
         if is_over(sizes, world, h, s):  # padding after a terminal state
             continue
-        row = ((0 if sizes.pooled else h) * S + s) * A + a
+        row = U(U(U(0 if sizes.pooled else h) * U(S) + s) * U(A) + a)
         n = cuda.atomic.add(learner.n, row, 1) + 1
         if has_grown(n, learner.epoch_n[row], alpha):
             due = True
         if sizes.counts_visits:
-            cuda.atomic.add(learner.visits, ((0 if sizes.visits_pooled else h) * S + s) * A + a, 1)
+            cell = U(U(U(0 if sizes.visits_pooled else h) * U(S) + s) * U(A) + a)
+            cuda.atomic.add(learner.visits, cell, 1)
         at = find_successor(sizes, learner, row, y)
         if at >= 0:
             cuda.atomic.add(learner.m, at, 1)
@@ -206,31 +216,31 @@ def mark_actions(
     for cell in range(thread, (sizes.H if sizes.mask_per_step else 1) * S, sizes.threads):
         h = cell // S
         s = cell - h * S
-        first = ((0 if sizes.visits_pooled else h) * S + s) * A
+        first = U(((0 if sizes.visits_pooled else h) * S + s) * A)
         total = 0
         below = False
         for a in range(A):
-            total += learner.visits[first + a]
-            rare = learner.visits[first + a] < threshold
+            total += learner.visits[U(first + U(a))]
+            rare = learner.visits[U(first + U(a))] < threshold
             below = below or (rare and is_allowed(sizes, world, h, s * A + a))
         if sizes.by_state:
             below = total < threshold
         if is_over(sizes, world, h, s):
             below = False
         for a in range(A):
-            mark = below and (not sizes.rare_only or learner.visits[first + a] < threshold)
+            mark = below and (not sizes.rare_only or learner.visits[U(first + U(a))] < threshold)
             mark = mark and is_allowed(sizes, world, h, s * A + a)
-            learner.explore[cell * A + a] = 1 if mark else 0
+            learner.explore[U(cell * A + a)] = 1 if mark else 0
     barrier(sizes.threads)
 
 
 @phase
 def count_marked(sizes: Sizes, learner: Learner, h: int, s: int) -> int:
     """Return the number of actions to explore at step `h` in state `s`."""
-    first = ((h if sizes.mask_per_step else 0) * sizes.S + s) * sizes.A
+    first = U(U(U(h if sizes.mask_per_step else 0) * U(sizes.S) + U(s)) * U(sizes.A))
     marked = 0
     for a in range(sizes.A):
-        marked += learner.explore[first + a]
+        marked += learner.explore[U(first + U(a))]
     return marked
 
 
@@ -249,41 +259,60 @@ def play(
     `scratch.u` holds the random numbers. Every thread of the first warp plays the same episode, and
     its first thread stores it in `path`.
     """
-    S, A, H = sizes.S, sizes.A, sizes.H
-    s = start = draw(world.start_cum, 0, S, scratch.u[H])
+    S, A, H = U(sizes.S), U(sizes.A), sizes.H
+    start = draw(world.start_cum, 0, S, scratch.u[H])
+    s = U(start)
     explored = False
     over = False
     if thread == 0:
         path[0] = s
-    for h in range(H):
+    h = U(0)
+    while h < U(H):
         if is_over(sizes, world, h, s):
             over = True
-        a = 0
+        a = U(0)
         if not over:
-            a = int(learner.actions[h * S + s])
+            a = U(learner.actions[U(h * S + s)])
             if sizes.stochastic:
                 u = scratch.u_explore[h]
                 marked = count_marked(sizes, learner, h, s) if sizes.counts_visits else 0
                 if marked > 0:
                     explored = True
                     skip = int(u * marked)
-                    first = ((h if sizes.mask_per_step else 0) * S + s) * A
-                    for b in range(A):
-                        if learner.explore[first + b] == 1:
+                    first = U(U(U(h if sizes.mask_per_step else 0) * S + s) * A)
+                    for b in range(sizes.A):
+                        if learner.explore[U(first + U(b))] == 1:
                             if skip == 0:
-                                a = b
+                                a = U(b)
                             skip -= 1
                 elif u < epsilon:
                     if sizes.restricted:
-                        a = draw_allowed(world.fixed, h, s, A, u / epsilon)
+                        a = U(draw_allowed(world.fixed, INT(h), INT(s), sizes.A, u / epsilon))
                     else:
-                        a = int(u / epsilon * A)
-            row = ((h if sizes.stage_dependent else 0) * S + s) * A + a
-            s = int(world.succ[draw(world.cum, world.ptr[row], world.ptr[row + 1], scratch.u[h])])
+                        a = U(u / epsilon * sizes.A)
+            row = U(U(U(h if sizes.stage_dependent else 0) * S + s) * A + a)
+            s = U(world.succ[draw(world.cum, world.ptr[row], world.ptr[row + U(1)], scratch.u[h])])
         if thread == 0:
-            path[H + 1 + h] = a
-            path[h + 1] = s
-    return start, explored
+            path[U(U(H + 1) + h)] = a
+            path[h + U(1)] = s
+        h = U(h + U(1))
+    return INT(start), explored
+
+
+@phase
+def draw_index(cum: Array, lo: int, hi: int, u: float) -> Any:
+    """Return the same index as `belated.mdp.play.draw`."""
+    first, last = U(lo), U(hi - 1)
+    while first < last:
+        middle = U(U(first + last) >> U(1))
+        if u < cum[middle]:
+            last = middle
+        else:
+            first = U(middle + U(1))
+    return first
+
+
+replace_on_gpu(draw, draw_index)
 
 
 @phase

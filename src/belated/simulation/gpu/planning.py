@@ -8,80 +8,127 @@ from typing import Any
 
 import numpy as np
 
-from belated.exact.values import q_value
-from belated.learner.backup import Row, Stage
+from belated.learner.backup import Row, Stage, mean, squares
 from belated.learner.planning import TIE_TOLERANCE
 from belated.randomness import TIES, uniform
-from belated.simulation.gpu.compiler import phase
-from belated.simulation.gpu.phases import Array, Learner, Scratch, Sizes, World, is_allowed
+from belated.simulation.gpu.compiler import phase, replace_on_gpu
+from belated.simulation.gpu.phases import (
+    INT,
+    Array,
+    Learner,
+    Scratch,
+    Sizes,
+    U,
+    World,
+    is_allowed,
+)
 from belated.simulation.gpu.threads import LANES, barrier
 
 
 @phase
+def exact_q(sizes: Sizes, world: World, w_next: Array, h: int, s: Any, a: Any) -> float:
+    """Return the same number as `belated.exact.values.q_value`."""
+    cell = U(s * U(sizes.A) + a)
+    row = U(U(h) * U(sizes.S * sizes.A) + cell) if sizes.stage_dependent else cell
+    total = 0.0
+    j = U(world.ptr[row])
+    end = U(world.ptr[row + U(1)])
+    while j < end:
+        total += world.prob[j] * w_next[world.succ[j]]
+        j = U(j + U(1))
+    return world.rewards[U(h if sizes.rewards_per_step else 0), cell] + total
+
+
+@phase
 def policy_value(
-    sizes: Sizes,
-    world: World,
-    learner: Learner,
-    epsilon: float,
-    w_next: Array,
-    h: int,
-    s: int,
-    action: int,
+    sizes: Sizes, world: World, learner: Learner, epsilon: float, w_next: Array, h: int, s: Any
 ) -> float:
     """Return V^pi_h(s); see `belated.exact.values.cell_value`."""
-    ptr, succ, prob, rewards = world.ptr, world.succ, world.prob, world.rewards
     if sizes.stochastic:
         total = 0.0
         explored = 0
         if sizes.counts_visits:
-            first = ((h if sizes.mask_per_step else 0) * sizes.S + s) * sizes.A
+            first = U(U(U(h if sizes.mask_per_step else 0) * U(sizes.S) + s) * U(sizes.A))
             for a in range(sizes.A):
-                if learner.explore[first + a] == 1:
-                    total += q_value(ptr, succ, prob, rewards, w_next, h, s, a)
+                if learner.explore[U(first + U(a))] == 1:
+                    total += exact_q(sizes, world, w_next, h, s, U(a))
                     explored += 1
             if explored > 0:
                 return total / explored
         if epsilon > 0.0:
             for a in range(sizes.A):
-                if is_allowed(sizes, world, h, s * sizes.A + a):
-                    total += q_value(ptr, succ, prob, rewards, w_next, h, s, a)
+                if is_allowed(sizes, world, h, U(s * U(sizes.A) + U(a))):
+                    total += exact_q(sizes, world, w_next, h, s, U(a))
                     explored += 1
-            greedy = q_value(ptr, succ, prob, rewards, w_next, h, s, action)
+            action = U(learner.actions[U(U(h * sizes.S) + s)])
+            greedy = exact_q(sizes, world, w_next, h, s, action)
             return (1.0 - epsilon) * greedy + epsilon * (total / explored)
-    return q_value(ptr, succ, prob, rewards, w_next, h, s, action)
+    action = U(learner.actions[U(U(h * sizes.S) + s)])
+    return exact_q(sizes, world, w_next, h, s, action)
 
 
 @phase
-def first_best(sizes: Sizes, q: Array, s: int) -> int:
+def first_best(sizes: Sizes, q: Array, s: Any) -> int:
     """Return the action that maximizes Q_h(s, a); ties go to the lowest action."""
-    first = s * sizes.A
+    first = U(s * U(sizes.A))
     best = 0
+    largest = q[first]
     for a in range(1, sizes.A):
-        if q[first + a] > q[first + best]:
+        if q[U(first + U(a))] > largest:
             best = a
+            largest = q[U(first + U(a))]
     return best
 
 
 @phase
 def choose_action(
-    sizes: Sizes, q: Array, seed: np.uint64, plan: int, h: int, s: int, best: int
+    sizes: Sizes, q: Array, seed: np.uint64, plan: int, h: int, s: Any, best: int
 ) -> int:
     """Return the greedy action; see `belated.learner.planning.choose`."""
-    first = s * sizes.A
+    first = U(s * U(sizes.A))
     if sizes.random_ties:
-        limit = q[first + best] - TIE_TOLERANCE
+        limit = q[U(first + U(best))] - TIE_TOLERANCE
         tied = 0
         for a in range(sizes.A):
-            if q[first + a] >= limit:
+            if q[U(first + U(a))] >= limit:
                 tied += 1
         if tied > 1:
-            skip = int(uniform(seed, TIES, plan, h * sizes.S + s) * tied)
+            skip = int(uniform(seed, TIES, plan, h * sizes.S + INT(s)) * tied)
             for a in range(sizes.A):
-                if q[first + a] >= limit:
+                if q[U(first + U(a))] >= limit:
                     if skip == 0:
                         best = a
                     skip -= 1
     return best
+
+
+@phase
+def mean_next(stage: Stage, row: Row) -> float:
+    """Return the same number as `belated.learner.backup.mean`."""
+    total = 0.0
+    j = U(row.lo)
+    end = U(row.hi)
+    while j < end:
+        total += row.m[j] * stage.v[row.succ[j]]
+        j = U(j + U(1))
+    return total / row.n
+
+
+@phase
+def squares_next(stage: Stage, row: Row, centre: float) -> float:
+    """Return the same number as `belated.learner.backup.squares`."""
+    total = 0.0
+    j = U(row.lo)
+    end = U(row.hi)
+    while j < end:
+        gap = stage.v[row.succ[j]] - centre
+        total += row.m[j] * (gap * gap)
+        j = U(j + U(1))
+    return total
+
+
+replace_on_gpu(mean, mean_next)
+replace_on_gpu(squares, squares_next)
 
 
 @phase
@@ -137,16 +184,18 @@ def choose_step(
 ) -> None:
     """Choose the greedy actions of step `h` by thread number `thread` of `threads`."""
     S, A = sizes.S, sizes.A
-    for s in range(thread, S, threads):
+    s = U(thread)
+    while s < U(S):
         best = first_best(sizes, scratch.q, s)
-        scratch.v[h & 1, s] = scratch.q[s * A + best]
+        scratch.v[U(h & 1), s] = scratch.q[U(U(s * U(A)) + U(best))]
         action = choose_action(sizes, scratch.q, seed, number, h, s, best)
-        learner.actions[h * S + s] = action
+        learner.actions[U(U(h * S) + s)] = action
         if sizes.visits:
             total = 0
             for a in range(A):
-                total += learner.n[((0 if sizes.pooled else h) * S + s) * A + a]
+                total += learner.n[U(U(U(0 if sizes.pooled else h * S) + s) * U(A) + U(a))]
             scratch.visits[s] = total
+        s = U(s + U(threads))
 
 
 @phase
@@ -162,10 +211,10 @@ def evaluate_step(
 ) -> None:
     """Compute the exact value of the policy at step `h` by thread number `thread` of `threads`."""
     w_next = scratch.w[(h + 1) & 1]
-    for s in range(thread, sizes.S, threads):
-        action = int(learner.actions[h * sizes.S + s])
-        value = policy_value(sizes, world, learner, epsilon, w_next, h, s, action)
-        scratch.w[h & 1, s] = value
+    s = U(thread)
+    while s < U(sizes.S):
+        scratch.w[U(h & 1), s] = policy_value(sizes, world, learner, epsilon, w_next, h, s)
+        s = U(s + U(threads))
 
 
 def back_up(constants: Array, stage: Stage, row: Row) -> float:
@@ -207,24 +256,27 @@ def plan(
         stage = Stage(
             h, H, scratch.v[(h + 1) & 1], scratch.visits, top, low, scratch.order, seed, number
         )
-        for row in range(thread, rows, sizes.threads):
-            at = row if sizes.pooled else h * rows + row
-            s = row // A
-            reward = world.known[h if sizes.known_per_step else 0, row]
-            lo: Any = np.int32(at * sizes.capacity)  # loops over 32-bit numbers are faster
+        row = U(thread)
+        while row < U(rows):
+            at = row if sizes.pooled else U(U(h * rows) + row)
+            s = INT(U(row // U(A)))
+            reward = world.known[U(h if sizes.known_per_step else 0), row]
+            lo: Any = np.int32(at * U(sizes.capacity))  # loops over 32-bit numbers are faster
             hi: Any = np.int32(lo + learner.size[at])
             n = int(learner.n[at])
+            a = INT(row) - s * A
             x = back_up(
                 constants,
                 stage,
-                Row(s, row - s * A, n, reward, lo, hi, learner.succ, learner.m, at),
+                Row(s, a, n, reward, lo, hi, learner.succ, learner.m, INT(at)),
             )
             if sizes.restricted and not math.isnan(world.fixed[h, row]):
                 x = world.fixed[h, row]
             if sizes.monotone:
-                x = min(x, learner.q[h * rows + row])
-                learner.q[h * rows + row] = x
+                x = min(x, learner.q[U(U(h * rows) + row)])
+                learner.q[U(U(h * rows) + row)] = x
             scratch.q[row] = x
+            row = U(row + U(sizes.threads))
         barrier(sizes.threads)
         # 2. Choose the actions of step h and evaluate those of step h + 1, each by its own threads.
         if thread < choosers:

@@ -2,19 +2,45 @@
 
 # The order of these imports is the order of the claims.
 from belated.papers.howson2021.claims import learners  # noqa: I001
-from belated.papers.howson2021.claims import delays, lemmas
+from belated.papers.howson2021.claims import delays, episodes, measured, lemmas
 from belated.papers.howson2021.claims.verdict import CLAIMS, Claim, Detail, Verdict
 from belated.papers.howson2021.evidence import Curves, Evidence
+from belated.papers.howson2021.measurements import Measurements
 from belated.sweep.store import Columns
 
-__all__ = ["CLAIMS", "Claim", "Detail", "Verdict", "all_claims", "delays", "learners", "lemmas"]
+__all__ = [
+    "CLAIMS",
+    "Claim",
+    "Detail",
+    "Verdict",
+    "all_claims",
+    "delays",
+    "episodes",
+    "learners",
+    "lemmas",
+    "measured",
+]
 
 
-def all_claims(runs: Columns, curves: Curves) -> list[Verdict]:
+def all_claims(
+    runs: Columns, curves: Curves, measurements: Measurements | None = None
+) -> list[Verdict]:
     """Return the verdict on every claim.
 
-    `runs` has one row per run; `curves` maps the id of a setting to its columns seed, episode and
-    regret.
+    Parameters
+    ----------
+    runs : Columns
+        Final results, with one row per run.
+    curves : callable
+        Function from the id of a setting to its columns seed, episode and regret.
+    measurements : Measurements, optional
+        Measurements that results do not contain. Without them, the claims about them are not
+        tested.
+
+    Returns
+    -------
+    list of Verdict
+        Verdicts in the order of the claims.
     """
-    evidence = Evidence(runs, curves)
+    evidence = Evidence(runs, curves, measurements=measurements)
     return [claim(evidence) for claim in CLAIMS]

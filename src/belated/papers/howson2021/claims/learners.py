@@ -1,9 +1,8 @@
 """Claims that compare the updaters with each other, under one condition at a time.
 
 Runs with the same seed have the same world and the same delays, so differences are paired by seed.
-A difference is significant if zero lies outside the 95 % paired bootstrap confidence interval of
-its mean. A condition is tested only if all updaters that the claim mentions have runs under this
-condition, with at least five common seeds.
+A condition is tested only if all updaters that the claim mentions have runs under this condition,
+with at least five common seeds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,17 @@ from typing import Final
 
 import numpy as np
 
-from belated.papers.howson2021.claims.verdict import Detail, Numbers, claim
+from belated.papers.howson2021.claims.verdict import (
+    Detail,
+    Numbers,
+    Tested,
+    all_hold,
+    any_holds,
+    claim,
+    is_above,
+    is_below,
+    is_within,
+)
 from belated.papers.howson2021.evidence import Condition, Evidence, interpolate_regret
 from belated.papers.howson2021.grid import (
     HIGH_VARIANCE_LAWS,
@@ -23,8 +32,9 @@ from belated.papers.howson2021.grid import (
     PROPOSED_UPDATERS,
 )
 from belated.papers.statistics import (
+    MIN_SEEDS,
     Interval,
-    is_decreasing,
+    bootstrap_interval,
     mean_interval,
     relative_difference,
     resample_means,
@@ -85,15 +95,15 @@ def _count_wins_of_active(details: Sequence[Detail]) -> Numbers:
     "Section 5 and Appendix C",
     summary=_count_wins_of_active,
 )
-def _active_is_best(evidence: Evidence) -> Iterator[Detail]:
-    """No other learner has significantly less regret than active updating: no 95 % confidence
-    interval of the paired difference lies below zero. Without delay, explicit exploration is
-    omitted, because it then equals active updating."""
+def _active_is_best(evidence: Evidence) -> Iterator[Tested]:
+    """Every other learner has more regret than active updating on the same chain. Without delay,
+    explicit exploration is omitted, because it then equals active updating."""
     for condition in evidence.conditions():
         others = (*PROPOSED_UPDATERS[1:], *(["explicit"] if condition.mean > 0 else []))
-        if gaps := evidence.differences(condition, others, "active"):
-            best = not any(gap.is_negative for gap in gaps.values())
-            yield Detail(str(condition), best, _differences("Active", gaps))
+        gaps, seeds = evidence.differences(condition, others, "active")
+        if gaps:
+            test = all_hold(is_above(gap, 0, seeds) for gap in gaps.values())
+            yield Tested(str(condition), test, _differences("Active", gaps))
 
 
 def _summarize_margins(details: Sequence[Detail], *, margin: float) -> Numbers:
@@ -116,7 +126,7 @@ def _summarize_margins(details: Sequence[Detail], *, margin: float) -> Numbers:
     "Section 5",
     summary=partial(_summarize_margins, margin=NEARLY_IDENTICAL),
 )
-def _lazy_100_is_near_active(evidence: Evidence) -> Iterator[Detail]:
+def _lazy_100_is_near_active(evidence: Evidence) -> Iterator[Tested]:
     """The mean regret of lazy updating with α = 100 differs by at most 5% from that of active
     updating."""
     return _within_margin(evidence, ("lazy:100",), NEARLY_IDENTICAL)
@@ -128,7 +138,7 @@ def _lazy_100_is_near_active(evidence: Evidence) -> Iterator[Detail]:
     "Appendix C",
     summary=partial(_summarize_margins, margin=COMPARABLE),
 )
-def _lazy_is_comparable(evidence: Evidence) -> Iterator[Detail]:
+def _lazy_is_comparable(evidence: Evidence) -> Iterator[Tested]:
     """The mean regrets of lazy updating with α = 10 and with α = 100 both differ by at most 10%
     from that of active updating."""
     return _within_margin(evidence, ("lazy:10", "lazy:100"), COMPARABLE)
@@ -136,8 +146,8 @@ def _lazy_is_comparable(evidence: Evidence) -> Iterator[Detail]:
 
 def _within_margin(
     evidence: Evidence, updaters: tuple[str, ...], margin: float
-) -> Iterator[Detail]:
-    """Yield for each condition whether the mean regrets of all `updaters` are near active updating.
+) -> Iterator[Tested]:
+    """Test for each condition whether the mean regrets of all `updaters` are near active updating.
 
     The relative difference to the mean regret of active updating may be at most `margin`.
     """
@@ -149,7 +159,8 @@ def _within_margin(
             (f"{LEARNERS[u]} / Active - 1", ratio)
             for u, ratio in zip(updaters, ratios, strict=True)
         )
-        yield Detail(str(condition), all(abs(r.estimate) <= margin for r in ratios), numbers)
+        test = all_hold(is_within(ratio, margin, len(table)) for ratio in ratios)
+        yield Tested(str(condition), test, numbers)
 
 
 @claim(
@@ -157,17 +168,23 @@ def _within_margin(
     "Lazy updating gets closer to active updating as α increases.",
     "Sections 4.3 and 5",
 )
-def _lazy_approaches_active(evidence: Evidence) -> Iterator[Detail]:
-    """The absolute difference between the mean regrets of lazy and active updating decreases with
-    α. It is significantly smaller with α = 100 than with α = 1, and it does not increase
-    significantly from α = 1 to α = 10 or from α = 10 to α = 100 (95 % confidence intervals)."""
+def _lazy_approaches_active(evidence: Evidence) -> Iterator[Tested]:
+    """The absolute difference between the mean regrets of lazy and active updating is smaller with
+    α = 10 than with α = 1, and smaller with α = 100 than with α = 10."""
     for condition, table in evidence.tables(("active", *LAZY_UPDATERS)):
         gaps = table[:, 1:] - table[:, :1]
         distances, draws = np.abs(gaps.mean(axis=0)), np.abs(resample_means(gaps))
+        steps = [
+            bootstrap_interval(
+                distances[i] - distances[i + 1], draws[:, i] - draws[:, i + 1], len(gaps)
+            )
+            for i in (0, 1)
+        ]
         numbers = tuple(
             (f"|{LEARNERS[u]} - Active|", float(distances[i])) for i, u in enumerate(LAZY_UPDATERS)
         )
-        yield Detail(str(condition), is_decreasing(distances, draws, len(gaps)), numbers)
+        test = all_hold(is_above(step, 0, len(gaps)) for step in steps)
+        yield Tested(str(condition), test, numbers)
 
 
 @claim(
@@ -181,14 +198,15 @@ def _lazy_approaches_active(evidence: Evidence) -> Iterator[Detail]:
         sign="is_negative",
     ),
 )
-def _beat_explicit(evidence: Evidence) -> Iterator[Detail]:
-    """Active updating and lazy updating with each α have significantly less regret than explicit
-    exploration: each 95 % confidence interval of the paired difference lies below zero. Settings
-    without delay are omitted, because explicit exploration then equals active updating."""
+def _beat_explicit(evidence: Evidence) -> Iterator[Tested]:
+    """Active updating and lazy updating with each α have less regret than explicit exploration on
+    the same chain. Settings without delay are omitted, because explicit exploration then equals
+    active updating."""
     for condition in evidence.conditions(delayed=True):
-        if gaps := evidence.differences(condition, PROPOSED_UPDATERS, "explicit"):
-            beaten = all(gap.is_negative for gap in gaps.values())
-            yield Detail(str(condition), beaten, _differences(LEARNERS["explicit"], gaps))
+        gaps, seeds = evidence.differences(condition, PROPOSED_UPDATERS, "explicit")
+        if gaps:
+            test = all_hold(is_below(gap, 0, seeds) for gap in gaps.values())
+            yield Tested(str(condition), test, _differences(LEARNERS["explicit"], gaps))
 
 
 @claim(
@@ -196,11 +214,11 @@ def _beat_explicit(evidence: Evidence) -> Iterator[Detail]:
     "They give better performance especially for delay distributions with higher variances.",
     "Appendix C",
 )
-def _beat_explicit_more_when_delays_vary(evidence: Evidence) -> Iterator[Detail]:
-    """The advantage of a learner is the regret of explicit exploration minus its own. For active
-    updating and for lazy updating with each α, the advantage under Uniform delays and that under
-    Geometric delays are each significantly larger than those under Constant and Poisson delays of
-    the same mean (95 % confidence intervals)."""
+def _beat_explicit_more_when_delays_vary(evidence: Evidence) -> Iterator[Tested]:
+    """The advantage of a learner is the regret of explicit exploration on the same chain minus its
+    own. For active updating and for lazy updating with each α, the advantage under Uniform delays
+    and that under Geometric delays are each larger than those under Constant and Poisson delays of
+    the same mean."""
     laws = (*HIGH_VARIANCE_LAWS, *LOW_VARIANCE_LAWS)
     updaters = ("explicit", *PROPOSED_UPDATERS)
     for states, mean in sorted({(c.states, c.mean) for c in evidence.conditions(delayed=True)}):
@@ -211,19 +229,19 @@ def _beat_explicit_more_when_delays_vary(evidence: Evidence) -> Iterator[Detail]
             continue
         regret = table.reshape(len(table), len(laws), len(updaters))
         extra = regret[:, :, :1] - regret[:, :, 1:]
-        holds = all(
-            mean_interval(extra[:, high, u] - extra[:, low, u]).is_positive
+        test = all_hold(
+            is_above(mean_interval(extra[:, high, u] - extra[:, low, u]), 0, len(table))
             for high, low, u in product((0, 1), (2, 3), range(len(PROPOSED_UPDATERS)))
         )
         numbers = tuple(
             (f"explicit - active, {law}", float(extra[:, i, 0].mean()))
             for i, law in enumerate(laws)
         )
-        yield Detail(f"S = {states}, E[τ] = {mean:g}", holds, numbers)
+        yield Tested(f"S = {states}, E[τ] = {mean:g}", test, numbers)
 
 
 def _count_converged(details: Sequence[Detail]) -> Numbers:
-    count = sum(detail.holds for detail in details)
+    count = sum(detail.verdict == "confirmed" for detail in details)
     return (("settings with a converged learner", count), ("settings tested", len(details)))
 
 
@@ -234,10 +252,11 @@ def _count_converged(details: Sequence[Detail]) -> Numbers:
     summary=_count_converged,
     existential=True,
 )
-def _converged_before_explicit(evidence: Evidence) -> Iterator[Detail]:
+def _converged_before_explicit(evidence: Evidence) -> Iterator[Tested]:
     """In at least one setting, active updating or lazy updating with some α has converged before
-    explicit exploration draws its last random action: over the last tenth of the episodes before
-    that action in the run with the same seed, its mean regret per episode is below 1% of V*."""
+    explicit exploration on the same chain draws its last random action: over the last tenth of the
+    episodes before that action in the run with the same seed, its mean regret per episode is below
+    1% of V*."""
     for condition in evidence.conditions(delayed=True):
         explicit = evidence.groups.get((condition, "explicit"))
         if explicit is None:
@@ -260,12 +279,14 @@ def _converged_before_explicit(evidence: Evidence) -> Iterator[Detail]:
                 for seed, at, regret in evidence.curves((condition, updater))
                 if seed in ends
             ]
-            if found:
-                rates[updater] = float(np.mean(found)) / optimal_chain_value(condition.states)
+            if len(found) >= MIN_SEEDS:
+                rate = mean_interval(np.array(found) / optimal_chain_value(condition.states))
+                rates[updater] = rate, len(found)
         if rates:
-            numbers = [("exploration ends, median", float(np.median(list(ends.values()))))]
-            numbers += [(f"{LEARNERS[u]}: regret / V*", rate) for u, rate in rates.items()]
-            yield Detail(str(condition), min(rates.values()) < CONVERGED, tuple(numbers))
+            test = any_holds(is_below(rate, CONVERGED, seeds) for rate, seeds in rates.values())
+            last = float(np.median(list(ends.values())))
+            labelled = ((f"{LEARNERS[u]}: regret / V*", rate) for u, (rate, _) in rates.items())
+            yield Tested(str(condition), test, (("exploration ends, median", last), *labelled))
 
 
 def optimal_chain_value(states: int) -> float:

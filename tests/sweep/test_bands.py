@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from belated.figures.bands import Band, axis_limit, band
 from belated.simulation.run import Run
+from belated.sweep.bands import Band, axis_limit, band
 
 
 def run_with(seed, episode, regret):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from belated.figures.bands import curve_band, delay_bands, published_points, regret_bands
+from belated.sweep.bands import curve_band, delay_bands, published_points, regret_bands
 from made_up_runs import MadeUp
 
 LAWS = ("constant", "uniform", "poisson", "geometric")

@@ -1,0 +1,241 @@
+"""Backward induction over whole stages, for backups that are declared elementwise.
+
+`plan_stages` computes all rows of a stage at once from packed counts: the values of the successors
+are gathered first, so that the compiler can process several rows with one instruction. One call
+computes several stages. The results are bit-identical to those of `back_up_rows`, which computes
+one row after another.
+"""
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.compiled import inlined, load_tuple, view
+from belated.episode import Floats
+from belated.learner.backup_call import Row, Stage, back_up_row, call_signature
+
+
+class StagesCall(NamedTuple):
+    """Arguments of one call of a compiled backup, for all rows of several stages.
+
+    Arrays are passed as pointers to their data; see `belated.learner.backup_call.BackupCall`.
+    """
+
+    constants: NDArray[np.float64]
+    h: int  # first step to compute; the steps before it follow
+    horizon: int
+    states: int
+    actions: int
+    stages: int  # number of stages of the counts: horizon, or 1 for pooled counts
+    width: int  # number of successors to read for each row
+    until_same: bool  # whether to stop after a step without a changed value
+    monotone: bool  # whether no Q may become larger than in the previous plan
+    reads_best: bool  # whether the backup reads the largest or the smallest value
+    reads_visits: bool  # whether the backup reads visits
+    tolerance: float  # see `store_stage`
+    seed: np.uint64
+    plan: int
+    q: NDArray[np.float64]  # (horizon, states * actions) of the plan, as the next five
+    v: NDArray[np.float64]  # (horizon + 1, states)
+    greedy: NDArray[np.int32]  # (horizon, states) greedy actions of the previous plan
+    top: NDArray[np.float64]  # (horizon + 1)
+    low: NDArray[np.float64]  # (horizon + 1)
+    order: NDArray[np.int32]  # not read
+    rewards: NDArray[np.float64]  # (horizon, states * actions)
+    has_fixed: bool
+    fixed: NDArray[np.float64]  # (horizon, states * actions) fixed values, else NaN, if has_fixed
+    visits: NDArray[np.int64]  # (stages, states)
+    no_visits: NDArray[np.int64]  # (states) zeros
+    succ: NDArray[np.int32]  # this field and the next five: see PackedCounts
+    m: NDArray[np.int32]
+    n: NDArray[np.int32]
+    next_v: NDArray[np.float64]
+    next_visits: NDArray[np.int32]
+    unseen: NDArray[np.int64]
+    out: NDArray[np.float64]  # (states * actions) receives Q of a stage
+    switched: NDArray[np.int64]  # (horizon) receives 1 or 0, see `store_stage`
+
+
+SIGNATURE: Final = call_signature(StagesCall)
+
+WIDTH: Final = 2
+"""Number of successors per row in `back_up_stage`; `specialise` replaces it."""
+
+CONSTANTS: Final = 1
+"""Number of constants of the backup in `back_up_stage`; `specialise` replaces it."""
+
+POSITIONS: Final[Any] = (0, 1)
+"""The numbers 0 .. WIDTH - 1; `specialise` replaces it."""
+
+
+def back_up_stage(call: StagesCall, h: int) -> None:
+    """Store Q_h(s, a) of all rows of step `h` in `call.out`.
+
+    The body of the main loop has no branches and no loops of unknown length, so that the compiler
+    vectorises it. `WIDTH` successors are read for each row; unused ones have count 0 and add 0.0 to
+    a sum, which changes no bit. Rows without observations are computed in a second loop.
+    """
+    S, count = call.states, call.states * call.actions
+    stage_number = h if call.stages > 1 else 0
+    packed, first = 4 * count * stage_number, count * stage_number
+    # Gather the values and visits of the successors.
+    after = (h + 1) * S
+    for i in range(WIDTH * count):
+        call.next_v[i] = call.v[after + call.succ[packed + i]]
+    visited = (stage_number + 1) * S if call.stages > 1 else 0
+    if call.reads_visits:
+        if h == call.horizon - 1:
+            for i in range(WIDTH * count):
+                call.next_visits[i] = np.int32(0)
+        elif call.stages > 1 or h == call.h or h == call.horizon - 2:  # else as one step later
+            for i in range(WIDTH * count):
+                call.next_visits[i] = np.int32(call.visits[visited + call.succ[packed + i]])
+    # Rows with observations.
+    constants = load_tuple(call.constants, 0, 1, CONSTANTS)
+    order = view(call.order, S)
+    top, low = call.top[h + 1], call.low[h + 1]
+    rewards = h * count
+    for i in range(count):
+        stage = Stage(
+            h,
+            call.horizon,
+            load_tuple(call.next_v, i, count, WIDTH),
+            load_tuple(call.next_visits, i, count, WIDTH),
+            top,
+            low,
+            order,
+            call.seed,
+            call.plan,
+        )
+        m = load_tuple(call.m, packed + i, count, WIDTH)
+        s = i // call.actions
+        a = i - s * call.actions
+        reward = call.rewards[rewards + i]
+        n = max(call.n[first + i], np.int32(1))  # known to be positive: removes the other branch
+        row = Row(s, a, n, reward, 0, WIDTH, POSITIONS, m, first + i)
+        call.out[i] = back_up_row(constants, stage, row)
+    # Rows without observations.
+    if call.unseen[stage_number] == 0:
+        return
+    visits = view(call.no_visits, S)
+    if h < call.horizon - 1:
+        visits = view(call.visits, visited + S)[visited:]
+    whole = Stage(
+        h,
+        call.horizon,
+        view(call.v, after + S)[after:],
+        visits,
+        top,
+        low,
+        order,
+        call.seed,
+        call.plan,
+    )
+    succ, observed = view(call.succ, 1), view(call.m, 1)
+    for i in range(count):
+        if call.n[first + i] == 0:
+            s = i // call.actions
+            a = i - s * call.actions
+            row = Row(s, a, 0, call.rewards[rewards + i], 0, 0, succ, observed, first + i)
+            call.out[i] = back_up_row(constants, whole, row)
+
+
+@inlined
+def store_stage(
+    new_q: Floats,
+    q: Floats,
+    v: Floats,
+    greedy: NDArray[np.int32],
+    monotone: bool,
+    tolerance: float,
+) -> tuple[bool, bool]:
+    """Store the new Q of all rows of a step, and take the maximum in every state.
+
+    Parameters
+    ----------
+    new_q : Floats
+        (S * A) new values; changed in place if `monotone`.
+    q, v : Floats
+        (S * A) and (S) values of the step, replaced.
+    greedy : NDArray
+        (S) greedy actions of the previous plan.
+    monotone : bool
+        Whether no Q may become larger than it was.
+    tolerance : float
+        Values that differ by at most this much are tied; negative if ties go to the first action.
+
+    Returns
+    -------
+    moved : bool
+        Whether a value in `v` changed.
+    switched : bool
+        Whether an action in `greedy` is no longer the best one, or is tied.
+    """
+    S = v.size
+    A = q.size // S
+    if monotone:
+        for i in range(q.size):
+            new_q[i] = min(new_q[i], q[i])
+    for i in range(q.size):
+        q[i] = new_q[i]
+    moved = 0
+    switched = 0
+    if A == 2:  # without branches, so that the compiler vectorises it
+        for s in range(S):
+            x, y = new_q[2 * s], new_q[2 * s + 1]
+            new = y if y > x else x
+            other = x if y > x else y
+            switched += ((y > x) != (greedy[s] == 1)) | (other >= new - tolerance)
+            moved += new != v[s]
+            v[s] = new
+        return moved > 0, switched > 0
+    for s in range(S):
+        best = 0
+        for a in range(1, A):
+            if new_q[s * A + a] > new_q[s * A + best]:
+                best = a
+        new = new_q[s * A + best]
+        switched += best != greedy[s]
+        if tolerance >= 0.0:
+            for a in range(A):
+                switched += a != best and new_q[s * A + a] >= new - tolerance
+        moved += new != v[s]
+        v[s] = new
+    return moved > 0, switched > 0
+
+
+back_up_stage_2 = back_up_stage_4 = back_up_stage
+"""`back_up_stage` with the `WIDTH` in its name; `specialise` replaces it."""
+
+
+def plan_stages(call: StagesCall) -> int:
+    """Compute the stages from `call.h` on, backwards, and return the last step computed."""
+    S, count = call.states, call.states * call.actions
+    out = view(call.out, count)
+    for h in range(call.h, -1, -1):
+        if call.width == 2:
+            back_up_stage_2(call, h)
+        else:
+            back_up_stage_4(call, h)
+        first, last = h * count, (h + 1) * count
+        if call.has_fixed:
+            for i in range(count):
+                if not math.isnan(call.fixed[first + i]):
+                    out[i] = call.fixed[first + i]
+        v = view(call.v, (h + 1) * S)[h * S :]
+        greedy = view(call.greedy, (h + 1) * S)[h * S :]
+        q = view(call.q, last)[first:]
+        moved, switched = store_stage(out, q, v, greedy, call.monotone, call.tolerance)
+        call.switched[h] = switched
+        if call.reads_best and moved:
+            top = low = v[0]
+            for s in range(1, S):
+                top = max(top, v[s])
+                low = min(low, v[s])
+            call.top[h] = top
+            call.low[h] = low
+        if call.until_same and not moved:
+            return h
+    return 0

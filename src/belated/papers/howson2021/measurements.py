@@ -1,0 +1,253 @@
+"""Small runs that measure what the results of a sweep do not contain.
+
+- The part of the feedback of each epoch that arrives before the update that ends the epoch. The
+  runs are those of the grid on its shortest chain, with lazy updating and alpha = 1. They are
+  simulated again with a `Learner`, because results do not contain the episodes of updates.
+- The number of episodes that epsilon-greedy needs to learn, on chains of a few states.
+
+The measurements are stored in the results folder, so that claims can be judged without simulation.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+
+from belated.delays.queue import Queue
+from belated.episode import Floats, Ints
+from belated.exact.values import optimal_table
+from belated.files import write_atomically
+from belated.learner.bases import EpsilonGreedy
+from belated.learner.feedback import Feedback, whole_episode
+from belated.learner.learner import Learner
+from belated.learner.updaters import Active
+from belated.mdp.chain import chain
+from belated.mdp.play import play
+from belated.papers.howson2021.grid import LAWS
+from belated.simulation.setting import Setting
+from belated.sweep.cell import Cell
+from belated.sweep.store import Columns
+
+FILE_NAME: Final = "measurements.json"
+
+VERSION: Final = 2
+"""Version number in the file. It must be increased whenever a change of the code changes values."""
+
+EPOCH_MEANS: Final = (100, 500)
+"""Expected delays at which epochs are measured, in episodes."""
+
+EXPLORATION_CHAINS: Final = (4, 6, 8, 10)
+"""Numbers of states of the chains on which epsilon-greedy is measured."""
+
+EXPLORATION_SEEDS: Final = 100
+"""Number of runs of epsilon-greedy on each chain."""
+
+EXPLORATION_LENGTH: Final = 12
+"""Number of episodes of these runs, divided by 2^S."""
+
+EPSILON: Final = 0.1
+"""Probability of a random action of epsilon-greedy."""
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Measurements of epochs and of epsilon-greedy, each a table with one row per run."""
+
+    epochs: Columns
+    """Columns states, law, mean_delay, seed, episodes, received (share of the episodes that have a
+    short delay) and mostly_received (share of the epochs of which more than half is received)."""
+    exploration: Columns
+    """Columns states, seed, episodes (of the run), learnt_at (first episode from which on all
+    policies have at least half of the optimal value; `episodes` if there is none) and first_good
+    (first episode whose policy has at least half of the optimal value, be it by chance)."""
+
+    @classmethod
+    def make(cls, cells: Sequence[Cell], on_run: Callable[[], object]) -> Self:
+        """Simulate the runs, and return their measurements.
+
+        `cells` are those of the grid. `on_run` is called after each run.
+        """
+        exploring = [(S, seed) for S in EXPLORATION_CHAINS for seed in range(EXPLORATION_SEEDS)]
+        epochs, exploration = [], []
+        for setting, seed in epoch_runs(cells):
+            if (row := measure_epochs(setting, seed)) is not None:
+                epochs.append(row)
+            on_run()
+        for states, seed in exploring:
+            exploration.append(measure_exploration(states, seed))
+            on_run()
+        return cls(_columns(epochs), _columns(exploration))
+
+    def save(self, folder: Path, cells: Sequence[Cell]) -> None:
+        """Write the measurements, made for the grid of `cells`, to a file in `folder`."""
+        tables = {
+            table: {name: column.tolist() for name, column in columns.items()}
+            for table, columns in asdict(self).items()
+        }
+        facts = {"inputs": describe_inputs(cells), **tables}
+        write_atomically(folder / FILE_NAME, json.dumps(facts, indent=1).encode())
+
+    @classmethod
+    def load(cls, folder: Path, cells: Sequence[Cell] | None = None) -> Self | None:
+        """Return the measurements stored in `folder`, or None if there are none.
+
+        If `cells` are given, return None also if the file was written for other cells.
+        """
+        try:
+            facts = json.loads((folder / FILE_NAME).read_bytes())
+            tables = [_columns_of(facts[name]) for name in ("epochs", "exploration")]
+        except (OSError, ValueError, KeyError, AttributeError):
+            return None
+        if cells is not None and facts.get("inputs") != describe_inputs(cells):
+            return None
+        return cls(*tables)
+
+
+def count_runs(cells: Sequence[Cell]) -> int:
+    """Return the number of runs that `Measurements.make` simulates for the grid of `cells`."""
+    return len(list(epoch_runs(cells))) + len(EXPLORATION_CHAINS) * EXPLORATION_SEEDS
+
+
+def epoch_cells(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells whose epochs are measured: on the shortest chain, with alpha = 1.
+
+    They are the cells of the grid with the first block of seeds.
+    """
+    shortest = min((cell.world for cell in cells), key=lambda name: int(name.split("-")[1]))
+    delays = {f"{law}:{mean}" for law in LAWS for mean in EPOCH_MEANS}
+    return [
+        cell
+        for cell in cells
+        if (cell.world, cell.updater) == (shortest, "lazy:1")
+        and cell.delay in delays
+        and 0 in cell.seeds
+    ]
+
+
+def epoch_runs(cells: Sequence[Cell]) -> Iterator[tuple[Setting, int]]:
+    """Yield the setting and the seed of each run whose epochs are measured."""
+    for cell in epoch_cells(cells):
+        setting = cell.build()
+        yield from ((setting, seed) for seed in cell.seeds)
+
+
+def describe_inputs(cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return everything on which the measurements depend, as JSON values."""
+    return {
+        "version": VERSION,
+        "cells": [cell.digest for cell in epoch_cells(cells)],
+        "chains": list(EXPLORATION_CHAINS),
+        "seeds": EXPLORATION_SEEDS,
+        "length": EXPLORATION_LENGTH,
+        "epsilon": EPSILON,
+    }
+
+
+def measure_epochs(setting: Setting, seed: int) -> dict[str, Any] | None:
+    """Simulate a run, and return a row of `Measurements.epochs`.
+
+    Return None if no update ends an epoch.
+    """
+    delays = np.asarray(setting.law.draw(seed=seed, episodes=setting.episodes))
+    epochs = play_epochs(setting, seed, delays)
+    received = received_by_epoch(epochs, delays)
+    if not received:
+        return None
+    sizes = np.array([part.size for part in received], float)
+    shares = np.array([part.mean() for part in received])
+    return {
+        "states": setting.world.shape.states,
+        "law": setting.law.name.partition(":")[0],
+        "mean_delay": float(setting.law.mean),
+        "seed": seed,
+        "episodes": setting.episodes,
+        "received": float(shares @ sizes / sizes.sum()),
+        "mostly_received": float((shares > 1 / 2).mean()),
+    }
+
+
+def play_epochs(setting: Setting, seed: int, delays: Ints) -> Ints:
+    """Simulate a run with the given `delays`, and return the epoch of each episode, from 1."""
+    learner = Learner.of(setting.problem(seed))
+    queue: Queue[Feedback] = Queue()
+    epochs = []
+    for k, delay in enumerate(delays.tolist(), start=1):
+        learner.absorb(queue.due(k))
+        policy = learner.start(k)
+        epochs.append(learner.epochs)
+        queue.push(whole_episode(play(setting.world, policy, seed=seed, episode=k)), delay)
+    return np.array(epochs)
+
+
+def received_by_epoch(epochs: Ints, delays: Ints) -> list[np.ndarray]:
+    """Return for each epoch, except the last, which of its episodes have a short delay.
+
+    The delay of episode k is short if k + tau_k < k_{j+1}, the first episode of the next epoch.
+    `epochs` contains the epoch of each episode, and `delays` the delays.
+    """
+    starts = np.flatnonzero(np.diff(epochs)) + 2  # k_2, k_3, ...: first episodes of later epochs
+    arrival = np.arange(1, delays.size + 1) + delays
+    return [
+        arrival[first - 1 : after - 1] < after
+        for first, after in zip(np.append(1, starts)[:-1], starts, strict=True)
+    ]
+
+
+def measure_exploration(states: int, seed: int) -> dict[str, Any]:
+    """Simulate epsilon-greedy on a chain, and return a row of `Measurements.exploration`."""
+    world = chain(states)
+    setting = Setting(
+        world=world,
+        base=EpsilonGreedy(epsilon=EPSILON, ties="random"),
+        updater=Active(),
+        episodes=EXPLORATION_LENGTH * 2**states,
+        every=1,
+    )
+    gaps = np.diff(setting.run(seed).regret, prepend=0.0)
+    learnt_at, first_good = find_good_policies(gaps, float(optimal_table(world)[0, 0]))
+    return {
+        "states": states,
+        "seed": seed,
+        "episodes": gaps.size,
+        "learnt_at": learnt_at,
+        "first_good": first_good,
+    }
+
+
+def find_good_policies(gaps: Floats, optimal_value: float) -> tuple[int, int]:
+    """Return when policies have at least half of the optimal value: from then on, and first.
+
+    Ties are broken at random, so a policy can be good by chance before anything is learnt.
+
+    Parameters
+    ----------
+    gaps : array
+        Regret of each episode.
+    optimal_value : float
+        Value of the optimal policy.
+
+    Returns
+    -------
+    learnt_at : int
+        First episode from which on all policies are good.
+    first_good : int
+        First episode whose policy is good. Both are the number of episodes if there is none.
+    """
+    poor = gaps > optimal_value / 2
+    learnt_at = int(np.flatnonzero(poor)[-1]) + 2 if poor.any() else 1
+    first_good = gaps.size if poor.all() else int(np.argmin(poor)) + 1
+    return min(learnt_at, gaps.size), first_good
+
+
+def _columns(rows: Sequence[dict[str, Any]]) -> Columns:
+    return _columns_of({name: [row[name] for row in rows] for name in (rows[0] if rows else ())})
+
+
+def _columns_of(table: dict[str, list[Any]]) -> Columns:
+    return {
+        name: np.array(values, object if values and isinstance(values[0], str) else None)
+        for name, values in table.items()
+    }

@@ -1,0 +1,72 @@
+"""Comparison of the shapes of published curves with ours.
+
+The published curves of delay dependence, final regret against E[tau], are compared after division
+by the regret without delay. This removes errors of the level, which the comparison of final values
+contains, and leaves the delay penalty. The published curves of regret over episodes cannot be
+compared: the sources of the paper contain no data of its figures, and only final values and the
+plateaus of explicit exploration were read from them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from belated.papers.howson2021.grid import CHAINS, LAWS, PROPOSED_UPDATERS
+from belated.papers.howson2021.published import SELECTION_CHAINS, Comparison
+from belated.papers.statistics import slope_weights
+
+MIN_POINTS: Final = 4
+"""Minimum number of legible points of a published curve, including the one without delay."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Comparison of a published curve of delay dependence with ours.
+
+    Regret is divided by the regret without delay of the same learner. A slope is that of the
+    least-squares line through the legible points.
+    """
+
+    states: int
+    updater: str
+    law: str
+    points: int  # number of legible points, including the one without delay
+    published_slope: float  # relative to the regret without delay, per episode of E[tau]
+    slope: float  # ours
+    distance: float  # largest absolute difference of the two curves
+
+    @property
+    def selected(self) -> bool:
+        """Whether the curve was used to select the variant "figures"."""
+        return self.states in SELECTION_CHAINS
+
+
+def compare_shapes(comparisons: Iterable[Comparison]) -> list[Shape]:
+    """Return a comparison for each published curve of delay dependence with enough points.
+
+    `comparisons` are those of single numbers; only those whose attribute `comparable` is true are
+    used.
+    """
+    final = {
+        (row.states, row.updater, row.law, row.mean): (row.published, row.ours)
+        for row in comparisons
+        if row.kind == "final" and row.comparable
+    }
+    found = []
+    for states, updater, law in product(CHAINS, PROPOSED_UPDATERS, LAWS):
+        start = final.get((states, updater, "constant", 0))
+        delayed = {
+            key[3]: value for key, value in final.items() if key[:3] == (states, updater, law)
+        }
+        means = sorted({0.0, *delayed})
+        if start is None or len(means) < MIN_POINTS:
+            continue
+        curves = np.array([start if mean == 0 else delayed[mean] for mean in means])
+        curves /= np.array(start)
+        published, ours = (slope_weights(means) @ curves).tolist()
+        distance = float(np.abs(curves[:, 0] - curves[:, 1]).max())
+        found.append(Shape(states, updater, law, len(means), published, ours, distance))
+    return found

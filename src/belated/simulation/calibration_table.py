@@ -1,0 +1,183 @@
+"""`calibrate_table`: calibration of many settings at the same time, with a file of the results.
+
+The file is a JSON array with one line for each setting. A setting that is in the file is not
+calibrated again, so that an interrupted command continues where it stopped.
+"""
+
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from belated.arguments import check_choice, check_integer
+from belated.files import write_atomically
+from belated.simulation.calibrate import FIRST_SEED, NotOptimisticError, calibrate, clopper_pearson
+from belated.simulation.setting import OptimismCheck
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationTask:
+    """Setting to calibrate, given by names as in studies, and the requirement on optimism."""
+
+    world: str
+    base: str  # name with options, but without a scale, such as "ucbvi-bf:preset=two_term"
+    updater: str = "active"
+    delay: str = "constant:0"
+    stages: Literal["each", "pooled"] = "each"
+    episodes: int
+    optimism: OptimismCheck = "start"
+    level: float = 0.95
+    first_seed: int = FIRST_SEED
+    runs: int = 40  # number of runs at each scale
+    lowest: float = 1e-4
+    tolerance: float = 1.2
+
+    def __post_init__(self) -> None:
+        check_choice("stages", self.stages, ("each", "pooled"))
+        check_choice("optimism", self.optimism, get_args(OptimismCheck))
+        check_integer("episodes", self.episodes, 1)
+        check_integer("runs", self.runs, 1)
+
+    def calibrate(self) -> "CalibratedScale":
+        """Return the calibrated scale of this setting, computed with one thread."""
+        seeds = range(self.first_seed, self.first_seed + self.runs)
+        try:
+            found = calibrate(
+                self.world,
+                base=self.base,
+                updater=self.updater,
+                delay=self.delay,
+                stages=self.stages,
+                episodes=self.episodes,
+                optimism=self.optimism,
+                level=self.level,
+                seeds=seeds,
+                lowest=self.lowest,
+                tolerance=self.tolerance,
+                stop_early=True,
+                threads=1,
+                progress=False,
+            )
+        except NotOptimisticError as error:
+            last = error.tried[-1]
+            return CalibratedScale(
+                **asdict(self), scale=None, held=last.held, mean_regret=None, at_floor=False
+            )
+        return CalibratedScale(
+            **asdict(self),
+            scale=found.scale,
+            held=found.held,
+            mean_regret=found.mean_regret,
+            at_floor=found.at_floor,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibratedScale(CalibrationTask):
+    """Setting with its calibrated scale."""
+
+    scale: float | None  # None if no scale up to `MAX_SCALE` was sufficient
+    held: int  # number of runs at this scale in which optimism held
+    mean_regret: float | None  # mean of the regret after the last episode at this scale
+    at_floor: bool  # whether the scale is the lowest one allowed
+
+    @property
+    def task(self) -> CalibrationTask:
+        """The setting without the result."""
+        names = [field.name for field in fields(CalibrationTask)]
+        return CalibrationTask(**{name: getattr(self, name) for name in names})
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % confidence interval of the probability that optimism holds in a run."""
+        return clopper_pearson(self.held, self.runs)
+
+
+def calibrate_table(
+    tasks: Iterable[CalibrationTask],
+    *,
+    path: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    on_row: Callable[[CalibratedScale], None] | None = None,
+) -> list[CalibratedScale]:
+    """Calibrate many settings, and write their scales to a file.
+
+    Parameters
+    ----------
+    tasks : iterable of CalibrationTask
+        Settings to calibrate.
+    path : str or PathLike, optional
+        File to write the scales to, after each setting. If it exists, its scales are kept, and its
+        settings are not calibrated again.
+    jobs : int
+        Number of processes, each of which calibrates one setting at a time. The results do not
+        depend on it. With 1, this process does the work.
+    on_row : callable, optional
+        Function called with the scale of each setting when it has been found.
+
+    Returns
+    -------
+    list[CalibratedScale]
+        Calibrated scales in the order of `tasks`.
+
+    Examples
+    --------
+    >>> task = CalibrationTask(world="chain-3", base="ucbvi-ch", episodes=100, runs=20)
+    >>> [row] = calibrate_table([task])
+    >>> row.held >= 19, row.task == task
+    (True, True)
+    """
+    tasks = list(dict.fromkeys(tasks))
+    check_integer("jobs", jobs, 1)
+    found: dict[CalibrationTask, CalibratedScale] = {}
+    if path is not None and Path(path).exists():
+        found = {row.task: row for row in read_table(path)}
+    for row in _calibrate_all([task for task in tasks if task not in found], jobs):
+        found[row.task] = row
+        if path is not None:
+            order = dict.fromkeys([*(key for key in found if key not in tasks), *tasks])
+            write_table(path, [found[key] for key in order if key in found])
+        if on_row is not None:
+            on_row(row)
+    return [found[task] for task in tasks]
+
+
+def _calibrate_all(tasks: Sequence[CalibrationTask], jobs: int) -> Iterator[CalibratedScale]:
+    """Yield the calibrated scales of `tasks`, in the order in which they are found.
+
+    `jobs` is the number of processes. With several, the settings with most episodes start first.
+    """
+    if jobs == 1 or len(tasks) < 2:
+        yield from map(CalibrationTask.calibrate, tasks)
+        return
+    longest_first = sorted(tasks, key=lambda task: -task.episodes)
+    # Processes instead of threads: Python code between short runs would wait for a lock.
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(min(jobs, len(tasks)), _ignore_interrupts) as pool:
+        yield from pool.imap_unordered(CalibrationTask.calibrate, longest_first)
+
+
+def _ignore_interrupts() -> None:
+    """Ignore Ctrl-C in a worker process; the main process ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def write_table(path: str | os.PathLike[str], rows: Iterable[CalibratedScale]) -> None:
+    """Write calibrated scales to the file `path`, one line for each of `rows`."""
+    lines = ",\n".join(json.dumps(asdict(row)) for row in rows)
+    write_atomically(Path(path), f"[\n{lines}\n]\n".encode())
+
+
+def read_table(path: str | os.PathLike[str]) -> list[CalibratedScale]:
+    """Return the calibrated scales in the file `path`; raise ValueError if it is invalid."""
+    try:
+        rows: list[dict[str, Any]] = json.loads(Path(path).read_bytes())
+        return [CalibratedScale(**row) for row in rows]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} must be a file written by `belated calibrate --table`, got {error}."
+        ) from None
