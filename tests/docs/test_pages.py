@@ -45,6 +45,7 @@ NEEDS = {
     'bl.results("results/first")': "a finished study; test_the_first_study_runs_as_printed",
     'sqlite:///belated.db")': "a ledger, as in tests/ledger/test_quarantine.py",
     "bl.Client(": "a service, as in tests/test_readme_requests.py",
+    "belated_client": "the package belated-client and a service, as in tests/wheel",
 }
 """Texts of code that is only compiled, with the reason."""
 
