@@ -15,7 +15,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup reproduce check test lint types layers kernels quick unit plain simulated \
 	test-gpu test-browser test-lowest build check-version test-wheel audit sbom \
-	lint-deploy container paper bench bench-gpu bench-install bench-service attack tables clean
+	lint-deploy container paper bench bench-gpu bench-install bench-service attack tables \
+	docs pictures notebooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +29,10 @@ help: ## list the targets
 
 .venv/.dev: .venv/.base
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+.venv/.docs: .venv/.dev
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
 .venv-lowest/.dev: pyproject.toml
@@ -157,6 +162,15 @@ attack: .venv/.dev ## attack a running service, on SQLite and PostgreSQL, write 
 tables: .venv/.dev ## run the studies behind the tables of the docs, and write them
 	$(BIN)/python docs/tables.py
 
+docs: .venv/.docs ## the documentation site, in build/site; a warning is an error
+	$(BIN)/sphinx-build -W --keep-going -n -q -d build/doctrees docs build/site
+
+pictures: .venv/.dev ## draw the pictures of the README and the docs again
+	$(BIN)/python docs/pictures.py
+
+notebooks: .venv/.dev ## execute the notebooks and store their outputs
+	$(BIN)/python docs/run_notebooks.py
+
 clean: ## remove virtual environments, results and caches
-	rm -rf .venv .venv-* out results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* out results build dist docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

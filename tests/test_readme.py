@@ -1,4 +1,4 @@
-"""The Python examples of the README run, and give the numbers that their comments show."""
+"""The README is short and true; the code of docs/tour.md gives the numbers of its comments."""
 
 import ast
 import io
@@ -14,7 +14,7 @@ import pytest
 import belated as bl
 
 ROOT = Path(__file__).parents[1]
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "tour.md").read_text(), re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)(\.\.\.|…)?(?!\w)")
 """A number in a comment; dots after it stand for more digits."""
 
@@ -68,7 +68,7 @@ def run_block(block: str) -> tuple[dict[str, Any], list[str]]:
     comments, shown = comments_of(block), []
     limits: list[float] = []
     for statement in ast.parse(block).body:
-        source = compile(ast.Module([statement], []), "<README>", "exec")
+        source = compile(ast.Module([statement], []), "<tour>", "exec")
         if isinstance(statement, ast.Expr):
             values = scalars(eval(ast.unparse(statement), names))
         else:
@@ -86,12 +86,12 @@ def run_block(block: str) -> tuple[dict[str, Any], list[str]]:
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_every_block_of_the_readme_runs_and_gives_the_numbers_it_shows(block: str) -> None:
+def test_every_block_of_the_tour_runs_and_gives_the_numbers_it_shows(block: str) -> None:
     names, _ = run_block(block)
     assert math.isfinite(names["run"].total_regret)
 
 
-def test_the_readme_shows_an_optimal_value_and_a_regret_out_of_its_maximum() -> None:
+def test_the_tour_shows_an_optimal_value_and_a_regret_out_of_its_maximum() -> None:
     _, shown = run_block(BLOCKS[0])
     assert len(shown) >= 3
 
@@ -120,7 +120,31 @@ run.updates  # 999, regret of at most {}
         run_block(block.format("410.6"))
 
 
-def test_the_readme_opens_with_the_tour() -> None:
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_readme_fits_on_a_few_screens_and_begins_with_a_picture() -> None:
+    lines = README.splitlines()
+    assert len(lines) <= 120
+    assert README.index("![") < README.index("```")
+    assert "pip install" in README
+    assert "make reproduce" in README
+    assert "make test" in README
+
+
+def test_the_code_of_the_readme_has_five_lines_and_its_numbers_are_true() -> None:
+    [session] = re.findall(r"```pycon\n(.*?)```", README, re.DOTALL)
+    assert len(session.splitlines()) == 5
+    learner: dict[str, Any] = {"base": "ucrl2:scale=0.03", "updater": "lazy:10"}
+    late = bl.simulate("chain-5", **learner, delay="geometric:100", episodes=1_000, seed=4)
+    at_once = bl.simulate("chain-5", **learner, episodes=1_000, seed=4)
+    largest = 1_000 * bl.optimal_value(bl.chain(5))
+    sentence = f"lost a reward of {late.total_regret:.1f}, out of a maximum of {largest:.1f}"
+    assert sentence in README
+    assert f"Without delay it loses {at_once.total_regret:.1f}." in " ".join(README.split())
+
+
+def test_the_tour_shows_every_part() -> None:
     assert len(BLOCKS) == 2
     for line in ("bl.optimal_value(world)", "bl.plan(", "learner.observe(", "learner.snapshot()"):
         assert line in BLOCKS[0]

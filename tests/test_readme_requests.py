@@ -1,4 +1,4 @@
-"""The requests that the README and docs/service.md show work as printed.
+"""The requests that docs/tour.md and docs/service.md show work as printed.
 
 They are run by bash as they stand, but for the port. A comment beside or below a request shows its
 answer, and `…` stands for whatever was left out.
@@ -37,9 +37,10 @@ def section(text: str, title: str) -> str:
     return text.split(f"{title}\n")[1].split("\n## ")[0]
 
 
-AS_A_SERVICE = section((ROOT / "README.md").read_text(), "## As a service")
+AS_A_SERVICE = section((ROOT / "docs/tour.md").read_text(), "## As a service")
 OTHER = section((ROOT / "docs/service.md").read_text(), "## Other requests")
 FIRST = section((ROOT / "docs/service.md").read_text(), "# Service")
+RANK = (ROOT / "docs/coming-from/personalizer.md").read_text()
 CHOOSING = section((ROOT / "docs/service.md").read_text(), "## Choosing base, scale and stages")
 LATER = [
     section((ROOT / "docs/service.md").read_text(), f"## {title}")
@@ -103,7 +104,7 @@ def test_a_promise_is_kept_word_by_word_but_for_what_it_leaves_out() -> None:
     assert promised("ask this   # that\n# and those\nask more\n") == ["that", "and those"]
 
 
-def test_the_readme_shows_what_the_service_answers_while_the_demo_runs() -> None:
+def test_the_tour_shows_what_the_service_answers_while_the_demo_runs() -> None:
     script = blocks(AS_A_SERVICE, "bash")
     assert len(script.splitlines()) <= 25
     promises = promised(script)
@@ -136,6 +137,9 @@ def test_the_first_requests_of_the_service_work_as_printed(tmp_path: Path) -> No
         client = bl.Client(f"http://{at}")
         wait_until(lambda: client.status("clinic")["observed"] == 2)
         assert client.status("clinic")["missing"] == 0
+        rank: dict[str, Any] = {"__name__": "rank"}
+        exec(blocks(RANK, "python").replace(PRINTED, at), rank)
+        assert rank["client"].problem("coupons")["states"] == ["first", "repeated"]
         for text in LATER:
             exec(blocks(text, "python"), names)
         assert names["states"] == ["looks", "hesitates", "sold"]

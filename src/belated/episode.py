@@ -258,6 +258,14 @@ class Policy:
         (H, S, A) mask of the actions from which `epsilon` draws; by default all actions.
     terminal : tuple of int
         Terminal states, in which no action is played. Pictures show them without an action.
+
+    Examples
+    --------
+    >>> policy = Policy(np.array([[0, 1, 1], [1, 1, 0]], np.int32))    # two steps, three states
+    >>> policy.action(step=0, state=2)
+    1
+    >>> policy.is_stochastic
+    False
     """
 
     actions: NDArray[np.int32]

@@ -12,7 +12,7 @@ import pytest
 
 from installations import Installation, needs_dist, public_folder
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+TOUR = (Path(__file__).parents[2] / "docs" / "tour.md").read_text()
 SHORTER = {
     "run": ["--episodes", "300", "--seeds", "2"],
     "calibrate": ["--episodes", "200", "--seeds", "2"],
@@ -20,7 +20,7 @@ SHORTER = {
     "sweep": ["--help"],
     "figures": ["--help"],
 }
-"""Words added to commands of the README that take minutes, or need the results of such a command.
+"""Words added to commands of the tour that take minutes, or need the results of such a command.
 """
 
 STUDY = """
@@ -42,9 +42,9 @@ def installation() -> Iterator[Installation]:
         yield Installation(root, "report,service")
 
 
-def readme_commands() -> list[list[str]]:
-    """Return the commands of the README's section on the command line, as words."""
-    section = README.split("## On the command line\n")[1].split("\n## ")[0]
+def tour_commands() -> list[list[str]]:
+    """Return the commands of the section of docs/tour.md on the command line, as words."""
+    section = TOUR.split("## On the command line\n")[1].split("\n## ")[0]
     block = re.search(r"```\n(.*?)```", section, re.DOTALL)
     assert block is not None
     lines = block[1].replace("\\\n", " ").splitlines()
@@ -66,8 +66,8 @@ def test_a_simulation_is_compiled_once_for_a_user_who_can_write_nowhere_else(
     assert "Compiling the engine" not in second
 
 
-@pytest.mark.parametrize("words", readme_commands(), ids=lambda words: words[1])
-def test_the_commands_of_the_readme_work_in_an_empty_folder(
+@pytest.mark.parametrize("words", tour_commands(), ids=lambda words: words[1])
+def test_the_commands_of_the_tour_work_in_an_empty_folder(
     words: list[str], installation: Installation
 ) -> None:
     printed = installation.run(*words, *SHORTER.get(words[1], []))

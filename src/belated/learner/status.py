@@ -13,7 +13,17 @@ from belated.theory.missing import psi
 
 @dataclass(frozen=True, eq=False)
 class Status:
-    """Numbers of episodes started, observed and in flight, and the share of visits in flight."""
+    """Numbers of episodes started, observed and in flight, and the share of visits in flight.
+
+    Examples
+    --------
+    >>> from belated import Learner, Shape
+    >>> parts = {"base": "ucrl2", "updater": "active", "rewards": "unknown"}
+    >>> learner = Learner(Shape(states=3, actions=2, horizon=2), **parts, episodes=100)
+    >>> _ = learner.start(1), learner.start(2)
+    >>> learner.status.begun, learner.status.missing
+    (2, 2)
+    """
 
     begun: int
     """Number of episodes started."""

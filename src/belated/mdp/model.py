@@ -44,6 +44,15 @@ class MDP:
     """Markov decision process: transition probabilities, mean rewards and first states.
 
     Use `MDP.dense` or `MDP.sparse` to create an MDP; they check their arguments.
+
+    Examples
+    --------
+    >>> stay_or_go = [[[1.0, 0.0], [0.2, 0.8]], [[0.0, 1.0], [0.9, 0.1]]]    # P[s, a, y]
+    >>> world = MDP.dense(np.array(stay_or_go), np.array([[0.0, 0.0], [1.0, 0.2]]), horizon=4)
+    >>> world
+    MDP(states=2, actions=2, horizon=4, homogeneous, 6 successors)
+    >>> world.shape.states, world.homogeneous
+    (2, True)
     """
 
     shape: Shape

@@ -15,7 +15,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Result of one simulation: exact regret at checkpoints, and statistics of the run."""
+    """Result of one simulation: exact regret at checkpoints, and statistics of the run.
+
+    Examples
+    --------
+    >>> from belated import UCRL2, Lazy, chain, simulate
+    >>> learner = {"base": UCRL2(scale=0.1), "updater": Lazy(10)}
+    >>> run = simulate(chain(3), **learner, delay="geometric:20", episodes=500, every=100)
+    >>> run.episode
+    array([100, 200, 300, 400, 500])
+    >>> run.regret.round(1)
+    array([7.6, 7.6, 7.6, 7.6, 7.6])
+    >>> run.updates, run.max_missing, run.missing
+    (67, 27, 21)
+    """
 
     seed: int
     """Seed of the run."""

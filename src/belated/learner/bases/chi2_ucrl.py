@@ -297,6 +297,13 @@ class Chi2_UCRL(Base):
         than "provable" and of the same order in S and N', but no proof is known for it.
     delta, scale, monotone, ties
         See `Base`.
+
+    Examples
+    --------
+    >>> from belated import Lazy, chain, simulate
+    >>> setting = {"updater": Lazy(10), "delay": "geometric:20", "episodes": 500}
+    >>> round(simulate(chain(3), base=Chi2_UCRL(scale=0.1), **setting).total_regret, 1)
+    51.6
     """
 
     form: Literal["exact", "bonus"] = "exact"

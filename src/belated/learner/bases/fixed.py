@@ -25,6 +25,13 @@ class Fixed(BaseAlgorithm):
     ----------
     actions : array_like
         Integers of shape (H, S): the action for each step and state.
+
+    Examples
+    --------
+    >>> from belated import Active, chain, simulate
+    >>> first_action = Fixed(np.zeros((3, 3), int))
+    >>> simulate(chain(3), base=first_action, updater=Active(), episodes=100).updates
+    99
     """
 
     actions: Any = ()

@@ -331,6 +331,13 @@ class KL_UCRL(Base):
         N' simultaneously; "filippi" is about three times as large.
     delta, scale, monotone, ties
         See `Base`.
+
+    Examples
+    --------
+    >>> from belated import Lazy, chain, simulate
+    >>> setting = {"updater": Lazy(10), "delay": "geometric:20", "episodes": 500}
+    >>> round(simulate(chain(3), base=KL_UCRL(scale=0.1), **setting).total_regret, 1)
+    7.6
     """
 
     form: Literal["exact", "bonus"] = "exact"

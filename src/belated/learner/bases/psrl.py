@@ -75,6 +75,13 @@ class PSRL(TieBreakingBase):
         "episode" for each episode. "auto" is "update" with the updater `Lazy`, else "episode".
     ties
         See `TieBreakingBase`.
+
+    Examples
+    --------
+    >>> from belated import Lazy, chain, simulate
+    >>> setting = {"updater": Lazy(10), "delay": "geometric:20", "episodes": 500}
+    >>> round(simulate(chain(3), base=PSRL(), **setting).total_regret, 1)
+    10.2
     """
 
     prior: float = 1.0

@@ -233,6 +233,13 @@ class QLearning(Base):
         See `Base`.
     monotone : bool
         Must be False.
+
+    Examples
+    --------
+    >>> from belated import Lazy, chain, simulate
+    >>> setting = {"updater": Lazy(10), "delay": "geometric:20", "episodes": 500}
+    >>> round(simulate(chain(3), base=QLearning(scale=0.1), **setting).total_regret, 1)
+    45.8
     """
 
     bonus: Literal["hoeffding", "bernstein"] = "hoeffding"

@@ -53,6 +53,13 @@ class UBEV(Base):
         max V - min V.
     delta, scale, monotone, ties
         See `Base`.
+
+    Examples
+    --------
+    >>> from belated import Lazy, chain, simulate
+    >>> setting = {"updater": Lazy(10), "delay": "geometric:20", "episodes": 500}
+    >>> round(simulate(chain(3), base=UBEV(scale=0.1), **setting).total_regret, 1)
+    7.6
     """
 
     range: Literal["H-h", "span"] = "H-h"

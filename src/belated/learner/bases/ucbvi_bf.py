@@ -110,6 +110,13 @@ class UCBVI_BF(Base):
         Formula of the bonus. The module docstring gives the formulas; "literal" is as published.
     delta, scale, monotone, ties
         See `Base`.
+
+    Examples
+    --------
+    >>> from belated import Lazy, chain, simulate
+    >>> setting = {"updater": Lazy(10), "delay": "geometric:20", "episodes": 500}
+    >>> round(simulate(chain(3), base=UCBVI_BF(scale=0.03), **setting).total_regret, 1)
+    20.9
     """
 
     preset: Preset = "literal"

@@ -247,6 +247,13 @@ class UCRL2B(Base):
         the bonus, to <P^, V~_{h+1}>.
     delta, scale, monotone, ties
         See `Base`.
+
+    Examples
+    --------
+    >>> from belated import Lazy, chain, simulate
+    >>> setting = {"updater": Lazy(10), "delay": "geometric:20", "episodes": 500}
+    >>> round(simulate(chain(3), base=UCRL2B(scale=0.1), **setting).total_regret, 1)
+    22.2
     """
 
     form: Literal["exact", "bonus"] = "exact"

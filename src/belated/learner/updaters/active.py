@@ -8,7 +8,15 @@ from belated.learner.updaters.updater import Arrival, Updater
 
 @dataclass(frozen=True)
 class Active(Updater):
-    """Updater that plans whenever feedback arrives."""
+    """Updater that plans whenever feedback arrives.
+
+    Examples
+    --------
+    >>> from belated import UCRL2, chain, simulate
+    >>> setting = {"base": UCRL2(scale=0.1), "delay": "geometric:20", "episodes": 500}
+    >>> simulate(chain(3), updater=Active(), **setting).updates
+    314
+    """
 
     name = "active"
 

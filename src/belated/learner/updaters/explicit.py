@@ -53,6 +53,13 @@ class ExplicitExploration(Updater):
         Constant factor of m.
     delta : float
         Probability delta in the logarithmic factor, in (0, 1).
+
+    Examples
+    --------
+    >>> from belated import UCRL2, chain, simulate
+    >>> setting = {"base": UCRL2(scale=0.1), "delay": "uniform:20", "episodes": 2_000}
+    >>> simulate(chain(3), updater=ExplicitExploration(), **setting).last_explored
+    1383
     """
 
     tau_max: float | None = None

@@ -76,6 +76,13 @@ class Lazy(Updater):
         and the mean delay observed so far (see `belated.theory.best_alpha`). This mean includes the
         episodes in flight, each with its delay so far. Each episode must be started with
         `Learner.start`; if none is, the mean delay is taken to be zero.
+
+    Examples
+    --------
+    >>> from belated import UCRL2, chain, simulate
+    >>> setting = {"base": UCRL2(scale=0.1), "delay": "geometric:20", "episodes": 500}
+    >>> [simulate(chain(3), updater=Lazy(alpha), **setting).updates for alpha in (1, 10, 100)]
+    [15, 67, 252]
     """
 
     alpha: float | Literal["auto"]

@@ -15,7 +15,15 @@ from belated.learner.updaters.updater import Arrival, Updater
 
 @dataclass(frozen=True)
 class MultiInstance(Updater):
-    """Updater with a separate instance of the base for each episode in flight."""
+    """Updater with a separate instance of the base for each episode in flight.
+
+    Examples
+    --------
+    >>> from belated import UCRL2, chain, simulate
+    >>> setting = {"base": UCRL2(scale=0.1), "delay": "geometric:20", "episodes": 500}
+    >>> simulate(chain(3), updater=MultiInstance(), **setting).instances
+    28
+    """
 
     name = "multi"
     multi_instance = True

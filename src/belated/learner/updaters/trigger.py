@@ -121,7 +121,18 @@ class Trigger:
 
 
 def trigger(function: Function) -> Trigger:
-    """Return a `Trigger` that compiles `function` when it is first used by the compiled engine."""
+    """Return a `Trigger` that compiles `function` when it is first used by the compiled engine.
+
+    Examples
+    --------
+    >>> @trigger
+    ... def every_tenth(arrival):
+    ...     return arrival.since_plan >= 10
+    >>> from belated import UCRL2, Triggered, chain, simulate
+    >>> updater = Triggered(every_tenth)
+    >>> simulate(chain(3), base=UCRL2(scale=0.1), updater=updater, episodes=500).updates
+    49
+    """
     return Trigger(function, compiled=JIT)
 
 

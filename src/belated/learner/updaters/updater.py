@@ -61,6 +61,18 @@ class Updater:
     defaults. With `trigger_rule`, its condition is compiled; with `due` alone, it runs as Python,
     and only in the reference loop. If `due` is equivalent to the condition of `Lazy`, the updater
     can override `lazy_alpha`; compiled code then evaluates the condition, and `due` is not called.
+
+    Examples
+    --------
+    >>> class EveryTenth(Updater):
+    ...     name = "every-tenth"
+    ...
+    ...     def due(self, arrival):
+    ...         return arrival.since_plan >= 10
+    >>> from belated import UCRL2, chain, simulate
+    >>> setting = {"base": UCRL2(scale=0.1), "episodes": 100, "engine": "reference"}
+    >>> simulate(chain(3), updater=EveryTenth(), **setting).updates
+    9
     """
 
     name: ClassVar[str] = "updater"
