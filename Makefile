@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: help setup reproduce check test lint types layers kernels quick unit plain simulated \
 	test-gpu test-browser test-lowest build check-version test-wheel audit sbom \
 	lint-deploy container paper bench bench-gpu bench-install bench-service attack tables \
-	docs pictures notebooks clean
+	docs pictures notebooks test-notebooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,7 +64,7 @@ check: lint types layers quick ## while you work: lint, types, layers, fast test
 # The largest kernels are compiled by one process, while others do what needs no kernels.
 test: .venv/.dev ## before a merge: lint, types, layers and all tests
 	$(MAKE) --jobs 2 --output-sync kernels lint types layers plain
-	$(MAKE) --jobs 2 unit simulated SELECT='every_base or user or different_settings or same_files'
+	$(MAKE) --jobs 2 unit simulated SELECT='(every_base and (psrl or kl-ucrl or ucrl2b)) or same_files or user'
 
 lint: .venv/.dev ## ruff
 	$(BIN)/ruff check
@@ -167,6 +167,9 @@ docs: .venv/.docs ## the documentation site, in build/site; a warning is an erro
 
 pictures: .venv/.dev ## draw the pictures of the README and the docs again
 	$(BIN)/python docs/pictures.py
+
+test-notebooks: .venv/.dev ## execute the notebooks, and compare with their stored outputs
+	BELATED_NOTEBOOKS=1 $(PYTEST) tests/docs/test_notebooks.py
 
 notebooks: .venv/.dev ## execute the notebooks and store their outputs
 	$(BIN)/python docs/run_notebooks.py

@@ -1,6 +1,7 @@
 """The notebooks run from the first cell to the last, and give the stored numbers again."""
 
 import importlib.util
+import os
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -8,6 +9,9 @@ from typing import Any
 import nbformat
 import pytest
 
+from combinations import FULL
+
+RUN = FULL or os.environ.get("BELATED_NOTEBOOKS") == "1"
 DOCS = Path(__file__).parents[2] / "docs"
 FOLDER = DOCS / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
@@ -43,6 +47,7 @@ def shown(notebook: Any) -> list[list[str]]:
     return cells
 
 
+@pytest.mark.skipif(not RUN, reason="make test-notebooks")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_gives_the_stored_outputs_again(name: str) -> None:
     before = stored(name)

@@ -49,7 +49,7 @@ EXAMPLES = (8 if FULL else 4) if JIT else 1
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize(("base", "updater"), spread(BASES, UPDATERS, one_in=2))
+@pytest.mark.parametrize(("base", "updater"), spread(BASES, UPDATERS, one_in=3))
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(
     world=worlds(), law=laws(), stages=st.sampled_from(["each", "pooled"]), seed=st.integers(0, 99)

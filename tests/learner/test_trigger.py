@@ -100,7 +100,7 @@ def simulate(updater: bl.Updater, **options: Any) -> bl.Run:
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize(("updater", "options"), spread(UPDATERS, OPTIONS, one_in=2))
+@pytest.mark.parametrize(("updater", "options"), spread(UPDATERS, OPTIONS, one_in=3))
 def test_a_trigger_plans_in_the_same_episodes_in_both_engines(
     updater: bl.Updater, options: dict[str, Any]
 ) -> None:
