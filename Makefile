@@ -64,7 +64,7 @@ check: lint types layers quick ## while you work: lint, types, layers, fast test
 # The largest kernels are compiled by one process, while others do what needs no kernels.
 test: .venv/.dev ## before a merge: lint, types, layers and all tests
 	$(MAKE) --jobs 2 --output-sync kernels lint types layers plain
-	$(MAKE) --jobs 2 unit simulated SELECT='(every_base and (psrl or kl-ucrl or ucrl2b)) or same_files or user'
+	$(MAKE) --jobs 2 unit simulated SELECT='(every_base and (psrl or ucbvi-ch)) or same_files or user'
 
 lint: .venv/.dev ## ruff
 	$(BIN)/ruff check

@@ -14,7 +14,7 @@ from belated.learner.backup import cap, clipped, compile_batch, mean, rest, unse
 from belated.learner.bases import BASES, BackupRule, EpsilonGreedy, Fixed, Optimal, UniformRandom
 from belated.learner.plan import Plan
 from belated.papers.howson2021.base import Published
-from combinations import FULL
+from combinations import FULL, chosen
 
 SMALL = bl.Shape(2, 3, 2)
 PLANS = (
@@ -52,8 +52,9 @@ def test_every_base_is_in_the_table() -> None:
     "check",
     [
         pytest.param(check, id=f"{name}-{check}")
-        for name, (base, options) in BUILT_IN.items()
+        for number, (name, (base, options)) in enumerate(BUILT_IN.items())
         for check in base_checks(base, **options)
+        if str(check) != "runs_compiled" or chosen(number, one_in=4)  # equivalence tests run all
     ],
 )
 def test_built_in_bases_pass(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
