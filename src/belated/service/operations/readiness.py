@@ -45,7 +45,7 @@ class WriteProbe:
         """Return the reason why the store cannot be written to; None if it can."""
         result = await self._cache.get(None, self._probe)
         assert result is not None
-        return result.outage
+        return result.outage or self._recent_full_disk()  # the result may be older than the error
 
     async def _probe(self) -> ProbeResult:
         try:
@@ -53,11 +53,15 @@ class WriteProbe:
         except Exception as error:
             self._log.failed(error)
             return ProbeResult(str(describe_outage(error)))
+        outage = self._recent_full_disk()
+        if outage is None:
+            self._log.succeeded()
+        return ProbeResult(outage)
+
+    def _recent_full_disk(self) -> str | None:
+        """Return a description of the last failed write if the disk was full, else None."""
         outage = self._log.recent(DISK_FULL_S)
-        if outage is not None and outage.reason == DISK_FULL:
-            return ProbeResult(str(outage))
-        self._log.succeeded()
-        return ProbeResult(None)
+        return str(outage) if outage is not None and outage.reason == DISK_FULL else None
 
 
 def list_reasons(outage: str | None, host: Host) -> list[str]:
