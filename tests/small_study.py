@@ -17,10 +17,10 @@ STUDY = Study(
 
 
 def bytes_of(folder: Path) -> dict[str, str]:
-    """The checksum of every file of numbers."""
+    """The checksum of every file of numbers; a killed process may leave temporary files."""
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for table in ("runs", "curves")
         for path in sorted((folder / table).rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.suffix != ".part"
     }
