@@ -148,6 +148,7 @@ bench: .venv/.dev ## measure speed side by side, write docs/performance.md
 bench-gpu: .venv/.dev ## measure the GPU engine and run the whole paper; needs an NVIDIA GPU
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
 	$(BIN)/python benchmarks/gpu.py speed
+	$(BIN)/python benchmarks/gpu.py latency
 	$(BIN)/python benchmarks/gpu.py paper
 
 bench-install: .venv/.dev build ## size and import time of fresh installations, for docs/deployment.md

@@ -3,6 +3,7 @@
     python benchmarks/gpu.py reference FILE    compute runs with the compiled engine
     python benchmarks/gpu.py check FILE        compute them on the GPU, and compare
     python benchmarks/gpu.py speed             episodes per second by number of states and learner
+    python benchmarks/gpu.py latency           time per episode of a run on chain 30
     python benchmarks/gpu.py paper [FOLDER]    all runs of the paper, as arrays in FOLDER
     python benchmarks/gpu.py store FOLDER RESULTS    write these runs as cells into RESULTS
 
@@ -211,6 +212,29 @@ def speed(
                 f"S={S:3d} {updater:10s} {seeds} runs of {episodes}: {took:.2f} s, "
                 f"{seeds * episodes / took / 1e6:.1f} million episodes/s, {plans:.3f} plans per "
                 f"episode (compilation {compiled:.1f} s)",
+                flush=True,
+            )
+
+
+def latency(episodes: int = 3000, few: int = 528, many: int = 2112) -> None:
+    """Print the time per episode on chain 30 with a plan in each episode, for few and many runs."""
+    from belated.simulation.gpu import engine
+
+    for updater in ("active", "explicit"):
+        world = parse_world("chain-30" + ("-right" if updater == "explicit" else ""))
+        options = {**PUBLISHED, "delay": "constant:100", "updater": updater}
+        for runs, length in ((4, 50), (few, episodes), (many, episodes)):  # the first compiles
+            setting = Setting(world=world, **options, episodes=length)
+            jobs = engine.make_jobs(setting, range(runs))
+            batch = engine.Batch(jobs, engine.draw_all_delays(jobs))
+            engine.cuda.synchronize()
+            began = time.perf_counter()
+            batch.launch(10**9)  # all episodes in one slice
+            engine.cuda.synchronize()
+            took = time.perf_counter() - began
+            print(
+                f"{updater:10s} {runs} runs of {length}: {took / length * 1e6:.1f} µs per episode "
+                f"of a run, {runs * length / took / 1e6:.2f} million episodes/s",
                 flush=True,
             )
 

@@ -185,7 +185,7 @@ def test_pooled_counts_are_held_to_the_bound_of_pairs():
 
 
 def test_false_discoveries_are_controlled_over_settings():
-    """Where all learners are equal, some of 84 intervals exclude 0, but no setting is resolved."""
+    """If all learners are equal, some of 84 intervals exclude 0, but no setting is resolved."""
     equal = replace(
         GOOD,
         chains=(5, 10, 20, 30),
