@@ -188,7 +188,7 @@ class PrivateLocator(UserWideCacheLocator):  # type: ignore[misc]
 
 
 class PrivateCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    """Numba's way to write and read compiled code, in the private folder."""
+    """Numba cache implementation that stores compiled code in the private folder."""
 
     _locator_classes = (PrivateLocator,)
 

@@ -23,7 +23,7 @@ from belated.delays.laws import NEVER, Law, empirical_quantiles
 from belated.episode import Ints
 
 Calendar = Callable[[Ints, Ints], Ints]
-"""Function of the numbers of episodes, from 1, and their delays that returns the new delays."""
+"""Function of (episode numbers from 1, delays in episodes) that returns the new delays."""
 
 MAX_SAMPLES: Final = 2**16
 """Number of delays from which the mean and the quantiles over a period are computed, at most,

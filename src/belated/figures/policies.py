@@ -26,7 +26,7 @@ TERMINAL_COLOUR: Final = "white"
 """Colour of the cells of terminal states."""
 
 TERMINAL, EXPLORED = -2, -1
-"""Numbers in place of an action: in a terminal state, and where the action is drawn at random."""
+"""Numbers in place of an action: TERMINAL in terminal states, EXPLORED if the action is random."""
 
 CELL_IN: Final = 0.26
 """Side of a cell in inches, in pictures of few cells."""

@@ -302,7 +302,7 @@ def note_row(run: RunState, h: int, s: int, a: int) -> None:
 def evaluate_trigger(
     trigger: Callback, config: Config, constants: Floats, learner: LearnerState, run: RunState
 ) -> None:
-    """Set PLAN_DUE by the trigger if feedback has arrived, as `Instance.absorb` does with `due`.
+    """Evaluate the trigger if feedback has arrived, and store the result in PLAN_DUE.
 
     Parameters
     ----------

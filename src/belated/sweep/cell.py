@@ -35,7 +35,7 @@ BASE_VERSIONS = {"ubev": 2, "ucrl2b": 2, "kl-ucrl": 2, "psrl": 2}
 Version 2 computes logarithms with `belated.elementary`."""
 
 CORRECTED_VERSION = 2
-"""Version number of the cells whose results a correction of a formula has changed; see
+"""Version number of cells whose results were changed by a corrected formula; see
 `Cell.is_corrected`."""
 
 SEEDS_PER_CELL = 5

@@ -45,7 +45,7 @@ class UnusableContent(NamedTuple):
     """Content of feedback that was found to be invalid before it reached the ledger."""
 
     value: Any
-    """The content, for the quarantine."""
+    """Invalid content as received; it is stored in the quarantine."""
     field: str | None
     """Name of the invalid field; None if the content as a whole is invalid."""
     reason: str

@@ -28,7 +28,7 @@ from belated.ledger.recording.values import (
 )
 
 ParsedStep: TypeAlias = dict[str, Any]
-"""Step with the fields "step", "state", "action", "next_state" and "reward", by index."""
+"""Step: a dict with the keys "step", "state", "action", "next_state" and "reward", as indices."""
 
 PADDING: Final = "padding"
 """Name of the entry of `Parts` with the padding whose end is not in the same request.

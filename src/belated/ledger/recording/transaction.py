@@ -245,7 +245,7 @@ class Transaction:
                 self.subject_seqs[episode.subject].append(episode.seq)
 
     def set_lost(self, episode: EpisodeRecord, seq: int | None) -> None:
-        """Store that the event `seq` declared `episode` lost; None if it is no longer lost."""
+        """Record that the event `seq` declared `episode` lost, or with None that it is not lost."""
         self._episodes[episode.id] = replace(episode, lost=seq)
         table = schema.episodes
         self.execute(sa.update(table).where(table.c.id == episode.id).values(lost=seq))

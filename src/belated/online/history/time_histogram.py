@@ -31,7 +31,7 @@ FAR_SPANS: Final = 8
 """Distance from the bins in use, in maximum spans of the histogram, beyond which a time is far."""
 
 MIN_ENTRIES: Final = 50
-"""Number of entries below which no time is far: there is too little to compare it with."""
+"""Minimum number of entries before a time can be classified as far."""
 
 MAX_HIDDEN_SHARE: Final = 0.01
 """Maximum share of entries that a view omits as outliers."""

@@ -46,7 +46,8 @@ EXPLORATION_SEEDS: Final = 100
 """Number of runs of epsilon-greedy on each chain."""
 
 EXPLORATION_LENGTH: Final = 12
-"""Number of episodes of these runs, divided by 2^S."""
+"""Length of the runs of epsilon-greedy: a run on a chain of S states has this number times 2^S
+episodes."""
 
 EPSILON: Final = 0.1
 """Probability of a random action of epsilon-greedy."""

@@ -27,11 +27,13 @@ class ConnectionLimits:
     max_head_bytes: int = 64 << 10
     """Maximum size of the request line and the headers of a request."""
     head_timeout_s: float = 10.0
-    """Maximum time to send them, from the first byte, or from the connection for the first one."""
+    """Maximum time in seconds in which a client must send the request line and the headers. It is
+    measured from the first byte of the request; for the first request of a connection, from the
+    time at which the connection was opened."""
     body_timeout_s: float = 30.0
     """Maximum time between two parts of a body."""
     keep_alive_s: int = 5
-    """Time after which a connection is closed that sends no further request."""
+    """Time in seconds after which an idle connection is closed."""
     max_connections: int = 4096
     """Maximum number of connections. Beyond it, the connection that has waited for a request for
     the longest time is closed; if there is none, the new connection is closed."""

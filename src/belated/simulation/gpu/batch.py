@@ -263,7 +263,7 @@ class Batch:
         return SIMULATED or bool(self.done.query())
 
     def update(self) -> None:
-        """Update `played` after a slice."""
+        """Wait for the GPU, and copy the number of episodes played by each run to `played`."""
         ints = self.ints.copy_to_host(stream=self.stream)
         self.stream.synchronize()
         self.played = ints[:, columns.PLAYED]

@@ -47,7 +47,7 @@ before the slice. An exception that it raises stops all runs."""
 
 
 def prepare(setting: Setting) -> Prepared:
-    """Return `setting` with all that its runs on a GPU have in common."""
+    """Return `setting` with the data that all its runs share: problem, law, kind, checkpoints."""
     problem = setting.problem(0)
     kind = kind_of(setting.world, problem)
     return Prepared(setting, problem, setting.law, kind, setting.checkpoints())
@@ -175,7 +175,7 @@ def take_fitting(jobs: Sequence[Job], memory: int) -> tuple[list[Job], list[Job]
 
 
 def group_jobs(jobs: Iterable[Job]) -> list[list[Job]]:
-    """Return the jobs of each kind and world, in the given order."""
+    """Return `jobs` grouped by kind and world; the order within each group is kept."""
     groups: dict[object, list[Job]] = {}
     for job in jobs:
         groups.setdefault(job.prepared.group, []).append(job)

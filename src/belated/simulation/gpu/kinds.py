@@ -25,7 +25,7 @@ INEXACT: Final = frozenset(
         *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "gamma", "lgamma", "erf", "erfc"),
     }
 )
-"""Functions whose last bit differs between the CPU and the GPU."""
+"""Functions whose last bit may differ between the CPU and the GPU."""
 
 
 def why_not_on_gpu(setting: Setting) -> str | None:
