@@ -192,9 +192,9 @@ def natural_key(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def split_laws(runs: Columns) -> Columns:
-    """Return `runs` with the delay as law where two delays of a law have the same expected delay.
+    """Return `runs` with the delay in place of the law for laws that are not one line of a figure.
 
-    Such delays are not points of one line.
+    A law is not one line if two of its delays have the same expected delay.
     """
     law = runs["law"].astype(object)
     for name in dict.fromkeys(law):

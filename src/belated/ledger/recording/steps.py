@@ -31,9 +31,9 @@ ParsedStep: TypeAlias = dict[str, Any]
 """Step: a dict with the keys "step", "state", "action", "next_state" and "reward", as indices."""
 
 PADDING: Final = "padding"
-"""Name of the entry of `Parts` with the padding whose end is not in the same request.
+"""Key in `Parts` of padding steps that were sent without the terminal step that they follow.
 
-It is no part: it is compared with the recorded end, and never recorded."""
+They are compared with the end that was recorded earlier, and are not recorded."""
 
 
 def parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Parts:

@@ -35,7 +35,8 @@ SHAPE_TEXT: Final = (
 def comparison_tables(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
     """Return a table of `comparisons` for each chain. Chains without comparisons are omitted.
 
-    If `variant` is "figures", the last column shows which numbers were used to select it.
+    If `variant` is "figures", the last column is "selection" for published values that were used to
+    select the variant, and "prediction" for all others.
     """
     tables = []
     last = ("Used in",) if variant == "figures" else ()
