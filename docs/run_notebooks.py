@@ -4,12 +4,15 @@ Arguments name notebooks to execute; by default all are. The tests execute them 
 the outputs with the stored ones.
 """
 
+import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 FOLDER = Path(__file__).parent / "notebooks"
 TIMEOUT_S = 600
@@ -19,7 +22,10 @@ def execute(path: Path) -> nbformat.NotebookNode:
     """Return the notebook `path` with the outputs of a new kernel, and nothing that varies."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(FOLDER)}}
-    NotebookClient(notebook, timeout=TIMEOUT_S, resources=resources).execute()
+    with tempfile.TemporaryDirectory() as sockets:
+        NotebookClient(
+            notebook, timeout=TIMEOUT_S, resources=resources, config=kernel_config(sockets)
+        ).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
@@ -27,6 +33,17 @@ def execute(path: Path) -> nbformat.NotebookNode:
             cell.outputs = join_streams(cell.outputs)
     notebook.metadata.language_info = {"name": "python"}
     return notebook
+
+
+def kernel_config(sockets: str) -> Config:
+    """Return the settings of a kernel that is reached through sockets in the folder `sockets`.
+
+    A TCP port that is free when it is chosen may be taken by another process before the kernel
+    binds it. Windows has no such sockets; there, TCP is used.
+    """
+    if os.name != "posix":
+        return Config()
+    return Config({"ConnectionFileMixin": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
 
 
 def join_streams(outputs: list[Any]) -> list[Any]:
