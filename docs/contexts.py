@@ -1,15 +1,18 @@
 """Print the tables of docs/contexts.md: `python docs/contexts.py`, in under a minute.
 
 A shop sees visitors who differ in their visit (first or repeated), age and device. The best action
-depends on visit and age, and not on the device.
+depends on visit and age, and not on the device. A mean of runs is printed with half the width of its
+95 % confidence interval.
 """
 
 from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
+from measured import mean_text
 
 import belated as bl
+from belated.episode import Floats
 
 FACTORS = {
     "visit": ["first", "repeated"],
@@ -53,8 +56,8 @@ def shop(states: bl.States) -> bl.MDP:
     return bl.MDP.dense(p, r, start=start / start.sum(), horizon=HORIZON, reward_draws="bernoulli")
 
 
-def lost_episodes(world: bl.MDP, delay: str, seeds: range = SEEDS) -> float:
-    """Return the mean final regret as a number of episodes: divided by V*."""
+def lost_episodes(world: bl.MDP, delay: str, seeds: range = SEEDS) -> Floats:
+    """Return the final regret of each run as a number of episodes: divided by V*."""
     runs = bl.simulate_many(
         world,
         base="ubev:scale=0.3",
@@ -65,7 +68,7 @@ def lost_episodes(world: bl.MDP, delay: str, seeds: range = SEEDS) -> float:
         rewards="unknown",
         stages="pooled",
     )
-    return float(np.mean([run.total_regret for run in runs])) / bl.optimal_value(world)
+    return np.array([run.total_regret for run in runs]) / bl.optimal_value(world)
 
 
 def learning_table(seeds: range = SEEDS) -> Iterator[str]:
@@ -75,7 +78,7 @@ def learning_table(seeds: range = SEEDS) -> Iterator[str]:
     for factors in range(len(FACTORS) + 1):
         states = states_of(factors)
         found = (lost_episodes(shop(states), delay, seeds) for delay in DELAYS)
-        cells = " | ".join(f"{episodes:,.0f}" for episodes in found)
+        cells = " | ".join(map(mean_text, found))
         yield f"| {2**factors} | {len(states)} | {cells} |"
 
 

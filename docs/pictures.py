@@ -28,6 +28,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
+from study_pictures import bases_data, draw_bases, draw_scaling, scaling_data
 
 import belated as bl
 from belated.figures.styles import LAW_PALETTE, PALETTE, RC_PARAMS
@@ -268,6 +269,9 @@ PICTURES: dict[str, Picture | Dashboard | Theory] = {
     "timeline": Picture((10, 3.6), first_data, draw_first),
     "delays": Picture((10, 3.2), delays_data, draw_delays),
     "updating": Picture((6.5, 3.6), updating_data, draw_updating),
+    "bases-under-delay-100": Picture((11, 7), lambda: bases_data(100), draw_bases),
+    "bases-under-delay-500": Picture((11, 7), lambda: bases_data(500), draw_bases),
+    "scaling": Picture((13, 3.6), scaling_data, draw_scaling),
     "theory": Theory(),
     "dashboard": Dashboard(),
 }

@@ -4,13 +4,21 @@ Computes the unfinished cells of the packaged studies algorithms, late-rewards a
 results/, and replaces the tables between their markers. The marker of a table contains the digest
 of its cells, so that a test can detect an outdated table. Two tables need no study: `proofs`, from
 the declarations of the bases, and `calibrations`, from a file of `belated calibrate --table`.
+
+The longer studies bases-under-delay, delay-scaling and delay-scaling-means are computed only if
+they are named. Their regrets are stored in docs/data, from which the tables are written.
+
+A mean of runs is shown with half the width of its 95 % confidence interval.
 """
 
-import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+
+import bases_tables
+import scaling_tables
+from measured import digest, extract, mean_text, read_data, write_data
 
 import belated as bl
 from belated.learner.bases import BASES as BASE_CLASSES
@@ -73,13 +81,11 @@ def guarantee(base: str, updater: str) -> str:
     }[updater]
 
 
-def mean_regret(results: Results, **where: str) -> float:
+def regret_text(results: Results, **where: str) -> str:
     """Return the mean final regret in `results` of the runs with the column values `where`."""
     condition = " AND ".join(f"{column} = ?" for column in where)
-    found = results.sql(
-        f"SELECT avg(total_regret) AS m FROM runs WHERE {condition}", [*where.values()]
-    )
-    return float(found["m"][0])
+    found = results.sql(f"SELECT total_regret FROM runs WHERE {condition}", [*where.values()])
+    return mean_text(found["total_regret"])
 
 
 def algorithms(results: Results) -> Iterator[str]:
@@ -96,8 +102,8 @@ def algorithms(results: Results) -> Iterator[str]:
 
 def regret_cell(results: Results, base: str, updater: str, chain: str) -> str:
     """Return the final regrets of `base` and `updater` on `chain` in `results`, as text."""
-    found = (mean_regret(results, world=chain, base=base, updater=updater, delay=d) for d in DELAYS)
-    return ", ".join(f"{regret:.0f}" for regret in found)
+    where = {"world": chain, "base": base, "updater": updater}
+    return ", ".join(regret_text(results, **where, delay=delay) for delay in DELAYS)
 
 
 def late_rewards(results: Results) -> Iterator[str]:
@@ -109,7 +115,7 @@ def late_rewards(results: Results) -> Iterator[str]:
         for law in ("constant", "uniform", "poisson", "geometric"):
             for late in ("everything", "rewards"):
                 cells = (
-                    f"{mean_regret(results, world=world, delay=f'{law}:{mean}', late=late):,.0f}"
+                    regret_text(results, world=world, delay=f"{law}:{mean}", late=late)
                     for mean in means
                 )
                 yield f"| {world} | {law} | {late} | {' | '.join(cells)} |"
@@ -121,8 +127,8 @@ def alphas(results: Results) -> Iterator[str]:
     yield "| World | Base | Delay | " + " | ".join(f"α = {a}" for a in updaters) + " | chosen |"
     yield "| --- | --- | --- |" + " ---: |" * (len(updaters) + 1)
     rows = results.sql(
-        "SELECT world, base, delay, updater, avg(total_regret) AS regret, avg(updates) AS updates, "
-        "avg(alpha) AS alpha FROM runs GROUP BY ALL"
+        "SELECT world, base, delay, updater, list(total_regret) AS regrets, "
+        "avg(updates) AS updates, avg(alpha) AS alpha FROM runs GROUP BY ALL"
     )
     of = {
         (str(w), str(b), str(d), str(u)): (r, n, a)
@@ -130,7 +136,7 @@ def alphas(results: Results) -> Iterator[str]:
     }
     for world, base, delay in sorted({key[:3] for key in of}):
         found = [of[world, base, delay, f"lazy:{alpha}"] for alpha in updaters]
-        cells = (f"{regret:,.1f} ({n:,.0f})" for regret, n, _ in found)
+        cells = (f"{mean_text(regrets, 1)} ({n:,.0f})" for regrets, n, _ in found)
         yield f"| {world} | {base} | {delay} | {' | '.join(cells)} | {found[0][2]:.2f} |"
 
 
@@ -190,6 +196,8 @@ PLAIN_TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
 }
 """Page and function of the lines of each table that needs no study, by name."""
 
+BASES_PAGE = "docs/bases-under-delay.md"
+
 TABLES: dict[str, tuple[str, Callable[[Results], Iterator[str]]]] = {
     "algorithms": ("docs/algorithms.md", algorithms),
     "late-rewards": ("docs/algorithms.md", late_rewards),
@@ -198,9 +206,33 @@ TABLES: dict[str, tuple[str, Callable[[Results], Iterator[str]]]] = {
 """Page and function of the lines of each table, by study."""
 
 
-def digest(study: Study) -> str:
-    """Return a digest of all cells of `study`."""
-    return hashlib.sha256("".join(cell.digest for cell in study.cells()).encode()).hexdigest()[:16]
+STORED_STUDIES: dict[str, Callable[[str, int], Sequence[int]]] = {
+    "bases-under-delay": lambda _, last: (last,),
+    "delay-scaling": lambda _, last: (last,),
+    "delay-scaling-means": lambda _, last: [last // 2**halvings for halvings in (4, 3, 2, 1, 0)],
+}
+"""Checkpoints whose regrets are stored in docs/data, by study."""
+
+STORED_TABLES: dict[str, tuple[str, tuple[str, ...], Callable[..., Iterator[str]]]] = {
+    "bases-regrets": (BASES_PAGE, ("bases-under-delay",), bases_tables.regrets),
+    "bases-optimism": (BASES_PAGE, ("bases-under-delay",), bases_tables.optimism),
+    "bases-ranking": (BASES_PAGE, ("bases-under-delay",), bases_tables.ranking),
+    "exponents": (
+        "docs/scaling.md",
+        ("delay-scaling", "delay-scaling-means"),
+        scaling_tables.exponents,
+    ),
+}
+"""Page, studies and function of the lines of each table that is written from docs/data, by name.
+The function takes the stored rows of each study."""
+
+
+def stored_block(name: str) -> str:
+    """Return the table `name` of `STORED_TABLES` between its markers, from docs/data."""
+    _, studies, lines = STORED_TABLES[name]
+    stored = [read_data(study) for study in studies]
+    text = "\n".join(lines(*(rows for _, rows in stored)))
+    return table_block(name, text, "".join(cells for cells, _ in stored))
 
 
 def table_block(name: str, lines: str, cells: str) -> str:
@@ -233,11 +265,22 @@ def main(wanted: list[str]) -> None:
     for name, (page, lines) in TABLES.items():
         if wanted and name not in wanted:
             continue
-        study = read_study(name)
-        store = Store(ROOT / "results" / name)
-        sweep(study.cells(), store)
-        block = table_block(name, "\n".join(lines(bl.results(store.folder))), digest(study))
-        replace_table(name, page, block)
+        study, results = computed(name)
+        replace_table(name, page, table_block(name, "\n".join(lines(results)), digest(study)))
+    for name, episodes in STORED_STUDIES.items():
+        if name in wanted:
+            study, results = computed(name)
+            write_data(name, digest(study), extract(results, episodes))
+    for name, (page, studies, _) in STORED_TABLES.items():
+        if not wanted or name in wanted or set(studies) & set(wanted):
+            replace_table(name, page, stored_block(name))
+
+
+def computed(name: str) -> tuple[Study, Results]:
+    """Compute the unfinished cells of the study `name`; return the study and its results."""
+    study, store = read_study(name), Store(ROOT / "results" / name)
+    sweep(study.cells(), store)
+    return study, bl.results(store.folder)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,9 @@ def test_the_table_of_coarse_states_comes_out_again(script: dict[str, Any]) -> N
 
 def test_the_first_row_of_the_learning_table_comes_out_again(script: dict[str, Any]) -> None:
     world = script["shop"](script["states_of"](0))
-    found = [f"{script['lost_episodes'](world, delay):,.0f}" for delay in script["DELAYS"]]
+    found = [
+        script["mean_text"](script["lost_episodes"](world, delay)) for delay in script["DELAYS"]
+    ]
     assert f"| 1 | 2 | {' | '.join(found)} |" in table("learning")
 
 

@@ -52,6 +52,7 @@ def test_the_wheel_has_every_file_of_the_package_and_no_others() -> None:
         "belated/__init__.pyi",
         "belated/py.typed",
         "belated/studies/late-rewards.toml",
+        "belated/studies/bases-under-delay.json",
         "belated/ledger/migrations/versions/v0001_ledger.py",
         "belated/service/dashboard/page.html",
         "belated/figures/templates/report.html",

@@ -209,11 +209,11 @@ WORLD_FAMILIES: Final = (
         layout=lambda _: "steps",
     ),
     WorldFamily(
-        pattern="garnet-S-A-B[-SEED]",
+        pattern="garnet-S-A-B[-SEED][-H]",
         example="garnet-20-3-4",
-        description="Random: S states, A actions, B successors of each pair, 20 steps; seed 0.",
+        description="Random: S states, A actions, B successors of each pair, H steps; seed 0, H 20.",
         source="Archibald et al. 1995; Bhatnagar et al. 2009",
-        build=lambda S, A, B, seed=0: garnet(S, A, horizon=20, branching=B, seed=seed),
+        build=lambda S, A, B, seed=0, H=20: garnet(S, A, horizon=H, branching=B, seed=seed),
     ),
     WorldFamily(
         pattern="grid-RxC",

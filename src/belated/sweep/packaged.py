@@ -14,7 +14,8 @@ def study_names() -> list[str]:
     """Return the names of the packaged studies, sorted.
 
     >>> study_names()
-    ['algorithms', 'alpha', 'late-rewards']
+    ['algorithms', 'alpha', 'bases-under-delay', 'delay-scaling', 'delay-scaling-means',
+     'late-rewards']
     """
     return sorted(file.stem for file in FOLDER.glob("*.toml"))
 
