@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from measured import Measured, mean_text
 
 import belated as bl
 from belated.papers.statistics import (
@@ -15,8 +14,9 @@ from belated.papers.statistics import (
     resample_means,
 )
 from belated.simulation.calibrate import clopper_pearson
-from belated.sweep.packaged import FOLDER as STUDIES
 from belated.simulation.calibration_table import CalibratedScale, read_table
+from belated.sweep.packaged import FOLDER as STUDIES
+from measured import Measured, mean_text
 
 LAWS = ("constant", "uniform", "poisson", "geometric")
 DELAYS = ("constant:0", *(f"{law}:{mean}" for law in LAWS for mean in (100, 500)))
@@ -25,7 +25,10 @@ BASES = (
     *("psrl", "q-learning"),
 )
 CALIBRATED = BASES[:7]
-WORLDS = ("chain-5", "chain-10", "chain-20", "riverswim-6", "frozen-lake-4x4", "garnet-20-3-4")
+WORLDS = (
+    *("chain-5", "chain-10", "chain-20", "riverswim-6"),
+    *("garnet-10-3-3-0-10", "frozen-lake-4x4"),
+)
 FALSE_DISCOVERY_RATE = 0.05
 
 

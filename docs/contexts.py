@@ -1,18 +1,18 @@
 """Print the tables of docs/contexts.md: `python docs/contexts.py`, in under a minute.
 
 A shop sees visitors who differ in their visit (first or repeated), age and device. The best action
-depends on visit and age, and not on the device. A mean of runs is printed with half the width of its
-95 % confidence interval.
+depends on visit and age, and not on the device. A mean of runs is printed with half the width of
+its 95 % confidence interval.
 """
 
 from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
-from measured import mean_text
 
 import belated as bl
 from belated.episode import Floats
+from measured import mean_text
 
 FACTORS = {
     "visit": ["first", "repeated"],

@@ -28,11 +28,11 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
-from study_pictures import bases_data, draw_bases, draw_scaling, scaling_data
 
 import belated as bl
 from belated.figures.styles import LAW_PALETTE, PALETTE, RC_PARAMS
 from belated.theory import missing
+from study_pictures import bases_data, draw_bases, draw_scaling, scaling_data
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"

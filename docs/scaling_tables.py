@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from measured import Measured
 
 from belated.episode import Floats
 from belated.mdp.worlds import world as parse_world
 from belated.papers.exponents import fit_exponent
 from belated.papers.statistics import mean_interval
 from belated.theory.table import find_row
+from measured import Measured
 
 BASES = ("ucrl2", "ucbvi-ch")
 LAWS = ("constant", "geometric")

@@ -3,15 +3,15 @@
 from typing import Any
 
 import numpy as np
-from bases_tables import BASES, LAWS, WORLDS, by_setting
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+from bases_tables import BASES, LAWS, WORLDS, by_setting
+from belated.figures.styles import LAW_PALETTE, PALETTE
 from measured import half_width, read_data
 from scaling_tables import BASES as SCALING_BASES
 from scaling_tables import LAWS as SCALING_LAWS
 from scaling_tables import SYMBOLS, order, penalties
-
-from belated.figures.styles import LAW_PALETTE, PALETTE
 
 Data = dict[str, Any]
 
@@ -25,7 +25,10 @@ def bases_data(mean: int) -> Data:
             for delay in ("constant:0", *(f"{law}:{mean}" for law in LAWS)):
                 if (world, base, delay) in of:
                     regrets = of[world, base, delay].regrets
-                    found[f"{world} {base} {delay}"] = [float(np.mean(regrets)), half_width(regrets)]
+                    found[f"{world} {base} {delay}"] = [
+                        float(np.mean(regrets)),
+                        half_width(regrets),
+                    ]
     return found
 
 
@@ -70,7 +73,11 @@ def scaling_data() -> Data:
             for law in SCALING_LAWS:
                 shown = penalties(sizes, means, base, law, symbol)
                 columns = np.array(shown.intervals()).T.tolist()
-                found[f"{symbol} {base} {law}"] = [list(shown.x), *columns, float(order(base, symbol))]
+                found[f"{symbol} {base} {law}"] = [
+                    list(shown.x),
+                    *columns,
+                    float(order(base, symbol)),
+                ]
     return found
 
 

@@ -17,10 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import bases_tables
-import scaling_tables
-from measured import digest, extract, mean_text, read_data, write_data
-
 import belated as bl
+import scaling_tables
 from belated.learner.bases import BASES as BASE_CLASSES
 from belated.simulation.calibration_table import CalibratedScale, read_table
 from belated.sweep.results import Results
@@ -29,6 +27,7 @@ from belated.sweep.study import Study, read_study
 from belated.sweep.sweep import sweep
 from belated.theory.bonus import BASES
 from belated.theory.table import find_row
+from measured import digest, extract, mean_text, read_data, write_data
 
 ROOT = Path(__file__).parent.parent
 

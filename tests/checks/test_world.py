@@ -13,7 +13,14 @@ from belated.mdp.worlds import WORLD_FAMILIES, parse_name
 
 BUILT_IN = (
     *("chain-6", "chain-6-right", "chain-30", "riverswim-6", "deep-sea-5", "deep-sea-5-noisy"),
-    *("garnet-8-3-3", "garnet-8-3-3-5", "garnet-8-3-3-5-7", "grid-3x4", "frozen-lake-4x4", "frozen-lake-8x8"),
+    *(
+        "garnet-8-3-3",
+        "garnet-8-3-3-5",
+        "garnet-8-3-3-5-7",
+        "grid-3x4",
+        "frozen-lake-4x4",
+        "frozen-lake-8x8",
+    ),
     *("cliff-walking", "taxi", "icu-sepsis"),
 )
 TRIED = {parse_name(name).family.pattern for name in BUILT_IN}

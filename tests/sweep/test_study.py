@@ -46,6 +46,26 @@ def test_more_seeds_keep_the_cells_that_were_there() -> None:
     assert few < many
 
 
+def test_bases_can_be_omitted_in_a_world() -> None:
+    omit = {"chain-3": ["ucbvi-bf-two_term-0.03"]}
+    cells, rest = Study(**GOOD).cells(), Study(**{**GOOD, "omit": omit}).cells()
+    left_out = {(cell.world, cell.label) for cell in cells} - {(c.world, c.label) for c in rest}
+    assert left_out == {("chain-3", "ucbvi-bf-two_term-0.03")}
+    assert {cell.digest for cell in rest} < {cell.digest for cell in cells}
+
+
+@pytest.mark.parametrize(
+    ("omit", "message"),
+    [
+        ({"chain-9": ["ucrl2"]}, "world 'chain-9' is not in the study; it has chain-3, chain-4"),
+        ({"chain-3": ["ubev"]}, "base 'ubev' is not in the study; it has ucrl2, ucbvi-bf-two"),
+    ],
+)
+def test_only_parts_of_the_study_can_be_omitted(omit: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Study(**GOOD, omit=omit)
+
+
 def test_episodes_may_depend_on_the_world() -> None:
     cells = Study(**{**GOOD, "episodes": {"chain-3": 10, "chain-4": 20}}).cells()
     assert {(cell.world, cell.episodes) for cell in cells} == {("chain-3", 10), ("chain-4", 20)}

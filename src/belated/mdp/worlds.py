@@ -211,7 +211,7 @@ WORLD_FAMILIES: Final = (
     WorldFamily(
         pattern="garnet-S-A-B[-SEED][-H]",
         example="garnet-20-3-4",
-        description="Random: S states, A actions, B successors of each pair, H steps; seed 0, H 20.",
+        description="Random: S states, A actions, B successors of each pair, H = 20 steps; seed 0.",
         source="Archibald et al. 1995; Bhatnagar et al. 2009",
         build=lambda S, A, B, seed=0, H=20: garnet(S, A, horizon=H, branching=B, seed=seed),
     ),

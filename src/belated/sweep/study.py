@@ -15,9 +15,10 @@
     preset = "two_term"                   # all other keys are options of the base
     scale = 0.03
 
-The keys `rewards`, `checkpoints` and `scales` and the options of a simulation
+The keys `rewards`, `checkpoints`, `scales` and `omit` and the options of a simulation
 (`SimulationOptions`) are optional. The cells of a study are the cross product of all lists, without
-duplicates. Error messages name the file, the key, the value and the allowed values.
+duplicates and without the bases that `omit` lists for a world. Error messages name the file, the
+key, the value and the allowed values.
 """
 
 import tomllib
@@ -96,6 +97,7 @@ class Study(OptionLists):  # type: ignore[misc]
     rewards: Literal["known", "unknown"] = Field(default="known", validate_default=True)
     checkpoints: int | None = Field(default=None, ge=1)
     scales: str | None = None  # file of `belated calibrate --table`, for bases without a scale
+    omit: dict[str, list[str]] = Field(default={})  # labels of bases left out, by world
 
     @field_validator("bases", mode="before")
     @classmethod
@@ -163,6 +165,16 @@ class Study(OptionLists):  # type: ignore[misc]
             CalibratedScales(value)
         return value
 
+    @field_validator("omit")
+    @classmethod
+    def _check_omit(cls, value: dict[str, list[str]], info: ValidationInfo) -> dict[str, list[str]]:
+        labels = [entry.id_label for entry in info.data.get("bases", [])]
+        for world, omitted in value.items():
+            _check_listed("world", world, info.data.get("worlds", []))
+            for label in omitted:
+                _check_listed("base", label, labels)
+        return value
+
     @field_validator("seeds")
     @classmethod
     def _check_seeds(cls, value: int | list[int]) -> int | list[int]:
@@ -186,6 +198,8 @@ class Study(OptionLists):  # type: ignore[misc]
             self.worlds, self.bases, self.delays, options, self.updaters, blocks
         ):
             label = entry.id_label
+            if label in self.omit.get(world, []):
+                continue
             if len(set(self.stages)) > 1 and chosen["stages"] == "pooled":
                 label += "-pooled"  # ids do not contain `stages`
             cell = Cell(
@@ -216,6 +230,12 @@ class Study(OptionLists):  # type: ignore[misc]
         if world not in self.episodes:
             raise ValueError(f"episodes must have an entry for every world; {world!r} is missing.")
         return self.episodes[world]
+
+
+def _check_listed(kind: str, name: str, listed: list[str]) -> None:
+    """Raise ValueError if `name`, the name of a `kind` of part, is not `listed` in the study."""
+    if name not in listed:
+        raise ValueError(f"{kind} {name!r} is not in the study; it has {', '.join(listed)}.")
 
 
 def _expand_base(entry: Any) -> Any:
@@ -270,6 +290,7 @@ EXPECTED: Final = {
     "rewards": "'known' or 'unknown'",
     "checkpoints": "a whole number of at least 1",
     "scales": "the name of a file of `belated calibrate --table`, relative to the study",
+    "omit": "a table with a list of names of bases for each world",
     **{name: f"one or a list of {', '.join(map(repr, CHOICES[name]))}" for name in OPTION_NAMES},
 }
 """Description of the value of each key, for error messages."""

@@ -48,8 +48,8 @@ CALIBRATED_SCALES: Final = {5: 0.0486, 10: 0.00649, 20: 0.00154, 30: 0.000562}
     belated calibrate --world chain-S --base ucbvi-bf --preset two_term --episodes K --first-seed 0
 
 with the paper's K and without delay, in 40 runs. Their seeds 0 to 39 contain those of the
-reproduction; by default, `belated calibrate` now uses other seeds. On the chains with 5, 10, 20 and 30 states, optimism held in
-38, 38, 38 and 39 of 40 runs."""
+reproduction; by default, `belated calibrate` now uses other seeds. On the chains with 5, 10, 20 and
+30 states, optimism held in 38, 38, 38 and 39 of 40 runs."""
 
 PAID_RIGHT_SUFFIX: Final = "-right"
 """Suffix of the name of a chain whose last state gives a reward only for the action "right".
