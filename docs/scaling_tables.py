@@ -17,7 +17,7 @@ LAWS = ("constant", "geometric")
 SYMBOLS = {"E[τ]": "expected delay", "S": "states", "H": "steps", "A": "actions", "K": "episodes"}
 CENTRE = (10, 10, 3)
 """Steps H, states S and actions A of the worlds in which E[tau] and K vary."""
-EPISODES = 8_000
+EPISODES = 4_000
 MEAN = 100.0
 
 

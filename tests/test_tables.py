@@ -1,15 +1,13 @@
 """The tables of the docs are those that `make tables` would write."""
 
-import importlib.util
 import re
 from dataclasses import asdict, fields, replace
 from itertools import product
 from pathlib import Path
-from types import ModuleType
 from typing import get_args, get_type_hints
 
-import numpy as np
 import pytest
+import tables
 
 import belated as bl
 from belated.learner.bases import BASES, OPTIMISTIC, Base
@@ -17,19 +15,6 @@ from belated.simulation.calibration_table import CalibratedScale, CalibrationTas
 from belated.sweep.study import read_study
 
 ROOT = Path(__file__).parents[1]
-
-
-def script() -> ModuleType:
-    """docs/tables.py."""
-    spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tables = script()
 
 
 def standing(name: str) -> tuple[str, list[str]]:
@@ -131,14 +116,15 @@ def test_the_numbers_of_the_smallest_chain_come_out_again() -> None:
         if (cell.world, cell.delay) != ("chain-5", "geometric:100"):
             continue
         setting = cell.build()
-        regret = np.mean([setting.run(seed).total_regret for seed in cell.seeds])
-        assert shown[cell.label, tables.UPDATERS[cell.updater]] == f"{regret:.0f}", "make tables"
+        regret = tables.mean_text([setting.run(seed).total_regret for seed in cell.seeds])
+        assert shown[cell.label, tables.UPDATERS[cell.updater]] == regret, "make tables"
 
 
 def test_late_rewards_cost_less_than_late_everything_at_every_expected_delay() -> None:
     _, lines = standing("late-rewards")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-    cost = {tuple(row[:3]): [float(x.replace(",", "")) for x in row[3:]] for row in rows}
+    means = [[cell.split()[0].replace(",", "") for cell in row[3:]] for row in rows]
+    cost = {tuple(row[:3]): list(map(float, of)) for row, of in zip(rows, means, strict=True)}
     assert len(cost) == 16
     for (world, law, late), regrets in cost.items():
         if late == "rewards":

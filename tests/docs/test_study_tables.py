@@ -16,7 +16,7 @@ from measured import Measured
 ROOT = Path(__file__).parents[2]
 
 
-def made(world: str, base: str, delay: str, regrets: list[float], episode: int = 8_000) -> Measured:
+def made(world: str, base: str, delay: str, regrets: list[float], episode: int = 4_000) -> Measured:
     """Return made regrets of a setting, with one run less than all of them optimistic."""
     held = len(regrets) - 1
     return Measured(world, base, "active", delay, episode, held, tuple(regrets))
@@ -132,7 +132,7 @@ def test_exponents_of_made_penalties_come_out_again() -> None:
         for cell in read_study(study).cells():
             H, S, A = scaling_tables.size(cell.world)
             mean = float(cell.delay.rpartition(":")[2])
-            for episode in (500, 1000, 2000, 4000, 8000):
+            for episode in (250, 500, 1000, 2000, 4000):
                 penalty = mean**0.8 * S**1.5 * H**2 * A * episode**0.1
                 noise = rng.normal(0, 0.02 * penalty, 3)
                 regrets = (1e6 + penalty + noise).tolist()
