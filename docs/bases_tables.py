@@ -47,7 +47,7 @@ def regrets(rows: Sequence[Measured]) -> Iterator[str]:
     of = by_setting(rows)
     yield f"| World | Base | Runs | {delay_names()} |"
     yield "| --- | --- |" + " ---: |" * (1 + len(DELAYS))
-    for world in WORLDS:
+    for world in (name for name in WORLDS if any(row.world == name for row in rows)):
         for base in BASES:
             found = [of[world, base, delay] for delay in DELAYS if (world, base, delay) in of]
             if not found:

@@ -7,7 +7,7 @@ that it is outdated.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -53,16 +53,15 @@ def digest(study: Study) -> str:
     return hashlib.sha256("".join(cell.digest for cell in study.cells()).encode()).hexdigest()[:16]
 
 
-def extract(results: Results, episodes: Callable[[str, int], Sequence[int]]) -> list[Measured]:
+def extract(results: Results, fractions: Sequence[int]) -> list[Measured]:
     """Return the regrets of all settings of a sweep at some checkpoints.
 
     Parameters
     ----------
     results : Results
         Results of the sweep.
-    episodes : callable
-        Function of the name of a world and of the number of episodes of its runs, which returns the
-        checkpoints whose regrets are wanted.
+    fractions : sequence of int
+        Numbers n: the regret after 1/n of the episodes of a run is wanted.
 
     Returns
     -------
@@ -77,7 +76,7 @@ def extract(results: Results, episodes: Callable[[str, int], Sequence[int]]) -> 
     ):
         setting, world, base, updater, delay, last, held = row
         curves = results.curves(str(setting))
-        for episode in episodes(str(world), int(last)):
+        for episode in (int(last) // fraction for fraction in fractions):
             regrets = curves["regret"][curves["episode"] == episode]
             numbers = tuple(float(f"{x:.{DIGITS}g}") for x in regrets)
             found.append(

@@ -13,7 +13,7 @@ A mean of runs is shown with half the width of its 95 % confidence interval.
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import bases_tables
@@ -205,12 +205,12 @@ TABLES: dict[str, tuple[str, Callable[[Results], Iterator[str]]]] = {
 """Page and function of the lines of each table, by study."""
 
 
-STORED_STUDIES: dict[str, Callable[[str, int], Sequence[int]]] = {
-    "bases-under-delay": lambda _, last: (last,),
-    "delay-scaling": lambda _, last: (last,),
-    "delay-scaling-means": lambda _, last: [last // 2**halvings for halvings in (4, 3, 2, 1, 0)],
+STORED_STUDIES = {
+    "bases-under-delay": (1,),
+    "delay-scaling": (1,),
+    "delay-scaling-means": (8, 4, 2, 1),
 }
-"""Checkpoints whose regrets are stored in docs/data, by study."""
+"""Checkpoints whose regrets are stored in docs/data, by study: fractions 1/n of the episodes."""
 
 STORED_TABLES: dict[str, tuple[str, tuple[str, ...], Callable[..., Iterator[str]]]] = {
     "bases-regrets": (BASES_PAGE, ("bases-under-delay",), bases_tables.regrets),
@@ -266,10 +266,10 @@ def main(wanted: list[str]) -> None:
             continue
         study, results = computed(name)
         replace_table(name, page, table_block(name, "\n".join(lines(results)), digest(study)))
-    for name, episodes in STORED_STUDIES.items():
+    for name, fractions in STORED_STUDIES.items():
         if name in wanted:
             study, results = computed(name)
-            write_data(name, digest(study), extract(results, episodes))
+            write_data(name, digest(study), extract(results, fractions))
     for name, (page, studies, _) in STORED_TABLES.items():
         if not wanted or name in wanted or set(studies) & set(wanted):
             replace_table(name, page, stored_block(name))

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
-import tables
 
 import belated as bl
+import tables
 from belated.learner.bases import BASES, OPTIMISTIC, Base
 from belated.simulation.calibration_table import CalibratedScale, CalibrationTask, write_table
 from belated.sweep.study import read_study

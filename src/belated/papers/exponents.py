@@ -4,7 +4,8 @@ A power law y = c x^e is a line with slope e in the logarithms of x and y. The s
 least squares, and its confidence interval is found by bootstrap.
 """
 
-from typing import NamedTuple
+import math
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,9 @@ from belated.papers.statistics import (
     resample_means,
     slope_weights,
 )
+
+FAR: Final = 1e9
+"""Exponent in place of infinity, between which and others quantiles can be interpolated."""
 
 
 class Exponent(NamedTuple):
@@ -51,8 +55,8 @@ def fit_exponent(x: ArrayLike, table: ArrayLike) -> Exponent:
     Raises
     ------
     ValueError
-        If a mean is not positive, or if it is not positive in a resample, so that it has no
-        logarithm.
+        If a mean is not positive, so that it has no logarithm. A resample with such a mean counts
+        as an exponent of minus and of plus infinity; if there are many, the interval is infinite.
 
     Examples
     --------
@@ -63,12 +67,20 @@ def fit_exponent(x: ArrayLike, table: ArrayLike) -> Exponent:
     """
     x, table = np.asarray(x, float), np.asarray(table, float)
     means, draws = table.mean(axis=0), resample_means(table)
-    if means.min() <= 0 or draws.min() <= 0:
-        raise ValueError(
-            f"The means of the measurements must be positive in every resample, got means {means}."
-        )
+    if means.min() <= 0:
+        raise ValueError(f"The means of the measurements must be positive, got {means}.")
     log_x, log_means = np.log(x), np.log(means)
     weights = slope_weights(log_x)
-    interval = bootstrap_interval(float(log_means @ weights), np.log(draws) @ weights, len(table))
+    estimate, undefined = float(log_means @ weights), draws.min(axis=1) <= 0
+    slopes = np.log(np.where(undefined[:, None], 1.0, draws)) @ weights
+    low, high = (
+        bootstrap_interval(estimate, np.where(undefined, bound, slopes), len(table))
+        for bound in (-FAR, FAR)
+    )
+    interval = Interval(
+        estimate,
+        low.low if low.low > -FAR / 2 else -math.inf,
+        high.high if high.high < FAR / 2 else math.inf,
+    )
     local = np.diff(log_means) / np.diff(log_x)
     return Exponent(interval, r_squared(log_x, log_means), tuple(local.tolist()))
