@@ -76,6 +76,14 @@ def test_the_table_of_calibrations_has_both_conditions_of_optimism(tmp_path, mon
     assert cells == ["chain-5", "poisson:100", "10,000", "0.0486", "0.0625", *held, "none", *held]
 
 
+def test_the_table_of_calibrations_is_that_of_the_stored_scales() -> None:
+    page, lines = tables.PLAIN_TABLES["calibrations"]
+    found = tables.block_pattern("calibrations").search((ROOT / page).read_text())
+    assert found is not None
+    assert found[2].splitlines() == list(lines()), "python docs/tables.py calibrations"
+    assert len(list(lines())) == 2 + 2 * 21  # chains, delays
+
+
 def test_another_study_would_have_another_digest() -> None:
     study = read_study("algorithms")
     longer = study.model_copy(update={"episodes": 2001})
