@@ -57,7 +57,7 @@ def regrets(rows: Sequence[Measured]) -> Iterator[str]:
             yield f"| {world} | `{base}` | {runs.pop()} | {texts} |"
         episodes = next(row.episode for row in rows if row.world == world)
         most = f"{episodes * bl.optimal_value(bl.world(world)):,.0f}"
-        yield f"| {world} | no reward at all | | {' | '.join([most] * len(DELAYS))} |"
+        yield f"| {world} | largest possible, K V* | | {' | '.join([most] * len(DELAYS))} |"
 
 
 def scales() -> dict[tuple[str, str, str], CalibratedScale]:
