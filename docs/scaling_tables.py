@@ -1,5 +1,6 @@
 """Table of docs/scaling.md: exponents of the delay penalty, beside the orders of Table 1."""
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -125,4 +126,5 @@ def fit_cells(found: Penalties) -> list[str]:
     fitted = fit_exponent(found.x, found.table)
     estimate, low, high = fitted.interval
     between = " to ".join(f"{end:.2f}" for end in (min(fitted.local), max(fitted.local)))
-    return [f"{estimate:.2f}", f"{low:.2f} to {high:.2f}", between, f"{fitted.r_squared:.2f}"]
+    shown = f"{low:.2f} to {high:.2f}" if math.isfinite(high - low) else "not determined"
+    return [f"{estimate:.2f}", shown, between, f"{fitted.r_squared:.2f}"]
