@@ -54,6 +54,7 @@ def draw_bases(figure: Figure, data: Data) -> None:
                 label="no delay" if place == 0 else delay.replace(":", ", mean "),
             )
         axes.set_xscale("log")
+        axes.margins(x=0.06)
         axes.set_title(world, loc="left")
         axes.set_yticks(range(len(BASES)), BASES)
         axes.grid(visible=False, axis="y")

@@ -167,14 +167,15 @@ def calibrations() -> Iterator[str]:
     """Yield the lines of the table of calibrated scales, without and with delay."""
     rows = read_table(SCALES_FILE)
     of = {(row.world, row.delay, row.optimism): row for row in rows}
-    yield (
-        "| World | Delay | K | Scale without delay, seeds 0-39 | With this delay, optimism at "
-        "the first state | Held | 95% interval | With this delay, optimism everywhere | Held "
-        "| 95% interval |"
-    )
-    yield "| --- | --- |" + " ---: |" * 8
+    places = {"start": "at the first state", "everywhere": "everywhere"}
+    conditions = [name for name in places if any(row.optimism == name for row in rows)]
+    heads = [
+        f"With this delay, optimism {places[name]} | Held | 95% interval" for name in conditions
+    ]
+    yield f"| World | Delay | K | Scale without delay, seeds 0-39 | {' | '.join(heads)} |"
+    yield "| --- | --- |" + " ---: |" * (2 + 3 * len(conditions))
     for world, delay in dict.fromkeys((row.world, row.delay) for row in rows):
-        found = [of.get((world, delay, optimism)) for optimism in ("start", "everywhere")]
+        found = [of.get((world, delay, optimism)) for optimism in conditions]
         episodes = next(row.episodes for row in found if row is not None)
         cells = [world, delay, f"{episodes:,}", f"{OLD_SCALES[world]:g}"]
         for row in found:
