@@ -15,8 +15,8 @@ import numpy as np
 from scipy import special
 
 from belated.episode import Floats
+from belated.sweep.cell import Cell
 from belated.sweep.results import Results
-from belated.sweep.study import Study
 
 FOLDER = Path(__file__).parent / "data"
 """Folder of the data files."""
@@ -48,9 +48,9 @@ class Measured:
         return float(self.delay.rpartition(":")[2])
 
 
-def digest(study: Study) -> str:
-    """Return a digest of all cells of `study`."""
-    return hashlib.sha256("".join(cell.digest for cell in study.cells()).encode()).hexdigest()[:16]
+def digest(cells: Iterable[Cell]) -> str:
+    """Return a digest of all `cells` of a study."""
+    return hashlib.sha256("".join(cell.digest for cell in cells).encode()).hexdigest()[:16]
 
 
 def extract(results: Results, fractions: Sequence[int]) -> list[Measured]:

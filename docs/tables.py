@@ -266,11 +266,13 @@ def main(wanted: list[str]) -> None:
         if wanted and name not in wanted:
             continue
         study, results = computed(name)
-        replace_table(name, page, table_block(name, "\n".join(lines(results)), digest(study)))
+        replace_table(
+            name, page, table_block(name, "\n".join(lines(results)), digest(study.cells()))
+        )
     for name, fractions in STORED_STUDIES.items():
         if name in wanted:
             study, results = computed(name)
-            write_data(name, digest(study), extract(results, fractions))
+            write_data(name, digest(study.cells()), extract(results, fractions))
     for name, (page, studies, _) in STORED_TABLES.items():
         if not wanted or name in wanted or set(studies) & set(wanted):
             replace_table(name, page, stored_block(name))

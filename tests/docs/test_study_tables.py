@@ -1,5 +1,6 @@
 """Tables that are written from stored regrets: docs/bases-under-delay.md and docs/scaling.md."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,17 @@ import measured
 import scaling_tables
 import tables
 from belated.simulation.calibrate import FIRST_SEED
+from belated.sweep.cell import Cell
 from belated.sweep.study import read_study
 from measured import Measured
 
 ROOT = Path(__file__).parents[2]
+
+
+@cache
+def cells_of_study(name: str) -> list[Cell]:
+    """Return the cells of the packaged study `name`."""
+    return read_study(name).cells()
 
 
 def made(world: str, base: str, delay: str, regrets: list[float], episode: int = 8_000) -> Measured:
@@ -39,15 +47,15 @@ def test_a_stored_table_on_a_page_is_what_the_command_writes(name: str) -> None:
 def test_stored_regrets_are_those_of_the_cells_of_the_study(name: str) -> None:
     study = read_study(name)
     cells, rows = measured.read_data(name)
-    assert cells == measured.digest(study), f"python docs/tables.py {name}"
-    settings = {(cell.world, cell.delay, cell.label) for cell in study.cells()}
+    assert cells == measured.digest(cells_of_study(name)), f"python docs/tables.py {name}"
+    settings = {(cell.world, cell.delay, cell.label) for cell in cells_of_study(name)}
     assert {(row.world, row.delay, row.base) for row in rows} == settings
     assert {len(row.regrets) for row in rows} == {study.seeds}
 
 
 def test_nine_bases_meet_every_delay_in_five_worlds_with_thirty_seeds() -> None:
     study = read_study("bases-under-delay")
-    cells = study.cells()
+    cells = cells_of_study("bases-under-delay")
     assert len(cells) == (5 * 9 - 1) * 9 * 30 / 5  # pairs of world and base, delays, seeds
     pairs = {(cell.world, cell.label) for cell in cells}
     left_out = {(w, b) for w in study.worlds for b in bases_tables.BASES} - pairs
@@ -60,7 +68,7 @@ def test_nine_bases_meet_every_delay_in_five_worlds_with_thirty_seeds() -> None:
 
 def test_each_base_of_the_study_has_the_scale_calibrated_under_its_delay() -> None:
     scales = bases_tables.scales()
-    for cell in read_study("bases-under-delay").cells():
+    for cell in cells_of_study("bases-under-delay"):
         scale = dict(cell.base_options).get("scale")
         if cell.base not in bases_tables.CALIBRATED:
             assert scale is None
@@ -126,7 +134,7 @@ def test_exponents_of_made_penalties_come_out_again() -> None:
     rng = np.random.default_rng(2)
     sizes, means = [], []
     for study, rows in (("delay-scaling", sizes), ("delay-scaling-means", means)):
-        for cell in read_study(study).cells():
+        for cell in cells_of_study(study):
             H, S, A = scaling_tables.size(cell.world)
             mean = float(cell.delay.rpartition(":")[2])
             for episode in (1000, 2000, 4000, 8000):

@@ -38,7 +38,7 @@ class CalibratedScales:
                     "those of one calibration."
                 )
             self._rows[key] = row
-        self._bases = [base for _, base, _ in self._rows]
+        self._bases = {base for _, base, _ in self._rows}
 
     def options(self, world: str, name: str, options: Options, delay: str) -> Options:
         """Return the options of a base, with its scale if the file has scales for the base.
