@@ -7,7 +7,7 @@ from typing import Any
 from numba.core import event
 
 MODULES = ("belated.simulation.engine", "belated.learner.updating")
-"""Modules with the functions whose compilation takes long: the engine and the planner."""
+"""Names of the modules whose functions take long to compile: the engine and the planner."""
 
 MESSAGE = "Compiling the engine, about a minute, once per installation…"
 
@@ -31,7 +31,7 @@ class CompilationNotice(event.Listener):
         self.printed = False
 
     def on_start(self, event: Any) -> None:
-        """Print the message if `event` is the first compilation of a function of the modules."""
+        """Print the message if `event` is the first compilation of a function of `modules`."""
         function = event.data["dispatcher"].py_func
         if function.__module__ in self.modules and not self.printed:
             self.printed = True

@@ -27,7 +27,7 @@ OUTCOMES: Final = {
     415: "refused",
     422: "refused",
 }
-"""Outcome under which a rejected request is kept in the quarantine, by HTTP status.
+"""Map from the HTTP status of a rejected request to its outcome, as kept in the quarantine.
 
 Requests rejected with another status are not kept. In particular, unauthorized requests are not
 kept, since otherwise anybody could fill the disk.
