@@ -18,9 +18,9 @@ DRAWS: Final = 20_000
 PROBABILITIES: Final = (0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 """Probabilities at which quantiles are compared with drawn delays."""
 QUARTILES: Final = (0.25, 0.5, 0.75)
-"""Probabilities at which the delays of groups of episodes are compared."""
+"""Probabilities of the quantiles at which the delays of groups of episodes are compared."""
 PERIODS: Final = (2, 3, 4, 5, 6, 7, 10, 12, 24, 30, 52)
-"""Numbers of episodes after which a calendar may repeat, tried by the check of stationary laws."""
+"""Periods in episodes, such as 7 for weeks, that the check of dependence on the calendar tries."""
 SHARE_TOLERANCE: Final = 0.02
 """Largest accepted difference between a probability and the relative frequency in DRAWS delays. It
 is more than five standard deviations."""
@@ -168,10 +168,11 @@ def matches_mean(law: Law) -> None:
 
 
 def depends_on_calendar_only_if_declared(law: Law) -> None:
-    """Check that delays of all episodes have the same distribution, unless declared otherwise.
+    """Check that all delays have the same distribution, unless the law depends on the calendar.
 
-    For each of PERIODS, the episodes are divided into groups by their number modulo the period, and
-    the relative frequencies of short delays in the groups are compared.
+    A law declares with `stationary=False` that it depends on the calendar. For each of PERIODS, the
+    episodes are divided into groups by their number modulo the period, and the relative frequencies
+    of short delays in the groups are compared.
     """
     if not law.stationary:
         return

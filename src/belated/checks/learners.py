@@ -64,7 +64,7 @@ def current_plan(learner: Learner) -> Plan:
 
 
 def current_counts(learner: Learner) -> tuple[Ints, Ints, Floats]:
-    """Return the inputs of the plans of `learner`: N', M' and rewards, as dense arrays."""
+    """Return visits N', transitions M' and rewards, from which `learner` plans, as dense arrays."""
     state = learner.snapshot()["instances"][0]
     n, m = to_dense(learner.shape, Counts(**state["counts"]))
     return n, m, state["rewards"].reshape(learner.shape.table)

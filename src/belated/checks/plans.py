@@ -124,8 +124,8 @@ def stays_in_range(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
 def is_pure(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that plans of `base` depend only on their inputs and leave the inputs unchanged.
 
-    The inputs are the visits, the transitions and the rewards. For problems of these `shapes`, a
-    plan is computed repeatedly, after another plan, and in a learner.
+    The inputs are the visits, the transitions and the rewards. Plans for problems of these `shapes`
+    are compared: computed repeatedly, after another plan, and by a learner.
     """
     who = part_name(base)
     for shape in shapes:

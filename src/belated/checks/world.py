@@ -89,9 +89,9 @@ def has_valid_transitions(world: MDP) -> None:
 
 
 def suspicious_rows(world: MDP) -> Ints:
-    """Return the rows of `world` that may have invalid transitions.
+    """Return the indices of the rows of `world` whose transitions may be invalid.
 
-    A fast vectorized test selects these rows for an exact check.
+    A row is a (stage, state, action). A fast vectorized test selects these rows for an exact check.
     """
     size, first = np.diff(world.ptr), world.ptr[:-1]
     rows = np.repeat(np.arange(size.size), size)

@@ -114,7 +114,7 @@ def check_query(query: BoundsQuery) -> None:
 
 
 def draw_plot(path: Path, query: BoundsQuery) -> None:
-    """Draw the bounds of `query`, against the mean delay and against alpha, to the file `path`."""
+    """Plot the bounds of `query` against the mean delay and against alpha, in the file `path`."""
     require_packages("--plot", "figures", "matplotlib")
     from belated.figures.bounds import BoundParameters, bound_curves
 
@@ -157,7 +157,8 @@ def build_document(query: BoundsQuery, rows: "Sequence[Guarantee]") -> dict[str,
 def terms_to_dict(regret: "Regret | None", fades: int | None) -> dict[str, Any] | None:
     """Return the terms of `regret` as a dict, or None if `regret` is None.
 
-    `fades` is the number of episodes K from which the delay term is below the leading term.
+    `fades` is the number of episodes K from which the delay term is below the leading term, or
+    None if there is no such K.
     """
     if regret is None:
         return None

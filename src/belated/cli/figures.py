@@ -53,7 +53,7 @@ def figures(
 def read_facts(folder: Path) -> dict[str, str]:
     """Return the content of study.json in the results folder `folder`.
 
-    Raises ValueError, with the reason, if the file cannot be read or is damaged.
+    Raises ValueError if the file cannot be read or is damaged.
     """
     file = folder / "study.json"
     if not folder.is_dir():

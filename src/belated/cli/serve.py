@@ -29,7 +29,7 @@ SHUTDOWN_TIMEOUT_S: Final = 10
 """Maximum number of seconds to wait for requests in progress when the service stops."""
 
 GC_THRESHOLD_OBJECTS: Final = 10_000
-"""Number of new objects after which Python's garbage collector searches for reference cycles."""
+"""Number of new objects after which Python's garbage collector looks for reference cycles."""
 
 
 class LogFormat(StrEnum):

@@ -148,9 +148,9 @@ def build_policy_table(optimal: "Bools", playable: "Bools", actions: "Sequence[s
     Parameters
     ----------
     optimal : array of bool, shape (H, S, A)
-        Whether each action is optimal in each step and state.
+        Whether each action is optimal at each step and state.
     playable : array of bool, shape (H, S, A)
-        Whether each action can be played; none in terminal states.
+        Whether each action can be played; False for all actions of a terminal state.
     actions : sequence of str
         Names of the actions; empty if the actions have no names.
 
@@ -174,7 +174,8 @@ def action_symbol(optimal: "Bools", playable: "Bools", actions: "Sequence[str]")
     Parameters
     ----------
     optimal, playable : array of bool, shape (A,)
-        Whether each action is optimal, and whether it can be played; none in a terminal state.
+        Whether each action is optimal, and whether it can be played. In a terminal state, no action
+        can be played.
     actions : sequence of str
         Names of the actions; empty if the actions have no names.
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MAX_TABLE_CHARS = 10_000
-"""Console width for measuring tables, in characters. It exceeds the width of every table."""
+"""Width in characters of the console with which tables are measured. No table is wider."""
 
 
 def build_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> "Table":
