@@ -19,10 +19,10 @@ GREY: Final = "0.6"
 """Colour of actions that are not optimal."""
 
 LOOP_HALF_ANGLE_RAD: Final = 0.5
-"""Half the angle between the two ends of a loop, seen from the centre of its state."""
+"""Half the angle between the two ends of a loop, seen from the centre of its state, in radians."""
 
 LOOP_BEND: Final = 2.4
-"""Curvature of a loop: twice its height, relative to the distance between its ends."""
+"""Curvature of a loop: twice its height, divided by the distance between its ends."""
 
 
 def action_colour(action: int) -> str:
