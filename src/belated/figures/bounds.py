@@ -63,7 +63,10 @@ class BoundParameters:
         return bound.total
 
     def best_alpha(self, base: str) -> float:
-        """Return the alpha that minimizes the bound of Theorem 2 for `base`; may be infinite."""
+        """Return the alpha that minimizes the bound of Theorem 2 for `base`.
+
+        It is infinite if the bound is smallest with active updating.
+        """
         K, mean, delta = self.episodes, self.mean_delay, self.delta
         return best_alpha(self.shape, episodes=K, mean_delay=mean, base=base, delta=delta)
 

@@ -40,7 +40,7 @@ def plot_results(
     facet: str | Sequence[str] | None = None,
     **where: Any,
 ) -> Any:
-    """Draw the regret of results.
+    """Draw the regret of stored results, and return the axes.
 
     Parameters
     ----------

@@ -188,7 +188,7 @@ def reading_order(runs: Columns) -> Columns:
 
 
 def natural_key(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a key that sorts texts by the numbers in them.
+    """Return a sort key of `text`, by which numbers inside texts are sorted numerically.
 
     >>> sorted(["chain-10", "chain-5", "grid-5x5"], key=natural_key)
     ['chain-5', 'chain-10', 'grid-5x5']

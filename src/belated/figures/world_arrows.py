@@ -16,7 +16,7 @@ from belated.episode import Floats
 from belated.figures.styles import PALETTE
 
 GREY: Final = "0.6"
-"""Colour of actions that are not optimal."""
+"""Colour of arrows that do not show an optimal action or its intended move."""
 
 LOOP_HALF_ANGLE_RAD: Final = 0.5
 """Half the angle between the two ends of a loop, seen from the centre of its state, in radians."""

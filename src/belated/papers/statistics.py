@@ -137,8 +137,8 @@ def p_value_above(interval: Interval, bound: float, seeds: int) -> float:
     """Return the p-value of the hypothesis that the true value is at most `bound`.
 
     The p-value agrees with the confidence interval: it is below 0.025 if and only if the whole
-    interval is above `bound`. Beyond the ends of the interval, the tails are those of Student's t
-    distribution, centred on the interval.
+    interval is above `bound`. It is computed from a Student's t distribution whose central 95 % are
+    the interval.
 
     Parameters
     ----------

@@ -18,10 +18,9 @@ TAIL_PROBABILITY = 0.025
 """Fraction of the runs that lie below a band; the same fraction lies above it."""
 
 OUTLIER_RATIO = 2.0
-"""Threshold for outlying lines.
+"""Minimum ratio of the maximum of an outlying line to the maximum of the next lower line.
 
-A line is an outlier if its maximum exceeds this multiple of the next lower maximum of a line.
-Outliers are cut off; see `axis_limit`.
+An outlying line and all higher lines are cut off at the top of a panel; see `axis_limit`.
 """
 
 HEADROOM = 1.6

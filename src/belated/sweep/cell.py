@@ -36,11 +36,12 @@ It contains the bases whose results have changed. Version 2 computes logarithms 
 `belated.elementary`."""
 
 CORRECTED_VERSION = 2
-"""Version number of cells whose results were changed by a corrected formula; see
+"""Version number in the digest of cells whose results were changed by a corrected formula; see
 `Cell.is_corrected`."""
 
 SEEDS_PER_CELL = 5
-"""Maximum number of seeds in a cell. A sweep that is killed loses only its unfinished cells."""
+"""Maximum number of seeds in a cell. It is small because a sweep that is killed loses the runs of
+its unfinished cells."""
 
 DEFAULT_POINTS = 200
 """Number of evenly spaced checkpoints of a run if the attribute `points` of its cell is None."""

@@ -28,7 +28,7 @@ TimedRuns = tuple[list[Run], float]
 
 @dataclass(frozen=True)
 class SweepResult:
-    """Summary of a sweep: numbers of cells, and duration."""
+    """Summary of a sweep: numbers of computed and skipped cells, and duration in seconds."""
 
     computed: int  # number of cells computed
     skipped: int  # number of cells that were already finished

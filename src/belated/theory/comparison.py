@@ -26,7 +26,7 @@ class Guarantee:
     base: str | None
     """Name of the base; None for explicit exploration, whose order is the same for all bases."""
     updating: Updating
-    """Name of the updater."""
+    """Name of the updater: "active", "lazy", "multi" (multi-instance) or "explicit"."""
     order: Regret
     """Order of the regret, without constants. An order can be compared only with other orders."""
     order_fades: int | None

@@ -1,4 +1,4 @@
-"""Lemma 2: the regret of an optimistic base is bounded by sums along the paths that it plays."""
+"""Lemma 2: bound on the regret of an optimistic base by sums over the steps of a run."""
 
 import math
 from collections.abc import Sequence

@@ -185,7 +185,10 @@ def measure_epochs(setting: Setting, seed: int) -> dict[str, Any] | None:
 
 
 def play_epochs(setting: Setting, seed: int, delays: Ints) -> Ints:
-    """Simulate a run with the given `delays`, and return the epoch of each episode, from 1."""
+    """Simulate a run with the given `delays`, and return the epoch of each episode.
+
+    Epochs are numbered from 1.
+    """
     learner = Learner.of(setting.problem(seed))
     queue: Queue[Feedback] = Queue()
     epochs = []

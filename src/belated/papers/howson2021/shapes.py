@@ -43,7 +43,7 @@ class Shape:
 
     @property
     def selected(self) -> bool:
-        """Whether the curve was used to select the variant "figures"."""
+        """Whether the published curve was used to select the variant "figures" of the base."""
         return self.states in SELECTION_CHAINS
 
 

@@ -141,7 +141,7 @@ Claim = Callable[[Evidence], Verdict]
 """Function that tests one claim against the runs, and returns the verdict."""
 
 CLAIMS: Final[list[Claim]] = []
-"""All claims, in the order of their definition."""
+"""Functions that test the claims, in the order in which the claims are defined."""
 
 
 def average_numbers(details: Sequence[Detail]) -> Numbers:
