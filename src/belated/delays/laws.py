@@ -308,7 +308,8 @@ LAWS: Final[dict[str, Callable[..., Law]]] = {
     "poisson": poisson,
     "geometric": geometric,
 }
-"""Functions that return the laws with a name, by name. A new law is registered here."""
+"""Map from the name of each built-in law to the function that returns the law for given parameters.
+Register a new law here."""
 
 LAW_NAMES: Final[Names[Law]] = Names(
     "delay", (Law,), "a Law", LAWS, forms=["never:PROBABILITY:DELAY"]

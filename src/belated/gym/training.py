@@ -156,7 +156,7 @@ def play_episode(env: DelayedFeedback, policy: Policy, observation: object, seed
 
 
 class GapEvaluator:
-    """Computation of suboptimality gaps V*_1(s) - V^pi_1(s) of policies in a `world`.
+    """Evaluator of the suboptimality gaps V*_1(s) - V^pi_1(s) of policies in a `world`.
 
     The values of the most recent policy are cached.
     """

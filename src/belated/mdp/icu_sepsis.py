@@ -146,9 +146,10 @@ def _read_array(data: ZipFile, name: str) -> Floats:
 
 
 def _read_admissible() -> Bools:
-    """Return whether each action is admissible in each state, shape (S, A).
+    """Return a mask, of shape (S, A), of the actions that are admissible in each state.
 
-    After a first line of counts, the file has one line of admissible actions for each state.
+    The data file has a first line of counts, and then one line of admissible actions for each
+    state.
     """
     lines = (_assets() / "admissible_actions.txt").read_text().splitlines()[1 : STATES + 1]
     allowed = np.zeros((STATES, ACTIONS), np.bool_)

@@ -272,7 +272,8 @@ WORLD_FAMILIES: Final = (
         requires=("icu_sepsis", "icu"),
     ),
 )
-"""Families of all worlds that have names. The first family whose pattern matches a name is used."""
+"""Families of all worlds that have names. A name belongs to the first family whose pattern it
+matches."""
 
 WORLD_NAMES: Final[Names[MDP]] = Names(
     "world", (MDP,), "an MDP", {}, forms=[family.pattern for family in WORLD_FAMILIES]
