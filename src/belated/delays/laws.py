@@ -132,7 +132,7 @@ class Law:
 def _fill_uniforms(seed: Any, first: int, step: int, u: Floats) -> None:
     """Fill `u` with the uniform random numbers from which delays are computed.
 
-    `u[j]` belongs to `step` of episode `first + j`.
+    `u[j]` belongs to `step` of episode `first + j`. `seed` is the seed of the run.
     """
     for j in range(u.size):
         u[j] = uniform_at(seed, DELAY, first + j, step)

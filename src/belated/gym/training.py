@@ -25,7 +25,7 @@ class Training:
     updates: int
     """Number of plans that the learner computed during the training."""
     max_missing: int
-    """Largest number of missing episodes at the start of an episode."""
+    """Largest number of episodes in flight at the start of an episode."""
     gaps: Floats | None = None
     """V*_1(s_1) - V^pi_1(s_1) of each episode, in [0, H], shape (episodes,); None if `train` was
     called without `world`."""

@@ -293,7 +293,7 @@ def unseen(stage: Stage, row: Row) -> float:
 
 @inlined
 def anywhere(stage: Stage, row: Row) -> float:
-    """Return Q = min(H' + 1, R + max V), the value of `row` if it led to the best next state.
+    """Return Q = min(H' + 1, R + max V), the value of `row` if it always led to the best state.
 
     R is the reward of the row, and V are the values of the next step in `stage`. H' = H - h is the
     largest possible sum of rewards after this step.

@@ -32,7 +32,7 @@ class Stage(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Observations of one (h, s, a).
+    """Observations of one row of the counts: a step h, a state s and an action a.
 
     The observed successors are the states `succ[lo:hi]`, in increasing order. State `succ[j]` has
     been observed `m[j]` times.

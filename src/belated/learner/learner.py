@@ -234,7 +234,7 @@ class Learner:
 
     @property
     def epochs(self) -> int:
-        """Number of plans, including the first plan of each instance, which has no observations."""
+        """Number of plans, including the first plan of each instance, made without observations."""
         return sum(instance.plans for instance in self._instances[: self._used])
 
     @property

@@ -21,7 +21,7 @@ computed row by row."""
 
 
 MAX_COUNT: Final = 2**31 - 1
-"""Largest number of visits to a state of a stage that packed counts can hold."""
+"""Largest number of visits to one state in one stage that packed counts can hold."""
 
 
 class PackedCounts(NamedTuple):

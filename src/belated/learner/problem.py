@@ -137,7 +137,8 @@ class LearningProblem(LearnerOptions):
     def trigger_rule(self) -> TriggerRule | None:
         """Trigger of the updater and its constants, checked.
 
-        None if the updater has no trigger, or if its condition is that of `Lazy`.
+        None if the updater has no trigger, or if compiled code evaluates the condition of `Lazy`
+        for it.
         """
         rule = self.updater.trigger_rule() if self.updater.lazy_alpha() is None else None
         return None if rule is None else rule.checked()

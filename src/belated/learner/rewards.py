@@ -54,7 +54,7 @@ class RewardSums(NamedTuple):
 
 
 class RewardEstimator(NamedTuple):
-    """Formula that estimates mean rewards."""
+    """Formula that estimates mean rewards, with its constants."""
 
     kind: int  # KNOWN, ROOT, BERNSTEIN, LOGLOG, MEAN or SAMPLE
     number: float  # constant of the formula
@@ -62,7 +62,7 @@ class RewardEstimator(NamedTuple):
 
 
 def empty_sums(rows: int) -> RewardSums:
-    """Return sums of zero for `rows` rows."""
+    """Return sums of rewards for `rows` rows, all zero."""
     return RewardSums(*(np.zeros(rows, np.int64) for _ in RewardSums._fields))
 
 

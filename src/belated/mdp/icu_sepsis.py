@@ -113,7 +113,10 @@ def icu_sepsis_clinicians(*, horizon: int = 20) -> Floats:
 
 
 def _assets() -> Path:
-    """Return the folder of the authors' data files; raise ImportError if it is not installed."""
+    """Return the folder of the authors' data files.
+
+    Raises ImportError if the authors' package is not installed.
+    """
     try:
         # find_spec could find a user's own script called icu_sepsis.py
         package = distribution("icu-sepsis").locate_file("icu_sepsis")

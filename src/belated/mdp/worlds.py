@@ -278,4 +278,4 @@ matches."""
 WORLD_NAMES: Final[Names[MDP]] = Names(
     "world", (MDP,), "an MDP", {}, forms=[family.pattern for family in WORLD_FAMILIES]
 )
-"""Parser of texts that name a world to import."""
+"""Parser of texts such as "module:name" that name a world to import."""

@@ -57,7 +57,7 @@ class Truth(NamedTuple):
 
 
 class RunOptions(NamedTuple):
-    """Options of a run that do not concern the learner."""
+    """Options of a run that are not part of the learner's configuration."""
 
     last: int  # last episode; feedback that arrives after it is dropped
     plans: bool  # whether to plan; False keeps the first plan, to measure all other costs

@@ -29,12 +29,12 @@ class Proof(NamedTuple):
     by: str
     """Publication, or argument, that proves optimism; empty if no proof is known."""
     counts: Literal["", "each", "pooled", "each, pooled"] = ""
-    """Values of the option `stages` that the proof covers."""
+    """Values of the option `stages` that the proof covers; empty if there is no proof."""
     note: str = ""
     """Conditions of the proof, or the reason why there is none."""
     options: Mapping[str, Any] = MappingProxyType({})
-    """Values of the options of the base to which the declaration applies; all others may have any
-    value."""
+    """Map from names of options of the base to values. The declaration applies if these options
+    have these values; other options may have any value."""
 
 
 class BackupRule(NamedTuple):

@@ -86,7 +86,7 @@ class Prepared:
 
 @dataclass(eq=False)
 class Job:
-    """One run: a setting and a seed."""
+    """One run on a GPU: a setting, a seed and, after the run, its result."""
 
     prepared: Prepared
     seed: int
@@ -121,7 +121,7 @@ class Job:
     def draw(self) -> None:
         """Draw all delays of the run on the host, and set `drawn`, `longest` and `reach`.
 
-        This is used if the law has no table, or if a delay in the table is in doubt.
+        This is used if the law has no table, or if a delay of the run is in doubt.
         """
         law, seed = self.prepared.law, self.seed
         delays = draw_delays(law, seed, self.episodes, pieces=1, on_progress=ignore_progress)

@@ -194,7 +194,7 @@ def _uses_cuda(source: FunctionType) -> bool:
 
 
 def is_compiled(value: object) -> bool:
-    """Return whether `value` is a function compiled for the CPU, or a `phase` of a kernel."""
+    """Return whether `value` is a function compiled for the CPU or marked by `phase`."""
     return hasattr(value, "py_func") or getattr(value, "is_phase", False)
 
 
@@ -208,7 +208,7 @@ def phase(function: Any) -> Any:
 
 
 def called_functions(function: Any) -> set[FunctionType]:
-    """Return the Python source of `function` and of all compiled functions that it calls.
+    """Return the plain Python versions of `function` and of all compiled functions that it calls.
 
     Functions that are called indirectly are included.
     """

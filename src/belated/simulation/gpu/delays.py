@@ -26,7 +26,8 @@ from belated.simulation.gpu.compiler import compile_kernel, cuda, device_functio
 from belated.simulation.gpu.kernel import EPISODES, PLAYED
 
 UNITS: Final = 2**53
-"""Number of units in 1: a uniform random number is a multiple of 1 / UNITS, called a unit."""
+"""Number of possible values of a uniform random number, which is a multiple of 1 / UNITS in [0, 1).
+The distance 1 / UNITS is called a unit."""
 
 BUCKETS: Final = 2**14
 """Number of buckets, the equal parts into which [0, 1) is divided. A table stores the delay at the
@@ -155,9 +156,9 @@ def search(u: float, table: int, starts: Any, limits: Any, first: Any) -> int:
 
 @cache
 def range_kernel() -> Any:
-    """Return the kernel that finds the extremes of the random numbers of each run's delays.
+    """Return the kernel that finds the smallest and the largest random number of each run.
 
-    The extremes are the smallest and the largest number.
+    The numbers are those from which the delays of the run are computed.
     """
     uniform_at = device_function(uniform)
 

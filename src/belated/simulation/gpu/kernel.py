@@ -48,7 +48,7 @@ BLOCK_BYTES: Final = 1024
 """Shared memory that the driver reserves for each block, in bytes."""
 
 PLAN_WORK: Final = 3
-"""Time of a plan, in units of the time of an episode without a plan; a rough estimate."""
+"""Rough estimate of the time of a plan, as a multiple of the time of an episode without a plan."""
 
 # Columns of `ints`, the whole numbers of a run:
 SETTING: Final = 0  # row of `constants`
@@ -383,7 +383,7 @@ def build_kernel(kind: Kind) -> Any:
 
 @cache
 def plan_with(backup: FunctionType) -> Any:
-    """Return the device function `plan` of `belated.simulation.gpu.planning` for a `backup`."""
+    """Return `belated.simulation.gpu.planning.plan` as a device function that calls `backup`."""
     names = {**planning.plan.__globals__, "back_up": phase(clone(backup))}
     source = FunctionType(planning.plan.__code__, names, f"plan_{backup.__name__}")
     source.__module__ = planning.__name__

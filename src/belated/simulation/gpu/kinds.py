@@ -77,9 +77,9 @@ def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
 
 
 def inexact_functions(backup: Backup) -> list[str]:
-    """Return the names of functions called by `backup` whose last bit may differ on a GPU.
+    """Return the names of functions that `backup` calls and that are not exact on a GPU.
 
-    Indirect calls are included, and the operator "**".
+    These are the functions in `INEXACT` and the operator "**". Indirect calls are included.
     """
     found: set[str] = set()
     for function in called_functions(backup.function):

@@ -1,4 +1,4 @@
-"""The phases of an episode on the GPU except planning. One block of threads is a run.
+"""The phases of an episode on the GPU except planning. One block of threads plays one run.
 
 Each phase does what the compiled engine (`belated.simulation.engine`) does, with the same functions
 and the same order of floating-point operations. Threads of the block share the work: a thread
@@ -115,7 +115,7 @@ def is_over(sizes: Sizes, world: World, h: int, s: int) -> bool:
 
 @phase
 def find_successor(sizes: Sizes, learner: Learner, row: int, y: int) -> int:
-    """Return the index in `learner.succ` of successor `y` of `row`, or -1 if there is none."""
+    """Return the index in `learner.succ` of successor `y` of `row`; -1 if it is not observed."""
     j = U(U(row) * U(sizes.capacity))
     end = U(j + U(learner.size[row]))
     while j < end:

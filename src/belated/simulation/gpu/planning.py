@@ -27,9 +27,10 @@ from belated.simulation.gpu.threads import LANES, barrier
 
 @phase
 def exact_q(sizes: Sizes, world: World, w_next: Array, h: int, s: Any, a: Any) -> float:
-    """Return Q_h(s, a) = R_h(s, a) + <P_h(. | s, a), w_next> for the step `h`, `s` and `a`.
+    """Return R_h(s, a) + <P_h(. | s, a), w_next>, the exact value of action `a` in state `s`.
 
-    The result is bit-identical to that of `belated.exact.values.q_value`.
+    `h` is the step, and `w_next` holds the exact values of step h + 1. The result is bit-identical
+    to that of `belated.exact.values.q_value`.
     """
     cell = U(s * U(sizes.A) + a)
     row = U(U(h) * U(sizes.S * sizes.A) + cell) if sizes.stage_dependent else cell
