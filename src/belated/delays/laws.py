@@ -132,7 +132,7 @@ class Law:
 def _fill_uniforms(seed: Any, first: int, step: int, u: Floats) -> None:
     """Fill `u` with the uniform random numbers from which delays are computed.
 
-    `u[j]` belongs to `step` of episode `first + j`.
+    `u[j]` belongs to `step` of episode `first + j`. `seed` is the seed of the run.
     """
     for j in range(u.size):
         u[j] = uniform_at(seed, DELAY, first + j, step)
@@ -308,7 +308,8 @@ LAWS: Final[dict[str, Callable[..., Law]]] = {
     "poisson": poisson,
     "geometric": geometric,
 }
-"""Functions that return the laws with a name, by name. A new law is registered here."""
+"""Map from the name of each built-in law to the function that returns the law for given parameters.
+Register a new law here."""
 
 LAW_NAMES: Final[Names[Law]] = Names(
     "delay", (Law,), "a Law", LAWS, forms=["never:PROBABILITY:DELAY"]

@@ -36,15 +36,19 @@ GROWING: Final = frozenset(
         *("inbox.row", "inbox.successor", "inbox.reward"),
     )
 )
-"""Names of arrays that may be longer than in an empty state, each with the name of its record."""
+"""Arrays that may be longer in a saved state than in an empty state. Each is given by the names of
+its record and its field, such as "counts.succ"."""
 
 LARGEST: Final = 2**62
-"""Upper limit of numbers that are counted."""
+"""Largest number that a count in a saved state may have."""
 
 
 @contextmanager
 def damage_errors() -> Iterator[None]:
-    """Return a context manager that turns errors of a malformed snapshot into ValueError."""
+    """Return a context manager that raises ValueError if reading a malformed snapshot fails.
+
+    It replaces lookup, type, attribute and overflow errors raised in its body.
+    """
     try:
         yield
     except (LookupError, TypeError, AttributeError, OverflowError) as error:
@@ -55,7 +59,7 @@ def damage_errors() -> Iterator[None]:
 def snapshot_problem(problem: LearningProblem) -> dict[str, Any]:
     """Return `problem` as plain arrays, numbers and strings, for `restore_problem`.
 
-    Of a base or updater that is not built in, only the name is saved.
+    If the base or the updater is not built in, only its name is saved.
     """
     shape = problem.shape
     restrictions: dict[str, Any] = {}
@@ -146,7 +150,11 @@ def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerSta
 
 
 def _to_dict(part: Any) -> Any:
-    """Return `part`, a field or a named tuple of fields, as nested dicts with arrays copied."""
+    """Return a part of a learner state in the form in which it is saved.
+
+    `part` is a named tuple of parts, which becomes a dict; a worklist, which becomes the sorted
+    array of its items; an array, which is copied; or a number, which is returned unchanged.
+    """
     if isinstance(part, Worklist):
         return members(part)
     if isinstance(part, tuple):
@@ -180,7 +188,8 @@ def collect(name: str, part: Any, found: Arrays) -> None:
         The part: an array, a worklist, which is added as the sorted array of its items, or a named
         tuple or dict of parts.
     found : dict of str to NDArray
-        Arrays by name, to which those of the part are added without copying.
+        Map from the full name of an array, such as "state.counts.n", to the array. The arrays of
+        the part are added to it without copying.
     """
     if isinstance(part, Worklist):
         found[name] = members(part)
@@ -193,7 +202,7 @@ def collect(name: str, part: Any, found: Arrays) -> None:
 
 
 def rebuild(name: str, empty: Any, arrays: Arrays, growing: frozenset[str]) -> Any:
-    """Return a part of the state with the same structure as in the empty state.
+    """Return a part of a state, built from saved arrays with the structure of the empty state.
 
     Parameters
     ----------
@@ -202,7 +211,7 @@ def rebuild(name: str, empty: Any, arrays: Arrays, growing: frozenset[str]) -> A
     empty : Any
         The part in the empty state.
     arrays : dict of str to NDArray
-        Saved arrays.
+        Saved arrays, by the names that `collect` gives them.
     growing : frozenset of str
         Names of arrays that may be longer than in the empty state, such as "counts.succ".
 

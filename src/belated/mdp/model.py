@@ -525,7 +525,8 @@ def _close(shape: Shape, homogeneous: bool, flat: Ints, prob: Floats) -> tuple[I
 def _check_rewards(shape: Shape, rewards: Floats) -> Floats:
     """Return mean `rewards` with shape (1, S, A) or (H, S, A) after checking them.
 
-    Rewards of a wrong shape, outside [0, 1] or of a terminal state raise ValueError.
+    Raises ValueError if the shape is wrong, or if a reward is outside [0, 1] or is not 0 in a
+    terminal state.
     """
     if rewards.shape not in (shape.table, shape.table[1:]):
         raise ValueError(

@@ -272,9 +272,10 @@ WORLD_FAMILIES: Final = (
         requires=("icu_sepsis", "icu"),
     ),
 )
-"""Families of all worlds that have names. The first family whose pattern matches a name is used."""
+"""Families of all worlds that have names. A name belongs to the first family whose pattern it
+matches."""
 
 WORLD_NAMES: Final[Names[MDP]] = Names(
     "world", (MDP,), "an MDP", {}, forms=[family.pattern for family in WORLD_FAMILIES]
 )
-"""Parser of texts that name a world to import."""
+"""Parser of texts such as "module:name" that name a world to import."""

@@ -57,7 +57,7 @@ class Truth(NamedTuple):
 
 
 class RunOptions(NamedTuple):
-    """Options of a run that do not concern the learner."""
+    """Options of a run that are not part of the learner's configuration."""
 
     last: int  # last episode; feedback that arrives after it is dropped
     plans: bool  # whether to plan; False keeps the first plan, to measure all other costs
@@ -253,25 +253,27 @@ def receive(config: Config, run: RunState) -> None:
 
 @kernel
 def count_steps(fixed: Floats, states: NDArray[np.int32], first: int, steps: int, A: int) -> int:
-    """Return the number of steps before a terminal state.
+    """Return the number of steps of an episode, or of a part of it, before a terminal state.
 
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) fixed values, which tell the terminal states.
+        (H, S * A) values that are not computed; 0 for action 0 of a terminal state. See
+        `Shape.fixed_values`.
     states : NDArray
-        (steps + 1) states.
+        (steps + 1) consecutive states of the episode.
     first : int
-        Step of the first state.
+        Number of the step that begins in the first of `states`.
     steps : int
-        Largest number of steps.
+        Number of steps to examine.
     A : int
         Number of actions.
 
     Returns
     -------
     int
-        Number of steps whose state is not terminal.
+        Number of steps before the first step that begins in a terminal state; `steps` if there is
+        no such step.
     """
     for j in range(steps):
         if is_terminal(fixed, first + j, states[j], A):
@@ -302,7 +304,9 @@ def note_row(run: RunState, h: int, s: int, a: int) -> None:
 def evaluate_trigger(
     trigger: Callback, config: Config, constants: Floats, learner: LearnerState, run: RunState
 ) -> None:
-    """Evaluate the trigger if feedback has arrived, and store the result in PLAN_DUE.
+    """Evaluate the trigger if feedback has arrived, and store whether a plan is due.
+
+    `learner.numbers[PLAN_DUE]` is set to 1 or 0; it is 0 if no feedback has arrived.
 
     Parameters
     ----------
@@ -356,7 +360,8 @@ def play(config: Config, truth: Truth, run: RunState, label: int, may_end: bool)
     label : int
         Number of the episode in the whole run, part of the key of its random numbers.
     may_end : bool
-        Whether there can be terminal states. A constant, so that the compiler removes the check.
+        Whether the world may have terminal states. The callers pass a constant, so that the
+        compiler can remove the check.
 
     Returns
     -------

@@ -20,13 +20,15 @@ GROWING_IN_RUN: Final = GROWING | {
     "run.new_rows",
     *(f"queue.{field}" for field in CompiledQueue._fields if field != "size"),
 }
-"""Names of arrays that may be longer than in an empty state, each with the name of its record."""
+"""Arrays that may be longer in a saved state than in an empty state. Each is given by the names of
+its record and its field, such as "queue.slot"."""
 
 
 def arrays_of(run: RunState) -> Arrays:
-    """Return all arrays of `run` by name, without working memory and constants.
+    """Return a map from names, such as "run.queue.slot", to the arrays of `run`.
 
-    A worklist is stored as the sorted array of its items. The arrays are not copied.
+    Working memory and constants are left out. A worklist is represented by the sorted array of its
+    items. The arrays are not copied.
     """
     found: Arrays = {}
     collect(PREFIX, run, found)
@@ -36,7 +38,7 @@ def arrays_of(run: RunState) -> Arrays:
 def restore_run(
     empty: RunState, arrays: Arrays, problem: LearningProblem, episodes: int
 ) -> RunState:
-    """Return the state that `arrays_of` has turned into arrays.
+    """Return the state of a run, rebuilt from the arrays that `arrays_of` returned for it.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class SettingKeywords(SimulationKeywords, total=False):
 
 
 def ignore_progress(episodes: int) -> None:
-    """Progress callback that does nothing; `episodes` is the number of episodes played."""
+    """Do nothing; this is the default for `on_progress`. `episodes` is ignored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,11 +232,11 @@ class Setting(SimulationOptions):
 
     @property
     def law(self) -> Law:
-        """Delay law; without delay, that of a constant delay of 0 episodes."""
+        """Delay law of the setting; a constant delay of 0 episodes if `delay` is None."""
         return constant(0) if self.delay is None else parse_delay(self.delay)
 
     def part_names(self) -> dict[str, Any]:
-        """Return the names of the parts of this setting, as arguments of `Run`."""
+        """Return descriptions of world, base, updater and delay, as keyword arguments of `Run`."""
         shape = self.world.shape
         return {
             "world": f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",

@@ -97,9 +97,29 @@ def parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Parts:
 def _parse_one(
     where: str, step: object, columns: Mapping[str, Mapping[str, int]], spec: ProblemSpec
 ) -> ParsedStep:
-    """Return `step`, called `where`, with states and actions by index.
+    """Check one step of feedback, and return it with indices instead of names.
 
-    `columns` has the index of each name, by name of the field.
+    Parameters
+    ----------
+    where : str
+        Path of the step in the feedback, such as "steps[0]", for error messages.
+    step : object
+        The step, as it was sent or stored.
+    columns : mapping
+        Map from each of the fields "state", "action" and "next_state" to a map from the names that
+        the field may contain to their indices.
+    spec : ProblemSpec
+        Problem of the episode.
+
+    Returns
+    -------
+    ParsedStep
+        The step. It has no reward if it is padding.
+
+    Raises
+    ------
+    ContentError
+        If the step is not valid.
     """
     if not isinstance(step, Mapping):
         raise ContentError(where, f"{where} must be an object, got {shorten(step)}.")
