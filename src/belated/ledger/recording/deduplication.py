@@ -2,7 +2,7 @@
 
 The parts of feedback are defined in `belated.ledger.recording.parts`. A claim is the record that
 a part of an episode has arrived; it holds the digest of the part. An episode arrives in one of
-three forms: as a whole, by steps, or by path and rewards.
+three forms: as a whole, as single steps, or as a path and rewards.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -27,7 +27,7 @@ SPLITTERS: Final[dict[Form, Callable[[Parts, int], Parts]]] = {
     "steps": split_into_steps,
     "path": split_into_path,
 }
-"""Functions that convert the part "whole" to the parts of another form, by name of that form."""
+"""Map from the name of a form to the function that converts a whole episode to this form."""
 
 ZERO_SHA: Final = digest(canonical(0.0))
 """Digest of a reward of 0."""
@@ -36,7 +36,7 @@ REMEDY: Final = (
     "; to replace all feedback of the episode, send a correction "
     "(POST /v1/episodes/{episode}/correction)."
 )
-"""End of the message of a conflict."""
+"""Last part of the message of a conflict: how to replace the recorded feedback."""
 
 
 class Claim(NamedTuple):
@@ -49,16 +49,19 @@ class Claim(NamedTuple):
 
 
 Claims: TypeAlias = dict[str, Claim]
-"""Claims of one episode, by name of the part."""
+"""Map from the name of each recorded part of an episode to its claim."""
 
 
 def digest_parts(parts: Parts) -> dict[str, str]:
-    """Return the digest of each of `parts`, by name of the part."""
+    """Return a dict that maps the name of each of `parts` to the digest of its content."""
     return {part: digest(canonical(value)) for part, value in parts.items()}
 
 
 def encode_parts(parts: Parts) -> tuple[str, dict[str, str]]:
-    """Return feedback that consists of `parts` as canonical JSON, and the digest of each part."""
+    """Return feedback that consists of `parts` as canonical JSON, and the digests of the parts.
+
+    The digests are returned as a dict that maps the name of each part to the digest.
+    """
     text = canonical(join_parts(parts))
     # the text of a whole episode is also that of its only part
     return text, {WHOLE: digest(text)} if WHOLE in parts else digest_parts(parts)
@@ -85,7 +88,7 @@ def find_new_parts(
     parts : Parts
         Parts of the feedback.
     known : mapping
-        Recorded parts (claims) of the episode, by name of the part.
+        Map from the name of each recorded part of the episode to its claim.
     load : callable
         Function that returns the parts of the feedback event with a given seq.
     horizon : int
@@ -137,9 +140,11 @@ def find_new_parts(
 
 
 def _drop_padding(parts: Parts, known: Mapping[str, Claim]) -> Parts | Conflict:
-    """Return `parts` without rewards of 0 after the end of the episode.
+    """Return the new `parts` of an episode without its padding, rewards of 0 after the end.
 
-    Returns a conflict if another part, new or `known`, is of a step after the end.
+    `known` maps the name of each recorded part to its claim. The end is read from the new or the
+    recorded parts; if they do not contain it, `parts` are returned unchanged. Returns a Conflict if
+    any other new or recorded part belongs to a step after the end, or marks a later end.
     """
     ends = [_number(part) for part in (*known, *parts) if part.startswith(END)]
     if not ends:
@@ -161,7 +166,7 @@ def _drop_padding(parts: Parts, known: Mapping[str, Claim]) -> Parts | Conflict:
 
 
 def _number(part: str) -> int:
-    """Return the number in the name of a `part`: its step, or the number of steps; else -1."""
+    """Return the number in the name `part`, such as 3 in "step:3"; -1 if there is no number."""
     number = part.partition(":")[2]
     return int(number) if number else -1
 
@@ -169,12 +174,16 @@ def _number(part: str) -> int:
 def find_superseded(
     parts: Parts, earlier: Iterable[tuple[int, Parts]], *, horizon: int
 ) -> int | None:
-    """Find out whether feedback repeats earlier feedback that a correction has replaced.
+    """Find the replaced feedback that new feedback repeats.
+
+    Feedback is replaced when a correction of its episode is recorded. A whole episode is compared
+    in all three forms: as a whole, as steps, and as a path and rewards. A reward of 0 after the end
+    of an episode counts as a repetition of the end.
 
     Parameters
     ----------
     parts : Parts
-        Parts of the feedback.
+        Parts of the new feedback.
     earlier : iterable of (int, Parts)
         Seq and parts of each feedback event of the episode that a correction has replaced.
     horizon : int
@@ -183,9 +192,8 @@ def find_superseded(
     Returns
     -------
     int or None
-        None if a part of the feedback is not in any of the events in `earlier`. Otherwise the
-        largest seq of the events that contain its parts. A whole episode is compared as a whole, by
-        its steps, and by its path and rewards. Rewards of 0 after an end repeat the end.
+        Largest seq of the events in `earlier` that contain the parts of the new feedback; None if
+        one of the parts is in none of these events.
     """
     old = {
         claim: seq
