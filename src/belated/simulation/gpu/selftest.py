@@ -50,7 +50,7 @@ class Samples(NamedTuple):
 
 def back_up(constants: Floats, stage: Stage, row: Row) -> float:
     """Raise TypeError: this function is a placeholder that `testers` replaces by a backup."""
-    raise TypeError("back_up_sample needs a backup, see test_backup.")
+    raise TypeError("back_up_sample needs a backup, see check_backup.")
 
 
 def back_up_sample(i: int, horizon: int, constants: Floats, samples: Samples) -> float:
