@@ -248,12 +248,13 @@ class PendingEpisode:
             self._find_end(feedback, shape)
             return
         for step in feedback.steps.tolist():
-            if self.received >> step & 1:
+            bit = 1 << step
+            if self.received & bit:
                 raise ValueError(
                     f"Step {step} of episode {feedback.id} has been observed already; observe each "
                     "step once."
                 )
-            self.received |= 1 << step
+            self.received |= bit
         self._find_end(feedback, shape)
 
     def _find_end(self, feedback: Feedback, shape: Shape) -> None:

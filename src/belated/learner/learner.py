@@ -486,22 +486,23 @@ class Learner:
         if self.shape.terminal:
             feedback = [without_padding(item, self.shape) for item in feedback]
             feedback = [item for item in feedback if item.steps.size]
-        self._check(feedback)
+        records = self._check(feedback)
         if not feedback:
             return False
         by_instance: dict[int, list[Feedback]] = {}
         for item in feedback:
-            pending = self._pending.setdefault(item.id, PendingEpisode(0))
-            by_instance.setdefault(pending.instance, []).append(item)
-            pending.receive(item, self.shape)
+            by_instance.setdefault(records[item.id].instance, []).append(item)
             if item.delayed and self._explorer is not None:
                 for h, s, a in zip(item.steps, item.states, item.actions, strict=True):
                     self._explorer.see(h, s, a)
-            if pending.is_complete(self.shape.horizon):
-                del self._pending[item.id]
-                self._seen.add(item.id)
-                if self._multi:
-                    heapq.heappush(self._free, pending.instance)
+        for id, pending in records.items():
+            if not pending.is_complete(self.shape.horizon):
+                self._pending[id] = pending
+                continue
+            self._pending.pop(id, None)
+            self._seen.add(id)
+            if self._multi:
+                heapq.heappush(self._free, pending.instance)
         for index, items in by_instance.items():
             self._feed(self._instances[index], items)
         before, self._policy = self._policy, self._current_policy()
@@ -510,8 +511,11 @@ class Learner:
             return False
         return True
 
-    def _check(self, feedback: list[Feedback]) -> None:
-        """Raise ValueError if any item of `feedback` is invalid; the learner is not changed."""
+    def _check(self, feedback: list[Feedback]) -> dict[int, PendingEpisode]:
+        """Raise ValueError if any item of `feedback` is invalid; the learner is not changed.
+
+        Returns the records of the episodes as they are after `feedback`, by the id of the episode.
+        """
         batch: dict[int, PendingEpisode] = {}
         for item in feedback:
             if item.id in self._seen:
@@ -530,9 +534,11 @@ class Learner:
                 )
             pending = batch.get(item.id)
             if pending is None:
-                pending = self._pending.get(item.id, PendingEpisode(0)).copy()
+                known = self._pending.get(item.id)
+                pending = PendingEpisode(0) if known is None else known.copy()
                 batch[item.id] = pending
             pending.receive(item, self.shape)
+        return batch
 
     def _feed(self, instance: Instance, feedback: list[Feedback]) -> None:
         """Add `feedback` to the counts of `instance`, and compute a plan if one is due."""
