@@ -1,4 +1,7 @@
-"""Types used by all packages: Shape, Episode, Step and Policy."""
+"""Episode, Step and Policy: types that all packages use.
+
+`Shape`, defined in `belated.shape`, can be imported from here too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -446,7 +446,8 @@ class Learner:
     def _observe(self, feedback: list[Feedback]) -> bool:
         """Absorb `feedback` and return whether the policy has changed.
 
-        A warning is given when the number of episodes first exceeds K.
+        A warning is given when the number of episodes first exceeds K, the argument `episodes` of
+        the learner.
         """
         known = self._known
         changed = self._absorb(feedback)
@@ -461,7 +462,8 @@ class Learner:
     def _warn_beyond(self, known: int, *, stacklevel: int) -> None:
         """Warn if the number of episodes has grown from at most K to more than K.
 
-        `known` is the earlier number of episodes. `stacklevel` is passed to `warnings.warn`.
+        K is the argument `episodes` of the learner, and `known` is the earlier number of episodes.
+        `stacklevel` is passed to `warnings.warn`.
         """
         K = self._problem.episodes
         if known <= K < self._known:
@@ -565,7 +567,7 @@ class Learner:
         self._stale = False
 
     def _replan_if_stale(self) -> None:
-        """Compute a plan if every episode needs a new plan and the next episode has none yet."""
+        """Compute a plan if the base plans for every episode and the next episode has no plan."""
         if self._stale:
             self._plan(self._next_instance(), refresh=True)
             self._policy = self._current_policy()

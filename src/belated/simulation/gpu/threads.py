@@ -2,7 +2,7 @@
 
 The threads of a run are a block of one or more warps. All threads plan; the first warp also
 delivers feedback and plays, which has too little work for more threads. The simulator of numba-cuda
-has no operations on warps; there, the first warp is the whole block.
+has no operations on warps; in the simulator, the first warp is the whole block.
 """
 
 from typing import Any, Final
