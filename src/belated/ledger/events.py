@@ -151,7 +151,10 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Corrected(Feedback):
-    """New event: correction, a whole episode that replaces all earlier feedback of that episode."""
+    """New event: correction of an episode.
+
+    Its content is a whole episode, which replaces all earlier feedback of this episode.
+    """
 
     kind: ClassVar[Kind] = "corrected"
 
