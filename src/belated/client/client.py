@@ -326,8 +326,9 @@ class Client:
     def freeze(self, problem: str) -> dict[str, Any]:
         """Keep the current version of `problem` as the served version until `unfreeze` is called.
 
-        Newer versions are still published. Returns a dict with the served version under the key
-        "version", and the keys "newest", "frozen" and "shadow".
+        Newer versions are still published. Returns a dict with the keys "version" (served version),
+        "newest" (newest version), "frozen" (whether the version is frozen or rolled back) and
+        "shadow" (whether shadow mode is on).
         """
         return self._transport.json("POST", "problems", problem, "freeze")
 

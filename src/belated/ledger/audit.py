@@ -40,7 +40,7 @@ R = TypeVar("R")
 
 PartDigests = dict[tuple[str | None, str], str]
 """Map from a pair, the id of an episode and the name of a part of its feedback, to the digest of
-this part."""
+this part. The id is None for an event without an episode."""
 
 
 def digest_events(events: Iterable[Event]) -> str:

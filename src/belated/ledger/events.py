@@ -60,7 +60,11 @@ class Event(NamedTuple):
     @property
     def body(self) -> Any:
         """Body of the event, parsed from its JSON text at each access; None if it is redacted."""
-        return None if self.text is None else _DECODER.decode(self.text)
+        if self.text is None:
+            return None
+        # `decode` also searches for spaces around the value, which canonical JSON does not have
+        value, end = _DECODER.raw_decode(self.text)
+        return value if end == len(self.text) else _DECODER.decode(self.text)
 
     @property
     def happened_at(self) -> int:
@@ -151,7 +155,10 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Corrected(Feedback):
-    """New event: correction, a whole episode that replaces all earlier feedback of that episode."""
+    """New event: correction of an episode.
+
+    Its content is a whole episode, which replaces all earlier feedback of this episode.
+    """
 
     kind: ClassVar[Kind] = "corrected"
 

@@ -136,7 +136,8 @@ def describe_range(reward_range: tuple[float, float] | None) -> str:
 def check_names(name: str, value: object) -> tuple[str, ...]:
     """Return `value` as a tuple if it is a list of one or more names that are all different.
 
-    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
+    A name is a text that `check_text` accepts. Raises TypeError or ValueError if `value` is not
+    such a list; the message refers to the value as `name`.
     """
     if not isinstance(value, tuple | list) or not value:
         raise TypeError(f"{name} must be a list of at least one name, got {value!r}.")

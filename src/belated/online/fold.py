@@ -227,11 +227,11 @@ class Fold:
         return bool(episode.early_rewards) or not pending.is_untouched
 
     def exclude(self, event: Event) -> None:
-        """Skip the earlier events that `event` corrects or withdraws.
+        """Exclude the earlier events that `event` corrects or withdraws.
 
-        Queued feedback of the episode of `event` is discarded. Call this method only if
-        `is_undone_by` returns False for `event`: the learner has then absorbed none of the feedback
-        to skip.
+        They are added to `exclusions`, and queued feedback of the episode of `event` is discarded.
+        Call this method only if `is_undone_by` returns False for `event`: the learner has then
+        absorbed none of the excluded feedback.
         """
         self.exclusions.add([event])
         self._waiting = [item for item in self._waiting if item.episode != event.episode]
@@ -306,9 +306,11 @@ class Fold:
                 raise DamagedEventError(item.seq, error) from error
 
     def _warn_of_repetitions(self, feedback: list[Feedback]) -> None:
-        """Log a warning if whole episodes in `feedback` stay in one state up to their last step.
+        """Log a warning if many episodes seem to end in states that are not defined as terminal.
 
-        The state may be one that should have been defined as terminal. The warning is logged once.
+        An episode seems to end in a state if it stays in this state, without a reward, up to its
+        last step; see `RepetitionWatch`. Whole episodes in `feedback` are added to those seen
+        before. The warning is logged at most once.
         """
         if self._watch is None:
             return

@@ -18,7 +18,7 @@ SNAPSHOT_EVERY_EVENTS: Final = 10_000
 """Default number of events to apply between two snapshots."""
 
 RELEASE_SNAPSHOT_EVENTS: Final = 100
-"""Minimum number of events applied since the last snapshot for which a snapshot is saved before a
+"""Number of events applied since the last snapshot from which on another snapshot is saved before a
 learner is released."""
 
 
@@ -59,9 +59,9 @@ class Follower:
         the first event.
 
         The digests of corrections and withdrawals are always checked. The digests of other events
-        are checked only when the fold is computed anew, since computing a digest takes time: events
-        that were recorded since the last call have not been stored for long. The learner checks the
-        ranges of all content, since compiled code does not.
+        are checked only when the fold is computed anew. New events are applied without this check,
+        which takes time, since they were recorded recently and are hardly ever damaged. The learner
+        checks the ranges of all content, since compiled code does not.
         """
         upto = self._ledger.last if upto is None else upto
         fold, self._fold = self._fold, None

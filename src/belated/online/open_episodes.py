@@ -78,8 +78,9 @@ def restore_all(state: dict[str, Any], horizon: int) -> dict[str, OpenEpisode]:
     """Restore the episodes in flight from `state`, a snapshot as returned by `snapshot_all`.
 
     Returns a dict that maps the id of each episode to the episode, in the original order. `horizon`
-    is the number of steps of an episode. Raises ValueError if a column has a wrong type, or if an
-    early reward is not finite or its step is not in 0 .. `horizon` - 1.
+    is the number of steps of an episode. Raises ValueError if a column has a wrong type, if one of
+    the `early_rewards` is not finite, or if the step of such a reward is not in
+    0 .. `horizon` - 1. Early rewards are those that arrived before the path of their episode.
     """
     for name in (*INT_COLUMNS, "reward_sum"):
         if state[name].dtype != (np.float64 if name == "reward_sum" else np.int64):

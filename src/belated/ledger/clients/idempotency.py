@@ -71,8 +71,9 @@ class IdempotencyKeys:
 
 
 def oldest_time(now: int) -> int:
-    """Return the latest time of storage of responses that have expired at the time `now`.
+    """Return the time `KEY_LIFETIME_S` seconds before the time `now`.
 
-    Both times are in microseconds since 1970 (UTC).
+    A response that was stored at this time or earlier has expired. Both times are in microseconds
+    since 1970 (UTC).
     """
     return now - KEY_LIFETIME_S * 1_000_000

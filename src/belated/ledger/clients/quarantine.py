@@ -25,11 +25,11 @@ MAX_BODY_CHARS: Final = 1 << 16
 A longer body is truncated and stored as a text."""
 MAX_REASON_CHARS: Final = 1000
 MAX_REWRITTEN_CHARS: Final = 1 << 24
-"""Maximum total length, in characters, of all stored request bodies up to which
-`rewrite_quarantine` rewrites the table."""
+"""Maximum number of characters of all stored request bodies together for which `rewrite_quarantine`
+rewrites the table."""
 PRUNE_EVERY_REQUESTS: Final = 100
-"""Average number of new requests between two deletions of the oldest requests, those beyond
-`MAX_REQUESTS_PER_PROBLEM`."""
+"""Average number of new requests between two deletions of old requests. A deletion reduces the
+requests of each problem to `MAX_REQUESTS_PER_PROBLEM`."""
 
 
 @dataclass(frozen=True)

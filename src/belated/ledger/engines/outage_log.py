@@ -41,9 +41,10 @@ class OutageLog:
         return self._outage if is_recent else None
 
     def failed(self, error: BaseException) -> None:
-        """Note that the operation failed with `error`, and log the beginning of an outage.
+        """Record that the operation failed with `error`.
 
-        The log contains the reason and the error code, but not the message of `error`.
+        A message is logged if an outage begins, or if its reason or error code has changed. The
+        message contains the reason and the error code, but not the message of `error`.
         """
         outage = describe_outage(error)
         if self.on_error is not None:
@@ -69,7 +70,7 @@ class OutageLog:
             )
 
     def succeeded(self) -> None:
-        """Note that the operation succeeded, and log the end of an outage if there was one."""
+        """Record that the operation succeeded, and log the end of an outage if there was one."""
         if self._outage is None:
             return
         with self._lock:

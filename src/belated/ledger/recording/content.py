@@ -196,10 +196,11 @@ def _parse_rewards(rewards: object, spec: ProblemSpec, steps: int) -> Parts:
 
 
 def _count_steps(actions: Any, spec: ProblemSpec) -> int:
-    """Return the number of steps for which the lists of an episode must have items.
+    """Return the number of steps that the lists of a whole episode or of a path must describe.
 
-    This is the horizon. If the problem has terminal states, it is the length of the list `actions`,
-    but at most the horizon.
+    The lists of actions and rewards must have this length, and the list of states one item more. It
+    is the horizon or, if the problem has terminal states, the length of the list `actions`, but at
+    most the horizon.
     """
     if spec.terminal is None or not hasattr(actions, "__len__"):
         return spec.horizon

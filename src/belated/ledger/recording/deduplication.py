@@ -40,7 +40,7 @@ REMEDY: Final = (
 
 
 class Claim(NamedTuple):
-    """Claim: record that a part of an episode has arrived."""
+    """Claim: record that a part of the feedback of an episode has arrived."""
 
     sha: str
     """Digest of the content of the part."""
@@ -68,7 +68,10 @@ def encode_parts(parts: Parts) -> tuple[str, dict[str, str]]:
 
 
 def _form(parts: Iterable[str]) -> Form:
-    """Return the form in which an episode arrives, given the names of some of its `parts`."""
+    """Return the form of an episode, given the names of some of its `parts`.
+
+    The form is "whole", "steps", or "path" for a path and rewards.
+    """
     part = next(part for part in parts if not part.startswith(END))
     if part == WHOLE:
         return "whole"
@@ -140,11 +143,12 @@ def find_new_parts(
 
 
 def _drop_padding(parts: Parts, known: Mapping[str, Claim]) -> Parts | Conflict:
-    """Return the new `parts` of an episode without its padding, rewards of 0 after the end.
+    """Return the new `parts` of an episode without rewards of 0 after its end, which are padding.
 
-    `known` maps the name of each recorded part to its claim. The end is read from the new or the
-    recorded parts; if they do not contain it, `parts` are returned unchanged. Returns a Conflict if
-    any other new or recorded part belongs to a step after the end, or marks a later end.
+    `known` maps the name of each recorded part to its claim. The end is that of the part "end:..."
+    among the new and the recorded parts. If there is no such part, `parts` are returned unchanged.
+    Returns a Conflict if a new or recorded part other than padding belongs to a step after the end,
+    or if there is also a part that marks a later end.
     """
     ends = [_number(part) for part in (*known, *parts) if part.startswith(END)]
     if not ends:
@@ -177,8 +181,8 @@ def find_superseded(
     """Find the replaced feedback that new feedback repeats.
 
     Feedback is replaced when a correction of its episode is recorded. A whole episode is compared
-    in all three forms: as a whole, as steps, and as a path and rewards. A reward of 0 after the end
-    of an episode counts as a repetition of the end.
+    in all three forms: as a whole, as steps, and as a path and rewards. A new reward of 0 for a
+    step after the end of the episode is padding; it repeats the replaced feedback with the end.
 
     Parameters
     ----------

@@ -242,9 +242,10 @@ def _add_feedback(
 
 
 def _load_neighbours(transaction: Transaction) -> None:
-    """Load the recorded events that `find_gap` will read for any of the events of `transaction`.
+    """Load the bodies of the recorded events that `find_gap` may read during `transaction`.
 
-    All bodies are loaded at the first call, in few queries.
+    The first call in a transaction loads the bodies for all events to be recorded, in few queries.
+    Later calls do nothing.
     """
     if transaction.has_neighbours:
         return
@@ -295,8 +296,9 @@ def _find_superseded_repeat(
     spec : ProblemSpec
         Problem of the episode.
     padding : mapping, optional
-        Map from the path in the request, such as "steps[0]", to each padding step, if the request
-        does not contain the step that reaches the terminal state.
+        Padding steps of the feedback, if the request does not contain the step that reaches the
+        terminal state; otherwise None. The map is from the path of a step in the request, such as
+        "steps[0]", to the step.
 
     Returns
     -------

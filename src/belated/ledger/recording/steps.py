@@ -184,9 +184,10 @@ def _has_checked_padding(
 ) -> bool:
     """Compare `padding` with `steps` of the same request; return whether `steps` contain the end.
 
-    The end is the step that reaches a terminal state. `padding` maps the path in the request to
-    each padding step, and `steps` are in order. Raises ContentError if a padding step is step 0,
-    does not follow all of `steps`, or is in a terminal state other than that of the end.
+    The end is the step that reaches a terminal state. `padding` maps the path of each padding step
+    in the request to the step. `steps` are all other steps, in order. Raises ContentError if a
+    padding step is step 0, if it is not after all of `steps`, or if it is in another terminal state
+    than the one that the end reaches.
     """
     last = steps[-1] if steps else None
     end = None if last is None or not spec.shape.is_terminal[last["next_state"]] else last
@@ -217,7 +218,7 @@ def compare_padding(
     Parameters
     ----------
     padding : mapping
-        Map from the path in the request, such as "steps[0]", to each padding step.
+        Map from the path of each padding step in the request, such as "steps[0]", to the step.
     known : mapping
         Map from the name of each recorded part of the episode to its claim.
     load : callable
@@ -255,14 +256,15 @@ def compare_padding(
 def find_superseded_end(
     padding: Mapping[str, ParsedStep], earlier: Iterable[tuple[int, Parts]], spec: ProblemSpec
 ) -> int | None:
-    """Find feedback that a correction has replaced and that contains the end before some padding.
+    """Find the replaced feedback that contains the end of an episode before given padding.
 
-    The end is the step that reaches a terminal state, in which all padding steps must be.
+    Feedback is replaced when a correction of its episode is recorded. The end is the step that
+    reaches a terminal state. It must be before all padding steps, and they must be in its state.
 
     Parameters
     ----------
     padding : mapping
-        Map from the path in the request, such as "steps[0]", to each padding step.
+        Map from the path of each padding step in the request, such as "steps[0]", to the step.
     earlier : iterable of (int, Parts)
         Seq and parts of each feedback event of the episode that a correction has replaced.
     spec : ProblemSpec
@@ -271,7 +273,7 @@ def find_superseded_end(
     Returns
     -------
     int or None
-        Seq of the first event in `earlier` that contains such an end; None if there is none.
+        Seq of the first event in `earlier` that contains the end; None if there is no such event.
     """
     for seq, parts in earlier:
         end = _read_end(parts, spec)
@@ -281,7 +283,7 @@ def find_superseded_end(
 
 
 def _belongs_to(step: ParsedStep, end: tuple[int, int]) -> bool:
-    """Return whether the padding `step` may follow the end of an episode.
+    """Return whether the padding `step` is in the terminal state of an episode, after its end.
 
     `end` is the number of steps of the episode and the index of its terminal state.
     """

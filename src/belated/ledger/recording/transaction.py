@@ -156,7 +156,10 @@ class Transaction:
         return new[0] if new else self._problems.find(self.connection, name)
 
     def max_value(self, column: sa.Column[Any], problem: int) -> int:
-        """Return the maximum of `column` over the rows of `problem`; 0 if `problem` has no rows."""
+        """Return the maximum of `column` over the rows of its table that belong to a problem.
+
+        `problem` is the id of the problem. The result is 0 if there are no such rows.
+        """
         if (column, problem) not in self._max_values:
             query = sa.select(sa.func.max(column)).where(column.table.c.problem == problem)
             self._max_values[column, problem] = self.execute(query).scalar() or 0
@@ -301,8 +304,9 @@ class Transaction:
         self._add_row(schema.policies, **row, **encoded._asdict())
 
     def add_claims(self, episode: str, digests: Mapping[str, str]) -> None:
-        """Add a claim for each part of `episode` that the last added event contains.
+        """Add a claim for each part of the feedback in the event that was added last.
 
+        A claim is the record that a part has arrived. `episode` is the id of the episode, and
         `digests` maps the name of each part to its digest.
         """
         opened = self._opening_seq(episode)
@@ -311,7 +315,10 @@ class Transaction:
             self._add_row(schema.claims, episode=opened, part=part, sha=sha, seq=self.seq)
 
     def replace_claims(self, episode: str) -> None:
-        """Delete the claims of `episode`, and add their events to the table of replaced events."""
+        """Delete the claims of `episode`, the records of its parts that have arrived.
+
+        The events that contain these parts are added to the table of replaced events.
+        """
         opened = self._opening_seq(episode)
         for seq in sorted({claim.seq for claim in self._claims[episode].values()}):
             self._add_row(schema.replaced, episode=opened, seq=seq)

@@ -231,7 +231,7 @@ def parse_reward(field: str, i: int | None, value: Any, spec: ProblemSpec) -> fl
     Returns
     -------
     float
-        The reward.
+        The reward, in the units of the problem.
 
     Raises
     ------

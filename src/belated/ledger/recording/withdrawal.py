@@ -63,11 +63,11 @@ def _find_episodes(transaction: Transaction, problem: int, subject: str) -> list
 
 
 def _load_subjects(transaction: Transaction) -> None:
-    """Load the openings of all subjects that the events of `transaction` withdraw.
+    """Find the episodes of all subjects that the events of `transaction` withdraw.
 
-    The sequence numbers of the openings are stored in `transaction.subject_seqs`. All subjects are
-    loaded at once: on SQLite, each query reads the whole table of subjects, because no index may
-    contain a subject.
+    The sequence numbers of their openings are stored in `transaction.subject_seqs`. All subjects
+    are looked up at once: on SQLite, each query reads the whole table of subjects, because no index
+    may contain a subject.
     """
     texts = {event.subject for event in transaction.events if isinstance(event, Withdrawn)}
     transaction.subject_seqs = {text: [] for text in texts if text is not None}

@@ -25,7 +25,8 @@ class HistogramView:
     start: int
     """Smallest key of the first bin."""
     columns: Mapping[str, Floats] = field(repr=False)
-    """Map from the name of each column to its values in the bins in use, in order of the keys."""
+    """Map from the name of each column to an array with its value in each bin, in order of the
+    keys."""
     outside: Mapping[str, int] = field(default_factory=dict)
     """Numbers of episodes that are not in any bin, under the keys "opened" and "returned". Empty if
     all episodes are in bins."""
@@ -42,7 +43,8 @@ class HistogramView:
 class Histogram:
     """Histogram over integer keys, with several columns and at most 256 bins of equal width.
 
-    If more bins would be needed, the width doubles and neighbouring bins are merged. Bins start at
+    The bins in use cover the range from the smallest to the largest key that was added. If more
+    than 256 would be needed, the width doubles and neighbouring bins are merged. Bins start at
     multiples of the width from a fixed origin, so that the bins do not depend on when the width was
     doubled.
 
@@ -88,7 +90,8 @@ class Histogram:
     def count_in_use(self, key: int, column: str) -> bool:
         """Add 1 to the value of `column` in the bin that contains `key`, if this bin is in use.
 
-        Returns whether it is in use. If not, the histogram is not changed.
+        The bins in use cover the keys added so far. Returns whether the bin is in use. If it is
+        not, the histogram is not changed.
         """
         place = (key - self._start) // self._width
         if not 0 <= place < self._size:
@@ -128,7 +131,7 @@ class Histogram:
         return Histogram(width, self._aggregations, origin=self._origin)
 
     def limits(self, bins: int) -> tuple[int, int]:
-        """Return the keys at a distance of `bins` bin widths before and after the bins in use."""
+        """Return the two keys that are `bins` bin widths before and after the bins in use."""
         reach = bins * self._width
         return self._start - reach, self._start + self._size * self._width + reach
 
@@ -175,7 +178,10 @@ class Histogram:
         self._size = int(places[-1]) + 1 if self._size else 0
 
     def _move(self, places: Ints) -> None:
-        """Move each bin in use to its index in `places`; merge bins that get the same index."""
+        """Move each bin in use to a new index, and merge bins that have the same new index.
+
+        `places` contains the new index of each bin in use.
+        """
         for name, how in self._aggregations.items():
             column = _empty_column(how)
             AGGREGATIONS[how][0].at(column, places, self._columns[name][: places.size])

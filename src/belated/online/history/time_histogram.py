@@ -28,12 +28,12 @@ episodes: "delay" is the sum of the delays in seconds, "longest" is the largest 
 and "episodes" is the sum of the delays in episodes."""
 
 FAR_SPANS: Final = 8
-"""Distance from the bins in use beyond which a time is far, so that it may be an outlier.
+"""Distance from the bins in use beyond which a time is called far and may be an outlier.
 
-The unit is the widest possible range of the histogram: `MAX_BINS` bins of the current width."""
+The unit of the distance is the width of `MAX_BINS` bins."""
 
 MIN_ENTRIES: Final = 50
-"""Minimum number of entries that a histogram must have before a time can be classified as far."""
+"""Minimum number of entries of a histogram from which on new times can be far; see `FAR_SPANS`."""
 
 MAX_HIDDEN_SHARE: Final = 0.01
 """Maximum fraction of all entries that a view omits as outliers."""
@@ -41,17 +41,19 @@ MAX_HIDDEN_SHARE: Final = 0.01
 MAX_OUTLIER_SHARE: Final = 0.1
 """Maximum fraction of all entries that can be outliers.
 
-If more entries have far times, the times are not errors: for example, the service was paused, or
-old data is imported. The far entries are then merged into the histogram permanently."""
+If more entries have far times (see `FAR_SPANS`), these times are assumed to be correct: for
+example, the service was paused, or old data is imported. The entries are then merged into the
+histogram permanently."""
 
 
 class TimeHistogram:
     """Histogram over times in microseconds since 1970 (UTC), with the columns `TIME_COLUMNS`.
 
-    An entry is an opened or a returned episode. Its time is far if it is at least `FAR_SPANS` times
-    `MAX_BINS` bins away from the bins in use. Far entries are counted in a second histogram. A view
-    omits the far entries if they are few and the last entry is not one of them. Otherwise it
-    includes them, with bins as wide as necessary.
+    An entry is an opened or a returned episode. It is far if its time is more than `FAR_SPANS`
+    times the width of `MAX_BINS` bins away from the bins in use. Far entries are counted in a
+    second histogram. A view omits them if they are at most the fraction `MAX_HIDDEN_SHARE` of all
+    entries and the last entry is not far. Otherwise it includes them, with bins as wide as
+    necessary.
     """
 
     def __init__(self) -> None:
@@ -108,7 +110,7 @@ class TimeHistogram:
         return _merge(self._near, self._far).view()
 
     def _limits(self) -> tuple[int, int]:
-        """Return the smallest and the largest time that are not far from the bins in use."""
+        """Return the smallest and the largest time that are not far; see `FAR_SPANS`."""
         return self._near.limits(FAR_SPANS * MAX_BINS)
 
     def _far_histogram(self) -> Histogram:
