@@ -132,7 +132,7 @@ class Names(Generic[T]):
         return part
 
     def find(self, text: str) -> Named:
-        """Return the parsed `text`. The named object is imported, but the part is not built.
+        """Parse `text`, and import the class or function that it names without calling it.
 
         Raises ValueError if there is no such name, or if an option is invalid.
         """

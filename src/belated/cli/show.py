@@ -145,7 +145,9 @@ def step_ranges(optimal: "Bools") -> list[tuple[int, int]]:
 
 
 def build_policy_table(optimal: "Bools", playable: "Bools", actions: "Sequence[str]") -> "Table":
-    """Return a policy as a table, with a row for each state and a column for each range of steps.
+    """Return a table of optimal actions, with a row for each state.
+
+    The table has a column for each range of consecutive steps with the same optimal actions.
 
     Parameters
     ----------

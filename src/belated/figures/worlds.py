@@ -24,7 +24,7 @@ STATE_DISTANCE_IN: Final = 0.85
 
 MIN_WIDTH_IN: Final = 4.2
 MARGIN_IN: Final = 1.3
-"""Total height of title, legend and command, in inches."""
+"""Total height in inches of the title, the legend, and the command that draws the figure."""
 
 COMMAND_LINE_CHARS: Final = 60
 LAYOUTS: Final = {"row": draw_row, "ring": draw_ring, "steps": draw_steps}

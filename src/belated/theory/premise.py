@@ -44,9 +44,9 @@ class EpochCounts(NamedTuple):
     """N'_{k_j}, the number of observed visits of each triple at the start of epoch j; shape
     (J, HSA)."""
     long: Ints
-    """For each epoch, the number of its episodes whose delay is long, that is, not short; shape
-    (J,). The docstring of the module defines short delays. It also says which episode of each epoch
-    is left out, the first or the last one."""
+    """For each epoch, the number of its episodes whose delay is not short; shape (J,). One episode
+    of each epoch, the first or the last, is not counted. The docstring of the module defines short
+    delays, and says which episode is left out."""
 
     def violations(self, alpha: float) -> Bools:
         """Return for each epoch whether the premise of Lemma 5 is violated; shape (J,).

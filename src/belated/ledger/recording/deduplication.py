@@ -182,7 +182,8 @@ def find_superseded(
 
     Feedback is replaced when a correction of its episode is recorded. A whole episode is compared
     in all three forms: as a whole, as steps, and as a path and rewards. A new reward of 0 for a
-    step after the end of the episode is padding; it repeats the replaced feedback with the end.
+    step after the end of the episode is padding; it repeats the replaced event that contains the
+    end.
 
     Parameters
     ----------
@@ -196,8 +197,8 @@ def find_superseded(
     Returns
     -------
     int or None
-        Largest seq of the events in `earlier` that contain the parts of the new feedback; None if
-        one of the parts is in none of these events.
+        If each part of the new feedback is in some event of `earlier`, the largest seq of these
+        events; otherwise None.
     """
     old = {
         claim: seq

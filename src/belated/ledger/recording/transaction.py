@@ -235,7 +235,7 @@ class Transaction:
             self._bodies |= {seq: str(body) for seq, body in rows}
 
     def add_problem(self, problem: Problem) -> None:
-        """Add `problem` to the table of problems. Call this after adding its definition."""
+        """Add `problem` to the table of problems. Call this after adding its event "defined"."""
         self._new_problems[problem.id] = problem
         self._add_row(schema.problems, id=problem.id, name=problem.name, archived=None)
 

@@ -30,7 +30,7 @@ SLICE_S: Final = 1.0
 """Approximate time of a slice, in seconds."""
 
 POLL_INTERVAL_S: Final = 0.001
-"""Time between two checks whether a slice is finished, in seconds."""
+"""Time in seconds between two checks whether the GPU has finished a slice."""
 
 MEMORY_SHARE: Final = 0.8
 """Share of the free memory of the GPU that batches may use."""

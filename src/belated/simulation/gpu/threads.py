@@ -27,7 +27,7 @@ W1: Final = np.uint32(0xBB67AE85)
 
 
 def threads_for(rows: int) -> int:
-    """Return the number of threads for a run with `rows` rows in each step, a multiple of `LANES`.
+    """Return the number of threads, a multiple of `LANES`, for a run with `rows` rows in each step.
 
     The results of the run do not depend on this number. More threads plan faster, but leave room
     for fewer runs on the GPU.
