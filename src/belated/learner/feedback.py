@@ -210,9 +210,11 @@ class PendingEpisode:
     states : dict, optional
         Known states by position, from steps that were observed singly; see `join_steps`. They are
         not part of snapshots.
+    started : int
+        Number of episodes started up to and including this one; 0 if it was not started.
     """
 
-    __slots__ = ("instance", "length", "path", "received", "states")
+    __slots__ = ("instance", "length", "path", "received", "started", "states")
 
     def __init__(
         self,
@@ -221,12 +223,14 @@ class PendingEpisode:
         path: Feedback | None = None,
         length: int | None = None,
         states: Mapping[int, int] = NO_STATES,
+        started: int = 0,
     ) -> None:
         self.instance = instance
         self.received = received
         self.path = path
         self.length = length
         self.states = states
+        self.started = started
 
     def receive(self, feedback: Feedback, shape: Shape) -> None:
         """Record the arrival of `feedback`, in a problem of size `shape`.
@@ -282,14 +286,17 @@ class PendingEpisode:
 
     def copy(self) -> "PendingEpisode":
         """Return a copy of the record; changes of the copy do not affect the original."""
-        return PendingEpisode(self.instance, self.received, self.path, self.length, self.states)
+        return PendingEpisode(
+            self.instance, self.received, self.path, self.length, self.states, self.started
+        )
 
 
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     """Return the records of pending episodes as plain arrays and numbers, for `restore_pending`.
 
     `pending` maps the id of each episode to its record. For an episode without any feedback, only
-    two integers are stored: its id and its instance. The length is stored if it is known.
+    three integers are stored: its id, its instance and when it was started. The length is stored if
+    it is known.
     """
     partial = []
     for place, episode in enumerate(pending.values()):
@@ -310,6 +317,7 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     return {
         "ids": np.array(list(pending), np.int64),
         "instances": np.array([episode.instance for episode in pending.values()], np.int64),
+        "started": np.array([episode.started for episode in pending.values()], np.int64),
         "partial": partial,
     }
 
@@ -340,9 +348,12 @@ def restore_pending(
     """
     check_range("instances of pending episodes", state["instances"], 0, instances - 1)
     ids, indices = state["ids"].tolist(), state["instances"].tolist()
+    # absent in snapshots from before delays were counted
+    started = state.get("started", np.zeros(len(ids), np.int64))
+    check_range("starts of pending episodes", started, 0, 2**62)
     pending = {
-        check_id("The id of a pending episode", id): PendingEpisode(index)
-        for id, index in zip(ids, indices, strict=True)
+        check_id("The id of a pending episode", id): PendingEpisode(index, started=int(start))
+        for id, index, start in zip(ids, indices, started, strict=True)
     }
     if len(pending) < len(ids):
         raise ValueError("Each pending episode must occur once.")

@@ -1,0 +1,106 @@
+"""The share of episodes whose feedback never returns, and whether it can be told yet.
+
+The share not back after the last return estimates the share that never returns only if episodes
+were followed long past that return. Let t be the largest age at which at least ten episodes are
+still out, and l the last return at an age of at most t. The share is reported if
+
+- l is below 0.95 t, and
+- the t - l without a return would be unlikely if returns went on as before: with N returns in the
+  stretch of the same length up to l, among n episodes, (1 - N / n)^n is at most 0.05 (Maller and
+  Zhou 1994),
+
+or if at most 1 % can be out by the band. Otherwise it cannot be told yet; the upper end of the band
+is then still an upper bound of the share. Without the second condition, a slow law that was
+observed for a short time would pass as one with a large share that never returns.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from belated.survival.kaplan_meier import KaplanMeier
+
+MIN_AT_RISK: Final = 10
+"""Number of episodes still out that the end of the follow-up needs."""
+
+MAX_LAST_SHARE: Final = 0.95
+"""Largest last return as a share of the follow-up."""
+
+MAX_CHANCE: Final = 0.05
+"""Largest chance of a stretch without returns if returns went on as before it."""
+
+NEGLIGIBLE_SHARE: Final = 0.01
+"""Share that may be ignored: an age by which all but this share of returns are back is enough."""
+
+
+@dataclass(frozen=True)
+class NeverShare:
+    """Share of episodes whose feedback never returns."""
+
+    share: float | None
+    """Estimated share; None if it cannot be told yet."""
+    low: float
+    """Lower end of its interval; 0 if the share cannot be told yet."""
+    high: float
+    """Upper end of its interval, which holds also if the share cannot be told yet."""
+    followed: float
+    """Largest age at which at least ten episodes are still out; 0 if there is none."""
+    last_return: float
+    """Last return up to that age, or the last of all if at most 1 % can be out; NaN if none."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the follow-up is long enough to tell the share."""
+        return self.share is not None
+
+
+def never_share(km: KaplanMeier) -> NeverShare:
+    """Return the share of episodes that never return, by `km`, or that it cannot be told yet.
+
+    >>> from belated.survival.kaplan_meier import kaplan_meier
+    >>> back = np.arange(100) < 80
+    >>> never_share(kaplan_meier(np.where(back, 3, 50), back)).share
+    0.2
+    >>> never_share(kaplan_meier(np.where(back, 3, 3), back)).is_known
+    False
+    """
+    last = km.last_return
+    if math.isnan(last):
+        return NeverShare(None, 0.0, 1.0, _followed(km), last)
+    at_end = km.at(last)
+    if at_end.high <= NEGLIGIBLE_SHARE:
+        return NeverShare(*at_end, _followed(km), last)
+    followed = _followed(km)
+    seen = (km.times <= followed) & (km.returned > 0)
+    if not seen.any():
+        return NeverShare(None, 0.0, 1.0, followed, math.nan)
+    last = float(km.times[seen][-1])
+    share = km.at(last)
+    if last < MAX_LAST_SHARE * followed and _chance_of_gap(km, last, followed) <= MAX_CHANCE:
+        return NeverShare(*share, followed, last)
+    return NeverShare(None, 0.0, share.high, followed, last)
+
+
+def complete_age(km: KaplanMeier, never: NeverShare) -> float | None:
+    """Return the age by which 99 % of the feedback that returns at all is back, in units of `km`.
+
+    Returns None if the share that `never` returns cannot be told yet, or is 1.
+    """
+    if never.share is None or never.share >= 1:
+        return None
+    return km.quantile((1 - NEGLIGIBLE_SHARE) * (1 - never.share)).value
+
+
+def _followed(km: KaplanMeier) -> float:
+    """Return the largest age at which at least ten episodes are still out; 0 if there is none."""
+    places = np.flatnonzero(km.at_risk >= MIN_AT_RISK)
+    return float(km.times[places[-1]]) if places.size else 0.0
+
+
+def _chance_of_gap(km: KaplanMeier, last: float, followed: float) -> float:
+    """Return the chance (1 - N / n)^n of the gap between `last` and `followed`."""
+    before = (km.times > 2 * last - followed) & (km.times <= last)
+    total = int(km.at_risk[0])
+    return float((1 - km.returned[before].sum() / total) ** total)
