@@ -91,5 +91,8 @@ from .simulation.run import Run as Run
 from .simulation.simulate import simulate as simulate
 from .sweep.results import Results as Results
 from .sweep.results import results as results
+from .survival.estimate import DelayEstimate as DelayEstimate
+from .survival.lateness import Lateness as Lateness
+from .survival.lateness import lateness as lateness
 
 __version__: str

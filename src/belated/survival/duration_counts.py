@@ -56,6 +56,12 @@ class DurationCounts:
         """Return the number of durations in each group in use, in the order of `durations`."""
         return np.array([self._groups[key] for key in sorted(self._groups)], np.int64)
 
+    def copy(self) -> "DurationCounts":
+        """Return a copy, which later additions to the original do not change."""
+        copy = DurationCounts()
+        copy._groups = self._groups.copy()
+        return copy
+
     def snapshot(self) -> dict[str, Any]:
         """Return the counts as a dict of arrays, for `restore`."""
         keys = np.array(sorted(self._groups), np.int64)

@@ -122,6 +122,8 @@ class DelayEstimate:
     @property
     def summary(self) -> str:
         """One sentence: when half is back, and what share never returns."""
+        if not self.episodes:
+            return "No episode has been opened."
         if not self.returned:
             return (
                 f"None of {_count(self.episodes)} is back, so nothing can be told about the delay."

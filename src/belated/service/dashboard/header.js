@@ -52,7 +52,7 @@ function showTiles(spec, status) {
     'missing-note': isKnown(psi)
       ? `${over ? 'above' : 'within'} the bound of ${formatCount(Math.floor(psi))}` : '',
     'mean-delay': formatNumber(status.mean_delay),
-    'mean-delay-note': `episodes${isKnown(ages?.median) ? `; median age ${formatDuration(ages.median)}` : ''}`,
+    'mean-delay-note': `episodes so far${isKnown(ages?.median) ? `; median age ${formatDuration(ages.median)}` : ''}`,
   };
   for (const [id, text] of Object.entries(tiles)) setText(byId(id), text);
   byId('missing').classList.toggle('over', over);
