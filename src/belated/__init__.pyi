@@ -89,10 +89,10 @@ from .simulation.many import simulate_many as simulate_many
 from .simulation.reporting import RunSoFar as RunSoFar
 from .simulation.run import Run as Run
 from .simulation.simulate import simulate as simulate
-from .sweep.results import Results as Results
-from .sweep.results import results as results
 from .survival.estimate import DelayEstimate as DelayEstimate
 from .survival.lateness import Lateness as Lateness
 from .survival.lateness import lateness as lateness
+from .sweep.results import Results as Results
+from .sweep.results import results as results
 
 __version__: str

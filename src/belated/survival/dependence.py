@@ -105,7 +105,9 @@ def compare_groups(cohorts: Cohorts, name: str, labels: NDArray[Any]) -> Depende
     return DependenceTest(name, method, p, episodes=int(used.sum()))
 
 
-def correlate_return(cohorts: Cohorts, returns: Floats, *, seed: int) -> DependenceTest:
+def correlate_return(
+    cohorts: Cohorts, returns: Floats, *, seed: int, resamples: int = RESAMPLES
+) -> DependenceTest:
     """Test whether lateness is related to the return, in complete cohorts.
 
     Parameters
@@ -116,6 +118,8 @@ def correlate_return(cohorts: Cohorts, returns: Floats, *, seed: int) -> Depende
         Return of each episode; NaN if unknown.
     seed : int
         Seed of the bootstrap.
+    resamples : int
+        Number of bootstrap samples.
 
     Returns
     -------
@@ -138,7 +142,7 @@ def correlate_return(cohorts: Cohorts, returns: Floats, *, seed: int) -> Depende
             "complete cohorts",
         )
     found = stats.spearmanr(delays, values)
-    interval = _bootstrap_interval(delays, values, np.random.default_rng(seed))
+    interval = _bootstrap_interval(delays, values, np.random.default_rng(seed), resamples)
     return DependenceTest(
         name,
         method,
@@ -241,11 +245,13 @@ def _number_groups(labels: NDArray[Any]) -> Ints:
     return result
 
 
-def _bootstrap_interval(x: Floats, y: Floats, rng: np.random.Generator) -> tuple[float, float]:
+def _bootstrap_interval(
+    x: Floats, y: Floats, rng: np.random.Generator, resamples: int
+) -> tuple[float, float]:
     """Return the 95 % percentile interval of the rank correlation of `x` and `y`."""
     levels = [np.unique(values, return_inverse=True)[1] for values in (x, y)]
-    found = np.empty(RESAMPLES)
-    for b in range(RESAMPLES):
+    found = np.empty(resamples)
+    for b in range(resamples):
         weights = np.bincount(rng.integers(x.size, size=x.size), minlength=x.size)
         ranks = []
         for level in levels:

@@ -132,10 +132,9 @@ class DelayEstimate:
         if math.isinf(median.value):
             start = f"Less than half of the feedback is back after {self.text(never.followed)}"
         else:
-            high = "unknown" if math.isinf(median.high) else self.text(median.high)
             start = (
                 f"Half of the feedback is back after {self.text(median.value)} "
-                f"({percent(self.km.confidence)} interval: {self.text(median.low)} to {high})"
+                f"({percent(self.km.confidence)} interval: {self._range(median.low, median.high)})"
             )
         if never.share is None:
             return (
@@ -157,6 +156,14 @@ class DelayEstimate:
             )
         name, size = next((each for each in TIME_UNITS if duration >= each[1]), ("seconds", 1.0))
         return f"{duration / size:.3g} {name}"
+
+    def _range(self, low: float, high: float) -> str:
+        """Return a range of durations as text; its unit is written once if it is the same."""
+        if math.isinf(high):
+            return f"{self.text(low)} or more"
+        one, other = self.text(low).split(), self.text(high)
+        start = one[0] if other.endswith(f" {one[1]}") else " ".join(one)
+        return f"{start} to {other}"
 
     def facts(self) -> dict[str, Any]:
         """Return the main numbers as a JSON object; null for what cannot be told."""

@@ -9,7 +9,7 @@ still out, and l the last return at an age of at most t. The share is reported i
   stretch of the same length up to l, among n episodes, (1 - N / n)^n is at most 0.05 (Maller and
   Zhou 1994),
 
-or if at most 1 % can be out by the band. Otherwise it cannot be told yet; the upper end of the band
+or if at most 5 % can be out by the band after the last of all returns. Otherwise it cannot be told yet; the upper end of the band
 is then still an upper bound of the share. Without the second condition, a slow law that was
 observed for a short time would pass as one with a large share that never returns.
 """
@@ -31,8 +31,11 @@ MAX_LAST_SHARE: Final = 0.95
 MAX_CHANCE: Final = 0.05
 """Largest chance of a stretch without returns if returns went on as before it."""
 
+SMALL_SHARE: Final = 0.05
+"""Upper end of the band below which the share that never returns is small, whatever it is."""
+
 NEGLIGIBLE_SHARE: Final = 0.01
-"""Share that may be ignored: an age by which all but this share of returns are back is enough."""
+"""Share that may be missing in a cohort that is called complete."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class NeverShare:
     followed: float
     """Largest age at which at least ten episodes are still out; 0 if there is none."""
     last_return: float
-    """Last return up to that age, or the last of all if at most 1 % can be out; NaN if none."""
+    """Last return up to that age, or the last of all if at most 5 % can be out; NaN if none."""
 
     @property
     def is_known(self) -> bool:
@@ -70,8 +73,9 @@ def never_share(km: KaplanMeier) -> NeverShare:
     if math.isnan(last):
         return NeverShare(None, 0.0, 1.0, _followed(km), last)
     at_end = km.at(last)
-    if at_end.high <= NEGLIGIBLE_SHARE:
-        return NeverShare(*at_end, _followed(km), last)
+    if at_end.high <= SMALL_SHARE:
+        # what is out may still come
+        return NeverShare(at_end.value, 0.0, at_end.high, _followed(km), last)
     followed = _followed(km)
     seen = (km.times <= followed) & (km.returned > 0)
     if not seen.any():
@@ -86,11 +90,14 @@ def never_share(km: KaplanMeier) -> NeverShare:
 def complete_age(km: KaplanMeier, never: NeverShare) -> float | None:
     """Return the age by which 99 % of the feedback that returns at all is back, in units of `km`.
 
-    Returns None if the share that `never` returns cannot be told yet, or is 1.
+    If the share that `never` returns cannot be told yet, this is the age by which 99 % of all is
+    back. Returns None if there is no such age so far.
     """
-    if never.share is None or never.share >= 1:
+    share = never.share or 0.0
+    if share >= 1:
         return None
-    return km.quantile((1 - NEGLIGIBLE_SHARE) * (1 - never.share)).value
+    age = km.quantile((1 - NEGLIGIBLE_SHARE) * (1 - share)).value
+    return age if math.isfinite(age) else None
 
 
 def _followed(km: KaplanMeier) -> float:
