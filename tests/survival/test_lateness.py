@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.checks.law import law as check_law
+from belated.checks.law import check_law
 from belated.survival.records import records_of
 from survival.cohorts import shop
 

@@ -9,9 +9,10 @@ still out, and l the last return at an age of at most t. The share is reported i
   stretch of the same length up to l, among n episodes, (1 - N / n)^n is at most 0.05 (Maller and
   Zhou 1994),
 
-or if at most 5 % can be out by the band after the last of all returns. Otherwise it cannot be told yet; the upper end of the band
-is then still an upper bound of the share. Without the second condition, a slow law that was
-observed for a short time would pass as one with a large share that never returns.
+or if at most 5 % can be out by the band after the last of all returns. Otherwise it cannot be told
+yet; the upper end of the band is then still an upper bound of the share. Without the second
+condition, a slow law that was observed for a short time would pass as one with a large share that
+never returns.
 """
 
 import math

@@ -45,7 +45,7 @@ def law_of(km: KaplanMeier, tail: Tail, name: str | None) -> "Law":
     mass = -np.diff(survival, prepend=1.0)
     mean = float(mass @ times)
     if left > 0:
-        mean = mean + left * (times[-1] + 1 / rate) if rate else math.inf
+        mean = mean + left * (float(times[-1]) + 1 / rate) if rate else math.inf
     content = np.concatenate([times, survival, [rate]]).astype("<f8").tobytes()
     name = name or f"kaplan-meier:{zlib.crc32(content):08x}"
     return belated.Law(name, mean, partial(step_quantiles, times, 1 - survival, rate))
