@@ -676,6 +676,7 @@ class Learner:
         # absent in snapshots from before delays were counted
         delays = saved.get("delays")
         self._delays = DurationCounts() if delays is None else DurationCounts.restore(delays)
+        check_range("number of delays", len(self._delays), 0, self.observed)
         self._used, self._stale = check_integer("used", saved["used"], 1), bool(saved["stale"])
         check_range("used", self._used, 1, count)
         planned_at = saved.get("planned_at", [0] * count)

@@ -39,7 +39,8 @@ class DependenceTest:
     """Result of one test of independence."""
 
     about: str
-    """What lateness may depend on: a group such as "first action", "return" or "drift"."""
+    """Property on which lateness may depend: a grouping such as "first action", or "return", or
+    "drift" with the numbers of two cohorts."""
     method: str
     """Name of the test."""
     p: float | None

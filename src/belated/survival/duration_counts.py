@@ -74,6 +74,8 @@ class DurationCounts:
         if groups.dtype != np.int64 or numbers.dtype != np.int64:
             raise ValueError("counts of durations must be arrays of int64")
         check_range("groups of durations", groups, 0, MAX_GROUP)
+        if not (np.diff(groups) > 0).all():
+            raise ValueError("groups of durations must increase")
         check_range("numbers of durations", numbers, 1, 2**62)
         self = cls()
         self._groups = dict(zip(groups.tolist(), numbers.tolist(), strict=True))

@@ -194,8 +194,8 @@ def lateness(
     Examples
     --------
     >>> late = lateness(opened=[1, 2, 3, 4, 5], returned=[3, 6, 4, None, None], unit="episodes")
-    >>> late.episodes.median.value
-    2.0
+    >>> late.episodes.median
+    Estimate(value=4.0, low=1.0, high=inf)
     >>> late.episodes.never.is_known
     False
     """

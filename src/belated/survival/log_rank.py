@@ -42,8 +42,8 @@ def log_rank(durations: Floats | Ints, returned: Bools, groups: Ints) -> LogRank
     Examples
     --------
     >>> days = np.array([1, 2, 3, 4, 5, 6, 7, 8])
-    >>> log_rank(days, np.full(8, True), np.repeat([0, 1], 4)).p.round(4)
-    np.float64(0.0067)
+    >>> log_rank(days, np.full(8, True), np.repeat([0, 1], 4)).p < 0.01
+    True
     """
     from scipy import stats
 

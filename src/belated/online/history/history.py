@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from belated.array_checks import check_range
 from belated.online.history.histogram import Aggregation, Histogram, HistogramView
 from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND, TimeHistogram
 from belated.survival.duration_counts import DurationCounts
@@ -157,4 +158,5 @@ class History:
         self._arrivals = TimeHistogram.restore(state["arrivals"])
         self._versions = Histogram.restore(state["versions"])
         self._delays = DurationCounts.restore(state["delays"])
+        check_range("number of delays", len(self._delays), 0, self.opened)
         return self
