@@ -54,8 +54,8 @@ def test_under_independence_each_test_rejects_at_its_level() -> None:
 
 
 def test_the_example_of_the_page_is_detected_with_a_power_of_80_percent() -> None:
-    found = np.sum([detected(seed) for seed in range(40)], axis=0)
-    assert (found >= 0.8 * 40).all()
+    found = np.sum([detected(seed) for seed in range(20)], axis=0)
+    assert (found >= 0.8 * 20).all()
 
 
 def test_groups_known_only_from_feedback_are_compared_in_complete_cohorts() -> None:

@@ -128,7 +128,7 @@ def test_after_a_short_follow_up_the_share_cannot_be_told_yet(mean: int, episode
             assert estimate.never.share is None
             assert estimate.never.low == 0
             assert "cannot be told yet" in estimate.summary
-    assert told <= 6  # a stretch without returns happens by chance
+    assert told <= 8  # a stretch without returns happens by chance
 
 
 def test_if_all_are_back_no_share_never_returns_up_to_its_uncertainty() -> None:

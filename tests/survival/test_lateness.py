@@ -39,7 +39,8 @@ def test_a_run_is_measured_by_the_delays_it_had() -> None:
     parts: dict[str, Any] = {"base": "ucrl2:scale=0.1", "updater": "lazy:10"}
     run = bl.simulate("chain-3", **parts, delay="never:0.1:geometric:20", episodes=800, seed=3)
     late = bl.lateness(run)
-    assert late.episodes.returned == run.episodes - run.missing
+    # feedback usable after the last episode counts too
+    assert 0 <= late.episodes.returned - (run.episodes - run.missing) < 10
     assert late.episodes.never.low < 0.1 < late.episodes.never.high
     value, low, high = late.episodes.median
     assert low <= bl.delays.parse("never:0.1:geometric:20").quantile(0.5) <= high

@@ -5,9 +5,11 @@ were followed long past that return. Let t be the largest age at which at least 
 still out, and l the last return at an age of at most t. The share is reported if
 
 - l is below 0.95 t, and
-- the t - l without a return would be unlikely if returns went on as before: with N returns in the
-  stretch of the same length up to l, among n episodes, (1 - N / n)^n is at most 0.05 (Maller and
-  Zhou 1994),
+- the stretch from l to t without a return would be unlikely if returns went on as before: at the
+  rate of the stretch of the same length before l, in returns per time that episodes were out, at
+  least 3 returns would be expected in it. The chance of none is then at most exp(-3), 5 %. (The
+  comparison of these two stretches is that of Maller and Zhou 1994, whose test does not allow for
+  the smaller number of episodes that are followed longer.)
 
 or if at most 5 % can be out by the band after the last of all returns. Otherwise it cannot be told
 yet; the upper end of the band is then still an upper bound of the share. Without the second
@@ -29,8 +31,8 @@ MIN_AT_RISK: Final = 10
 MAX_LAST_SHARE: Final = 0.95
 """Largest last return as a share of the follow-up."""
 
-MAX_CHANCE: Final = 0.05
-"""Largest chance of a stretch without returns if returns went on as before it."""
+MIN_EXPECTED: Final = 3.0
+"""Number of returns that must be expected in a stretch in which there was none."""
 
 SMALL_SHARE: Final = 0.05
 """Upper end of the band below which the share that never returns is small, whatever it is."""
@@ -83,7 +85,7 @@ def never_share(km: KaplanMeier) -> NeverShare:
         return NeverShare(None, 0.0, 1.0, followed, math.nan)
     last = float(km.times[seen][-1])
     share = km.at(last)
-    if last < MAX_LAST_SHARE * followed and _chance_of_gap(km, last, followed) <= MAX_CHANCE:
+    if last < MAX_LAST_SHARE * followed and _expected_after(km, last, followed) >= MIN_EXPECTED:
         return NeverShare(*share, followed, last)
     return NeverShare(None, 0.0, share.high, followed, last)
 
@@ -107,8 +109,16 @@ def _followed(km: KaplanMeier) -> float:
     return float(km.times[places[-1]]) if places.size else 0.0
 
 
-def _chance_of_gap(km: KaplanMeier, last: float, followed: float) -> float:
-    """Return the chance (1 - N / n)^n of the gap between `last` and `followed`."""
-    before = (km.times > 2 * last - followed) & (km.times <= last)
-    total = int(km.at_risk[0])
-    return float((1 - km.returned[before].sum() / total) ** total)
+def _expected_after(km: KaplanMeier, last: float, followed: float) -> float:
+    """Return the returns expected between `last` and `followed` at the rate before `last`."""
+    start = max(0.0, 2 * last - followed)
+    returns = int(km.returned[(km.times >= start) & (km.times <= last)].sum())
+    before, after = _time_out(km, start, last), _time_out(km, last, followed)
+    # without any time before, as where all delays are 0, a single unit of time would do
+    return returns * after / before if before else math.inf
+
+
+def _time_out(km: KaplanMeier, start: float, end: float) -> float:
+    """Return the time that all episodes together were out between two ages."""
+    numbers = -np.diff(km.at_risk, append=0)
+    return float(numbers @ np.clip(km.times - start, 0.0, end - start))
