@@ -95,7 +95,8 @@ def _describe(parts: Parts, spec: ProblemSpec) -> tuple[str | None, str | None, 
     if spec.rewards is not None:
         table = np.broadcast_to(spec.rewards, spec.shape.table)
         rewards = [table[h, s, a] for h, (s, a) in enumerate(zip(states, actions, strict=False))]
-    total = np.nan if None in rewards else float(sum(rewards))
+    known = [reward for reward in rewards if reward is not None]
+    total = float(sum(known)) if len(known) == len(rewards) else np.nan
     return spec.states[states[0]], spec.actions[actions[0]], total
 
 

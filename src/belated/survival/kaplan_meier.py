@@ -163,7 +163,7 @@ def kaplan_meier_of_counts(
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
     at_risk = np.cumsum((returned + out)[::-1])[::-1]
     stay = 1 - returned / np.maximum(at_risk, 1)
-    survival = np.cumprod(stay)
+    survival: Floats = np.cumprod(stay, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         sd = np.sqrt(np.cumsum(returned / (at_risk * (at_risk - returned))))
         z = NormalDist().inv_cdf((1 + confidence) / 2)

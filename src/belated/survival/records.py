@@ -52,7 +52,7 @@ def records_of(
     returned: ArrayLike | Sequence[Any],
     *,
     now: Any = None,
-    returns: ArrayLike | None = None,
+    returns: ArrayLike | Sequence[Any] | None = None,
     groups: Mapping[str, Sequence[Any] | ArrayLike] | None = None,
     unit: Unit | None = None,
 ) -> DelayRecords:
