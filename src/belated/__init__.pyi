@@ -89,6 +89,14 @@ from .simulation.many import simulate_many as simulate_many
 from .simulation.reporting import RunSoFar as RunSoFar
 from .simulation.run import Run as Run
 from .simulation.simulate import simulate as simulate
+from .survival.dependence import DependenceTest as DependenceTest
+from .survival.estimate import DelayEstimate as DelayEstimate
+from .survival.follow_up import NeverShare as NeverShare
+from .survival.kaplan_meier import Estimate as Estimate
+from .survival.kaplan_meier import KaplanMeier as KaplanMeier
+from .survival.lateness import Lateness as Lateness
+from .survival.lateness import lateness as lateness
+from .survival.records import DelayRecords as DelayRecords
 from .sweep.results import Results as Results
 from .sweep.results import results as results
 

@@ -289,7 +289,7 @@ def test_counts_are_made_only_from_counts_of_the_right_shape(transitions: Any) -
 def test_thousands_of_changed_bytes_neither_crash_nor_pass_in_silence() -> None:
     program = Path(__file__).parent / "fuzz.py"
     paths = [str(program.parent), str(program.parent.parent)]
-    run = f"import sys; sys.path[:0] = {paths}; import fuzz; fuzz.main({FUZZ_CASES}, 7)"
+    run = f"import sys; sys.path[:0] = {paths}; import fuzz; fuzz.main({FUZZ_CASES}, 11)"
     counts = json.loads(run_in_process("-c", run))
     for kind, outcomes in counts.items():
         assert set(outcomes) == {"error", "valid"}, kind

@@ -212,9 +212,11 @@ class PendingEpisode:
     states : dict, optional
         Map from a position in the episode, 0 .. H, to the state at this position. It contains the
         states of steps that were observed singly, for `join_steps`. It is not part of snapshots.
+    started : int
+        Number of episodes started up to and including this one; 0 if it was not started.
     """
 
-    __slots__ = ("instance", "length", "path", "received", "states")
+    __slots__ = ("instance", "length", "path", "received", "started", "states")
 
     def __init__(
         self,
@@ -223,12 +225,14 @@ class PendingEpisode:
         path: Feedback | None = None,
         length: int | None = None,
         states: Mapping[int, int] = NO_STATES,
+        started: int = 0,
     ) -> None:
         self.instance = instance
         self.received = received
         self.path = path
         self.length = length
         self.states = states
+        self.started = started
 
     def receive(self, feedback: Feedback, shape: Shape) -> None:
         """Record the arrival of `feedback`, in a problem of size `shape`.
@@ -289,15 +293,17 @@ class PendingEpisode:
 
     def copy(self) -> "PendingEpisode":
         """Return a copy of the record; changes of the copy do not affect the original."""
-        return PendingEpisode(self.instance, self.received, self.path, self.length, self.states)
+        return PendingEpisode(
+            self.instance, self.received, self.path, self.length, self.states, self.started
+        )
 
 
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     """Return the records of pending episodes as plain arrays and numbers, for `restore_pending`.
 
-    `pending` maps the id of each episode to its record. The id and the instance of every episode
-    are stored. If feedback of an episode has arrived, the received steps are stored too, and the
-    path and the length if they are known.
+    `pending` maps the id of each episode to its record. The id, the instance and `started` of every
+    episode are stored. If feedback of an episode has arrived, the received steps are stored too,
+    and the path and the length if they are known.
     """
     partial = []
     for place, episode in enumerate(pending.values()):
@@ -318,6 +324,7 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     return {
         "ids": np.array(list(pending), np.int64),
         "instances": np.array([episode.instance for episode in pending.values()], np.int64),
+        "started": np.array([episode.started for episode in pending.values()], np.int64),
         "partial": partial,
     }
 
@@ -348,9 +355,12 @@ def restore_pending(
     """
     check_range("instances of pending episodes", state["instances"], 0, instances - 1)
     ids, indices = state["ids"].tolist(), state["instances"].tolist()
+    # absent in snapshots from before delays were counted
+    started = state.get("started", np.zeros(len(ids), np.int64))
+    check_range("starts of pending episodes", started, 0, 2**62)
     pending = {
-        check_id("The id of a pending episode", id): PendingEpisode(index)
-        for id, index in zip(ids, indices, strict=True)
+        check_id("The id of a pending episode", id): PendingEpisode(index, started=int(start))
+        for id, index, start in zip(ids, indices, started, strict=True)
     }
     if len(pending) < len(ids):
         raise ValueError("Each pending episode must occur once.")

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_id, check_integer
 from belated.array_checks import check_range
-from belated.episode import Episode, Floats, Policy, Shape, Step
+from belated.episode import Episode, Floats, Ints, Policy, Shape, Step
 from belated.html import describe
 from belated.id_set import IdSet
 from belated.learner.bases import BASE_NAMES
@@ -55,6 +55,9 @@ from belated.options import (
     requires_keywords,
 )
 from belated.shape import Allowed
+from belated.survival.duration_counts import DurationCounts
+from belated.survival.estimate import DelayEstimate, estimate_from_counts
+from belated.survival.records import DelayRecords
 from belated.theory.missing import psi
 
 F = TypeVar("F", Episode, Step)
@@ -144,6 +147,7 @@ class Learner:
     def _initialise(self, problem: LearningProblem) -> None:
         self._set_problem(problem)
         self._begun = self._waited = 0
+        self._delays = DurationCounts()
         self._used = 1
         self._stale = False
         self._instances = [self._new_instance(0)]
@@ -205,9 +209,34 @@ class Learner:
 
         The delay of an episode in flight is taken as the number of episodes started after it. The
         sum of all delays then equals the sum of S_k over the episodes started, and the mean is
-        computed from that sum.
+        computed from that sum. It is too low while episodes are in flight, because they will be
+        later than they are so far; `lateness` estimates the delay without this bias.
         """
         return self._waited / self._begun if self._begun else 0.0
+
+    @property
+    def lateness(self) -> DelayEstimate:
+        """Kaplan-Meier estimate of the delay of the episodes started, in episodes.
+
+        Episodes in flight count as not back at their age. An episode that was observed without
+        `start` does not count.
+        """
+        return estimate_from_counts(self._delays, self._ages())
+
+    def delay_records(self) -> DelayRecords:
+        """Return the delays and ages of the episodes started, for `bl.lateness`.
+
+        Delays of 128 episodes or more are rounded up, by less than 1/64.
+        """
+        back = np.repeat(self._delays.durations(), self._delays.numbers())
+        ages = self._ages().astype(np.float64)
+        returned = np.repeat([True, False], [back.size, ages.size])
+        return DelayRecords({"episodes": np.concatenate([back, ages])}, returned)
+
+    def _ages(self) -> Ints:
+        """Return the numbers of episodes started after each episode in flight that was started."""
+        started = [episode.started for episode in self._pending.values() if episode.started]
+        return self._begun - np.array(started, np.int64)
 
     def mean_delay_and_psi(self, lost: Iterable[int] = ()) -> tuple[float, float]:
         """Return the mean delay in episodes, and the bound ψ of all S_k that follows from it.
@@ -249,7 +278,7 @@ class Learner:
 
     @property
     def status(self) -> Status:
-        """Numbers of episodes in flight and observed, and the share of visits in flight."""
+        """Numbers of episodes in flight and observed, delays, and the share of visits in flight."""
         return self.status_without({})
 
     def status_without(self, lost: Mapping[int, int]) -> Status:
@@ -275,6 +304,7 @@ class Learner:
             begun=self._begun,
             observed=self.observed,
             mean_delay=self.mean_delay_and_psi(lost.values())[0],
+            lateness=self.lateness,
         )
 
     def _repr_html_(self) -> str:
@@ -340,7 +370,7 @@ class Learner:
         instance = self._next_instance().index
         self._waited += self.missing
         self._begun += 1
-        self._pending[id] = PendingEpisode(instance)
+        self._pending[id] = PendingEpisode(instance, started=self._begun)
         if self._multi:
             heapq.heappop(self._free)
             self._used = max(self._used, instance + 1)
@@ -503,6 +533,8 @@ class Learner:
                 continue
             self._pending.pop(id, None)
             self._seen.add(id)
+            if pending.started:
+                self._delays.add_one(self._begun - pending.started)
             if self._multi:
                 heapq.heappush(self._free, pending.instance)
         for index, items in by_instance.items():
@@ -607,6 +639,7 @@ class Learner:
             "pending": snapshot_pending(self._pending),
             "begun": self._begun,
             "waited": self._waited,
+            "delays": self._delays.snapshot(),
             "used": self._used,
             "stale": self._stale,
             "instances": [snapshot_state(instance.state) for instance in self._instances],
@@ -656,6 +689,10 @@ class Learner:
             raise ValueError("An episode must not be both pending and observed.")
         self._begun = check_integer("begun", saved["begun"], 0)
         self._waited = check_integer("waited", saved["waited"], 0)
+        # absent in snapshots from before delays were counted
+        delays = saved.get("delays")
+        self._delays = DurationCounts() if delays is None else DurationCounts.restore(delays)
+        check_range("number of delays", len(self._delays), 0, self.observed)
         self._used, self._stale = check_integer("used", saved["used"], 1), bool(saved["stale"])
         check_range("used", self._used, 1, count)
         planned_at = saved.get("planned_at", [0] * count)

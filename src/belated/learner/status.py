@@ -8,6 +8,7 @@ import numpy as np
 from belated.episode import Floats, Ints
 from belated.learner.feedback import PendingEpisode
 from belated.learner.problem import LearningProblem
+from belated.survival.estimate import DelayEstimate
 from belated.theory.missing import psi
 
 
@@ -33,12 +34,16 @@ class Status:
     """S_k, the number of episodes whose feedback has not arrived completely."""
     mean_delay: float
     """Mean delay so far, in episodes. The delay of an episode in flight is taken as the number of
-    episodes started after it."""
+    episodes started after it, so that the mean is too low while episodes are in flight; `lateness`
+    estimates the delay without this bias."""
     psi: float
     """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
     in_flight: Floats = field(repr=False)
     """For each triple, the fraction N'' / N of its visits whose feedback is missing; shape
     (stages, S, A)."""
+    lateness: DelayEstimate = field(repr=False)
+    """Kaplan-Meier estimate of the delay in episodes, of the episodes that were started: median,
+    share not back at an age, share that never returns. Lost episodes count as not back."""
     exact: bool = True
     """Whether `in_flight` is exact. If False, it is an upper bound: an episode in flight whose path
     is unknown is assumed to visit every triple."""
@@ -52,6 +57,7 @@ def status_of(
     begun: int,
     observed: int,
     mean_delay: float,
+    lateness: DelayEstimate,
 ) -> Status:
     """Return the status of a learner.
 
@@ -69,6 +75,8 @@ def status_of(
         Number of episodes whose feedback has arrived completely.
     mean_delay : float
         Mean delay so far, in episodes.
+    lateness : DelayEstimate
+        Estimated delay in episodes.
 
     Returns
     -------
@@ -96,6 +104,7 @@ def status_of(
         mean_delay=mean_delay,
         psi=psi(mean_delay, problem.episodes, problem.algorithm.failure_probability),
         in_flight=share_in_flight(in_flight, counts).reshape(stages, shape.states, shape.actions),
+        lateness=lateness,
         exact=unknown == 0,
     )
 

@@ -36,7 +36,7 @@ from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 
 LOG: Final = logging.getLogger("belated.service")
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Version of the format of snapshots; snapshots in another format are ignored."""
 
 
@@ -140,6 +140,11 @@ class Fold:
         tick are included, and lost episodes are not.
         """
         return [episode.opened_at for episode in self._expected()]
+
+    @property
+    def lost_opened_at(self) -> list[int]:
+        """Times at which the lost episodes were opened, in microseconds since 1970 (UTC)."""
+        return [self._in_flight[id].opened_at for id in self._lost]
 
     @property
     def recorded_at(self) -> list[int]:

@@ -3,9 +3,13 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from belated.learner.status import Status
 from belated.online.fold import Fold
 from belated.online.history.history import HistoryView
+from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND
+from belated.survival.estimate import DelayEstimate, estimate_from_counts
 
 
 class Summary(NamedTuple):
@@ -18,7 +22,8 @@ class Summary(NamedTuple):
     psi: float
     """Upper bound ψ on the number of episodes in flight, as in `belated.learner.status.Status`."""
     mean_delay: float
-    """Mean delay of the feedback so far, in episodes."""
+    """Mean delay of the feedback so far, in episodes; too low while episodes are in flight, see
+    `belated.learner.status.Status.mean_delay`."""
 
     @classmethod
     def of(cls, fold: Fold) -> "Summary":
@@ -45,6 +50,8 @@ class ProblemStatus:
     recorded_at: tuple[int, ...] = field(repr=False)
     """Times at which the openings of the episodes in flight were recorded, in order of arrival, in
     microseconds since 1970 (UTC)."""
+    lost_opened_at: tuple[int, ...] = field(repr=False)
+    """Times at which the lost episodes were opened, in microseconds since 1970 (UTC)."""
     learner: Status
     """Status of the learner."""
     updates: int
@@ -68,9 +75,20 @@ class ProblemStatus:
             lost=fold.lost,
             opened_at=tuple(fold.opened_at),
             recorded_at=tuple(fold.recorded_at),
+            lost_opened_at=tuple(fold.lost_opened_at),
             learner=fold.status,
             updates=learner.updates,
             epochs=learner.epochs,
             alpha=learner.alpha,
             history=fold.history.view(),
         )
+
+    def lateness_s(self, *, now: int) -> DelayEstimate:
+        """Return the Kaplan-Meier estimate of the delay in seconds, by event time.
+
+        Episodes in flight, including lost ones, count as not back at their age at the time `now`,
+        which is in microseconds since 1970 (UTC).
+        """
+        ages = now - np.array([*self.opened_at, *self.lost_opened_at], np.int64)
+        scale = float(MICROSECONDS_PER_SECOND)
+        return estimate_from_counts(self.history.delays, ages, unit="seconds", scale=scale)

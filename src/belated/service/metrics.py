@@ -144,7 +144,7 @@ def _format_problems(problems: Sequence[tuple[str, Summary | Failure | None]]) -
         ("psi_episodes", "Bound on episodes in flight.", [(n, s.psi) for n, s in known]),
         (
             "mean_delay_episodes",
-            "Observed mean delay, in episodes.",
+            "Observed mean delay, in episodes; too low while episodes are in flight.",
             [(n, s.mean_delay) for n, s in known],
         ),
         (

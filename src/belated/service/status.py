@@ -14,8 +14,8 @@ from belated.online.status import ProblemStatus
 from belated.service.requests.parsing import UNIX_EPOCH
 
 FOLD_FIELDS: Final = (
-    *("seq", "waiting", "begun", "observed", "missing", "lost", "mean_delay", "psi", "ages"),
-    *("recorded_ages", "in_flight", "updates", "epochs", "alpha"),
+    *("seq", "waiting", "begun", "observed", "missing", "lost", "mean_delay", "psi", "lateness"),
+    *("ages", "recorded_ages", "in_flight", "updates", "epochs", "alpha"),
 )
 """Fields of a status that are null if the problem's state cannot be computed from its events."""
 
@@ -59,6 +59,10 @@ def status_json(
         "lost": fold.lost,
         "mean_delay": finite_or_none(status.mean_delay),
         "psi": finite_or_none(status.psi),
+        "lateness": {
+            "episodes": status.lateness.facts(),
+            "seconds": fold.lateness_s(now=now).facts(),
+        },
         "ages": summarize_ages(fold.opened_at, now=now),
         "recorded_ages": summarize_ages(fold.recorded_at, now=now),
         "in_flight": {

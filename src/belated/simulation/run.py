@@ -1,13 +1,17 @@
 """`Run`: the result of a simulation with one seed."""
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.delays.laws import parse
 from belated.episode import Floats, Ints
 from belated.html import describe
+from belated.survival.estimate import Unit
+from belated.survival.records import DelayRecords
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +61,8 @@ class Run:
     """Number of episodes in flight at the end of the run, including the last episode."""
     mean_delay: float = 0.0
     """Mean delay observed by the learner until the end of the run, in episodes. The delay of an
-    episode in flight is taken as the number of episodes started after it."""
+    episode in flight is taken as the number of episodes started after it, so that the mean is too
+    low; `bl.lateness` estimates the delay without this bias."""
     psi: float = 0.0
     """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
     in_flight: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)), repr=False)
@@ -82,6 +87,26 @@ class Run:
     def total_regret(self) -> float:
         """Cumulative regret after the last episode."""
         return float(self.regret[-1])
+
+    def delay_records(self) -> DelayRecords:
+        """Return the delays of the episodes, for `bl.lateness`.
+
+        They are drawn again from the name of the delay law and the seed. Raises ValueError if that
+        does not give the delays of this run: for your own law, or with a delay for each step.
+        """
+        try:
+            delays = parse(self.delay).draw(seed=self.seed, episodes=self.episodes)
+        except (ValueError, TypeError):
+            delays = np.zeros(0, np.int64)
+        ages = np.arange(self.episodes - 1, -1, -1)
+        durations = np.minimum(delays, ages) if delays.size else np.zeros(0, np.int64)
+        if not durations.size or not math.isclose(durations.mean(), self.mean_delay):
+            raise ValueError(
+                f"The delays of a run with delay {self.delay!r} cannot be drawn again from its "
+                "name and seed; pass them to bl.lateness as opened=... and returned=...."
+            )
+        units: dict[Unit, Floats] = {"episodes": durations.astype(np.float64)}
+        return DelayRecords(units, delays <= ages, {"episodes": ages.astype(np.float64)})
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw the regret over episodes.

@@ -17,8 +17,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from belated.array_checks import check_range
 from belated.online.history.histogram import Aggregation, Histogram, HistogramView
 from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND, TimeHistogram
+from belated.survival.duration_counts import DurationCounts
 
 VERSION_COLUMNS: Final[dict[str, Aggregation]] = {
     "opened": "sum",
@@ -47,6 +49,9 @@ class HistoryView:
     """Histogram over the versions of the policy, with the columns `VERSION_COLUMNS`."""
     newest: int
     """Newest version of the policy that any opened episode follows; 0 if none was opened."""
+    delays: DurationCounts
+    """Delays of the returned episodes in microseconds, computed from the times at which openings
+    and feedback happened."""
 
 
 class Return(NamedTuple):
@@ -80,6 +85,7 @@ class History:
         self._times = TimeHistogram()
         self._arrivals = TimeHistogram()
         self._versions = Histogram(1, VERSION_COLUMNS, origin=1)
+        self._delays = DurationCounts()
 
     def add_opening(self, opened_at: int, version: int, *, recorded_at: int) -> int:
         """Add an opened episode to the statistics.
@@ -120,6 +126,7 @@ class History:
             delays = np.maximum(columns[end] - columns[start], 0) / MICROSECONDS_PER_SECOND
             values = {"delay": delays, "longest": delays, "episodes": columns["episodes"]}
             histogram.add(columns[end], {"returned": ones, **values})
+        self._delays.add(np.maximum(columns["returned_at"] - columns["opened_at"], 0))
         self._versions.add(
             columns["version"], {"returned": ones, "earned": earned, "squares": earned * earned}
         )
@@ -127,7 +134,11 @@ class History:
     def view(self) -> HistoryView:
         """Return a read-only copy of the history."""
         return HistoryView(
-            self._times.view(), self._arrivals.view(), self._versions.view(), self.newest
+            self._times.view(),
+            self._arrivals.view(),
+            self._versions.view(),
+            self.newest,
+            self._delays.copy(),
         )
 
     def snapshot(self) -> dict[str, Any]:
@@ -138,6 +149,7 @@ class History:
             "times": self._times.snapshot(),
             "arrivals": self._arrivals.snapshot(),
             "versions": self._versions.snapshot(),
+            "delays": self._delays.snapshot(),
         }
 
     @classmethod
@@ -148,4 +160,6 @@ class History:
         self._times = TimeHistogram.restore(state["times"])
         self._arrivals = TimeHistogram.restore(state["arrivals"])
         self._versions = Histogram.restore(state["versions"])
+        self._delays = DurationCounts.restore(state["delays"])
+        check_range("number of delays", len(self._delays), 0, self.opened)
         return self
