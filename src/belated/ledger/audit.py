@@ -61,9 +61,16 @@ def find_event_fault(event: Event) -> str | None:
     if event.redacted:
         if (event.text, event.salt, event.event_time) != (None, None, None):
             return f"Event {event.seq} is redacted, but not all of its content is deleted."
-    elif event.text is None or canonical.digest(event.text, event.salt or b"") != event.sha:
+    elif not _matches_digest(event):
         return f"Event {event.seq} has been changed: digest mismatch."
     return None
+
+
+def _matches_digest(event: Event) -> bool:
+    text, salt = event.text, event.salt or b""
+    # SQLite does not enforce the types of columns
+    typed = isinstance(text, str) and isinstance(salt, bytes)
+    return typed and canonical.digest(text, salt) == event.sha
 
 
 def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:

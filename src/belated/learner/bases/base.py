@@ -16,7 +16,7 @@ from belated.learner.backup import Backup, Function
 if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
 
-Reads = Literal["successors", "best", "extremes", "everything", "order"]
+Reads = Literal["successors", "best", "extremes", "above", "everything", "order"]
 
 
 class Proof(NamedTuple):
@@ -48,9 +48,11 @@ class BackupRule(NamedTuple):
     reads: Reads = "order"
     """Values of V~_{h+1} that the backup reads. "successors": only the values of the row's
     successors. "best": also the largest value, `stage.top`. "extremes": also the smallest value,
-    `stage.low`. "everything": the values of all states. "order": also the order of the states by
-    value, `stage.order`. Each choice includes the choices before it. The fewer values a backup
-    reads, the fewer rows incremental planning recomputes."""
+    `stage.low`. "above": the largest value, and the values of all states that are at least the mean
+    <P^, V~_{h+1}>; for a row without observations, only the largest value. "everything": the values
+    of all states. "order": also the order of the states by value, `stage.order`. Each choice
+    includes the choices before it, except that "above" does not include `stage.low`. The fewer
+    values a backup reads, the fewer rows incremental planning recomputes."""
     reads_visits: bool = False
     """Whether the backup reads N'_{h+1}(y), `stage.visits`, for the successors y of the row."""
     samples: bool = False
