@@ -42,8 +42,8 @@ class DependentLaw(Law):
     """Law whose delays depend on the played episode; see `by_action`.
 
     It has no mean and no quantiles before episodes are played: `mean` is nan, and `quantile`, `at`
-    and `draw` raise ValueError. `draw_for` draws the delay of a played episode. The laws in `groups`
-    have means and quantiles.
+    and `draw` raise ValueError. `draw_for` draws the delay of a played episode. The laws in
+    `groups` have means and quantiles.
     """
 
     mean: float = field(default=math.nan, compare=False)

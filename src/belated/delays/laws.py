@@ -353,7 +353,9 @@ def never(probability: float, otherwise: Law | str) -> Law:
     if not 0 <= probability <= 1:
         raise ValueError(f"probability must lie in [0, 1], got {probability}.")
     otherwise = check_law("otherwise", otherwise)
-    return otherwise._with_losses(probability, f"never:{format_number(probability)}:{otherwise.name}")
+    return otherwise._with_losses(
+        probability, f"never:{format_number(probability)}:{otherwise.name}"
+    )
 
 
 LAWS: Final[dict[str, Callable[..., Law]]] = {

@@ -130,9 +130,7 @@ def by_time(schedule: Iterable[tuple[float, Law | str]]) -> Law:
     ends = tuple(np.cumsum(lengths).tolist())
     repeats = entries[-1][0] != math.inf
     names = [OUTAGE if outage else law for outage, law in zip(out, laws, strict=True)]
-    name = "by_time:" + format_entries(
-        (format_length(episodes) for episodes, _ in entries), names
-    )
+    name = "by_time:" + format_entries((format_length(episodes) for episodes, _ in entries), names)
     seasons = Seasons(ends, repeats)
     if repeats:
         period, settled = math.lcm(ends[-1], *(law.period for law in laws)), 1
