@@ -155,7 +155,5 @@ def test_the_longest_delay_of_a_run_is_that_of_what_was_played() -> None:
     world = bl.chain(3)
     for engine in ("compiled", "reference"):
         base = bl.learner.bases.Fixed(actions=np.zeros((3, 3), int))
-        run = bl.simulate(
-            world, base=base, updater="active", delay=law, episodes=20, engine=engine
-        )
+        run = bl.simulate(world, base=base, updater="active", delay=law, episodes=20, engine=engine)
         assert run.longest_delay == 2

@@ -16,6 +16,9 @@ from belated.episode import Floats, Ints
 WEIGHT_TOLERANCE: Final = 1e-9
 """Largest accepted difference between the sum of the weights and 1."""
 
+ROUNDING: Final = 1e-15
+"""Rounding error of a sum of probabilities."""
+
 _BELOW_ONE: Final = math.nextafter(1.0, 0.0)
 
 
@@ -111,30 +114,47 @@ def mixture(parts: Iterable[tuple[float, Law | str]]) -> Law:
 def _mixture_quantiles(weights: tuple[float, ...], laws: tuple[Law, ...], p: Floats) -> Floats:
     """Return the smallest j with sum_i w_i F_i(j) >= p, for each entry p of `p`, or inf.
 
-    Found by bisection. The rounding error of the sum counts as equal.
+    Found by bisection; differences of ROUNDING count as equal.
     """
-    result = np.empty_like(p)
-    for i, target in enumerate(p.tolist()):
-        # The quantile of a mixture lies between those of its parts.
-        limits = [min(law.quantile(target), float(NEVER)) for law in laws]
-        low, high = int(min(limits)) - 1, int(max(limits))
-        if high == NEVER:
-            high = max(1, low + 1)
-            while high < NEVER and not _reaches(weights, laws, high, target):
-                low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            reached = _reaches(weights, laws, middle, target)
-            low, high = (low, middle) if reached else (middle, high)
-        result[i] = high if high < NEVER else math.inf
-    return result
+    return np.array([_mixture_quantile(weights, laws, target) for target in p.tolist()])
+
+
+def _mixture_quantile(weights: tuple[float, ...], laws: tuple[Law, ...], p: float) -> float:
+    """Return the smallest j with sum_i w_i F_i(j) >= `p`, or inf."""
+    arrives = 1 - math.fsum(w * _share_lost(law) for w, law in zip(weights, laws, strict=True))
+    if p > arrives + ROUNDING:
+        return math.inf
+    if p >= arrives - ROUNDING:  # all that arrives: the longest delay of each part
+        return max(law.quantile(1 - _share_lost(law)) for law in laws if _share_lost(law) < 1)
+    # The quantile of a mixture lies between those of its parts.
+    limits = [min(law.quantile(p), float(NEVER)) for law in laws]
+    if p == 0:
+        return min(limits)
+    low, high = int(min(limits)) - 1, int(max(limits))
+    if high == NEVER:
+        high = max(1, low + 1)
+        while high < NEVER and not _reaches(weights, laws, high, p):
+            low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        reached = _reaches(weights, laws, middle, p)
+        low, high = (low, middle) if reached else (middle, high)
+    return float(high) if high < NEVER else math.inf
+
+
+def _share_lost(law: Law) -> float:
+    """Return the share of feedback that never arrives under `law`."""
+    if isinstance(law, MixtureLaw):
+        pairs = zip(law.weights, law.laws, strict=True)
+        return math.fsum(weight * _share_lost(part) for weight, part in pairs)
+    return law._never
 
 
 def _reaches(weights: tuple[float, ...], laws: tuple[Law, ...], j: int, p: float) -> bool:
-    """Return whether sum_i w_i F_i(j) >= p; for p = 0, whether the delay j or less is possible."""
+    """Return whether sum_i w_i F_i(j) >= p."""
     shares = [_distribution(law, j) for law in laws]
     total = math.fsum(w * share for w, share in zip(weights, shares, strict=True))
-    return total >= p - 1e-15 if p > 0 else any(law.quantile(0.0) <= j for law in laws)
+    return total >= p - ROUNDING
 
 
 def _distribution(law: Law, j: int) -> float:
