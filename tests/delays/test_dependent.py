@@ -128,6 +128,7 @@ def test_never_and_weekly_apply_to_each_of_the_laws() -> None:
         (lambda: parse("by_action:0=constant:5,0=constant:6"), r"must be given once"),
         (lambda: parse("by_action:0=(constant:5"), r"parentheses of delay .* must be closed"),
         (lambda: parse("by_action:0=costant:5"), r"delay must be one of .*Did you mean 'constant"),
+        (lambda: parse("by_action:x=constant:5"), r"is invalid: action .*integer, got 'x'\.$"),
         (lambda: parse("by_return:1=constant:5"), r"first return .* must be 0.*got 1\.$"),
         (lambda: parse("by_return:x=constant:5"), r"must have the form by_return:RETURN=DELAY"),
         (lambda: parse("never:x:constant:5"), r"form never:PROBABILITY:DELAY, such as never:0\.1"),

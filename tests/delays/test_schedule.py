@@ -114,6 +114,7 @@ def test_never_keeps_the_calendar_of_a_law() -> None:
         (lambda: weekly("constant:0", 8), r"^day must lie in 1 \.\. 7, .* got 8; pass week= "),
         (lambda: weekly("constant:0", 1, week=0), r"^week must be at least 1, got 0\.$"),
         (lambda: parse("weekly:constant:0"), r"must have the form weekly:DAY\[/WEEK\]:DELAY"),
+        (lambda: parse("weekly:1.5:constant:0"), r"is invalid: day must be an integer, got 1\.5"),
         (lambda: by_time([]), r"^schedule must be a list of pairs such as .*, got \[\]\.$"),
         (lambda: by_time([(0, "constant:0")]), r"^episodes of a season must be at least 1, got 0"),
         (lambda: by_time([(3, "outage")]), r"^schedule must begin with a law, got 'outage'"),

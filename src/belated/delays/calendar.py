@@ -78,7 +78,7 @@ def with_calendar(law: Law, calendar: Calendar, *, name: str, period: int) -> La
         Law with `stationary` False. Its mean and quantiles are those of all episodes of a period
         together; they are computed numerically.
     """
-    check_law("law", law, independent=True)
+    law = check_law("law", law, independent=True)
     numbers = np.arange(1, check_integer("period", period, 1) + 1)
     count = max(1, MAX_SAMPLES // numbers.size)
     delays = law.at((np.arange(count) + 0.5) / count)

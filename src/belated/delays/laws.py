@@ -408,7 +408,10 @@ def parse(text: str | Law) -> Law:
         return LAW_NAMES.parse(text)
     from belated.delays.compound import parse_compound
 
-    return parse_compound(text)
+    try:
+        return parse_compound(text)
+    except TypeError as error:
+        raise ValueError(f"delay {text!r} is invalid: {error}") from error
 
 
 def check_law(name: str, law: Law | str, *, independent: bool = False) -> Law:
