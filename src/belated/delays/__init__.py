@@ -18,12 +18,14 @@ from belated.delays.laws import (
 from belated.delays.mixture import mixture
 from belated.delays.queue import Queue
 from belated.delays.schedule import by_time, weekly
+from belated.delays.selector import Selector
 
 __all__ = [
     "NEVER",
     "DependentLaw",
     "Law",
     "Queue",
+    "Selector",
     "by_action",
     "by_return",
     "by_state",

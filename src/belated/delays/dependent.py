@@ -37,6 +37,11 @@ ELSE: Final = "else"
 NAMES: Final = {BY_ACTION: "action", BY_STATE: "state"}
 
 
+def _no_quantiles(p: Floats) -> Floats:
+    """Raise ValueError; in place of the quantile function of a law that has none."""
+    raise ValueError("quantiles need a law that does not depend on the played episode.")
+
+
 @dataclass(frozen=True)
 class DependentLaw(Law):
     """Law whose delays depend on the played episode; see `by_action`.
@@ -47,7 +52,7 @@ class DependentLaw(Law):
     """
 
     mean: float = field(default=math.nan, compare=False)
-    quantiles: QuantileFunction = field(default=np.full_like, repr=False, compare=False)
+    quantiles: QuantileFunction = field(default=_no_quantiles, repr=False, compare=False)
     groups: tuple[Law, ...] = field(default=(), repr=False, kw_only=True)
     """Laws from which one is selected for each played episode."""
     kind: int = field(repr=False, kw_only=True)

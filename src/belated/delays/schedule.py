@@ -111,7 +111,9 @@ def by_time(schedule: Iterable[tuple[float, Law | str]]) -> Law:
     50.0
     """
     entries = check_pairs("schedule", schedule, "(100, 'geometric:10')")
-    lengths, laws, out = [], [], []
+    lengths: list[int] = []
+    laws: list[Law] = []
+    out: list[bool] = []
     for i, (episodes, given) in enumerate(entries):
         endless = episodes == math.inf
         if endless and (i + 1 < len(entries) or given == OUTAGE):
@@ -236,7 +238,8 @@ def _period_values(law: Law) -> Floats:
     """
     j = np.arange(MAX_SAMPLES)
     numbers = law.settled + ((2 * j + 1) * law.period) // (2 * MAX_SAMPLES)
-    delays = law.at_episodes(numbers, (0.5 + j * GOLDEN_RATIO) % 1.0)
+    u = np.asarray((0.5 + j * GOLDEN_RATIO) % 1.0, np.float64)
+    delays = law.at_episodes(numbers, u)
     return np.sort(np.where(delays >= NEVER, math.inf, delays.astype(np.float64)))
 
 
