@@ -40,7 +40,8 @@ _SHIFT_5: Final = np.uint64(5)
 _SHIFT_6: Final = np.uint64(6)
 
 UNUSED_NUMBER: Final = 1 << 20
-"""Value of `number` for `numbered_uniform` that `gamma` does not use with the same key."""
+"""Value of the argument `number` of `numbered_uniform` that `gamma` never uses. The random number
+that it gives is independent of those that `gamma` draws with the same key."""
 
 
 @kernel
@@ -136,7 +137,7 @@ def numbered_uniform(seed: np.uint64, stream: int, plan: int, cell: int, number:
 
 @kernel
 def gamma(seed: np.uint64, stream: int, plan: int, cell: int, shape: float) -> float:
-    """Return the random number of a key with the distribution Gamma(shape, 1).
+    """Return a random number with the distribution Gamma(`shape`, 1), determined by a key.
 
     The method is rejection sampling (Marsaglia and Tsang 2000). It needs a variable number of
     uniform random numbers, which are drawn with `numbered_uniform`.

@@ -163,9 +163,9 @@ def plans_eventually(updater: Updater) -> None:
 
 
 def has_valid_alpha(updater: Updater) -> None:
-    """Check that the parameter alpha chosen by `updater` is a number or infinite.
+    """Check that the method `epoch_alpha` of `updater` returns a number, which may be infinite.
 
-    The method `epoch_alpha` must return the same alpha for equal arguments.
+    The check also fails if the method returns different numbers for equal arguments.
     """
     who = f"{part_name(updater)}.{Updater.epoch_alpha.__name__}"
     for mean_delay in (0.0, 3.5, 1e4):
@@ -208,7 +208,7 @@ def has_own_explorer(updater: Updater) -> None:
 
 
 def explorer_marks(updater: Updater, explorer: Explorer) -> Bools:
-    """Return a copy of the mask of actions to explore of the exploration rule `explorer`.
+    """Return a copy of the mask of the actions that the exploration rule `explorer` explores.
 
     The mask has shape (H, S, A); it is all False if `explorer` returns None. AssertionError is
     raised if the mask has a wrong shape or type. `updater` is the updater that created `explorer`;

@@ -142,8 +142,8 @@ def simulate(
     Returns
     -------
     tuple
-        Finished runs by name of the setting, exit code, and error message. The message is empty if
-        the code is 0.
+        Dict from the name of each setting to its finished runs, exit code, and error message. The
+        message is empty if the code is 0.
     """
     import os
 
@@ -178,7 +178,7 @@ def print_summaries(
     settings : RunSettings
         The settings that were run.
     summaries : mapping
-        Summary of the runs by name of the setting.
+        Map from the name of each setting to the summary of its runs.
     as_json : bool
         Whether to print a JSON object instead of a table.
     """
@@ -205,7 +205,7 @@ def print_summaries(
 
 
 def note_of(summaries: Mapping[str, Summary]) -> str:
-    """Return a note about the bases in `summaries` that are not designed to be optimistic."""
+    """Return a note that names the bases in `summaries` that are not designed to be optimistic."""
     return optimism_note(one.base for one in summaries.values() if one.optimism_held is None)
 
 
@@ -219,7 +219,7 @@ def draw_figure(
     settings : RunSettings
         The settings that were run.
     runs : mapping
-        Runs by name of the setting.
+        Map from the name of each setting to its runs.
     path : Path
         Path of the files, without suffix.
 
@@ -248,7 +248,7 @@ def write_run_report(
     settings : RunSettings
         The settings that were run.
     runs, summaries : mapping
-        Runs, and their summary, by name of the setting.
+        Maps from the name of each setting to its runs, and to their summary.
     path : Path
         File to write.
 

@@ -1,7 +1,8 @@
 """Delay laws that depend on the calendar: feedback arrives only after certain episodes.
 
-A calendar is a function of the numbers of episodes and their delays that returns the delays until
-feedback is delivered, as two arrays of the same length. With a batch after every seventh episode:
+A calendar is a function of two arrays of the same length, the numbers of episodes and their delays.
+It returns an array of the delays until the feedback is delivered. For example, if feedback is
+delivered in a batch after every seventh episode:
 
 >>> def next_batch(numbers, delays):
 ...     return delays + -(numbers + delays) % 7
@@ -26,8 +27,8 @@ Calendar = Callable[[Ints, Ints], Ints]
 """Function of (episode numbers from 1, delays in episodes) that returns the new delays."""
 
 MAX_SAMPLES: Final = 2**16
-"""Number of delays from which the mean and the quantiles over a period are computed, at most,
-unless the period is longer."""
+"""Largest number of delays from which the mean and the quantiles over a period are computed, unless
+the period has more episodes than this number: then one delay of each of its episodes is used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +91,7 @@ def with_calendar(law: Law, calendar: Calendar, *, name: str, period: int) -> La
 
 
 def apply_calendar(calendar: Calendar, numbers: Ints, delays: Ints) -> Ints:
-    """Return delays after a calendar has been applied to all that are finite.
+    """Apply a calendar to all finite delays, and return the new delays.
 
     Parameters
     ----------
@@ -99,12 +100,12 @@ def apply_calendar(calendar: Calendar, numbers: Ints, delays: Ints) -> Ints:
     numbers : Ints
         Numbers of episodes.
     delays : Ints
-        Their delays before the calendar is applied.
+        Delays of these episodes before the calendar is applied.
 
     Returns
     -------
     Ints
-        Delays after it is applied.
+        Delays after the calendar is applied. Infinite delays, `NEVER`, are unchanged.
 
     Raises
     ------

@@ -193,7 +193,7 @@ class Law:
 def _fill_uniforms(seed: Any, first: int, step: int, u: Floats) -> None:
     """Fill `u` with the uniform random numbers from which delays are computed.
 
-    `u[j]` belongs to `step` of episode `first + j`.
+    `u[j]` belongs to `step` of episode `first + j`. `seed` is the seed of the run.
     """
     for j in range(u.size):
         u[j] = uniform_at(seed, DELAY, first + j, step)
@@ -364,7 +364,8 @@ LAWS: Final[dict[str, Callable[..., Law]]] = {
     "poisson": poisson,
     "geometric": geometric,
 }
-"""Functions that return the laws with a name, by name. A new law is registered here."""
+"""Map from the name of each built-in law to the function that returns the law for given parameters.
+Register a new law here."""
 
 FORMS: Final = {
     "never": "never:PROBABILITY:DELAY",
@@ -464,7 +465,7 @@ def _check_mean(kind: str, mean: float) -> float:
     """Return `mean` as a float if it lies in 0 .. 2**53; otherwise raise an error.
 
     The error is a TypeError if `mean` is not a number, otherwise a ValueError. The message contains
-    `kind`, the kind of the law.
+    `kind`, the kind of the law, such as "poisson".
     """
     if isinstance(mean, bool) or not isinstance(mean, int | float | np.integer | np.floating):
         raise TypeError(f"mean of a {kind} delay must be a number, got {mean!r}.")

@@ -32,7 +32,7 @@ class Stage(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Observations of one (h, s, a).
+    """Observations of one row of the counts: a step h, a state s and an action a.
 
     The observed successors are the states `succ[lo:hi]`, in increasing order. State `succ[j]` has
     been observed `m[j]` times.
@@ -97,7 +97,10 @@ CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
 
 
 def call_signature(call: type[NamedTuple]) -> Any:
-    """Return the numba signature of a function of one `call`, a record of numbers and arrays."""
+    """Return the numba signature of a function that takes one `call` and returns an integer.
+
+    `call` is the type of a named tuple of numbers and arrays. Arrays are passed as pointers.
+    """
     kinds = [CALL_FIELD_TYPES[kind] for kind in call.__annotations__.values()]
     return types.int64(types.NamedTuple(kinds, call))
 
@@ -150,12 +153,13 @@ def back_up_row(constants: NDArray[np.float64], stage: Stage, row: Row) -> float
 
 
 HAS_TERMS: Final = False
-"""Whether the backup has terms in `back_up_rows`; `specialise` replaces it."""
+"""Whether the backup that `back_up_rows` calls has terms; see `RowTerms`. `specialise` replaces
+this value in each copy of `back_up_rows`."""
 
 
 @inlined
 def compute_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
-    """Return no terms; `specialise` replaces this placeholder by `RowTerms.compute`."""
+    """Return (0, 0); `specialise` replaces this placeholder by `RowTerms.compute`."""
     return 0.0, 0.0
 
 
@@ -168,7 +172,10 @@ def back_up_with_terms(
 
 
 def back_up_rows(call: BackupCall) -> int:
-    """Store Q_h(s, a) of the rows listed in `call` in `call.out`, and return their number."""
+    """Compute Q_h(s, a) of each row listed in `call.rows`, and return the number of these rows.
+
+    The values are stored in `call.out`.
+    """
     constants = view(call.constants, call.constants_size)
     stage = Stage(
         call.h,

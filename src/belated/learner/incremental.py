@@ -64,7 +64,9 @@ def list_row(scratch: Scratch, row: int, listed: int) -> int:
 
 @inlined
 def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: int) -> int:
-    """Append the rows of a stage that have a given observed successor to `scratch.rows`.
+    """Append to `scratch.rows` the rows of a stage from which a given successor was observed.
+
+    Rows that the list contains already are not appended again.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: i
     stage : int
         Stage of the rows.
     y : int
-        State that is the successor.
+        Successor: a state of the next step.
     listed : int
         Number of rows in the list.
 
@@ -96,7 +98,10 @@ def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: i
 def list_stale(
     scratch: Scratch, counts: Counts, touched: Worklist, reads_visits: bool, h: int, moved: int
 ) -> int:
-    """List the stale rows of a step: those with new observations or with a changed successor.
+    """List the stale rows of a step, whose values must be computed again.
+
+    A row is stale if it has new observations, or if one of its successors has a changed value or,
+    with `reads_visits`, a changed visit count.
 
     This list is complete unless a change at step h + 1, such as a new largest value, affects every
     row of step h.
@@ -192,7 +197,9 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
 
 @inlined
 def maximise_changed(config: Config, state: LearnerState, h: int, found: int) -> tuple[int, bool]:
-    """Take the maximum over the actions in the states listed in `state.scratch.states`.
+    """Set V~_h(s) = max_a Q_h(s, a) in each state s that is listed in `state.scratch.states`.
+
+    If ties are not broken at random, the greedy actions of these states are updated, too.
 
     The states whose value changed are written to `state.scratch.moved`.
 
@@ -338,6 +345,8 @@ def choose_actions(config: Config, table: PlanTable, plan: int, h: int, changed:
 @kernel
 def survey_values(table: PlanTable, h: int, reads: int, extremes_moved: bool) -> bool:
     """Update the order or the extremes of V~_h after some of its values have changed.
+
+    The order lists the states by V~_h; the extremes are the largest and the smallest V~_h.
 
     Parameters
     ----------

@@ -72,7 +72,10 @@ class Instance:
 
     @property
     def delayed_counts(self) -> Ints:
-        """Number of visits observed in each row, or of rewards if only rewards are late; (rows)."""
+        """(rows) For each row, the number of visits whose delayed feedback has arrived.
+
+        If only rewards are late, these are the visits whose reward has arrived.
+        """
         late = self.problem.late_rewards
         return self.state.reward_sums.n if late else self.state.counts.n
 
@@ -153,7 +156,7 @@ class Instance:
         clear(self.state.changed)
 
     def _plan_with(self, planner: Any) -> None:
-        """Compute a plan with the `plan` method of `planner` and store it in the table."""
+        """Compute a plan with the `plan` method of `planner`, and store it in `state.table`."""
         visits, transitions = to_dense(self.problem.shape, self.state.counts)
         rewards = self.state.rewards.reshape(self.problem.shape.table).copy()
         shape = self.problem.shape
@@ -166,7 +169,10 @@ class Instance:
 
 
 def _array_bytes(record: Any) -> int:
-    """Return the size in bytes of the arrays in `record`, a tuple of arrays, tuples and others."""
+    """Return the total size in bytes of all arrays in `record`, a nested tuple.
+
+    Values that are neither arrays nor tuples are ignored.
+    """
     if isinstance(record, np.ndarray):
         return record.nbytes
     return sum(map(_array_bytes, record)) if isinstance(record, tuple) else 0

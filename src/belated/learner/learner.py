@@ -68,7 +68,8 @@ class Learner:
     shape : Shape, optional
         Numbers of states, actions and steps. It may also hold terminal states and allowed actions.
     states, actions, horizon : optional
-        The same numbers in place of `shape`; `states` may be the result of `bl.states`.
+        Numbers of states, actions and steps, to be given instead of `shape`. `states` may be the
+        result of `bl.states`.
     base : Base, BaseAlgorithm, Planner or str
         Base algorithm: built in, your own, or any object with a `plan` method; or its name, such as
         "ucrl2:scale=0.1" (see `belated.names`).
@@ -78,8 +79,8 @@ class Learner:
         Known mean rewards, of shape (H, S, A) or (S, A), in [0, 1]; "unknown" or None if rewards
         are unknown and observed with the feedback.
     episodes : int
-        Number of episodes K that will be played; the log terms of bonuses depend on it. A warning
-        is given once if there are more.
+        Number of episodes K that will be played; the log terms of bonuses depend on it. If more
+        episodes are played, a warning is given once.
     seed : int
         Seed of all random numbers of the learner.
     terminal : iterable of int
@@ -209,10 +210,11 @@ class Learner:
         return self._waited / self._begun if self._begun else 0.0
 
     def mean_delay_and_psi(self, lost: Iterable[int] = ()) -> tuple[float, float]:
-        """Return the mean delay as in `status_without`, and the bound ψ for it (Lemma 1).
+        """Return the mean delay in episodes, and the bound ψ of all S_k that follows from it.
 
-        `lost` contains, for each lost episode, the number of episodes that had been started when it
-        was lost.
+        ψ bounds the number of episodes in flight at the start of every episode (Lemma 1). The delay
+        of a lost episode ends when the episode is lost. `lost` contains, for each lost episode, the
+        number of episodes that had been started at that time.
         """
         waited = self._waited - sum(self._begun - begun for begun in lost)
         mean_delay = waited / self._begun if self._begun else 0.0
@@ -232,7 +234,7 @@ class Learner:
 
     @property
     def epochs(self) -> int:
-        """Number of plans, including the first plan of each instance, which has no observations."""
+        """Number of plans, including the first plan of each instance, made without observations."""
         return sum(instance.plans for instance in self._instances[: self._used])
 
     @property
@@ -242,7 +244,7 @@ class Learner:
 
     @property
     def alpha(self) -> float:
-        """Parameter alpha of lazy updating in the current epoch; infinity if not used."""
+        """Parameter alpha of lazy updating in the current epoch; infinity for other updaters."""
         return float(self._next_instance().state.alpha[0])
 
     @property
@@ -258,13 +260,13 @@ class Learner:
         Parameters
         ----------
         lost : mapping
-            For the id of each lost episode, which must be in flight, the number of episodes that
-            had been started when it was lost. Its delay ends there.
+            Map from the id of each lost episode to the number of episodes that had been started
+            when it was lost; its delay ends then. Lost episodes must be in flight.
 
         Returns
         -------
         Status
-            Status in which these episodes are not in flight.
+            Status in which the lost episodes are not counted as in flight.
         """
         return status_of(
             self._problem,
@@ -276,7 +278,7 @@ class Learner:
         )
 
     def _repr_html_(self) -> str:
-        """Return the table that notebooks display."""
+        """Return an HTML table with the properties of the learner, which notebooks display."""
         shape, problem = self.shape, self._problem
         return describe(
             "Learner",
@@ -350,8 +352,8 @@ class Learner:
         """Learn from complete `episodes`, in any order, and return whether the policy has changed.
 
         A single episode need not be in a list. If any episode is invalid, an error is raised and
-        none of them is used. An episode may end when it reaches a terminal state; steps after it
-        are ignored.
+        none of them is used. An episode may end when it reaches a terminal state; steps after this
+        state are ignored.
         """
         feedback = self._convert(episodes, Episode, whole_episode)
         changed = self._observe(feedback)
@@ -367,8 +369,8 @@ class Learner:
 
         A single step need not be in a list. An episode is complete when all of its steps have been
         observed: H steps, or those up to a terminal state. Raises ValueError if a step does not
-        begin in the state to which the step before it leads. (A restored learner checks this among
-        the steps observed since.)
+        begin in the state to which the step before it leads. A restored learner checks this only
+        among the steps that it has observed since it was restored.
         """
         feedback = self._convert(steps, Step, single_step)
         states = join_steps(feedback, self._pending, self._seen, self.shape)
@@ -392,8 +394,8 @@ class Learner:
         Parameters
         ----------
         rewards : mapping
-            From the id of each episode to its (H) rewards, NaN where a reward has not arrived. An
-            episode that has ended in a terminal state may have fewer.
+            Map from the id of each episode to an array of its H rewards, NaN where a reward has not
+            arrived. For an episode that has ended in a terminal state, the array may be shorter.
 
         Returns
         -------
@@ -442,7 +444,11 @@ class Learner:
         return feedback
 
     def _observe(self, feedback: list[Feedback]) -> bool:
-        """Absorb `feedback`, and warn if there are now more than K episodes."""
+        """Absorb `feedback` and return whether the policy has changed.
+
+        A warning is given when the number of episodes first exceeds K, the argument `episodes` of
+        the learner.
+        """
         known = self._known
         changed = self._absorb(feedback)
         self._warn_beyond(known, stacklevel=4)
@@ -454,7 +460,11 @@ class Learner:
         return self.observed + self.missing
 
     def _warn_beyond(self, known: int, *, stacklevel: int) -> None:
-        """Warn if there are more than K episodes now, and were at most K when `known` were."""
+        """Warn if the number of episodes has grown from at most K to more than K.
+
+        K is the argument `episodes` of the learner, and `known` is the earlier number of episodes.
+        `stacklevel` is passed to `warnings.warn`.
+        """
         K = self._problem.episodes
         if known <= K < self._known:
             warnings.warn(
@@ -478,22 +488,23 @@ class Learner:
         if self.shape.terminal:
             feedback = [without_padding(item, self.shape) for item in feedback]
             feedback = [item for item in feedback if item.steps.size]
-        self._check(feedback)
+        records = self._check(feedback)
         if not feedback:
             return False
         by_instance: dict[int, list[Feedback]] = {}
         for item in feedback:
-            pending = self._pending.setdefault(item.id, PendingEpisode(0))
-            by_instance.setdefault(pending.instance, []).append(item)
-            pending.receive(item, self.shape)
+            by_instance.setdefault(records[item.id].instance, []).append(item)
             if item.delayed and self._explorer is not None:
                 for h, s, a in zip(item.steps, item.states, item.actions, strict=True):
                     self._explorer.see(h, s, a)
-            if pending.is_complete(self.shape.horizon):
-                del self._pending[item.id]
-                self._seen.add(item.id)
-                if self._multi:
-                    heapq.heappush(self._free, pending.instance)
+        for id, pending in records.items():
+            if not pending.is_complete(self.shape.horizon):
+                self._pending[id] = pending
+                continue
+            self._pending.pop(id, None)
+            self._seen.add(id)
+            if self._multi:
+                heapq.heappush(self._free, pending.instance)
         for index, items in by_instance.items():
             self._feed(self._instances[index], items)
         before, self._policy = self._policy, self._current_policy()
@@ -502,8 +513,11 @@ class Learner:
             return False
         return True
 
-    def _check(self, feedback: list[Feedback]) -> None:
-        """Raise ValueError if any item of `feedback` is invalid; the learner is not changed."""
+    def _check(self, feedback: list[Feedback]) -> dict[int, PendingEpisode]:
+        """Raise ValueError if any item of `feedback` is invalid; the learner is not changed.
+
+        Returns the records of the episodes as they are after `feedback`, by the id of the episode.
+        """
         batch: dict[int, PendingEpisode] = {}
         for item in feedback:
             if item.id in self._seen:
@@ -522,9 +536,11 @@ class Learner:
                 )
             pending = batch.get(item.id)
             if pending is None:
-                pending = self._pending.get(item.id, PendingEpisode(0)).copy()
+                known = self._pending.get(item.id)
+                pending = PendingEpisode(0) if known is None else known.copy()
                 batch[item.id] = pending
             pending.receive(item, self.shape)
+        return batch
 
     def _feed(self, instance: Instance, feedback: list[Feedback]) -> None:
         """Add `feedback` to the counts of `instance`, and compute a plan if one is due."""
@@ -551,7 +567,7 @@ class Learner:
         self._stale = False
 
     def _replan_if_stale(self) -> None:
-        """Compute a plan if every episode needs a new plan and the next episode has none yet."""
+        """Compute a plan if the base plans for every episode and the next episode has no plan."""
         if self._stale:
             self._plan(self._next_instance(), refresh=True)
             self._policy = self._current_policy()

@@ -135,7 +135,11 @@ class LearningProblem(LearnerOptions):
 
     @cached_property
     def trigger_rule(self) -> TriggerRule | None:
-        """Trigger of the updater and its constants; None if the updater has no trigger."""
+        """Trigger of the updater and its constants, checked; None if the updater has no trigger.
+
+        Also None if the method `lazy_alpha` of the updater returns an alpha: compiled code then
+        evaluates the condition of `Lazy` instead of the trigger.
+        """
         rule = self.updater.trigger_rule() if self.updater.lazy_alpha() is None else None
         return None if rule is None else rule.checked()
 
@@ -197,7 +201,8 @@ def choose_shape(
     Raises
     ------
     TypeError
-        If both or neither are given, or a number is missing.
+        If `shape` is given together with a number, or if neither `shape` nor all three numbers are
+        given.
     """
     numbers = {"states": states, "actions": actions, "horizon": horizon}
     missing = [name for name, number in numbers.items() if number is None]

@@ -35,7 +35,8 @@ from belated.worklist import END, Worklist, put, take
 BONUSES: Final[tuple[RewardBonus, ...]] = get_args(RewardBonus)
 
 UNIT: Final = 2.0**32
-"""Number that represents a reward of 1 in the stored sums."""
+"""Factor by which rewards and squares of rewards are multiplied before they are rounded to integers
+and added to the stored sums."""
 
 KNOWN: Final = 0  # rewards are given; nothing is estimated
 ROOT: Final = 1  # eps_r = sqrt(number / N')
@@ -54,7 +55,7 @@ class RewardSums(NamedTuple):
 
 
 class RewardEstimator(NamedTuple):
-    """Formula that estimates mean rewards."""
+    """Formula that estimates mean rewards, with its constants."""
 
     kind: int  # KNOWN, ROOT, BERNSTEIN, LOGLOG, MEAN or SAMPLE
     number: float  # constant of the formula
@@ -62,7 +63,7 @@ class RewardEstimator(NamedTuple):
 
 
 def empty_sums(rows: int) -> RewardSums:
-    """Return sums of zero for `rows` rows."""
+    """Return sums of rewards for `rows` rows, all zero."""
     return RewardSums(*(np.zeros(rows, np.int64) for _ in RewardSums._fields))
 
 
@@ -131,7 +132,8 @@ def estimate_reward(
     row : int
         Row whose mean reward is estimated.
     seed, plan : int
-        Seed and number of the plan, the key of random numbers; used only by the kind `SAMPLE`.
+        Seed of the learner, and number of the plan. They are part of the key of random numbers,
+        which are drawn only for the kind `SAMPLE`.
 
     Returns
     -------
@@ -185,7 +187,7 @@ def update_rewards(
     new_rewards : Worklist
         Rows with new observations, grouped by stage; empty afterwards.
     seed, plan : int
-        Seed and number of the plan, the key of random numbers.
+        Seed of the learner, and number of the plan. They are part of the key of random numbers.
     rewards : Floats
         (H, S * A) estimates, changed in place.
     touched : Worklist

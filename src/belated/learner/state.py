@@ -42,7 +42,7 @@ PLAN_DUE: Final = 1  # 1 if a plan is due because of new feedback
 SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
 
 MAX_SMALL_STAGE: Final = 40
-"""Largest number of rows of a stage, S * A, with which every stage is computed as a whole."""
+"""Largest number of rows of a stage, S * A, for which each plan computes every stage as a whole."""
 
 
 class Config(NamedTuple):
@@ -82,9 +82,10 @@ class Scratch(NamedTuple):
     """Working memory of incremental and full planning.
 
     Incremental planning increases `stamp` by 1 at each step h. A row or state is already in the
-    list of the current step if its own stamp equals `stamp`; lists therefore need no clearing. Only
-    the stamps and the constant arrays `state_of`, `all_rows` and `no_visits` keep their values
-    between two calls.
+    list of the current step if its own stamp equals `stamp`; lists therefore need no clearing.
+    Unlike other scratch, some arrays keep their content between two plans: the stamps; the constant
+    arrays `state_of`, `all_rows` and `no_visits`; the terms of the backup, `terms`, with `term_n`,
+    the visits N' for which they were computed; and the counts in `packed`.
     """
 
     rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
@@ -130,7 +131,10 @@ class LearnerState(NamedTuple):
 
 
 def empty_table(shape: Shape) -> PlanTable:
-    """Return a table for a problem of size `shape`, with initial values before the first plan."""
+    """Return the plan table of a learner before its first plan, for a problem of size `shape`.
+
+    Q is infinite, V~ is 0, and the action is 0 everywhere.
+    """
     H, S, A = shape.table
     return PlanTable(
         q=np.full((H, S * A), np.inf),
@@ -145,8 +149,9 @@ def empty_table(shape: Shape) -> PlanTable:
 def empty_scratch(shape: Shape, packed_stages: int = 0, term_rows: int = 0) -> Scratch:
     """Return working memory for a problem of size `shape`.
 
-    `packed_stages` is the number of stages of packed counts, and `term_rows` the number of rows of
-    the counts whose terms are stored; both are 0 if they are not used.
+    `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
+    counts. `term_rows` is the number of rows whose terms are stored, or 0 if the backup has no
+    terms.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -179,7 +184,9 @@ def has_terms(problem: LearningProblem) -> bool:
 def plans_whole_stages(problem: LearningProblem) -> bool:
     """Return whether a learner of `problem` keeps packed counts, to compute whole stages at once.
 
-    This pays where most values change in every plan: if counts are pooled, and in small problems.
+    This is faster where most values change in every plan: if counts are pooled, or if S * A is at
+    most MAX_SMALL_STAGE. It requires an elementwise, compiled backup and the option
+    planning="auto".
     """
     if problem.algorithm.planner is not None or problem.algorithm.stepwise:
         return False

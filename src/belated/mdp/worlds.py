@@ -74,7 +74,8 @@ class WorldFamily:
     action_names: tuple[str, ...] = ()
     """Names of the actions; empty if the actions have no names."""
     layout: Callable[..., Layout] = lambda *_: "ring"
-    """Function that returns the arrangement of the states, given the numbers in a name."""
+    """Function that returns the arrangement of the states of a world in a figure, given the numbers
+    in the name of the world in order, such as 3 and 7 for "grid-3x7"."""
     requires: tuple[str, str] | None = None
     """Package that the world needs and the extra of belated that installs it; None if the world
     needs no other package."""
@@ -272,9 +273,10 @@ WORLD_FAMILIES: Final = (
         requires=("icu_sepsis", "icu"),
     ),
 )
-"""Families of all worlds that have names. The first family whose pattern matches a name is used."""
+"""Families of all worlds that have names. A name belongs to the first family whose pattern it
+matches."""
 
 WORLD_NAMES: Final[Names[MDP]] = Names(
     "world", (MDP,), "an MDP", {}, forms=[family.pattern for family in WORLD_FAMILIES]
 )
-"""Parser of texts that name a world to import."""
+"""Parser of texts such as "module:name" that name a world to import."""

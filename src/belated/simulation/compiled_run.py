@@ -272,7 +272,7 @@ class Player:
         instance : int
             Number of the instance.
         labels : Ints
-            (episodes) Episodes to play, as numbered in the whole run.
+            (episodes) Number of each episode to play, counted over the whole run.
         delays : Ints
             Delays of the feedback, of shape (episodes, pieces * groups); see `run_compiled`.
         policies : NDArray
@@ -348,11 +348,11 @@ class Player:
         Parameters
         ----------
         played : int
-            Number of these episodes.
+            Number of episodes that have been played or restored since the last call.
         gaps : Floats
-            Their regret.
+            (played) Regret of each of these episodes.
         report : bool
-            Whether to report the checkpoints among them.
+            Whether to report the checkpoints among these episodes. False for restored episodes.
         """
         self.on_progress(played)
         if self.reporter is not None:

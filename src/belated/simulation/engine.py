@@ -59,7 +59,7 @@ class Truth(NamedTuple):
 
 
 class RunOptions(NamedTuple):
-    """Options of a run that do not concern the learner."""
+    """Options of a run that are not part of the learner's configuration."""
 
     last: int  # last episode; feedback that arrives after it is dropped
     plans: bool  # whether to plan; False keeps the first plan, to measure all other costs
@@ -102,7 +102,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
     pieces : int
         Number of delays per episode: 1, or H if each step has its own delay.
     episodes : int
-        Number of episodes.
+        Number of episodes to play: those of the whole run or, with MultiInstance, of one instance.
 
     Returns
     -------
@@ -174,7 +174,8 @@ def send(
 ) -> None:
     """Add feedback of the episode just played to the queue.
 
-    Feedback that would arrive after the last episode is dropped and only counted.
+    Feedback that will not be usable in any episode of the run is dropped: it is not queued, and its
+    visits are counted in `run.dropped`.
 
     Parameters
     ----------
@@ -185,9 +186,9 @@ def send(
     length : int
         Number of steps of the episode.
     last : int
-        Last episode of the run.
+        Number of the last episode of the run.
     k : int
-        Number of the episode.
+        Number of the episode just played.
     piece : int
         Step whose feedback is added if each step has its own delay; 0 for a whole episode.
     delay : int
@@ -256,25 +257,27 @@ def receive(config: Config, run: RunState) -> None:
 
 @kernel
 def count_steps(fixed: Floats, states: NDArray[np.int32], first: int, steps: int, A: int) -> int:
-    """Return the number of steps before a terminal state.
+    """Return the number of steps of an episode, or of a part of it, before a terminal state.
 
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) fixed values, which tell the terminal states.
+        (H, S * A) result of `Shape.fixed_values`, which is 0 for action 0 of a terminal state.
+        Empty if the problem has no terminal states and no forbidden actions.
     states : NDArray
-        (steps + 1) states.
+        (steps + 1) consecutive states of the episode.
     first : int
-        Step of the first state.
+        Number of the step that begins in the first of `states`.
     steps : int
-        Largest number of steps.
+        Number of steps to examine.
     A : int
         Number of actions.
 
     Returns
     -------
     int
-        Number of steps whose state is not terminal.
+        Number of steps before the first step that begins in a terminal state; `steps` if there is
+        no such step.
     """
     for j in range(steps):
         if is_terminal(fixed, first + j, states[j], A):
@@ -305,7 +308,9 @@ def note_row(run: RunState, h: int, s: int, a: int) -> None:
 def evaluate_trigger(
     trigger: Callback, config: Config, constants: Floats, learner: LearnerState, run: RunState
 ) -> None:
-    """Evaluate the trigger if feedback has arrived, and store the result in PLAN_DUE.
+    """Evaluate the trigger if feedback has arrived, and store whether a plan is due.
+
+    `learner.numbers[PLAN_DUE]` is set to 1 or 0; it is 0 if no feedback has arrived.
 
     Parameters
     ----------
@@ -364,7 +369,8 @@ def play(
         Whether to draw and store rewards, which is needed if the learner does not know their means
         or if delays depend on them.
     may_end : bool
-        Whether there can be terminal states. A constant, so that the compiler removes the check.
+        Whether the world may have terminal states. The callers pass a constant, so that the
+        compiler can remove the check.
 
     Returns
     -------
@@ -453,7 +459,8 @@ def advance(
     run : RunState
         State of the run, changed in place.
     first : int
-        Number of the first episode of the block, counted from 1 over the episodes of the instance.
+        Number of the first episode of the block, counted from 1 over the episodes that this
+        instance of the learner plays.
     labels : Ints
         (episodes) Numbers of the episodes in the whole run, part of the key of random numbers.
     delays : Ints

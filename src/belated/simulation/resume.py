@@ -31,11 +31,11 @@ SAVE_INTERVAL_S: Final = 30.0
 """Approximate time between two saves of a run, in seconds."""
 
 INSTANCE: Final = "instance"
-"""Name of the array with the number of the instance that is played."""
+"""Name, in a checkpoint file, of the array that holds the number of the instance being played."""
 
 
 class RunSaver:
-    """Saves the state of a run to a file, and restores it from there.
+    """Object that saves the state of one run to a checkpoint file and restores it from the file.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class RunSaver:
     delays : tuple
         Delays of the feedback, and the rule by which an episode selects one of several.
     options : tuple
-        Other options that determine the results.
+        Further options that affect the results, such as `trace`; compared with those in the file.
 
     Raises
     ------
@@ -70,7 +70,8 @@ class RunSaver:
             raise ValueError(f"checkpoint must be in a folder that is writable, got {path}.")
         self.problem = problem
         self.totals: Arrays = {}
-        """Results of the instances that are finished, included in each save."""
+        """Results of the finished instances of a run with MultiInstance: a map from names to
+        arrays, which is part of each save. Empty with other updaters."""
         self._identity = describe_run(truth, problem, delays, options)
         self._saved = read_run(self.path, self._identity)
         self._next_save_s = time.monotonic() + SAVE_INTERVAL_S
@@ -133,7 +134,10 @@ class RunSaver:
         return array
 
     def save_if_due(self, instance: int, run: engine.RunState, outputs: engine.Outputs) -> None:
-        """Save the state if SAVE_INTERVAL_S have passed; the parameters are those of `save`."""
+        """Save the state if SAVE_INTERVAL_S have passed since the last save.
+
+        The parameters are those of `save`.
+        """
         if time.monotonic() >= self._next_save_s:
             self.save(instance, run, outputs)
 
@@ -145,9 +149,9 @@ class RunSaver:
         instance : int
             Number of the instance that is played.
         run : RunState
-            Its state.
+            State of this instance.
         outputs : Outputs
-            Results of its episodes.
+            Results of the episodes of this instance.
         """
         done = int(run.tally[engine.STARTED])
         if done + instance > 0:
@@ -165,7 +169,7 @@ def describe_run(
     delays: tuple[Any, ...],
     options: tuple[Any, ...],
 ) -> dict[str, str]:
-    """Return a description of everything that determines the results of a run, by part.
+    """Return a description of everything that determines the results of a run.
 
     Parameters
     ----------
@@ -176,12 +180,13 @@ def describe_run(
     delays : tuple
         Delays of the feedback, and the rule by which an episode selects one of several.
     options : tuple
-        Other options that determine the results.
+        Further options that affect the results, such as `trace`.
 
     Returns
     -------
     dict of str to str
-        Short values as text, others as digests.
+        Map from the name of a part, such as "seed" or "world", to the part: as text if it is short,
+        otherwise as a digest.
     """
     functions = [as_backup(problem.backup_rule.backup).function.__code__]
     rule = problem.trigger_rule
@@ -203,7 +208,10 @@ def describe_run(
 
 
 def digest(part: Any) -> str:
-    """Return the SHA-256 of `part`: an array, a number, code, or a tuple of such parts."""
+    """Return the SHA-256 of `part`, in hexadecimal.
+
+    `part` is an array, a number, the code of a function, or a tuple of such parts.
+    """
     if isinstance(part, CodeType):
         return digest((part.co_code.hex(), part.co_names, part.co_consts))
     if isinstance(part, tuple):

@@ -70,14 +70,13 @@ class Run:
     """Action in each episode, step and state, or -1 where the policy explores; shape (K, H, S).
     None unless the run was traced."""
     world: str = ""
-    """Size of the world, such as "5 states, 2 actions, 5 steps"; empty if unknown, as are `base`,
-    `updater` and `delay`."""
+    """Size of the world, such as "5 states, 2 actions, 5 steps"; empty if unknown."""
     base: str = ""
-    """Name of the base and its options, such as "ucrl2:scale=0.1"."""
+    """Name of the base and its options, such as "ucrl2:scale=0.1"; empty if unknown."""
     updater: str = ""
-    """Name of the updater and its options, such as "lazy:10"."""
+    """Name of the updater and its options, such as "lazy:10"; empty if unknown."""
     delay: str = ""
-    """Name of the delay law, such as "geometric:100"."""
+    """Name of the delay law, such as "geometric:100"; empty if unknown."""
 
     @property
     def total_regret(self) -> float:
@@ -102,7 +101,7 @@ class Run:
         return belated.plot(self, ax=ax)
 
     def _repr_html_(self) -> str:
-        """Return the table that notebooks display."""
+        """Return an HTML table with the main results of the run, which notebooks display."""
         return describe(
             "Run",
             {
@@ -138,8 +137,8 @@ def checkpoints(episodes: int, every: int, *, early: bool = False) -> Ints:
         Number of episodes between two checkpoints. The checkpoints are the multiples of `every`,
         and `episodes` itself.
     early : bool
-        Whether to add those of 1, 2, 5, 10, 20, 50, ... that are below `every`. Most is often
-        learnt before the first multiple of `every`.
+        Whether to add the checkpoints 1, 2, 5, 10, 20, 50, ... below `every`. A learner often
+        learns most before the first multiple of `every`.
 
     Returns
     -------

@@ -58,7 +58,7 @@ class SettingKeywords(SimulationKeywords, total=False):
 
 
 def ignore_progress(episodes: int) -> None:
-    """Progress callback that does nothing; `episodes` is the number of episodes played."""
+    """Do nothing; this is the default for `on_progress`. `episodes` is ignored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +141,9 @@ class Setting(SimulationOptions):
         seed : int
             Seed of the run.
         longest_delay : float, optional
-            Longest delay of the run, in episodes, for updaters that depend on it; if delays depend
-            on what is played, the longest possible. By default it is left unspecified.
+            Longest delay of the run, in episodes, for updaters that depend on it; see
+            `Updater.with_longest_delay`. If delays depend on what is played, it is the longest that
+            is possible. By default the updater is used unchanged.
 
         Returns
         -------
@@ -237,11 +238,11 @@ class Setting(SimulationOptions):
 
     @property
     def law(self) -> Law:
-        """Delay law; without delay, that of a constant delay of 0 episodes."""
+        """Delay law of the setting; a constant delay of 0 episodes if `delay` is None."""
         return constant(0) if self.delay is None else parse_delay(self.delay)
 
     def part_names(self) -> dict[str, Any]:
-        """Return the names of the parts of this setting, as arguments of `Run`."""
+        """Return descriptions of world, base, updater and delay, as keyword arguments of `Run`."""
         shape = self.world.shape
         return {
             "world": f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",

@@ -1,4 +1,4 @@
-"""Orders of the regret of other methods for delayed feedback, and order of the lower bound."""
+"""Orders of the regret of other methods for delayed feedback, and of the lower bound on regret."""
 
 import math
 from typing import Final
@@ -60,12 +60,11 @@ def multi_instance(
 
         M (f(K / M) + g) = sqrt(M) f(K) + M g
 
-    f(K) + g is the order of the regret of one instance: f(K), proportional to sqrt(K), is the order
-    of the base with immediate feedback, and g is the lower-order term, which does not depend on K.
-    Table 1 omits g for immediate feedback, but every instance has this regret; with active updating
-    the same term is multiplied by E[tau] (Theorem 1), so g is the factor of E[tau] there. Delay
-    multiplies the leading term f(K) by sqrt(M), so the relative effect of delay does not decrease
-    with the number of episodes.
+    K is the number of episodes, and f(K) + g is the order of the regret of one instance. The term
+    f(K), proportional to sqrt(K), is the order of the base with immediate feedback in Table 1. The
+    term g does not depend on K. Table 1 omits g for immediate feedback, so g is taken from the
+    order with active updating, where it is the factor of E[tau] (Theorem 1). Delay multiplies the
+    leading term f(K) by sqrt(M), so the relative effect of delay does not decrease with K.
 
     Parameters
     ----------
@@ -86,7 +85,8 @@ def multi_instance(
     Returns
     -------
     Regret
-        f(K) as `leading`, and (sqrt(M) - 1) f(K) + (M - 1) g as `delay`.
+        f(K) as `leading`, and (sqrt(M) - 1) f(K) + (M - 1) g as `delay`. The term g of one instance
+        is in neither, since the order without delay in Table 1 omits it too.
 
     Examples
     --------

@@ -29,12 +29,12 @@ class Proof(NamedTuple):
     by: str
     """Publication, or argument, that proves optimism; empty if no proof is known."""
     counts: Literal["", "each", "pooled", "each, pooled"] = ""
-    """Values of the option `stages` that the proof covers."""
+    """Values of the option `stages` that the proof covers; empty if there is no proof."""
     note: str = ""
     """Conditions of the proof, or the reason why there is none."""
     options: Mapping[str, Any] = MappingProxyType({})
-    """Values of the options of the base to which the declaration applies; all others may have any
-    value."""
+    """Map from names of options of the base to values. The declaration applies if these options
+    have these values; other options may have any value."""
 
 
 class BackupRule(NamedTuple):
@@ -79,12 +79,15 @@ class BaseAlgorithm:
     """Whether a simulation must call `with_optimal_policy` before it runs the base."""
 
     proofs: ClassVar[tuple[Proof, ...]] = ()
-    """Statements that are proved about the optimism of the base. The first one whose options agree
-    with those of the base applies."""
+    """Declarations of what is proved about the optimism of the base, each for certain values of its
+    options. The first declaration whose options agree with those of the base applies."""
 
     @property
     def proof(self) -> Proof:
-        """The declaration in `proofs` that applies, or one that says that no proof is known."""
+        """The declaration in `proofs` that applies to the options of this base.
+
+        If there is none, the result says that no proof is known.
+        """
         for proof in self.proofs:
             if all(getattr(self, option) == value for option, value in proof.options.items()):
                 return proof
@@ -121,7 +124,7 @@ class BaseAlgorithm:
         return None
 
     def replans_every_episode(self, updater: "Updater") -> bool:
-        """Return whether every episode has a new plan, even if `updater` does not require one."""
+        """Return whether to plan for every episode, even if `updater` does not require a plan."""
         return False
 
     def with_half_delta(self) -> Self:
@@ -191,7 +194,8 @@ class Base(TieBreakingBase):
     Parameters
     ----------
     delta : float
-        Probability that optimism may fail, in (0, 1), if it is proved; see `proof`.
+        Probability delta in the formulas, in (0, 1). If optimism is proved, it fails with at most
+        this probability; see `proof`.
     scale : float
         Factor of the bonus or of the radius of the confidence set, at least 0; 1 is as published.
         Nothing is proved for a smaller factor.

@@ -11,7 +11,7 @@ from belated.names import Names
 UPDATERS: dict[str, type[Updater]] = {
     updater.name: updater for updater in (Active, Lazy, ExplicitExploration, MultiInstance)
 }
-"""Classes of all built-in updaters, by name of the updater. A new updater is registered here."""
+"""Map from the name of each built-in updater to its class. Register a new updater here."""
 
 UPDATER_NAMES: Names[Updater] = Names("updater", (Updater,), "an Updater", UPDATERS)
 """Parser of texts that name an updater, such as "lazy:10" or "my_updaters:Mine"."""

@@ -58,9 +58,10 @@ class Updater:
     """Base class of updaters, the rules that decide when a learner plans.
 
     A custom updater must define `name`, and either `trigger_rule` or `due`; all other methods have
-    defaults. With `trigger_rule`, its condition is compiled; with `due` alone, it runs as Python,
-    and only in the reference loop. If `due` is equivalent to the condition of `Lazy`, the updater
-    can override `lazy_alpha`; compiled code then evaluates the condition, and `due` is not called.
+    defaults. With `trigger_rule`, the condition for planning can be compiled. With `due` alone, the
+    condition runs as Python, and simulations need the reference loop. If `due` is equivalent to the
+    condition of `Lazy`, the updater can override `lazy_alpha`; compiled code then evaluates the
+    condition, and `due` is not called.
 
     Examples
     --------
@@ -120,19 +121,25 @@ class Updater:
         return math.inf
 
     def explorer(self, shape: Shape) -> Explorer | None:
-        """Return a new exploration rule for a problem of size `shape`, or None if there is none."""
+        """Return a new exploration rule in Python for a problem of size `shape`.
+
+        The default is None, for an updater without such a rule.
+        """
         return None
 
     def lazy_alpha(self) -> float | Literal["auto"] | None:
         """Return the alpha with which the updater `Lazy` plans exactly when this updater does.
 
-        With this alpha, the condition of `Lazy` must be equivalent to `due`. The result is None if
-        there is no such alpha; `due` is then called.
+        With this alpha, the condition of `Lazy` must be equivalent to `due`. "auto" means that each
+        epoch has its own alpha, as in `Lazy("auto")`. The default is None: there is no such alpha,
+        and `due` is called.
         """
         return None
 
     def exploration(self, shape: Shape, epsilon: float) -> Exploration | None:
-        """Return a new exploration rule that compiled code evaluates, or None if there is none.
+        """Return a new exploration rule that compiled code evaluates.
+
+        The default is None, for an updater without such a rule.
 
         Parameters
         ----------

@@ -9,7 +9,10 @@ from belated.service.models.policies import ServingState
 
 
 class Ages(Model):
-    """Ages of the episodes in flight, in seconds. They are null if there are none."""
+    """Ages of the episodes in flight, in seconds.
+
+    `oldest` and `median` are null if no episodes are in flight.
+    """
 
     oldest: float | None
     median: float | None
@@ -20,7 +23,7 @@ class Ages(Model):
 
 
 class InFlight(Model):
-    """Fraction of the visits that belong to episodes in flight, by (stage, state, action)."""
+    """Fraction of the visits to a (stage, state, action) that belong to episodes in flight."""
 
     most: float = Field(description="Maximum over all (stage, state, action).")
     mean: float = Field(description="Mean over all (stage, state, action).")
