@@ -314,6 +314,7 @@ class Setting:
     late: str = "everything"
     delay_per: str = "episode"
     reward_bonus: str = "hoeffding"
+    rule: Any = None  # law of a path, from (states, actions, rewards), if delays depend on it
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -321,7 +322,12 @@ class Setting:
         return shape.horizon, shape.states, shape.actions
 
     def draw_delays(self) -> Ints:
-        """Return (K, H) delays: equal along an episode, or one for each step."""
+        """Return (K, H) delays: equal along an episode, or one for each step.
+
+        They are not known yet if they depend on the path.
+        """
+        if self.rule is not None:
+            return np.zeros((self.episodes, self.sizes[0]), np.int64)
         steps = range(self.sizes[0]) if self.delay_per == "step" else [0] * self.sizes[0]
         draws = [self.delay.draw(seed=self.seed, episodes=self.episodes, step=h) for h in steps]
         return np.stack(draws, axis=1)
@@ -656,6 +662,16 @@ class Definition:
             self.states[i, h + 1] = s
         return explored
 
+    def recount_delays(self, k: int) -> None:
+        """Set the delays of the steps of episode k to those of the law that its path selects."""
+        setting, i = self.setting, k - 1
+        t = int(self.played[i].sum())
+        law = setting.rule(self.states[i, : t + 1], self.actions[i, :t], self.paid[i, :t])
+        for h in range(t):
+            step = h if setting.delay_per == "step" else 0
+            self.delays[i, h] = law.draw(seed=setting.seed, episodes=k, step=step)[-1]
+        self.arrival[i] = k + self.delays[i]
+
     def value(self, k: int, marks: NDArray[np.bool_]) -> Floats:
         """Return V^pi_1 of the policy of episode k."""
         known = (self.policies[k - 1].tobytes(), marks.tobytes())
@@ -698,6 +714,8 @@ class Definition:
             self.waited += missing[-1]
             marks.append(self.marks(k))
             explored = self.play(k, marks[-1])
+            if setting.rule is not None:
+                self.recount_delays(k)
             self.owner[k - 1] = index
             start = self.states[k - 1, 0]
             q[k - 1], address[k - 1] = copy.q, copy.plans - 1 + (index << 32)

@@ -95,6 +95,7 @@ def a_world(seed: int, *, states: int = 3, actions: int = 2, horizon: int = 3) -
 def check(setting: Setting, **given: Any) -> Any:
     """Simulate the setting, compare the run with the definition, and return the run."""
     arguments = {field.name: getattr(setting, field.name) for field in dataclasses.fields(setting)}
+    del arguments["rule"]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Running the slower reference loop")
         run = bl.simulate(**arguments, **given, every=1, trace=True)

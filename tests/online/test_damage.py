@@ -174,6 +174,24 @@ def test_a_text_that_is_not_utf_8_is_a_failure_of_its_problem_alone(memory: Ledg
     assert memory.policies.newest(other.problem) is not None
 
 
+@pytest.mark.parametrize(
+    ("column", "message"), [("body", "digest mismatch"), ("episode", "a value has a wrong type")]
+)
+def test_verify_reports_a_value_of_another_type(
+    sqlite_url: str, column: str, message: str
+) -> None:
+    with Ledger.open(sqlite_url) as ledger:
+        _, seq = play(ledger)
+        with ledger.store.writing() as connection:
+            connection.exec_driver_sql("DROP TRIGGER events_keep")
+            connection.exec_driver_sql(
+                f"UPDATE events SET {column} = CAST({column} AS BLOB) WHERE seq={seq}"
+            )
+    with open_existing_ledger(sqlite_url) as ledger:
+        faults = verify_ledger(ledger, problem=None).faults
+    assert any(message in fault for fault in faults), faults
+
+
 def test_a_damaged_definition_does_not_stop_other_problems(sqlite_url: str) -> None:
     with Ledger.open(sqlite_url) as ledger:
         (history, _), (other, _) = play(ledger), play(ledger, "other")

@@ -35,6 +35,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "unknown rewards": {"rewards": "unknown", "updater": bl.Lazy(3)},
     "late rewards": {"rewards": "unknown", "late": "rewards", "updater": bl.Lazy(3)},
     "late rewards by step": {"rewards": "unknown", "late": "rewards", "delay_per": "step"},
+    "by return": {"delay": "by_return:0=geometric:12,0.5=never:0.3:poisson:5"},
+    "by action, steps": {"delay": "by_action:1:0=constant:3,1=geometric:12", "delay_per": "step"},
     "q-learning": {"base": bl.QLearning(scale=0.02)},
     "q-learning lazy": {"base": bl.QLearning(scale=0.02), "updater": bl.Lazy(3)},
     "psrl": {"base": bl.PSRL(), "rewards": "unknown"},

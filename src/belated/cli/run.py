@@ -43,7 +43,10 @@ def run(
     ] = None,
     delay: Annotated[
         list[str] | None,
-        typer.Option(help="Delay law such as geometric:100 (default constant:0). May be repeated."),
+        typer.Option(
+            help="Delay law such as geometric:100 (default constant:0), weekly:7:geometric:100 or "
+            "by_action:0=constant:5,1=geometric:100; see the page on delays. May be repeated."
+        ),
     ] = None,
     option: Annotated[
         list[str] | None,

@@ -20,7 +20,13 @@ UPDATER_NAMES: Final = {"explicit": "Explicit exploration", "multi": "Multi-inst
 All other updaters have their capitalized name as readable name.
 """
 
-LAW_NAMES: Final = {"poisson": "Poisson"}
+LAW_NAMES: Final = {
+    "poisson": "Poisson",
+    "by_action": "action-dependent",
+    "by_state": "state-dependent",
+    "by_return": "return-dependent",
+    "by_time": "time-dependent",
+}
 """Map from the name of a delay law to its readable name, for laws in which the two differ."""
 
 OPTION_NAMES: Final = {
@@ -115,6 +121,8 @@ def delay_name(text: str) -> str:
     ('no delay', 'constant delay of 7')
     >>> delay_name("never:0.1:poisson:30")
     'Poisson delay, mean 30, 10% never arrive'
+    >>> delay_name("by_action:0=constant:5,1=geometric:100")
+    'action-dependent delay, 0=constant 5,1=geometric 100'
     """
     kind, _, mean = text.partition(":")
     if kind == "never":
@@ -122,6 +130,10 @@ def delay_name(text: str) -> str:
         return f"{delay_name(other)}, {100 * float(probability):.3g}% never arrive"
     if kind == "constant":
         return "no delay" if mean == "0" else f"constant delay of {mean}"
+    if kind == "weekly":
+        return f"{delay_name(mean.partition(':')[2])}, in weekly batches"
+    if kind.startswith("by_"):
+        return f"{law_name(kind)} delay, {mean.replace(':', ' ')}"
     if kind in ("uniform", "poisson", "geometric"):
         return f"{law_name(kind)} delay, mean {mean}"
     if own := split_imported(LAWS, text):

@@ -1,5 +1,6 @@
 """Results of a study as panels of lines, and the figures of a study."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -182,7 +183,11 @@ def reading_order(runs: Columns) -> Columns:
     def key(row: int) -> tuple[Any, ...]:
         names = (natural_key(str(runs[name][row])) for name in ("world", "base", "updater"))
         mean = float(runs["mean_delay"][row])
-        return (*names, mean > 0, runs["law"][row], mean, int(runs["seed"][row]))
+        if math.isnan(mean):
+            law = (runs["law"][row], math.inf, natural_key(str(runs["delay"][row])))
+        else:
+            law = (runs["law"][row], mean, ())
+        return (*names, mean != 0, *law, int(runs["seed"][row]))
 
     return take(runs, np.array(sorted(range(len(runs["seed"])), key=key)))
 
@@ -215,8 +220,8 @@ def split_laws(runs: Columns) -> Columns:
 def repeat_undelayed(runs: Columns) -> Columns:
     """Return `runs` with the runs without delay repeated for each delay law in the column `law`.
 
-    Lines against the expected delay thus begin at 0 for every law. Runs with an infinite expected
-    delay are omitted.
+    Lines against the expected delay thus begin at 0 for every law. Runs whose expected delay is
+    infinite, or not known because it depends on what is played, are omitted.
     """
     delayed = (runs["mean_delay"] > 0) & np.isfinite(runs["mean_delay"])
     without = np.flatnonzero(runs["mean_delay"] == 0)
@@ -237,7 +242,7 @@ def split_delays(runs: Columns) -> Iterator[tuple[str, Columns]]:
     if len(set(runs["delay"])) <= MAX_DELAYS_PER_FIGURE:
         yield "", runs
         return
-    for law in dict.fromkeys(runs["law"][runs["mean_delay"] > 0]):
+    for law in dict.fromkeys(runs["law"][runs["mean_delay"] != 0]):
         mask = (runs["law"] == law) | (runs["mean_delay"] == 0)
         yield str(law), take(runs, np.flatnonzero(mask))
 

@@ -126,6 +126,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._shape = _build_shape(env, *sizes, end_state, terminal)
         if reward_map.unit(0.0) != 0:
             self._shape = Shape(*sizes, allowed=self._shape.allowed)
+        delay.selector(self._shape)  # may reject the shape
         self._passed = np.zeros(self._shape.states, np.bool_)  # states in which a step was taken
         self._early_ends = np.zeros(self._shape.states, np.int64)  # padded episodes by last state
         self._queue: Queue[Episode] = Queue()
@@ -211,8 +212,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         if terminated or len(self._actions) == H:
             truncated = not terminated
             self._over = True
-            tau = self._delay.draw(seed=self._seed, episodes=1, first=self._episode)
-            self._push_record(int(tau[0]))
+            self._push_record()
         return observation, reward, terminated, truncated, {**info, "feedback": []}
 
     def _pad(self) -> None:
@@ -226,11 +226,11 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._rewards += [self._unit_reward(0.0)] * missing
         self._early_ends[state] += 1
 
-    def _push_record(self, delay: int) -> None:
+    def _push_record(self, delay: int | None = None) -> None:
         """Queue the record of the current episode, which arrives after `delay` episodes.
 
-        ValueError is raised if an episode was padded in a state that was also visited before the
-        end of an episode.
+        By default, the delay is drawn. ValueError is raised if an episode was padded in a state
+        that was also visited before the end of an episode.
         """
         for state in np.flatnonzero(self._passed & (self._early_ends > 0))[:1]:
             raise ValueError(
@@ -239,6 +239,8 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
                 "DelayedFeedback, which adds a terminal state to the records."
             )
         record = Episode(self._episode, self._states, self._actions, self._rewards)
+        if delay is None:
+            delay = self._delay.draw_for(record, shape=self._shape, seed=self._seed)
         self._queue.push(record, delay)
 
     def _unit_reward(self, reward: float) -> float:

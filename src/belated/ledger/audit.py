@@ -27,7 +27,7 @@ from belated.ledger.problems import Problem, ProblemSpec
 from belated.ledger.recording.content import parse_content
 from belated.ledger.recording.deduplication import encode_parts
 from belated.ledger.recording.values import ContentError
-from belated.ledger.store import Store
+from belated.ledger.store import Store, UnreadableRowError
 from belated.ledger.validation import check_text
 
 MAX_FAULTS: Final = 100
@@ -44,11 +44,19 @@ this part. The id is None for an event without an episode."""
 
 
 def digest_events(events: Iterable[Event]) -> str:
-    """Return one SHA-256 digest of all `events`. Redacting an event does not change the digest."""
+    """Return one SHA-256 digest of all `events`. Redacting an event does not change the digest.
+
+    Raises UnreadableRowError if a value of an event has a wrong type.
+    """
     total = sha256()
     for event in events:
         facts = (event.seq, event.problem, event.episode, event.kind, event.at, event.sha)
-        total.update(canonical.canonical(facts).encode())
+        try:
+            total.update(canonical.canonical(facts).encode())
+        except TypeError:  # SQLite does not enforce the types of columns
+            raise UnreadableRowError(
+                f"Row {event.seq} of the table events is damaged: a value has a wrong type."
+            ) from None
     return total.hexdigest()
 
 

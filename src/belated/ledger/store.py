@@ -46,7 +46,7 @@ def now() -> int:
 
 
 class UnreadableRowError(ValueError):
-    """Error because a row of the database is damaged: one of its texts is not valid UTF-8."""
+    """Error because a row is damaged: a text is not valid UTF-8, or a value has a wrong type."""
 
 
 class Store:

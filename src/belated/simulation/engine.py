@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import address, inlined, kernel
+from belated.delays.selector import BY_RETURN, Selector, select_group
 from belated.episode import Floats, Ints
 from belated.exact.incremental import WorldArrays, reevaluate
 from belated.exact.values import evaluate
@@ -46,7 +47,8 @@ STARTED: Final = 5  # number of episodes started
 PLANNED: Final = 6  # number of episodes started before the last plan
 ARRIVED: Final = 7  # number of items of feedback that the trigger has not been evaluated for
 NEW_ROWS: Final = 8  # number of their rows, in `RunState.new_rows`
-TALLY_SIZE: Final = 9  # number of counters
+LONGEST: Final = 9  # longest delay so far; counted only if delays depend on the episode
+TALLY_SIZE: Final = 10  # number of counters
 
 
 class Truth(NamedTuple):
@@ -64,6 +66,7 @@ class RunOptions(NamedTuple):
     triggered: bool  # whether the trigger decides when to plan, instead of the condition of Lazy
     trigger_constants: Floats  # constants of the trigger
     v_star: Floats  # (H, S) V*, to check optimism everywhere; empty to check it at s_1 only
+    selector: Selector  # rule by which an episode selects one of several delays
 
 
 class RunState(NamedTuple):
@@ -344,10 +347,12 @@ def evaluate_trigger(
 
 
 @inlined
-def play(config: Config, truth: Truth, run: RunState, label: int, may_end: bool) -> int:
+def play(
+    config: Config, truth: Truth, run: RunState, label: int, draws_rewards: bool, may_end: bool
+) -> int:
     """Play one episode and store its states, actions and rewards in the run state.
 
-    Rewards are drawn and stored only if they are unknown to the learner. If the episode reaches a
+    If the episode reaches a
     terminal state, it ends, and the remaining states are stored as this state.
 
     Parameters
@@ -360,6 +365,9 @@ def play(config: Config, truth: Truth, run: RunState, label: int, may_end: bool)
         State of the run, changed in place.
     label : int
         Number of the episode in the whole run, part of the key of its random numbers.
+    draws_rewards : bool
+        Whether to draw and store rewards, which is needed if the learner does not know their means
+        or if delays depend on them.
     may_end : bool
         Whether the world may have terminal states. The callers pass a constant, so that the
         compiler can remove the check.
@@ -385,7 +393,7 @@ def play(config: Config, truth: Truth, run: RunState, label: int, may_end: bool)
             if explores(exploration, h, s):
                 run.tally[LAST_EXPLORED] = label
             a = draw_action(exploration, config.fixed, h, s, a, config.seed, label)
-        if config.unknown_rewards:
+        if draws_rewards:
             u = uniform(config.seed, REWARD, label, h)
             run.rewards[h] = draw_reward(world.draws, mean_reward(world.rewards, h, s, a), u)
         row = ((0 if homogeneous else h) * S + s) * A + a
@@ -456,8 +464,9 @@ def advance(
     labels : Ints
         (episodes) Numbers of the episodes in the whole run, part of the key of random numbers.
     delays : Ints
-        Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
-        delay.
+        Delays of the feedback, of shape (episodes, pieces * groups). There is one piece, or H if
+        each step has its own delay. The groups of a piece, one unless delays depend on the episode,
+        are next to each other.
     outputs : Outputs
         Arrays that receive one entry for each episode of the block.
 
@@ -469,7 +478,9 @@ def advance(
     """
     learner, tally = run.learner, run.tally
     H = run.actions.size
-    pieces = delays.shape[1]
+    groups = options.selector.groups
+    pieces = delays.shape[1] // groups
+    draws_rewards = config.unknown_rewards or options.selector.kind == BY_RETURN
     for i in range(delays.shape[0]):
         k = first + i
         # 1. Stop if there may not be enough free capacity for the feedback of this episode.
@@ -501,9 +512,9 @@ def advance(
         tally[STARTED] += 1
         # 4. Play, and add the exact regret for the first state drawn.
         if config.fixed.size > 0:
-            length = play(config, truth, run, labels[i], True)
+            length = play(config, truth, run, labels[i], draws_rewards, True)
         else:
-            length = play(config, truth, run, labels[i], False)
+            length = play(config, truth, run, labels[i], draws_rewards, False)
         s = run.states[0]
         outputs.gaps[i] = truth.v_star[s] - run.v_pi[0, s]
         if options.v_star.size > 0:
@@ -520,7 +531,13 @@ def advance(
                 absorb_transition(learner, h, run.states[h], run.actions[h], run.states[h + 1])
         if pieces > 1:
             run.outstanding[k - 1] = length
+        group = 0
+        if groups > 1:
+            group = select_group(options.selector, run.states, run.actions, run.rewards, length)
         for piece in range(min(pieces, length)):
-            send(config, run, length, options.last, k, piece, delays[i, piece])
+            delay = delays[i, piece * groups + group]
+            if groups > 1:
+                tally[LONGEST] = max(tally[LONGEST], delay)
+            send(config, run, length, options.last, k, piece, delay)
         tally[MISSING] += 1
     return delays.shape[0]

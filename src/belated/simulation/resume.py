@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from belated import __version__
 from belated.array_checks import Arrays
 from belated.compiled import digest_sources
-from belated.episode import Ints
 from belated.learner.backup import as_backup
 from belated.learner.problem import LearningProblem
 from belated.learner.state import configure
@@ -46,8 +45,8 @@ class RunSaver:
         Simulated world.
     problem : LearningProblem
         Problem of the learner.
-    delays : Ints
-        Delays of the feedback.
+    delays : tuple
+        Delays of the feedback, and the rule by which an episode selects one of several.
     options : tuple
         Further options that affect the results, such as `trace`; compared with those in the file.
 
@@ -62,7 +61,7 @@ class RunSaver:
         path: str | os.PathLike[str],
         truth: engine.Truth,
         problem: LearningProblem,
-        delays: Ints,
+        delays: tuple[Any, ...],
         options: tuple[Any, ...],
     ) -> None:
         self.path = Path(path)
@@ -165,7 +164,10 @@ class RunSaver:
 
 
 def describe_run(
-    truth: engine.Truth, problem: LearningProblem, delays: Ints, options: tuple[Any, ...]
+    truth: engine.Truth,
+    problem: LearningProblem,
+    delays: tuple[Any, ...],
+    options: tuple[Any, ...],
 ) -> dict[str, str]:
     """Return a description of everything that determines the results of a run.
 
@@ -175,8 +177,8 @@ def describe_run(
         Simulated world.
     problem : LearningProblem
         Problem of the learner.
-    delays : Ints
-        Delays of the feedback.
+    delays : tuple
+        Delays of the feedback, and the rule by which an episode selects one of several.
     options : tuple
         Further options that affect the results, such as `trace`.
 

@@ -37,7 +37,8 @@ def simulate(
     updater : Updater or str
         Rule that decides when to plan, or its name, such as "lazy:10".
     delay : Law or str, optional
-        Delay law, or its name, such as "geometric:100"; by default there is no delay.
+        Delay law, or its name, such as "geometric:100"; by default there is no delay. It may depend
+        on what is played, as in "by_action:0=constant:5,1=geometric:100".
     episodes : int
         Number of episodes, at least 1.
     seed : int

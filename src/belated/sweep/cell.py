@@ -10,7 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from belated.delays import parse as parse_delay
+from belated.delays.laws import FORMS
+from belated.delays.laws import parse as parse_delay
 from belated.learner.bases import BASE_NAMES
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import Updater
@@ -38,6 +39,10 @@ It contains the bases whose results have changed. Version 2 computes logarithms 
 CORRECTED_VERSION = 2
 """Version number in the digest of cells whose results were changed by a corrected formula; see
 `Cell.is_corrected`."""
+
+MAX_DELAY_CHARACTERS = 120
+"""Length up to which the name of a delay law is part of an id in full; an id is the name of a file.
+"""
 
 SEEDS_PER_CELL = 5
 """Maximum number of seeds in a cell. It is small because a sweep that is killed loses the runs of
@@ -93,7 +98,8 @@ class Cell(SimulationOptions):
     @property
     def setting(self) -> str:
         """Id of the setting, without the seeds, such as "chain-30/ucrl2/geometric-100/lazy-10"."""
-        parts = (self.world, self.base_label, self.delay + self.delay_suffix, self.updater)
+        delay = shorten(self.delay) + self.delay_suffix
+        parts = (self.world, self.base_label, delay, self.updater)
         return "/".join(part.replace(":", "-").replace("/", "-") for part in parts)
 
     @property
@@ -144,7 +150,8 @@ class Cell(SimulationOptions):
                 facts["base_version"] = version
         if self.is_corrected:
             facts["formula_version"] = CORRECTED_VERSION
-        if code := digest_own_code((self.world, self.base, self.delay, self.updater)):
+        own = (self.world, self.base, *split_delay(self.delay), self.updater)
+        if code := digest_own_code(own):
             facts["code"] = code
         text = json.dumps([RESULTS_VERSION, facts], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -178,6 +185,22 @@ class Cell(SimulationOptions):
             rewards=self.rewards,
             **option_values(self, SimulationOptions),
         )
+
+
+def shorten(text: str) -> str:
+    """Return `text`, or its beginning and a digest if it is too long for the name of a file."""
+    if len(text) <= MAX_DELAY_CHARACTERS:
+        return text
+    return f"{text[:MAX_DELAY_CHARACTERS]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def split_delay(text: str) -> list[str]:
+    """Return the names of the laws in `text`, the name of a delay law that is made of others.
+
+    >>> split_delay("by_action:0=constant:5,1=my_laws:slow")[1:]
+    ['constant:5', '1', 'my_laws:slow']
+    """
+    return re.split("[(),=]", text) if text.partition(":")[0] in FORMS else [text]
 
 
 def digest_own_code(texts: Iterable[str]) -> str:

@@ -205,6 +205,7 @@ def test_a_run_that_does_not_fit_into_memory_is_an_error(monkeypatch: pytest.Mon
         ({"updater": "lazy:auto"}, "alpha is 'auto'"),
         ({"rewards": "unknown"}, "rewards are unknown"),
         ({"delay_per": "step"}, "each step has its own delay"),
+        ({"delay": "by_action:0=constant:1,1=constant:2"}, "delays depend on the episode"),
         ({"trace": True}, "policies are traced"),
     ],
 )

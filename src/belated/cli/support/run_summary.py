@@ -51,7 +51,8 @@ class Summary:
     max_missing: int
     """Maximum number of episodes in flight at the same time, over all runs."""
     psi: float | None
-    """Upper bound psi of Lemma 1 on the number of episodes in flight; None if it is infinite."""
+    """Upper bound psi of Lemma 1 on the number of episodes in flight; None if it is infinite, or if
+    there is none because delays depend on what is played."""
     optimism_held: int | None
     """Number of runs in which V~_1 >= V*_1 in every episode; None for a base that is not designed
     to be optimistic, such as psrl."""
@@ -67,7 +68,7 @@ class Summary:
             f"{100 * self.lost:.1f}%",
             format_mean_count(self.updates),
             format_mean_count(self.epochs),
-            f"{self.max_missing:,} ({'∞' if self.psi is None else format_regret(self.psi)})",
+            f"{self.max_missing:,} ({format_bound(self.psi, self.delay)})",
             format_optimism(self.optimism_held, self.runs),
         ]
 
@@ -82,7 +83,10 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
     setting = cell.build()
     final = band(runs)
     base = setting.problem(0).algorithm
-    bound = psi(parse_delay(cell.delay).mean, cell.episodes, base.failure_probability)
+    expected = parse_delay(cell.delay).mean
+    bound = math.inf
+    if not math.isnan(expected):
+        bound = psi(expected, cell.episodes, base.failure_probability)
     held = sum(run.optimism_broken == 0 for run in runs)
     mean = float(final.mean[-1])
     return Summary(
@@ -104,6 +108,18 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
         seeds=[run.seed for run in runs],
         total_regret=[run.total_regret for run in runs],
     )
+
+
+def format_bound(psi: float | None, delay: str) -> str:
+    """Return the bound `psi` on the number of episodes in flight as text.
+
+    If it is None, this is "-" if the law named `delay` depends on what is played, otherwise "∞".
+    """
+    from belated.delays import parse as parse_delay
+
+    if psi is not None:
+        return format_regret(psi)
+    return "-" if parse_delay(delay).dependent else "∞"
 
 
 def format_optimism(held: int | None, runs: int) -> str:

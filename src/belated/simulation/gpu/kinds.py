@@ -55,6 +55,7 @@ def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
     alpha = updater.lazy_alpha()
     reasons = {
         "each step has its own delay": setting.delay_per == "step",
+        "delays depend on the episode": setting.law.dependent,
         "rewards are unknown": problem.unknown_rewards,
         "planning is 'none'": setting.planning == "none",
         "policies are traced": setting.trace,
