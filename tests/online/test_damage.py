@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from belated.cli.ledger.existing_ledger import open_existing_ledger
+from belated.cli.ledger.verify import verify_ledger
 from belated.episode import Shape
 from belated.learner.counts import from_dense
 from belated.learner.feedback import Feedback
@@ -177,9 +179,7 @@ def test_a_text_that_is_not_utf_8_is_a_failure_of_its_problem_alone(memory: Ledg
 @pytest.mark.parametrize(
     ("column", "message"), [("body", "digest mismatch"), ("episode", "a value has a wrong type")]
 )
-def test_verify_reports_a_value_of_another_type(
-    sqlite_url: str, column: str, message: str
-) -> None:
+def test_verify_reports_a_value_of_another_type(sqlite_url: str, column: str, message: str) -> None:
     with Ledger.open(sqlite_url) as ledger:
         _, seq = play(ledger)
         with ledger.store.writing() as connection:
