@@ -133,6 +133,20 @@ def check_tables(store: Store, problem: Problem) -> list[str]:
             return [f"The tables cannot be compared with the events: {reason}"]
 
 
+def check_database(store: Store) -> list[str]:
+    """Return a message for each inconsistency between a table and an index, in SQLite.
+
+    Queries may read a value from an index, so that a damaged copy in the table would go unnoticed.
+    The list is empty if `store` is a PostgreSQL database. At most `MAX_FAULTS` messages are
+    returned.
+    """
+    if store.on_postgres:
+        return []
+    with store.reading() as connection:
+        rows = connection.exec_driver_sql(f"PRAGMA integrity_check({MAX_FAULTS})").scalars()
+        return [f"The database is damaged: {row}." for row in rows if row != "ok"]
+
+
 def check_orphans(store: Store) -> list[str]:
     """Return a message for each orphan row in `store`.
 
