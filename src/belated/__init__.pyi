@@ -33,6 +33,7 @@ from .learner.backup import unseen as unseen
 from .learner.backup import variance as variance
 from .learner.bases import KL_UCRL as KL_UCRL
 from .learner.bases import PSRL as PSRL
+from .learner.bases import RLSVI as RLSVI
 from .learner.bases import UBEV as UBEV
 from .learner.bases import UCBVI_BF as UCBVI_BF
 from .learner.bases import UCBVI_CH as UCBVI_CH
