@@ -69,6 +69,7 @@ from .learner.updaters import Triggered as Triggered
 from .learner.updaters import TriggerRule as TriggerRule
 from .learner.updaters import Updater as Updater
 from .learner.updaters import trigger as trigger
+from .mdp.bandit import bandit as bandit
 from .mdp.chain import chain as chain
 from .mdp.deep_sea import deep_sea as deep_sea
 from .mdp.garnet import garnet as garnet
