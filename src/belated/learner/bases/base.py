@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
 
 Resample = Literal["auto", "update", "episode"]
-"""When a base that draws random numbers draws new ones; see `resamples_every_episode`."""
+"""Option of a base that draws random numbers; see `resamples_every_episode`."""
 
 Reads = Literal["successors", "best", "extremes", "everything", "order"]
 
