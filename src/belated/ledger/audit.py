@@ -77,8 +77,9 @@ def find_event_fault(event: Event) -> str | None:
 def _matches_digest(event: Event) -> bool:
     text, salt = event.text, event.salt or b""
     # SQLite does not enforce the types of columns
-    typed = isinstance(text, str) and isinstance(salt, bytes)
-    return typed and canonical.digest(text, salt) == event.sha
+    if not isinstance(text, str) or not isinstance(salt, bytes):
+        return False
+    return canonical.digest(text, salt) == event.sha
 
 
 def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
