@@ -52,6 +52,8 @@ def status_of(
     begun: int,
     observed: int,
     mean_delay: float,
+    held: Ints,
+    held_complete: int,
 ) -> Status:
     """Return the status of a learner.
 
@@ -69,6 +71,10 @@ def status_of(
         Number of episodes whose feedback has arrived completely.
     mean_delay : float
         Mean delay so far, in episodes.
+    held : Ints
+        Rows of the feedback that has arrived, but is not counted yet.
+    held_complete : int
+        Number of episodes that are complete but for the counting of this feedback.
 
     Returns
     -------
@@ -76,8 +82,8 @@ def status_of(
         Current status.
     """
     shape, stages = problem.shape, problem.count_stages
-    known = np.zeros(counts.size, np.int64)  # visits in flight whose triple is known
-    missing = unknown = 0
+    known = np.bincount(held, minlength=counts.size)  # visits in flight whose triple is known
+    missing, unknown = held_complete, 0
     for episode in pending:
         missing += 1
         if episode.path is None:

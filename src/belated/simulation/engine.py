@@ -18,7 +18,15 @@ from belated.learner.counts import has_room
 from belated.learner.exploration import draw_action, explores
 from belated.learner.planning import is_terminal
 from belated.learner.problem import LearningProblem
-from belated.learner.state import PLAN_DUE, SINCE_PLAN, Config, LearnerState, empty_state
+from belated.learner.state import (
+    EPOCH,
+    OWN,
+    PLAN_DUE,
+    SINCE_PLAN,
+    Config,
+    LearnerState,
+    empty_state,
+)
 from belated.learner.updaters.trigger import Callback, TriggerCall
 from belated.learner.updating import absorb_delayed, absorb_transition, make_plan
 from belated.mdp.model import mean_reward
@@ -62,7 +70,9 @@ class RunOptions(NamedTuple):
     last: int  # last episode; feedback that arrives after it is dropped
     plans: bool  # whether to plan; False keeps the first plan, to measure all other costs
     triggered: bool  # whether the trigger decides when to plan, instead of the condition of Lazy
+    every_start: bool  # whether the trigger is evaluated even if no feedback has arrived
     trigger_constants: Floats  # constants of the trigger
+    min_delay: int  # delay in episodes before which no feedback is counted
     v_star: Floats  # (H, S) V*, to check optimism everywhere; empty to check it at s_1 only
 
 
@@ -242,13 +252,14 @@ def receive(config: Config, run: RunState) -> None:
             note_row(run, first + j, s, a)
     run.tally[ARRIVED] += 1
     # Count the episode as observed if all of its feedback has arrived.
-    if steps == H:
-        run.tally[MISSING] -= 1
-    else:
-        episode = number // H
+    episode = number if steps == H else number // H
+    if steps < H:
         run.outstanding[episode - 1] -= 1
-        if run.outstanding[episode - 1] == 0:
-            run.tally[MISSING] -= 1
+        if run.outstanding[episode - 1] > 0:
+            return
+    run.tally[MISSING] -= 1
+    if learner.numbers.size > OWN and episode > run.tally[PLANNED]:
+        learner.numbers[OWN] += 1
 
 
 @kernel
@@ -302,11 +313,12 @@ def note_row(run: RunState, h: int, s: int, a: int) -> None:
 
 @inlined
 def evaluate_trigger(
-    trigger: Callback, config: Config, constants: Floats, learner: LearnerState, run: RunState
+    trigger: Callback, config: Config, options: RunOptions, learner: LearnerState, run: RunState
 ) -> None:
     """Evaluate the trigger if feedback has arrived, and store whether a plan is due.
 
-    `learner.numbers[PLAN_DUE]` is set to 1 or 0; it is 0 if no feedback has arrived.
+    `learner.numbers[PLAN_DUE]` is set to 1 or 0. If no feedback has arrived, it is 0, unless the
+    trigger is evaluated at the start of every episode.
 
     Parameters
     ----------
@@ -314,16 +326,16 @@ def evaluate_trigger(
         Function that evaluates the trigger.
     config : Config
         Configuration of the learner.
-    constants : Floats
-        Constants of the trigger.
+    options : RunOptions
+        Options of the run, with the constants of the trigger.
     learner : LearnerState
         State of the learner, changed in place.
     run : RunState
         State of the run; its list of rows that have arrived is emptied.
     """
-    tally = run.tally
+    tally, constants = run.tally, options.trigger_constants
     learner.numbers[PLAN_DUE] = 0
-    if tally[ARRIVED] > 0:
+    if tally[ARRIVED] > 0 or options.every_start:
         learner.numbers[SINCE_PLAN] += tally[ARRIVED]
         counts = learner.reward_sums.n if config.late_rewards else learner.counts.n
         call = TriggerCall(
@@ -337,6 +349,8 @@ def evaluate_trigger(
             tally[ARRIVED],
             learner.numbers[SINCE_PLAN],
             tally[STARTED] - tally[PLANNED],
+            learner.numbers[OWN],
+            learner.numbers[EPOCH],
         )
         learner.numbers[PLAN_DUE] = trigger(call)
     tally[NEW_ROWS] = 0
@@ -483,7 +497,7 @@ def advance(
                 return i
             receive(config, run)
         if options.triggered:
-            evaluate_trigger(trigger, config, options.trigger_constants, learner, run)
+            evaluate_trigger(trigger, config, options, learner, run)
         tally[ARRIVED] = 0
         # 3. Plan if a plan is due; transitions that are not late are used at once.
         due = k == 1 or learner.numbers[PLAN_DUE] == 1 or config.every_episode
@@ -519,6 +533,7 @@ def advance(
         if pieces > 1:
             run.outstanding[k - 1] = length
         for piece in range(min(pieces, length)):
-            send(config, run, length, options.last, k, piece, delays[i, piece])
+            delay = max(delays[i, piece], options.min_delay)
+            send(config, run, length, options.last, k, piece, delay)
         tally[MISSING] += 1
     return delays.shape[0]

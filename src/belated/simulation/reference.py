@@ -20,6 +20,7 @@ from belated.learner.feedback import Feedback, path_of, rewards_of, whole_episod
 from belated.learner.learner import Learner
 from belated.learner.problem import LearningProblem
 from belated.learner.status import share_in_flight
+from belated.learner.updaters.updater import min_delay
 from belated.mdp.model import MDP
 from belated.mdp.play import play
 from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
@@ -82,6 +83,7 @@ def run_reference(
     paths: list[Feedback] = []
     evaluated: Policy | None = None
     max_missing = optimism_broken = last_explored = 0
+    shortest = min_delay(problem.updater)
 
     for k, taus in enumerate(delays.tolist(), start=1):
         late = queue.due(k)
@@ -96,7 +98,7 @@ def run_reference(
         paths = [path_of(episode)] if problem.late_rewards else []
         # an episode that ends early has fewer steps than delays
         for feedback, delay in zip(split(problem, episode, len(taus)), taus, strict=False):
-            queue.push(feedback, delay)
+            queue.push(feedback, max(delay, shortest))
 
         start = episode.states[0]
         gaps.append(v_star[start] - v_pi[start])
