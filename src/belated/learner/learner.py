@@ -35,7 +35,7 @@ from belated.learner.feedback import (
 )
 from belated.learner.instance import Instance
 from belated.learner.joins import join_steps
-from belated.learner.maturity import HeldFeedback, Received
+from belated.learner.maturity import MICROSECONDS, HeldFeedback, Received
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem, choose_shape
 from belated.learner.snapshot import (
@@ -45,6 +45,7 @@ from belated.learner.snapshot import (
     snapshot_problem,
     snapshot_state,
 )
+from belated.learner.state import SINCE_PLAN
 from belated.learner.status import Status, status_of
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import EpochStart, Updater
@@ -175,6 +176,11 @@ class Learner:
         return self._problem.shape
 
     @property
+    def updater(self) -> Updater:
+        """Rule that decides when to plan, with all options that follow from the problem."""
+        return self._problem.updater
+
+    @property
     def policy(self) -> Policy:
         """Policy for the next episode, unless `start` plans before it."""
         self._replan_if_stale()
@@ -302,6 +308,19 @@ class Learner:
             },
         )
 
+    @property
+    def next_change_us(self) -> int | None:
+        """Time at which `absorb` may plan without new feedback, in microseconds since 1970 (UTC).
+
+        None if the updater does not depend on the time, or if no feedback waits for it.
+        """
+        instance = self._instances[0]
+        times = [self._held.next_us]
+        if instance.state.numbers[SINCE_PLAN] > 0:
+            scheduled_s = self.updater.next_plan_s(instance.planned_us / MICROSECONDS)
+            times.append(None if scheduled_s is None else int(scheduled_s * MICROSECONDS))
+        return min((time for time in times if time is not None), default=None)
+
     def pending(self, id: int) -> PendingEpisode | None:
         """Return the record of episode `id`, or None if the episode is not in flight."""
         return self._pending.get(id)
@@ -369,7 +388,9 @@ class Learner:
         pending = self._pending[id] = PendingEpisode(instance)
         if self._problem.updater.needs_start:
             pending.opened, pending.opened_us = self._begun, opened_us
-            pending.batch = self._instances[instance].planned_at if follows_plan else -1
+            player = self._instances[instance]
+            player.planned_us = player.planned_us or opened_us  # the first plan has no time
+            pending.batch = player.planned_at if follows_plan else -1
         if self._multi:
             heapq.heappop(self._free)
             self._used = max(self._used, instance + 1)

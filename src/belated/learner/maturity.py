@@ -47,6 +47,16 @@ class HeldFeedback:
     def __len__(self) -> int:
         return len(self._heap)
 
+    @property
+    def next_us(self) -> int | None:
+        """Time at which the next item is old enough, in microseconds since 1970 (UTC).
+
+        None if nothing is held, or if ages are in episodes.
+        """
+        if not (self._uses_time and self._heap):
+            return None
+        return self._heap[0][0] + self._min_age_us
+
     def rows(self, shape: Shape, stages: int) -> Ints:
         """Return the rows, (stage, state, action) triples, of all steps of the held feedback.
 
@@ -119,4 +129,3 @@ class HeldFeedback:
                 check_integer(name, getattr(item, name), 0)
             check_integer("batch", item.batch, -1)
             self._push(item)
-

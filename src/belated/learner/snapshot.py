@@ -172,9 +172,13 @@ def _describe(part: object, known: Mapping[str, type]) -> dict[str, Any]:
     if known.get(name) is not type(part):
         return {"name": type(part).__name__ if name in known else name, "options": None}
     options = asdict(part)  # type: ignore[call-overload]
-    for option in options:
-        if isinstance(getattr(part, option), Updater):  # of Matured
-            options[option] = _describe(getattr(part, option), known)
+    if isinstance(part, Updater):
+        for option in options:
+            value = getattr(part, option)
+            if isinstance(value, Updater):  # of Matured
+                options[option] = _describe(value, known)
+            elif isinstance(value, tuple):  # of Batched
+                options[option] = list(value)
     return {"name": name, "options": options}
 
 

@@ -129,6 +129,9 @@ class Matured(Updater):
     def exploration(self, shape: Shape, epsilon: float) -> Exploration | None:
         return self.updater.exploration(shape, epsilon)
 
+    def next_plan_s(self, planned_s: float) -> float | None:
+        return self.updater.next_plan_s(planned_s)
+
     def for_simulation(self, law: DelayLaw) -> Self:
         if self.unit == "seconds":
             raise ValueError(

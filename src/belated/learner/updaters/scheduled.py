@@ -1,6 +1,5 @@
 """Scheduled updating: plan after every n episodes, after every n arrivals, or at set times."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -38,8 +37,7 @@ class Scheduled(Updater):
         What `every` counts: episodes started since the last plan; items of feedback that have
         arrived since the last plan (episodes, or steps if each step has its own delay); or seconds.
         With "seconds", which only the service supports, plans are made at the multiples of `every`
-        seconds since 1970 (UTC), such as every midnight for 86400, or at the end of the first
-        batch of feedback after such a time.
+        seconds since 1970 (UTC), such as every midnight for 86400, if feedback has arrived.
 
     Examples
     --------
@@ -60,15 +58,16 @@ class Scheduled(Updater):
         object.__setattr__(self, "every", check_integer("every", self.every, 1))
         check_choice("unit", self.unit, ("episodes", "arrivals", "seconds"))
         object.__setattr__(self, "every_start", self.unit != "arrivals")
-        object.__setattr__(self, "needs_start", self.unit == "episodes")
+        object.__setattr__(self, "needs_start", self.unit != "arrivals")
 
     def due(self, arrival: Arrival) -> bool:
-        if self.unit == "seconds":
-            periods = (math.floor(at / self.every) for at in (arrival.now_s, arrival.planned_s))
-            return next(periods) > next(periods)
-        rule = self.trigger_rule()
-        assert rule is not None
-        return rule.due(arrival)
+        scheduled_s = self.next_plan_s(arrival.planned_s)
+        return super().due(arrival) if scheduled_s is None else arrival.now_s >= scheduled_s
+
+    def next_plan_s(self, planned_s: float) -> float | None:
+        if self.unit != "seconds":
+            return None
+        return float(self.every * (planned_s // self.every + 1))
 
     def trigger_rule(self) -> TriggerRule | None:
         if self.unit == "seconds":

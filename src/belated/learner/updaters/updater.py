@@ -206,6 +206,14 @@ class Updater:
         """
         return self
 
+    def next_plan_s(self, planned_s: float) -> float | None:
+        """Return the time of the next scheduled plan, in seconds since 1970 (UTC).
+
+        `planned_s` is the time of the last plan. The default is None: no plan is due because of the
+        time alone.
+        """
+        return None
+
     def with_longest_delay(self, delay: float) -> Self:
         """Return the updater to use in a simulation whose longest delay is `delay`, in episodes.
 
