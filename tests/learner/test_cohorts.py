@@ -34,11 +34,9 @@ def a_world(seed: int = 1) -> bl.MDP:
     return random_world(rng, states=3, actions=2, horizon=3, homogeneous=False)
 
 
-def new_learner(
-    updater: Any, *, base: Any = BASE, episodes: int = 60, **options: Any
-) -> bl.Learner:
-    given = {"rewards": np.linspace(0, 1, 6).reshape(3, 2), **options}
-    return bl.Learner(SHAPE, base=base, updater=updater, episodes=episodes, **given)
+def new_learner(updater: Any, *, base: Any = BASE) -> bl.Learner:
+    rewards = np.linspace(0, 1, 6).reshape(3, 2)
+    return bl.Learner(SHAPE, base=base, updater=updater, rewards=rewards, episodes=60)
 
 
 def an_episode(id: int) -> bl.Episode:

@@ -305,7 +305,8 @@ class Host:
     def _find_changed(self) -> int:
         """Add the problems with events since the last poll, or all at the first, to the queues.
 
-        Problems whose updater requires a plan at a time that has passed are added too. Returns the seq of the last event of the ledger.
+        Problems whose updater requires a plan at a time that has passed are added too. Returns the
+        seq of the last event of the ledger.
         """
         end = self._ledger.last
         if self._polled_seq is None:

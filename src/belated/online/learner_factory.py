@@ -89,14 +89,14 @@ def build_updater(spec: ProblemSpec) -> Updater:
 
     Raises ValueError if there is no such updater, or if an option is unknown, missing or invalid.
     """
-    inner = spec.updater.options.get("updater")
-    if inner is not None and spec.updater.name == Matured.name:
-        # only a built-in name: no request may import a module
-        if not isinstance(inner, str) or inner.partition(":")[0] not in ONLINE_UPDATERS:
-            raise ValueError(
-                f"option 'updater' of {Matured.name!r} must be the name of an updater such as "
-                f"'active' or 'lazy:10', got {reprlib.repr(inner)}."
-            )
+    inner = spec.updater.options.get("updater", "active")
+    if spec.updater.name == Matured.name and not (
+        isinstance(inner, str) and inner.partition(":")[0] in ONLINE_UPDATERS
+    ):  # only a built-in name: no request may import a module
+        raise ValueError(
+            f"option 'updater' of {Matured.name!r} must be the name of an updater such as "
+            f"'active' or 'lazy:10', got {reprlib.repr(inner)}."
+        )
     return _build_part("updater", spec.updater, ONLINE_UPDATERS)
 
 

@@ -18,6 +18,7 @@ arrived, including late feedback of earlier batches and more than t_m episodes o
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final, Literal, Self
 
 from belated.arguments import check_choice, check_integer
@@ -116,7 +117,7 @@ class Batched(Updater):
             )
         else:
             numbers = tuple(check_integer("grid", number, 1) for number in grid)
-            grows = all(one < two for one, two in zip(numbers, numbers[1:], strict=False))
+            grows = all(one < two for one, two in pairwise(numbers))
             if not (numbers and grows):
                 raise ValueError(
                     "grid must hold at least one number and increase from each to the next, got "
