@@ -127,7 +127,9 @@ def test_only_episodes_of_the_current_version_end_a_batch(
     clinic.check()
 
 
-@pytest.mark.parametrize("inner", ["my_module:Mine", "os:getcwd", 7, "matured:3:active", "multi"])
+@pytest.mark.parametrize(
+    "inner", ["my_module:Mine", "os:getcwd", 7, "matured:3:os:getcwd", "multi"]
+)
 def test_a_problem_names_only_built_in_updaters_in_matured(inner: Any, memory: Ledger) -> None:
     from belated.online.learner_factory import build_updater
 

@@ -91,7 +91,8 @@ def build_updater(spec: ProblemSpec) -> Updater:
     """
     inner = spec.updater.options.get("updater", "active")
     if spec.updater.name == Matured.name and not (
-        isinstance(inner, str) and inner.partition(":")[0] in ONLINE_UPDATERS
+        isinstance(inner, str)
+        and inner.partition(":")[0] in ONLINE_UPDATERS.keys() - {Matured.name}
     ):  # only a built-in name: no request may import a module
         raise ValueError(
             f"option 'updater' of {Matured.name!r} must be the name of an updater such as "

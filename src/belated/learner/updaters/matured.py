@@ -14,7 +14,7 @@ not depend on the outcome, a delay tau becomes max(tau, age - 1).
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from belated.arguments import check_choice, check_integer, check_number
 from belated.episode import Shape
@@ -22,6 +22,9 @@ from belated.learner.exploration import Exploration
 from belated.learner.updaters.trigger import TriggerRule
 from belated.learner.updaters.updater import Arrival, DelayLaw, EpochStart, Explorer, Updater
 from belated.options import name_with_options
+
+MAX_AGE: Final = 10**12
+"""Largest age, in episodes or seconds."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Matured(Updater):
     >>> from belated import UCRL2, Active, chain, simulate
     >>> setting = {"base": UCRL2(scale=0.1), "delay": "geometric:20", "episodes": 500}
     >>> simulate(chain(3), updater=Matured(Active(), age=100), **setting).updates
-    400
+    398
     """
 
     updater: Updater
@@ -91,6 +94,8 @@ class Matured(Updater):
             )
         if self.age is not None:
             object.__setattr__(self, "age", check_integer("age", self.age, 0))
+            if self.age > MAX_AGE:
+                raise ValueError(f"age must be at most {MAX_AGE:,}, got {self.age}.")
         if self.share is not None:
             check_number("share", self.share)
             if not 0 < self.share < 1:
