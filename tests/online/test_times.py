@@ -25,7 +25,7 @@ class Clinic:
         self.ledger = ledger
         self.now = START
         monkeypatch.setattr(ledger.store, "now", lambda: self.now)
-        self.spec = make_spec(updater=updater, rewards=[[0, 1]] * 4)
+        self.spec = make_spec(updater=updater)
         defined = ledger.define(self.spec)
         assert isinstance(defined, Recorded)
         self.id = defined.seq
@@ -46,7 +46,7 @@ class Clinic:
 
     def answer(self, *ids: str) -> None:
         rng = np.random.default_rng(len(ids))
-        self.ledger.append([Feedback(id, {**anything(rng), "rewards": None}) for id in ids])
+        self.ledger.append([Feedback(id, anything(rng)) for id in ids])
         self.step()
 
     def fold(self) -> Fold:
