@@ -135,9 +135,10 @@ def enable_cache(function: Any) -> None:
 
 @cache
 def _warn_once(state: str) -> None:
-    """Issue the warning "... compiled code `state`", once, and not in a child process.
+    """Warn, once, that the folders in which numba would cache compiled code are not writable.
 
-    `state` is the end of the sentence, such as "is cached in /tmp/belated-1000".
+    `state` is a predicate that says what happens to the compiled code instead, such as "is cached
+    in /tmp/belated-1000". No warning is issued in a child process.
     """
     if multiprocessing.parent_process() is None:
         warnings.warn(

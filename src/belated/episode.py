@@ -1,4 +1,7 @@
-"""Types used by all packages: Shape, Episode, Step and Policy."""
+"""Episode, Step and Policy: types that all packages use.
+
+`Shape`, defined in `belated.shape`, can be imported from here too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +22,11 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 MAX_LISTED_STATES: Final = 20
-"""Maximum number of states of a policy whose actions notebooks display."""
+"""Maximum number of states of a policy up to which notebooks display the table of its actions."""
 
 MAX_LISTED_STEPS: Final = 24
-"""Maximum number of columns of the table of a policy that notebooks display. Consecutive steps with
-the same actions share a column."""
+"""Maximum number of columns up to which notebooks display the table of the actions of a policy.
+Consecutive steps with the same actions share a column."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,7 +132,7 @@ class Names(Generic[T]):
         return part
 
     def find(self, text: str) -> Named:
-        """Return the parsed `text`. The named object is imported, but the part is not built.
+        """Parse `text`, and import the class or function that it names without calling it.
 
         Raises ValueError if there is no such name, or if an option is invalid.
         """
@@ -202,9 +202,11 @@ class Names(Generic[T]):
         return f"; its options are {', '.join(names)}" if names else "; it has no options"
 
     def _check_options(self, name: str, target: Any, options: Mapping[str, Any]) -> None:
-        """Raise ValueError if `target`, a class or function, lacks one of `options`.
+        """Raise ValueError if `target` has no parameter for one of `options`.
 
-        `name` is the name of the part in the error message.
+        `target` is the class or function that returns a part, or the part itself, which has no
+        parameters. `options` maps the names of options to their values. `name` is the name of the
+        part in the error message.
         """
         parameters = [] if self._is_part(target) else _parameters(target)
         if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):

@@ -40,8 +40,8 @@ _SHIFT_5: Final = np.uint64(5)
 _SHIFT_6: Final = np.uint64(6)
 
 UNUSED_NUMBER: Final = 1 << 20
-"""Argument `number` of `numbered_uniform` for a random number that is independent of those that
-`gamma` draws with the same key."""
+"""Value of the argument `number` of `numbered_uniform` that `gamma` never uses. The random number
+that it gives is independent of those that `gamma` draws with the same key."""
 
 
 @kernel

@@ -124,8 +124,8 @@ class Shape:
     def restrict(self, *, terminal: Iterable[int] = (), allowed: Allowed = None) -> "Shape":
         """Return a shape of the same size with these `terminal` states and `allowed` actions.
 
-        Both arguments are as in `Shape`. Raises ValueError if this shape already has terminal
-        states or forbidden actions, unless nothing is given here.
+        Both arguments are as in `Shape`. If neither is given, this shape is returned. Otherwise
+        ValueError is raised if this shape already has terminal states or forbidden actions.
         """
         terminal = _check_terminal(self.states, terminal)
         if not terminal and allowed is None:

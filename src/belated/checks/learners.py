@@ -113,9 +113,9 @@ def require_restorable(
 
 
 def feed(learner: Learner, episodes: list[Episode]) -> list[tuple[Policy, Floats]]:
-    """Pass the feedback of `episodes` to `learner` in batches.
+    """Start `episodes` and pass their feedback to `learner`, in batches of BATCH_EPISODES episodes.
 
-    Return the policy and the value of `learner` at the start of each episode.
+    Return, for each episode, the policy and the values V~_1 of `learner` at its start.
     """
     results = []
     for first in range(0, len(episodes), BATCH_EPISODES):

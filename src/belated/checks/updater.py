@@ -170,9 +170,9 @@ def plans_eventually(updater: Updater) -> None:
 
 
 def has_valid_alpha(updater: Updater) -> None:
-    """Check that the parameter alpha chosen by `updater` is a number; infinity is allowed.
+    """Check that the method `epoch_alpha` of `updater` returns a number, which may be infinite.
 
-    The method `epoch_alpha` must return the same alpha for equal arguments.
+    The check also fails if the method returns different numbers for equal arguments.
     """
     who = f"{part_name(updater)}.{Updater.epoch_alpha.__name__}"
     for mean_delay in (0.0, 3.5, 1e4):

@@ -306,7 +306,7 @@ def search(
 
 
 def check_study_file(path: Path, setting: CalibrationSetting) -> None:
-    """Exit with a usage error if the scale of `setting` cannot be written to the file `path`.
+    """Exit with a usage error if a scale for `setting` could not be written to the file `path`.
 
     The folder of a new file is created.
     """

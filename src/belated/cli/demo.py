@@ -157,8 +157,9 @@ def wait_until_settled(client: "Client", observed: int) -> dict[str, Any]:
     """Wait until the service has processed all feedback, and return the status of the problem.
 
     `client` is a client of the service, and `observed` the number of episodes whose feedback was
-    sent completely. All feedback is processed when the status counts so many observed episodes and
-    no waiting feedback. The wait ends after at most `SETTLE_TIMEOUT_S` seconds.
+    sent completely. All feedback is processed when the status reports at least `observed` observed
+    episodes and no feedback that waits to be processed. The wait ends after at most
+    `SETTLE_TIMEOUT_S` seconds, even if some feedback is not processed.
     """
     from belated.demo.simulation import NAME
 

@@ -109,7 +109,8 @@ def serve(
     run the service behind a proxy.
 
     Each option can also be set by an environment variable, such as BELATED_PORT, or in a TOML file
-    (--settings). The command line takes precedence over the environment, and this over the file.
+    (--settings). The command line takes precedence over the environment, and the environment over
+    the file.
 
     Example: belated serve --store sqlite:///belated.db --port 8000
     """

@@ -132,7 +132,9 @@ def print_policy(named: "NamedWorld", world: "MDP") -> None:
 def step_ranges(optimal: "Bools") -> list[tuple[int, int]]:
     """Return the ranges of steps in which the optimal actions are the same.
 
-    `optimal` has shape (H, S, A). Each range is a pair (first step, last step), counted from 0.
+    `optimal`, of shape (H, S, A), says whether each action is optimal at each step in each state.
+    A range is a pair (first step, last step) of consecutive steps, numbered from 0, at which the
+    same actions are optimal in every state.
 
     >>> import numpy as np
     >>> step_ranges(np.array([[[True, False]], [[True, False]], [[True, True]]]))
@@ -143,7 +145,9 @@ def step_ranges(optimal: "Bools") -> list[tuple[int, int]]:
 
 
 def build_policy_table(optimal: "Bools", playable: "Bools", actions: "Sequence[str]") -> "Table":
-    """Return a policy as a table, with a row for each state and a column for each range of steps.
+    """Return a table of optimal actions, with a row for each state.
+
+    The table has a column for each range of consecutive steps with the same optimal actions.
 
     Parameters
     ----------

@@ -150,7 +150,8 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
 
     Parameters that differ between the settings are columns of the table; values that all settings
     share are printed above it. The last columns of numbers are omitted if the terminal is too
-    narrow. `rows` is a result of `Results.summary`, and `unjudged` a result of `not_optimistic`.
+    narrow. `rows` is a result of `Results.summary`. `unjudged`, a result of `not_optimistic`,
+    contains the ids of the settings for which the table has no number of runs with optimism.
     """
     from belated.cli.support.run_summary import format_mean_count, format_optimism, format_regret
     from belated.cli.support.tables import build_table, print_fitting

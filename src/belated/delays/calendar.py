@@ -27,8 +27,8 @@ Calendar = Callable[[Ints, Ints], Ints]
 """Function of (episode numbers from 1, delays in episodes) that returns the new delays."""
 
 MAX_SAMPLES: Final = 2**16
-"""Largest number of delays from which the mean and the quantiles over a period are computed. If the
-period has more episodes, one delay of each episode is used."""
+"""Largest number of delays from which the mean and the quantiles over a period are computed, unless
+the period has more episodes than this number: then one delay of each of its episodes is used."""
 
 
 @dataclass(frozen=True, kw_only=True)

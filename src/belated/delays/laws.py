@@ -355,7 +355,7 @@ def _check_mean(kind: str, mean: float) -> float:
     """Return `mean` as a float if it lies in 0 .. 2**53; otherwise raise an error.
 
     The error is a TypeError if `mean` is not a number, otherwise a ValueError. The message contains
-    `kind`, the kind of the law.
+    `kind`, the kind of the law, such as "poisson".
     """
     if isinstance(mean, bool) or not isinstance(mean, int | float | np.integer | np.floating):
         raise TypeError(f"mean of a {kind} delay must be a number, got {mean!r}.")

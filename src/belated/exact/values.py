@@ -213,7 +213,10 @@ def optimal_table(world: MDP) -> Floats:
 
 
 def as_mask(allowed: Bools | None) -> Bools:
-    """Return a copy of the mask `allowed` for compiled functions, `ALL_ALLOWED` if it is None."""
+    """Return a copy of the mask of `allowed` actions, or `ALL_ALLOWED` if it is None.
+
+    Compiled functions do not accept None.
+    """
     return ALL_ALLOWED if allowed is None else allowed.copy()
 
 

@@ -44,9 +44,10 @@ Such a panel is as wide as two panels of other figures.
 """
 
 MAX_CUT_CHARS: Final = 22
-"""Maximum number of characters of the name of a line in the note about its final value.
+"""Maximum number of characters of the name of a line in a note written by `write_cut_values`.
 
-Longer names are omitted from the note.
+A note gives the final value of a line that is cut off at the top of its panel. Longer names are
+omitted from the note.
 """
 
 PANEL_TITLE_CHARS: Final = 30
@@ -317,7 +318,7 @@ def format_axes(grid: Sequence[Axes], *, x: str, y: str, ticks: int) -> None:
     x, y : str
         Axis labels.
     ticks : int
-        Maximum number of intervals between the ticks of the x axis.
+        Maximum number of intervals into which the ticks divide the x axis.
     """
     columns = min(MAX_PANEL_COLUMNS, len(grid))
     for index, axes in enumerate(grid):

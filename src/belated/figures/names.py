@@ -66,10 +66,11 @@ def base_name(text: str, *, options: bool = True) -> str:
 
 
 def split_imported(names: Names[Any], text: str) -> tuple[str, str] | None:
-    """Return the name and the options of an imported part, given as "module:name:options".
+    """Return the name and the options in `text`, if it has the form "module:name:options".
 
-    The returned name does not include the module. The returned options begin with a colon, or are
-    empty. Return None if `text` has no module. `names` contains the built-in names.
+    Such a text names an imported base, updater, delay law or world; `names` is the parser of its
+    kind, which knows the built-in names. The returned name does not include the module. The
+    returned options begin with a colon, or are empty. Return None if `text` has no module.
 
     >>> split_imported(LAWS, "my_laws:weekly:day=2"), split_imported(LAWS, "poisson:3")
     (('weekly', ':day=2'), None)

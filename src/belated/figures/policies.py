@@ -14,11 +14,11 @@ from belated.figures.styles import PALETTE, figure_of
 from belated.figures.world_layouts import VALUE_COLOURS
 
 MAX_LABELLED_CELLS: Final = 300
-"""Maximum number of cells of a picture whose cells contain the number of the action."""
+"""Maximum number of cells of a picture in which each cell contains the number of its action."""
 
 MAX_LABELLED_ROWS: Final = 20
-"""Maximum number of states, and of steps, of a picture whose cells contain the number of the
-action."""
+"""Maximum number of states, and also of steps, of a picture in which each cell contains the number
+of its action."""
 
 RANDOM_COLOUR: Final = "0.85"
 """Colour of the cells where a policy draws its action at random."""

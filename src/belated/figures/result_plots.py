@@ -116,7 +116,9 @@ def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]
     Raises
     ------
     ValueError
-        If `x`, `color` or one of `facets` is not a possible column.
+        If `x` is not in `X_LABELS`, or if `color` or one of `facets` is not one of the columns that
+        distinguish settings. For `x` = "mean_delay", these include "law" in place of "delay"; for
+        "states" and "horizon", they do not include "world".
     """
     check_choice("x", x, tuple(X_LABELS))
     # Columns that determine x do not distinguish lines.
@@ -134,12 +136,14 @@ def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]
 def check_number_of_lines(runs: Columns, columns: Sequence[str], lines: NDArray[Any]) -> None:
     """Raise ValueError if there are more than `MAX_LINES` lines.
 
+    The message suggests how to draw fewer lines.
+
     Parameters
     ----------
     runs : Columns
         Final results, with one row per run.
     columns : Sequence[str]
-        Columns whose values distinguish lines.
+        Columns whose values distinguish lines; the message lists them.
     lines : NDArray
         Label of the line of each run.
     """

@@ -105,8 +105,8 @@ def panels_by_law(runs: Columns, columns: Sequence[str]) -> Panels:
 
     The lines are distinguished by the values of `columns` in `runs`. The result is empty if no line
     has at least `MIN_DELAYS_PER_LINE` points. Runs without delay are part of the lines of every
-    law. If there are any, and the name of a law contains a colon, as the name of an imported law
-    does, the title of its panel says that they are included.
+    law, as the point at expected delay 0. The title of a panel mentions this point if the name of
+    its law contains a colon, as the name of an imported law does.
     """
     by_law = repeat_undelayed(split_laws(runs))
     titles = labels(by_law, ["law"])

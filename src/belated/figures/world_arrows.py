@@ -16,7 +16,12 @@ from belated.episode import Floats
 from belated.figures.styles import PALETTE
 
 GREY: Final = "0.6"
-"""Colour of arrows that do not show an optimal action or its intended move."""
+"""Colour of the less important arrows of a picture.
+
+In the layout of steps, they show actions that are not optimal. In a grid, they show moves that an
+optimal action can make in a direction other than its own. The layout of steps also uses this colour
+for the states after the last step.
+"""
 
 LOOP_HALF_ANGLE_RAD: Final = 0.5
 """Half the angle between the two ends of a loop, seen from the centre of its state, in radians."""

@@ -318,8 +318,9 @@ def draw_best_moves(
 ) -> None:
     """Draw arrows for the optimal actions in a cell of a grid.
 
-    Coloured arrows show the intended directions of these actions. Grey arrows show the other
-    possible moves.
+    A coloured arrow shows the direction of an optimal action: the direction after which it is named
+    or, with another name, that of its most probable move. Grey arrows show all other moves that the
+    optimal actions can make.
 
     Parameters
     ----------

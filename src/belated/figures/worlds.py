@@ -24,7 +24,7 @@ STATE_DISTANCE_IN: Final = 0.85
 
 MIN_WIDTH_IN: Final = 4.2
 MARGIN_IN: Final = 1.3
-"""Total height of title, legend and command, in inches."""
+"""Total height in inches of the title, the legend, and the command that draws the figure."""
 
 COMMAND_LINE_CHARS: Final = 60
 LAYOUTS: Final = {"row": draw_row, "ring": draw_ring, "steps": draw_steps}
@@ -153,9 +153,10 @@ def fit_figure(axes: Axes) -> None:
 def find_layout(world: MDP) -> Layout | None:
     """Return a layout in which `world` can be drawn, or None if there is none.
 
-    The layout is a row if every transition changes the number of the state by at most 1. If some
-    transitions change it by a larger number, always the same, the layout is a grid with that number
-    of columns. Other small worlds are drawn as a ring or with a row for each step.
+    The candidates are a row, if every transition changes the number of the state by at most 1; a
+    grid with c columns, if every transition changes this number by 0, 1 or c, where c divides the
+    number of states; a ring; and a row of states for each step. The returned layout is a candidate
+    that `check_drawable` accepts.
 
     >>> from belated.mdp.worlds import world
     >>> [find_layout(world(name)) for name in ("chain-5", "grid-3x7", "garnet-4-2-2", "chain-30")]

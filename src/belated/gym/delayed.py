@@ -29,15 +29,19 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     empty in the `info` of a step.
 
     The record of an episode that terminates in a terminal state of `shape` ends there. The terminal
-    states are the states given as `terminal`, the terminal states of a `WorldEnv`, the states of an
-    environment with a table of transitions that an episode visits only when it terminates, and the
-    state that `end_state=True` adds.
+    states are:
+
+    - the states given as `terminal`;
+    - the terminal states of the world, if `env` is a `WorldEnv`;
+    - the states that an episode visits only when it terminates, if `env` has a table of
+      transitions;
+    - the state that `end_state=True` adds.
 
     The record of an episode that terminates in another state before step H is padded to H steps. If
     `reward_map` maps the reward 0 to another number, there are no terminal states: all episodes
     that terminate before step H are padded, because the mapped rewards after the end are not 0.
-    Padded steps stay in the last state and have reward 0 in original units. The action of the
-    padded steps changes from one termination in a state to the next, so that every action is
+    Padded steps stay in the last state and have reward 0 in original units. Each time that an
+    episode terminates in a state, the padded steps have the next action, so that every action is
     observed in this state; an optimistic learner would overestimate an action without observations.
     Padding would record wrong transitions if an episode can also visit the state without
     terminating. In this case ValueError is raised; use `end_state=True`.

@@ -101,9 +101,9 @@ def backup(
         Function of (constants, stage, row) that returns Q_h(s, a).
     elementwise : bool
         Declares that a whole stage may be computed at once, which is several times faster where
-        most values change. For a row with observations, the function must use `row.succ` only as an
-        index into `stage.v` and `stage.visits`, and read these arrays only there; `constants` must
-        only be indexed or unpacked.
+        most values change. For a row with observations, the function may read `stage.v` and
+        `stage.visits` only at indices from `row.succ`, and may use `row.succ` for nothing else.
+        `constants` must only be indexed or unpacked.
     terms : RowTerms, optional
         The same backup, divided into terms that depend only on N', the number of observations of a
         row, and the rest. The terms are computed again only if N' has changed.
@@ -178,7 +178,8 @@ def batch_type() -> Any:
 def type_of_batch(batch: Batch, context: object) -> Any:
     """Return the numba type of a compiled `batch`; `context` is not used.
 
-    Without this function, numba would derive the type from both signatures in every call.
+    Without this function, numba would derive the type from the signatures of the two functions of
+    `batch` in every call.
     """
     return batch_type()
 
@@ -296,6 +297,6 @@ def anywhere(stage: Stage, row: Row) -> float:
     """Return Q = min(H' + 1, R + max V), the value of `row` if it always led to the best state.
 
     R is the reward of the row, and V are the values of the next step in `stage`. H' = H - h is the
-    largest possible sum of rewards after this step.
+    largest possible sum of rewards after the step of `stage`.
     """
     return min(cap(stage), row.reward + stage.top)

@@ -11,8 +11,8 @@ ADVICE: Final = (
     "A {kind} computes with numbers and creates no arrays or objects. Without @bl.{kind} it runs "
     "as plain Python."
 )
-"""Advice in the message if the function would run as Python, but cannot be compiled. The field
-`kind` is "backup" or "trigger"."""
+"""Advice in the message of a `CompilationError`, if the function of the user cannot be compiled but
+would run as Python. The field `kind` is "backup" or "trigger"."""
 
 RECORD: Final = re.compile(r"\b(Stage|Row|Arrival)\((?:[^()]|\([^()]*\))*\)")
 """Pattern of numba's name of the type of a `Stage`, `Row` or `Arrival`: the name of the class and,

@@ -43,8 +43,8 @@ def is_available(fixed: Floats, h: int, cell: int) -> bool:
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) values that are not computed; -inf if an action may not be chosen. Empty if all
-        actions may be chosen. See `Shape.fixed_values`.
+        (H, S * A) result of `Shape.fixed_values`, which is -inf for each action that may not be
+        chosen. Empty if all actions may be chosen.
     h, cell : int
         Step, and index s * A + a of the state and action.
 
@@ -127,7 +127,7 @@ def count_visit(
 
 @inlined
 def explores(rule: Exploration, h: int, s: int) -> bool:
-    """Return whether the mask of `rule` contains any action at step `h` in state `s`."""
+    """Return whether `rule` marks any action to be explored at step `h` in state `s`."""
     if rule.explore.size > 0:
         for a in range(rule.explore.shape[2]):
             if rule.explore[h, s, a]:

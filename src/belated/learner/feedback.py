@@ -12,10 +12,10 @@ from belated.array_checks import check_indices, check_range, check_same_size
 from belated.episode import Episode, Floats, Ints, Shape, Step
 
 WATCH_FROM_EPISODES: Final = 20
-"""Smallest number of recorded episodes at which `RepetitionWatch` may warn."""
+"""Number of recorded episodes below which `RepetitionWatch` does not warn of padded episodes."""
 
 WATCH_TO_EPISODES: Final = 200
-"""Number of recorded episodes after which `RepetitionWatch` records no more."""
+"""Number of recorded episodes at which `RepetitionWatch` ends, if it has not warned before."""
 
 REWARD_TOLERANCE: Final = 1e-9
 """Amount by which a reward may lie outside [0, 1], because of rounding when it was scaled."""
@@ -116,8 +116,9 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape, steps: int) ->
     id : int
         Id of the episode, for error messages.
     rewards : array_like
-        Rewards in [0, 1], NaN where the reward has not arrived: one for each step of the episode,
-        or H of them, where those after a terminal state are 0 or NaN.
+        Rewards in [0, 1], NaN where the reward has not arrived. There must be one for each step of
+        the episode, or H in total; in the latter case, the rewards of the steps after a terminal
+        state must be 0 or NaN.
     shape : Shape
         Size of the problem.
     steps : int
@@ -131,7 +132,8 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape, steps: int) ->
     Raises
     ------
     TypeError, ValueError
-        If `rewards` does not have one number for each step, or a number lies outside [0, 1].
+        If `rewards` has a wrong length, a number lies outside [0, 1], or a reward after a terminal
+        state is neither 0 nor NaN.
     """
     no_steps = np.zeros(0, np.int64)
     array = Episode(id, [0], no_steps, np.nan if rewards is None else rewards).rewards
@@ -271,12 +273,13 @@ class PendingEpisode:
             self._find_end(feedback, shape)
             return
         for step in feedback.steps.tolist():
-            if self.received >> step & 1:
+            bit = 1 << step
+            if self.received & bit:
                 raise ValueError(
                     f"Step {step} of episode {feedback.id} has been observed already; observe each "
                     "step once."
                 )
-            self.received |= 1 << step
+            self.received |= bit
         self._find_end(feedback, shape)
 
     def _find_end(self, feedback: Feedback, shape: Shape) -> None:
@@ -309,7 +312,16 @@ class PendingEpisode:
 
     def copy(self) -> "PendingEpisode":
         """Return a copy of the record; changes of the copy do not affect the original."""
-        return PendingEpisode(self.instance, self.received, self.path, self.length, self.states)
+        return PendingEpisode(
+            self.instance,
+            self.received,
+            self.path,
+            self.length,
+            self.states,
+            opened=self.opened,
+            opened_us=self.opened_us,
+            batch=self.batch,
+        )
 
 
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
@@ -403,9 +415,9 @@ def restore_pending(
 class RepetitionWatch:
     """Detector of episodes that end in an undeclared terminal state and are padded to H steps.
 
-    The last state of an episode is counted if the episode has entered it and stayed there for its
-    last two steps or more. A counted state is suspicious if no episode has left it and no reward
-    above 0 was received in it.
+    A state is suspicious if some episode has entered it and stayed in it for at least its last two
+    steps, no episode has left it, and no reward above 0 was received in it. An episode seems to be
+    padded if it stays in a suspicious state for at least its last two steps.
 
     Parameters
     ----------
@@ -434,8 +446,9 @@ class RepetitionWatch:
         Returns
         -------
         bool
-            Whether at least 20 episodes have been recorded, and at least half of them end in
-            suspicious states.
+            Whether at least 20 episodes have been recorded, and at least half of them seem to be
+            padded: they stay to the end in a state that no episode leaves and that never gives a
+            reward above 0.
         """
         for item in feedback:
             rewards = (
@@ -454,17 +467,24 @@ class RepetitionWatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether recording is over: `see` has returned True, or enough episodes were recorded."""
+        """Whether recording is over: `see` has returned True, or has recorded enough episodes.
+
+        `WATCH_TO_EPISODES` episodes are enough.
+        """
         return self._warned or self._episodes >= WATCH_TO_EPISODES
 
     @property
     def suspects(self) -> list[int]:
-        """Suspicious states, in which episodes seem to end, in increasing order."""
+        """States in which padded episodes seem to end, in increasing order.
+
+        At least one episode has stayed in such a state to the end, no episode has left it, and no
+        reward above 0 was received in it.
+        """
         return [int(s) for s in np.flatnonzero((self._ends > 0) & ~self._active)]
 
     @property
     def message(self) -> str:
-        """Text of the warning, which names the suspicious states."""
+        """Text of the warning that episodes seem to be padded; it contains `suspects`."""
         states = self.suspects
         return (
             f"{int(self._ends[states].sum())} of {self._episodes} episodes repeat one of the "

@@ -34,8 +34,9 @@ def join_steps(
     Returns
     -------
     dict
-        Map from the id of each episode with a step other than padding in `feedback` to the known
-        states of the episode, which are a map from a position, 0 .. H, to a state.
+        Map from the id of each episode to its known states, which are a map from a position,
+        0 .. H, to a state. It contains the episodes of all steps in `feedback` that are not
+        padding.
 
     Raises
     ------

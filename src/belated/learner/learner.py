@@ -496,7 +496,8 @@ class Learner:
     def _observe(self, feedback: list[Feedback]) -> bool:
         """Absorb `feedback` and return whether the policy has changed.
 
-        A warning is given when the number of episodes first exceeds K.
+        A warning is given when the number of episodes first exceeds K, the argument `episodes` of
+        the learner.
         """
         known = self._known
         changed = self._absorb(feedback)
@@ -511,7 +512,8 @@ class Learner:
     def _warn_beyond(self, known: int, *, stacklevel: int) -> None:
         """Warn if the number of episodes has grown from at most K to more than K.
 
-        `known` is the earlier number of episodes. `stacklevel` is passed to `warnings.warn`.
+        K is the argument `episodes` of the learner, and `known` is the earlier number of episodes.
+        `stacklevel` is passed to `warnings.warn`.
         """
         K = self._problem.episodes
         if known <= K < self._known:
@@ -537,8 +539,7 @@ class Learner:
         if self.shape.terminal:
             feedback = [without_padding(item, self.shape) for item in feedback]
             feedback = [item for item in feedback if item.steps.size]
-        self._check(feedback)
-        arrived = [self._receive(item) for item in feedback]
+        arrived = self._receive(feedback)
         counted = self._held.exchange(arrived, episode=self._begun + 1, now_us=now_us)
         by_instance: dict[int, list[Received]] = {}
         if self._problem.updater.every_start:
@@ -555,21 +556,35 @@ class Learner:
             return False
         return True
 
-    def _receive(self, feedback: Feedback) -> Received:
-        """Record the arrival of `feedback`, and return it with the data of its episode."""
-        pending = self._pending.setdefault(feedback.id, PendingEpisode(0))
-        pending.receive(feedback, self.shape)
-        completes = pending.is_complete(self.shape.horizon)
-        if completes:
-            del self._pending[feedback.id]
-            self._seen.add(feedback.id)
+    def _receive(self, feedback: list[Feedback]) -> list[Received]:
+        """Record the arrival of `feedback`, and return each item with the data of its episode.
+
+        Raises ValueError if any item is invalid; the learner is then unchanged.
+        """
+        records = self._check(feedback)
+        last = {item.id: place for place, item in enumerate(feedback)}
+        complete = {id for id, one in records.items() if one.is_complete(self.shape.horizon)}
+        for id, pending in records.items():
+            if id not in complete:
+                self._pending[id] = pending
+                continue
+            self._pending.pop(id, None)
+            self._seen.add(id)
             if self._multi:
                 heapq.heappush(self._free, pending.instance)
-        start = (pending.opened, pending.opened_us, pending.batch)
-        return Received(feedback, pending.instance, *start, completes)
+        arrived = []
+        for place, item in enumerate(feedback):
+            one = records[item.id]
+            completes = item.id in complete and last[item.id] == place
+            start = (one.opened, one.opened_us, one.batch)
+            arrived.append(Received(item, one.instance, *start, completes))
+        return arrived
 
-    def _check(self, feedback: list[Feedback]) -> None:
-        """Raise ValueError if any item of `feedback` is invalid; the learner is not changed."""
+    def _check(self, feedback: list[Feedback]) -> dict[int, PendingEpisode]:
+        """Raise ValueError if any item of `feedback` is invalid; the learner is not changed.
+
+        Returns the records of the episodes as they are after `feedback`, by the id of the episode.
+        """
         batch: dict[int, PendingEpisode] = {}
         for item in feedback:
             if item.id in self._seen:
@@ -590,9 +605,11 @@ class Learner:
                 )
             pending = batch.get(item.id)
             if pending is None:
-                pending = self._pending.get(item.id, PendingEpisode(0)).copy()
+                known = self._pending.get(item.id)
+                pending = PendingEpisode(0) if known is None else known.copy()
                 batch[item.id] = pending
             pending.receive(item, self.shape)
+        return batch
 
     def _feed(self, instance: Instance, received: list[Received], now_us: int) -> None:
         """Add feedback to the counts of an instance, and compute a plan if one is due.
@@ -636,7 +653,7 @@ class Learner:
         self._stale = False
 
     def _replan_if_stale(self) -> None:
-        """Compute a plan if every episode needs a new plan and the next episode has none yet."""
+        """Compute a plan if the base plans for every episode and the next episode has no plan."""
         if self._stale:
             self._plan(self._next_instance(), refresh=True)
             self._policy = self._current_policy()

@@ -60,8 +60,9 @@ def empty_packed(stages: int, rows: int) -> PackedCounts:
 def packed_width(packed: PackedCounts, counts: Counts) -> int:
     """Return the number of successors to read for each row: 2 or 4, or 0.
 
-    It is the smallest width that suffices for all rows of `counts`. The result 0 means that the
-    counts in `packed` cannot be used.
+    It is the smallest width that suffices for all rows of `counts`. It is 0 if the counts in
+    `packed` cannot be used: no packed counts are kept, a row has more than 4 successors, or a state
+    has more than MAX_COUNT visits.
     """
     most = counts.used[2]
     if packed.succ.size == 0 or most > 4 or packed.too_large[0]:
@@ -88,9 +89,10 @@ def pack_row(packed: PackedCounts, counts: Counts, row: int) -> None:
 
 @inlined
 def pack(packed: PackedCounts, counts: Counts, touched: Worklist) -> int:
-    """Copy to `packed` the rows of `counts` listed in `touched`; all rows at the first call.
+    """Copy rows of `counts` to `packed`, and return the number of rows copied.
 
-    Returns the number of rows copied.
+    `touched` lists the rows with new observations, which are copied. The first call for `packed`
+    copies all rows.
     """
     if not packed.valid[0]:
         for row in range(counts.n.size):

@@ -1,6 +1,6 @@
 """Backward induction, used by every base.
 
-`plan_all` computes every value of the table. It is the reference method: incremental planning must
+`plan_all` computes every value of a plan. It is the reference method: incremental planning must
 give bit-identical results. Each value is the result of one call of the base's backup, which is
 a pure function of its inputs.
 """
@@ -128,10 +128,11 @@ def follows(v: Floats, x: int, y: int) -> bool:
 
 @kernel
 def order_states(table: PlanTable, h: int) -> None:
-    """Sort the states of step `h` by V~_h, and update the order and the extremes in `table`.
+    """Sort the states of step `h` by V~_h, in descending order, and store the order in `table`.
 
-    States with equal values are ordered by index, so that the order is unique. Insertion sort is
-    fast here, because the order usually differs little from that of the previous plan.
+    The largest and the smallest V~_h are stored in `table` as well. States with equal values are
+    ordered by index, so that the order is unique. Insertion sort is fast here, because the order
+    usually differs little from that of the previous plan.
     """
     order, v = table.order[h], table.v[h]
     last = order[0]
@@ -326,7 +327,7 @@ def replace_fixed(
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) fixed values, NaN where the value is computed.
+        (H, S * A) fixed values, NaN where the value is computed. See `Shape.fixed_values`.
     h : int
         Step.
     rows : NDArray
@@ -349,7 +350,8 @@ def is_terminal(fixed: Floats, h: int, s: int, A: int) -> bool:
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) fixed values, 0 for action 0 of a terminal state; empty if there are none.
+        (H, S * A) fixed values, 0 for action 0 of a terminal state. Empty if the problem has no
+        terminal states and no forbidden actions. See `Shape.fixed_values`.
     h, s : int
         Step and state.
     A : int

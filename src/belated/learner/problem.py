@@ -142,10 +142,10 @@ class LearningProblem(LearnerOptions):
 
     @cached_property
     def trigger_rule(self) -> TriggerRule | None:
-        """Trigger of the updater and its constants, checked.
+        """Trigger of the updater and its constants, checked; None if the updater has no trigger.
 
-        None if the updater has no trigger, or if compiled code evaluates the condition of `Lazy`
-        for it.
+        Also None if the method `lazy_alpha` of the updater returns an alpha: compiled code then
+        evaluates the condition of `Lazy` instead of the trigger.
         """
         rule = self.updater.trigger_rule() if self.updater.lazy_alpha() is None else None
         return None if rule is None else rule.checked()

@@ -35,7 +35,8 @@ from belated.worklist import END, Worklist, put, take
 BONUSES: Final[tuple[RewardBonus, ...]] = get_args(RewardBonus)
 
 UNIT: Final = 2.0**32
-"""Number by which a reward of 1 is represented in the stored sums of integers."""
+"""Factor by which rewards and squares of rewards are multiplied before they are rounded to integers
+and added to the stored sums."""
 
 KNOWN: Final = 0  # rewards are given; nothing is estimated
 ROOT: Final = 1  # eps_r = sqrt(number / N')

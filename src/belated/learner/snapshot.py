@@ -36,8 +36,8 @@ GROWING: Final = frozenset(
         *("inbox.row", "inbox.successor", "inbox.reward"),
     )
 )
-"""Arrays that may be longer in a saved state than in an empty state. Each is given by the names of
-its record and its field, such as "counts.succ"."""
+"""Names of the arrays that may be longer in a saved state than in a state without observations. A
+name consists of a field of the state and a field of that record, such as "counts.succ"."""
 
 LARGEST: Final = 2**62
 """Largest number that a count in a saved state may have."""
@@ -195,12 +195,14 @@ def _rebuild(kind: str, described: dict[str, Any], known: Mapping[str, Any]) -> 
 
 
 def collect(name: str, part: Any, found: Arrays) -> None:
-    """Add the arrays of a part of a state to `found`, without working memory and constants.
+    """Add the arrays of a part of a learner state or run state to `found`.
+
+    Working memory, which is a `Scratch`, and numbers that are not in arrays are left out.
 
     Parameters
     ----------
     name : str
-        Name of the part in the state.
+        Name of the part, such as "state.counts".
     part : Any
         The part: an array, a worklist, which is added as the sorted array of its items, or a named
         tuple or dict of parts.
@@ -219,23 +221,25 @@ def collect(name: str, part: Any, found: Arrays) -> None:
 
 
 def rebuild(name: str, empty: Any, arrays: Arrays, growing: frozenset[str]) -> Any:
-    """Return a part of a state, built from saved arrays with the structure of the empty state.
+    """Return a part of a learner state or run state, rebuilt from saved arrays.
 
     Parameters
     ----------
     name : str
-        Name of the part.
+        Name of the part, as given to `collect` when the arrays were saved.
     empty : Any
-        The part in the empty state.
+        The same part of a state without observations, which defines the structure, and the types
+        and shapes of the arrays.
     arrays : dict of str to NDArray
-        Saved arrays, by the names that `collect` gives them.
+        Map from the full name of each saved array, such as "state.counts.n", to the array.
     growing : frozenset of str
-        Names of arrays that may be longer than in the empty state, such as "counts.succ".
+        Names of arrays that may be longer than in `empty`, such as "counts.succ".
 
     Returns
     -------
     Any
-        The saved part. Working memory and constants are those of the empty state.
+        The saved part. Working memory, worklists and numbers that are not in arrays are the objects
+        in `empty`; the saved items are put into the worklists.
     """
     if isinstance(empty, Worklist):
         items = find_array(name, np.zeros(0, np.int64), arrays, growing=True)
@@ -291,7 +295,11 @@ def check_learner(state: LearnerState, problem: LearningProblem) -> None:
 
 
 def check_counts(counts: Counts, S: int, A: int) -> None:
-    """Raise ValueError if `counts` are inconsistent; `S` and `A` are the sizes of the problem."""
+    """Raise ValueError if `counts` cannot be counts of a problem of `S` states and `A` actions.
+
+    The lengths of the arrays and the range of every number are checked. The linked list of the rows
+    that lead to a successor must end, and all its rows must belong to one stage.
+    """
     check_same_size(counts.succ, counts.m)
     check_same_size(counts.link_row, counts.link_next)
     pool, links, largest = (int(number) for number in counts.used)

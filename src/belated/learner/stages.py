@@ -218,8 +218,10 @@ back_up_stage_2 = back_up_stage_4 = back_up_stage
 def plan_stages(call: StagesCall) -> int:
     """Compute all values of step `call.h`, then of the steps before it, in descending order.
 
-    The arrays in `call` are changed in place: the values `q` and `v`, the mask `switched` and, if
-    the backup reads them, the extremes `top` and `low`. The loop ends after step 0 or, if
+    The following arrays in `call` are changed in place: the values `q` and `v`; `switched`, which
+    is set to 1 at each step at which an action in `call.greedy` is no longer the best one or is
+    tied, and to 0 at the other steps computed; and, if the backup reads them, `top` and `low`, the
+    largest and the smallest value of each step. The loop ends after step 0 or, if
     `call.until_same`, after the first step at which no value changed. Returns the last step
     computed.
     """

@@ -86,8 +86,9 @@ class Scratch(NamedTuple):
 
     Incremental planning increases `stamp` by 1 at each step h. A row or state is already in the
     list of the current step if its own stamp equals `stamp`; lists therefore need no clearing.
-    Between two calls, only the following arrays keep their values: the stamps, the constant arrays
-    `state_of`, `all_rows` and `no_visits`, the terms with `term_n`, and the counts in `packed`.
+    Unlike other scratch, some arrays keep their content between two plans: the stamps; the constant
+    arrays `state_of`, `all_rows` and `no_visits`; the terms of the backup, `terms`, with `term_n`,
+    the visits N' for which they were computed; and the counts in `packed`.
     """
 
     rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
@@ -186,8 +187,9 @@ def has_terms(problem: LearningProblem) -> bool:
 def plans_whole_stages(problem: LearningProblem) -> bool:
     """Return whether a learner of `problem` keeps packed counts, to compute whole stages at once.
 
-    This is faster where most values change in every plan: if counts are pooled, and in small
-    problems. It requires an elementwise backup and the option planning="auto".
+    This is faster where most values change in every plan: if counts are pooled, or if S * A is at
+    most MAX_SMALL_STAGE. It requires an elementwise, compiled backup and the option
+    planning="auto".
     """
     if problem.algorithm.planner is not None or problem.algorithm.stepwise:
         return False

@@ -39,7 +39,8 @@ L = TypeVar("L")
 R = TypeVar("R")
 
 PartDigests = dict[tuple[str | None, str], str]
-"""Digest of each part of feedback, by episode id and name of the part."""
+"""Map from a pair, the id of an episode and the name of a part of its feedback, to the digest of
+this part. The id is None for an event without an episode."""
 
 
 def digest_events(events: Iterable[Event]) -> str:
@@ -66,9 +67,10 @@ def find_event_fault(event: Event) -> str | None:
 
 
 def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
-    """Return a message if the feedback or reason in `event` is not valid, else None.
+    """Return a message if the content of `event` is not valid for its problem, else None.
 
-    `spec` is the specification of the problem of `event`.
+    Feedback, corrections, and the reasons for which episodes are declared lost are checked; the
+    content of other events is not. `spec` is the specification of the problem.
     """
     if event.text is None:
         return None
@@ -85,8 +87,8 @@ def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
 def check_events(events: Iterable[Event]) -> list[str]:
     """Return a message for each event that is missing, changed or redacted incompletely.
 
-    `events` must be all events of a ledger, in order of seq. The check stops after
-    `MAX_FAULTS` messages.
+    `events` must be all events of a ledger, in order of their sequence numbers. The check stops
+    after `MAX_FAULTS` messages.
     """
     faults = []
     expected = 1
@@ -197,7 +199,8 @@ def _compare_episodes(
     """Yield a message for each difference between the table of episodes and the events.
 
     The rows of the table and the events that opened the episodes are read in order of the episode
-    number, which is also the order of seq.
+    number, which is also the order of seq. `excluding` are the corrections and withdrawals of the
+    problem with id `problem`.
     """
     withdrawn, lost = _withdrawal_seqs(excluding), {}
     for event in _read_events(connection, problem, "lost"):
@@ -235,7 +238,10 @@ def _compare_episodes(
 
 
 def _withdrawal_seqs(excluding: list[Event]) -> dict[str, int]:
-    """Return the seq of the withdrawal of each withdrawn episode, by episode id."""
+    """Return a dict that maps the id of each withdrawn episode to the seq of its withdrawal.
+
+    `excluding` contains all withdrawals of a problem; other events in it are ignored.
+    """
     return {
         id: event.seq
         for event in excluding
@@ -323,6 +329,7 @@ def _compare_replaced(
     """Yield a message for each difference between the table of replaced events and the events.
 
     The table must list all feedback of an episode that was recorded before its last correction.
+    `excluding` are the corrections and withdrawals of the problem with id `problem`.
     """
     last = {event.episode: event.seq for event in excluding if event.kind == "corrected"}
     expected = {

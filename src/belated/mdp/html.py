@@ -1,4 +1,4 @@
-"""HTML description of a world for notebooks: a summary and, for a small world, transitions."""
+"""HTML description of a world for notebooks: a summary, and the transitions if they are few."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -151,8 +151,8 @@ def _read_array(data: ZipFile, name: str) -> Floats:
 def _read_admissible() -> Bools:
     """Return a mask, of shape (S, A), of the actions that are admissible in each state.
 
-    The data file has a first line of counts, and then one line of admissible actions for each
-    state.
+    The first line of the data file is not used. Each of the next S lines lists the numbers of the
+    admissible actions of one state.
     """
     lines = (_assets() / "admissible_actions.txt").read_text().splitlines()[1 : STATES + 1]
     allowed = np.zeros((STATES, ACTIONS), np.bool_)

@@ -74,7 +74,8 @@ class WorldFamily:
     action_names: tuple[str, ...] = ()
     """Names of the actions; empty if the actions have no names."""
     layout: Callable[..., Layout] = lambda *_: "ring"
-    """Function that returns the arrangement of the states, given the numbers in a name."""
+    """Function that returns the arrangement of the states of a world in a figure, given the numbers
+    in the name of the world in order, such as 3 and 7 for "grid-3x7"."""
     requires: tuple[str, str] | None = None
     """Package that the world needs and the extra of belated that installs it; None if the world
     needs no other package."""

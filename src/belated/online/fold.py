@@ -3,7 +3,7 @@
     opened                 the learner starts the episode
     feedback, corrected    the feedback is queued until the next tick
     tick                   the learner absorbs the queued feedback at once, and may plan
-    lost                   the status no longer counts the episode as missing
+    lost                   the episode is no longer missing in the status
 
 A fold depends on the events alone: a fold that is restored from a snapshot continues with
 bit-identical results. When the feedback of an episode is complete, the episode is added to the
@@ -69,7 +69,7 @@ class WaitingFeedback(NamedTuple):
     text: str
     """Content of the feedback as JSON."""
     at: int
-    """Time of recording, in microseconds since 1970 (UTC)."""
+    """Time at which the feedback was recorded, in microseconds since 1970 (UTC)."""
     opened: int
     """Number of episodes that had been opened when the feedback was recorded."""
     happened_at: int
@@ -96,7 +96,7 @@ class Fold:
         The problem.
     exclusions : Exclusions, optional
         Events to skip; by default none. A correction or withdrawal that will be applied must either
-        be included here, or be passed to `exclude` before it is applied.
+        be added to these exclusions, or be passed to `exclude` before it is applied.
     """
 
     def __init__(self, spec: ProblemSpec, exclusions: Exclusions | None = None) -> None:
@@ -124,7 +124,7 @@ class Fold:
 
     @property
     def due(self) -> bool:
-        """Whether a tick is due: feedback or a withdrawal was recorded after the last batch."""
+        """Whether a tick is due, because feedback or a withdrawal follows the last batch."""
         return self._last_news > self._ticked_upto
 
     @property
@@ -165,17 +165,23 @@ class Fold:
 
     @property
     def recorded_at(self) -> list[int]:
-        """Times at which the openings of the episodes in `opened_at` were recorded."""
+        """Times at which the openings of the episodes in flight were recorded.
+
+        Unit, order and episodes are those of `opened_at`.
+        """
         return [episode.recorded_at for episode in self._expected()]
 
     @property
     def status(self) -> Status:
-        """Status of the learner, in which lost episodes are not in flight."""
+        """Status of the learner, in which lost episodes do not count as in flight."""
         lost = {self._in_flight[id].number: opened for id, opened in self._lost.items()}
         return self.learner.status_without(lost)
 
     def mean_delay_and_psi(self) -> tuple[float, float]:
-        """Return the mean delay and the bound ψ of `status`, without visiting every episode."""
+        """Return the mean delay in episodes, and the upper bound ψ on the number in flight.
+
+        Both are the values in `status`, computed without visiting every episode.
+        """
         return self.learner.mean_delay_and_psi(self._lost.values())
 
     def _expected(self) -> list[OpenEpisode]:
@@ -185,9 +191,10 @@ class Fold:
     def apply(self, event: Event) -> None:
         """Apply `event`, the next event of the problem.
 
-        Raises ValueError if the seq of `event` does not exceed the seq of the last applied event,
-        or if `event` or feedback of the batch that it ends is damaged; the message then contains
-        the seq of the damaged event. After any exception, the fold must be discarded.
+        Raises ValueError if the seq of `event` does not exceed the seq of the last applied event.
+        Raises DamagedEventError if `event` is damaged, or if `event` is a tick and feedback in its
+        batch is damaged; the message contains the seq of the damaged event. After any exception,
+        the fold must be discarded.
         """
         if event.seq <= self.seq:
             raise ValueError(
@@ -228,7 +235,7 @@ class Fold:
         event : Event
             Correction or withdrawal that has not been applied yet.
         opened : int
-            Seq at which the first episode that `event` corrects or withdraws was opened.
+            Seq of the opening of the first episode that `event` corrects or withdraws.
 
         Returns
         -------
@@ -245,10 +252,11 @@ class Fold:
         return bool(episode.early_rewards) or not pending.is_untouched
 
     def exclude(self, event: Event) -> None:
-        """Exclude from the fold the earlier events that `event` corrects or withdraws.
+        """Exclude the earlier events that `event` corrects or withdraws.
 
-        Queued feedback among these events is discarded. Call this method only if `is_undone_by`
-        returns False for `event`. The learner has then absorbed none of the affected feedback.
+        They are added to `exclusions`, and queued feedback of the episode of `event` is discarded.
+        Call this method only if `is_undone_by` returns False for `event`: the learner has then
+        absorbed none of the excluded feedback.
         """
         self.exclusions.add([event])
         self._waiting = [item for item in self._waiting if item.episode != event.episode]
@@ -314,7 +322,11 @@ class Fold:
         self.tick, self._ticked_upto = event.seq, upto
 
     def _find_damage(self, batch: list[WaitingFeedback]) -> None:
-        """Raise DamagedEventError for the first event of `batch` whose content is not valid."""
+        """Raise DamagedEventError for the first event of `batch` that is damaged.
+
+        An event is damaged if its content is not valid, or if its episode is not in flight. If no
+        event is damaged, the method does nothing.
+        """
         for item in batch:
             try:
                 if item.episode not in self._in_flight:
@@ -324,7 +336,12 @@ class Fold:
                 raise DamagedEventError(item.seq, error) from error
 
     def _warn_of_repetitions(self, feedback: list[Feedback]) -> None:
-        """Log a warning, once, if whole episodes in `feedback` repeat one state to the end."""
+        """Log a warning if many episodes seem to end in states that are not defined as terminal.
+
+        An episode seems to end in a state if it stays in this state, without a reward, up to its
+        last step; see `RepetitionWatch`. Whole episodes in `feedback` are added to those seen
+        before. The warning is logged at most once.
+        """
         if self._watch is None:
             return
         spec, horizon = self.spec, self.spec.horizon
@@ -345,7 +362,7 @@ class Fold:
             self._watch = None
 
     def _remove_complete(self, batch: list[WaitingFeedback]) -> None:
-        """Move the episodes whose feedback is complete after `batch` to the history."""
+        """Move the episodes whose feedback became complete with `batch` to the history."""
         # an episode with several feedback events in the batch is complete at the last of them
         last = {item.episode: item for item in batch}
         complete = [

@@ -28,7 +28,7 @@ LEARNER_OPTIONS: Final = [name for name in option_choices(LearnerOptions) if nam
 The option `planning` is excluded, since it does not affect results."""
 
 ONLINE_BASES: Final = {name: kind for name, kind in BASES.items() if kind not in (Fixed, Optimal)}
-"""Bases that can be used for real episodes, by name."""
+"""Map from the name of each base that can be used for real episodes to its class."""
 
 UNUSED_OPTIONS: Final = {
     "psrl": ("delta", "scale", "monotone"),
@@ -36,16 +36,18 @@ UNUSED_OPTIONS: Final = {
     "random": ("delta", "scale", "monotone", "ties"),
     "q-learning": ("monotone",),
 }
-"""Options of bases that version 0.1 accepted without using them. They are ignored, since problems
-that set them may be in a ledger."""
+"""Map from the name of a base to the names of its obsolete options.
+
+Version 0.1 accepted these options without using them. They are ignored, not rejected, since a
+ledger may contain problems that set them."""
 
 ONLINE_UPDATERS: Final = {
     name: kind for name, kind in UPDATERS.items() if kind is not MultiInstance
 }
-"""Updaters that can be used for real episodes, by name.
+"""Map from the name of each updater that can be used for real episodes to its class.
 
-MultiInstance is excluded: it would have to choose an instance at the time an episode is opened, but
-the learner processes the opening only later."""
+MultiInstance is excluded: it would have to choose an instance when an episode is opened, but the
+learner processes the opening only later."""
 
 
 def build_learner(spec: ProblemSpec) -> Learner:

@@ -9,16 +9,16 @@ from belated.online.history.history import HistoryView
 
 
 class Summary(NamedTuple):
-    """Numbers about a problem that take the same time however many episodes are in flight."""
+    """Numbers about a problem. Computing them takes no longer if more episodes are in flight."""
 
     missing: int
-    """Number of episodes in flight, without lost ones."""
+    """Number of episodes in flight, excluding lost episodes."""
     lost: int
     """Number of lost episodes, which are not in flight."""
     psi: float
-    """Bound on the number of episodes in flight; see `belated.learner.status.Status.psi`."""
+    """Upper bound ψ on the number of episodes in flight, as in `belated.learner.status.Status`."""
     mean_delay: float
-    """Mean delay so far, in episodes."""
+    """Mean delay of the feedback so far, in episodes."""
 
     @classmethod
     def of(cls, fold: Fold) -> "Summary":
@@ -34,7 +34,7 @@ class ProblemStatus:
     seq: int
     """Sequence number of the last event that the status includes."""
     tick: int | None
-    """Sequence number of the last tick; None if there is none."""
+    """Sequence number of the last tick, which ended a batch; None if there was no tick."""
     waiting: int
     """Number of feedback events that are queued until the next tick."""
     lost: int
@@ -43,17 +43,19 @@ class ProblemStatus:
     """Times at which the episodes in flight were opened, in order of arrival, in microseconds since
     1970 (UTC)."""
     recorded_at: tuple[int, ...] = field(repr=False)
-    """Times at which the openings of these episodes were recorded, in the same unit."""
+    """Times at which the openings of the episodes in flight were recorded, in order of arrival, in
+    microseconds since 1970 (UTC)."""
     learner: Status
     """Status of the learner."""
     updates: int
-    """Number of plans after the first one."""
+    """Number of plans that the learner has computed, excluding the first one."""
     epochs: int
-    """Number of plans, including the first one."""
+    """Number of plans that the learner has computed, including the first one."""
     alpha: float
     """Parameter alpha of lazy updating in the current epoch; infinite for other updaters."""
     history: HistoryView = field(repr=False)
-    """Statistics of opened and returned episodes, by time and by version of the policy."""
+    """Statistics of opened and returned episodes, for intervals of time and for versions of the
+    policy."""
 
     @classmethod
     def of(cls, fold: Fold) -> "ProblemStatus":

@@ -220,7 +220,7 @@ async def authorize(request: Request, state: AppState, requirements: RouteRequir
 
 
 async def check_problem(request: Request, state: AppState, token: Token) -> None:
-    """Raise ApiError unless a request concerns the problem to which its token is restricted.
+    """Raise ApiError (403) unless a request concerns the problem to which its token is restricted.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ GROUP_COMMIT_WAIT_S: Final = 0.002
 
 
 class BusyError(Exception):
-    """Events cannot be accepted, because the queue is full or the service is stopping."""
+    """Error because events cannot be queued: the queue is full, or the service is stopping."""
 
 
 class Job(NamedTuple):
@@ -159,10 +159,11 @@ class GroupCommit:
             self._record_queue()
 
     def _wait_for_queue(self) -> bool:
-        """Wait until the queue contains jobs.
+        """Wait until the queue contains jobs, each with the events of one request.
 
-        If recent batches contained several jobs, wait up to `wait_s` seconds for as many. Returns
-        False if `stop` has been called and no jobs are left.
+        If recent transactions recorded several jobs, wait up to `wait_s` seconds until the queue
+        contains about as many. Returns False if `stop` has been called and no jobs are left, else
+        True.
         """
         with self._changed:
             self._wait_for_jobs(1, None)
@@ -171,9 +172,10 @@ class GroupCommit:
             return bool(self._jobs)
 
     def _take_batch(self) -> list[Job]:
-        """Remove the jobs of the next batch from the queue, and return them.
+        """Remove the jobs of the next transaction from the queue, and return them.
 
-        Jobs whose requests were cancelled or timed out are not returned.
+        A job contains the events of one request. Jobs whose requests were cancelled or timed out
+        are removed, but not returned.
         """
         with self._changed:
             batch: list[Job] = []
@@ -195,7 +197,10 @@ class GroupCommit:
         self._changed.wait_for(lambda: len(self._jobs) >= jobs or self._stopping, timeout_s)
 
     def _record_queue(self) -> None:
-        """Record a batch, which is taken from the queue when `append` begins to read its events."""
+        """Record the events of the next jobs in one transaction.
+
+        The jobs are taken from the queue when `append` begins to read the events.
+        """
         batch: list[Job] = []
 
         def take_events() -> Iterator[NewEvent]:

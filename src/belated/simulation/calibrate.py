@@ -34,7 +34,8 @@ DEFAULT_SEEDS: Final = range(FIRST_SEED, FIRST_SEED + 40)
 95 % confidence interval of its probability is 83 % to 99 %."""
 
 SEEDS_PER_STEP: Final = 5
-"""Number of runs after which a trial with `stop_early` checks again whether it can succeed."""
+"""Number of runs after which a trial with `stop_early` checks whether its scale can still be
+sufficient."""
 
 DEFAULT_UPDATER: Final = Active()
 
@@ -49,7 +50,7 @@ A rounded scale can be printed exactly."""
 
 @dataclass(frozen=True)
 class Trial:
-    """Result of the runs with one bonus scale."""
+    """Result of the runs with one bonus scale: their number, and how many were optimistic."""
 
     scale: float  # factor of the bonus
     held: int  # number of runs in which optimism holds

@@ -175,7 +175,10 @@ def write_table(path: str | os.PathLike[str], rows: Iterable[CalibratedScale]) -
 
 
 def read_table(path: str | os.PathLike[str]) -> list[CalibratedScale]:
-    """Return the calibrated scales in the file `path`; raise ValueError if it is invalid."""
+    """Return the calibrated scales in the file `path`, which `write_table` has written.
+
+    ValueError is raised if the content of the file cannot be that of such a file.
+    """
     try:
         rows: list[dict[str, Any]] = json.loads(Path(path).read_bytes())
         return [CalibratedScale(**row) for row in rows]

@@ -109,7 +109,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
     pieces : int
         Number of delays per episode: 1, or H if each step has its own delay.
     episodes : int
-        Number of episodes.
+        Number of episodes to play: those of the whole run or, with MultiInstance, of one instance.
 
     Returns
     -------
@@ -181,7 +181,8 @@ def send(
 ) -> None:
     """Add feedback of the episode just played to the queue.
 
-    Feedback that would arrive after the last episode is dropped and only counted.
+    Feedback that will not be usable in any episode of the run is dropped: it is not queued, and its
+    visits are counted in `run.dropped`.
 
     Parameters
     ----------
@@ -192,9 +193,9 @@ def send(
     length : int
         Number of steps of the episode.
     last : int
-        Last episode of the run.
+        Number of the last episode of the run.
     k : int
-        Number of the episode.
+        Number of the episode just played.
     piece : int
         Step whose feedback is added if each step has its own delay; 0 for a whole episode.
     delay : int
@@ -269,8 +270,8 @@ def count_steps(fixed: Floats, states: NDArray[np.int32], first: int, steps: int
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) values that are not computed; 0 for action 0 of a terminal state. See
-        `Shape.fixed_values`.
+        (H, S * A) result of `Shape.fixed_values`, which is 0 for action 0 of a terminal state.
+        Empty if the problem has no terminal states and no forbidden actions.
     states : NDArray
         (steps + 1) consecutive states of the episode.
     first : int
@@ -464,7 +465,8 @@ def advance(
     run : RunState
         State of the run, changed in place.
     first : int
-        Number of the first episode of the block, counted from 1 over the episodes of the instance.
+        Number of the first episode of the block, counted from 1 over the episodes that this
+        instance of the learner plays.
     labels : Ints
         (episodes) Numbers of the episodes in the whole run, part of the key of random numbers.
     delays : Ints

@@ -128,7 +128,8 @@ def describe_difference(name: str, saved: object, expected: str) -> str:
     Returns
     -------
     str
-        Text with both values if they are short.
+        Text with both values; without them if they have more than MAX_SHOWN_CHARACTERS characters
+        in total.
     """
     if len(f"{saved}{expected}") > MAX_SHOWN_CHARACTERS:
         return f"the {name} is different"

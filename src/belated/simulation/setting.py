@@ -139,8 +139,8 @@ class Setting(SimulationOptions):
         seed : int
             Seed of the run.
         longest_delay : float, optional
-            Longest delay of the run, in episodes, for updaters that depend on it. By default it is
-            left unspecified.
+            Longest delay of the run, in episodes, for updaters that depend on it; see
+            `Updater.with_longest_delay`. By default the updater is used unchanged.
 
         Returns
         -------

@@ -51,7 +51,7 @@ class CalibratedScales:
         world : str
             Name of the world.
         name, options : str, tuple
-            Name of the base, and its options without the scale.
+            Name of the base, and its options.
         delay : str
             Name of the delay law.
 

@@ -110,7 +110,10 @@ class Cell(SimulationOptions):
 
     @property
     def delay_suffix(self) -> str:
-        """Suffix of the delay in the id. It is empty if `late` and `delay_per` are the defaults."""
+        """Suffix that shows the options `late` and `delay_per` in the part of the id for the delay.
+
+        It is empty if both options have their defaults.
+        """
         return (":rewards" if self.late == "rewards" else "") + (
             ":steps" if self.delay_per == "step" else ""
         )
@@ -180,8 +183,9 @@ class Cell(SimulationOptions):
 def digest_own_code(texts: Iterable[str]) -> str:
     """Return a digest of the source files of the modules named in `texts`; "" if there are none.
 
-    `texts` are names of parts, such as "my_bases:MyBase:scale=0.1"; see `belated.names`. The digest
-    changes when one of the files changes, so that results computed with it are computed again.
+    `texts` name bases, updaters, delay laws and worlds, such as "my_bases:MyBase:scale=0.1"; see
+    `belated.names`. The digest changes when one of the files changes, so that results of the old
+    code are computed again.
     """
     pairs = [pair for text in texts for pair in pairwise(text.split(":"))]
     modules = [a for a, b in pairs if IDENTIFIER.fullmatch(a) and IDENTIFIER.fullmatch(b)]

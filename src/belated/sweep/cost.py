@@ -8,14 +8,16 @@ from belated.episode import Shape
 from belated.sweep.cell import Cell
 
 STEP_COST: Final = 0.1
-"""Estimated time of one step of an episode. The unit is the fixed time of an episode."""
+"""Estimated time of one step of an episode. The unit is the time of an episode without its steps
+and plans."""
 
 PLAN_COST: Final = 1.0
-"""Estimated fixed time of a plan. The unit is the fixed time of an episode."""
+"""Estimated time of a plan, without the part that grows with the size of the problem. The unit is
+the time of an episode without its steps and plans."""
 
 VALUE_COST: Final = 0.05
 """Estimated time of a plan for each triple of step, state and action, in addition to `PLAN_COST`.
-The unit is the fixed time of an episode."""
+The unit is the time of an episode without its steps and plans."""
 
 MAX_PLANS: Final = 0.7
 """Estimated number of plans per episode if a plan is due after every arrival of feedback."""
@@ -29,8 +31,8 @@ BASE_COSTS: Final = {"psrl": 50.0, "kl-ucrl": 10.0, "epsilon-greedy": 4.0, "ucrl
 all other bases is 1."""
 
 MIN_CELLS: Final = 3
-"""Minimum number of finished cells with the same world, base and updater from whose times the time
-of other such cells is estimated."""
+"""Minimum number of finished cells with the same world, base and updater as an unfinished cell for
+which its time is estimated from theirs alone; see `SweepWork.share`."""
 
 
 def expected_cost(cell: Cell, shape: Shape) -> float:

@@ -232,9 +232,10 @@ class Results:
     def summary(self) -> Columns:
         """Return the columns of a table with one row per setting.
 
-        The columns are the id and the parts of the setting, the number of runs, the mean and the
-        central 95 % of the final regret (mean_regret, low, high), the mean number of updates, and
-        the number of runs in which optimism held in every episode (optimism_held).
+        The columns are the id of the setting, the columns in `PARTS`, the numbers of episodes and
+        runs, the mean and the central 95 % of the final regret (mean_regret, low, high), the mean
+        number of updates, and the number of runs in which optimism held in every episode
+        (optimism_held).
         """
         known = [row[0] for row in self._connection.execute("DESCRIBE runs").fetchall()]
         parts = ", ".join(f"any_value({name}) AS {name}" for name in PARTS if name in known)

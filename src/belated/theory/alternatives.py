@@ -85,7 +85,8 @@ def multi_instance(
     Returns
     -------
     Regret
-        f(K) as `leading`, and (sqrt(M) - 1) f(K) + (M - 1) g as `delay`.
+        f(K) as `leading`, and (sqrt(M) - 1) f(K) + (M - 1) g as `delay`. The term g of one instance
+        is in neither, since the order without delay in Table 1 omits it too.
 
     Examples
     --------

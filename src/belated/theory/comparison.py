@@ -140,10 +140,10 @@ def _evaluate(
 
 
 def find_crossover(regret: Callable[[int], Regret]) -> int | None:
-    """Return the smallest number of episodes K from which on the delay term is the smaller one.
+    """Return the smallest K from which on the delay term is below the leading term.
 
-    Starting from `MAX_EPISODES`, K is halved as long as the delay term is below the leading term.
-    The exact K is then found by bisection.
+    K is the number of episodes. Starting from `MAX_EPISODES`, it is halved as long as the delay
+    term is below the leading term. The exact K is then found by bisection.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """The premise of Lemma 5 in the proof of Theorem 2, for the epochs of given paths and delays.
 
 Lemma 5 requires n_j <= N'_{k_j} / alpha for every triple (h, s, a) and every epoch j. n_j is the
-number of visits of the triple in the episodes of epoch j with a short delay, and N'_{k_j} is the
-number of its observed visits at the start of the epoch. All other episodes have a regret of at most
-H each. The paper and this package define short delays differently.
+number of visits of the triple in those episodes of epoch j that have a short delay, and N'_{k_j} is
+the number of its observed visits at the start of the epoch. All other episodes have a regret of at
+most H each. The paper and this package define short delays differently.
 
 - As printed in the paper, the first episode of an epoch is left out, and the delay of episode k is
   short if the feedback is usable when the next epoch starts, k + tau_k < k_{j+1}. If several items
@@ -37,14 +37,16 @@ class EpochCounts(NamedTuple):
     starts: Ints
     """First episode k_j of each epoch; shape (J,)."""
     short: Ints
-    """n_j, the number of visits of each triple in the episodes of epoch j with a short delay; shape
-    (J, HSA). One episode of each epoch is left out; see the docstring of the module."""
+    """n_j, the number of visits of each triple in those episodes of epoch j that have a short
+    delay; shape (J, HSA). The docstring of the module defines short delays. It also says which
+    episode of each epoch is left out, the first or the last one."""
     before: Ints
     """N'_{k_j}, the number of observed visits of each triple at the start of epoch j; shape
     (J, HSA)."""
     long: Ints
-    """Number of episodes of each epoch with a long delay; shape (J,). One episode of each epoch is
-    left out; see the docstring of the module."""
+    """For each epoch, the number of its episodes whose delay is not short; shape (J,). One episode
+    of each epoch, the first or the last, is not counted. The docstring of the module defines short
+    delays, and says which episode is left out."""
 
     def violations(self, alpha: float) -> Bools:
         """Return for each epoch whether the premise of Lemma 5 is violated; shape (J,).
@@ -89,9 +91,10 @@ def epoch_counts(
 
     Examples
     --------
-    Feedback of one triple that arrives after every fourth episode. The second epoch starts with a
-    count of 4 and ends with a count of 8. Of the four visits, three are in episodes that are not
-    left out as printed, which exceeds 4 / alpha for alpha = 2.
+    Feedback of one triple arrives after every fourth episode. The second epoch consists of the
+    episodes 5 to 8 and starts with a count of 4. As printed, episode 5 is left out and the other
+    three have a short delay: n_j = 3 exceeds 4 / alpha for alpha = 2. As repaired, no episode has a
+    short delay, and n_j = 0.
 
     >>> one, path = Shape(1, 1, 1), [[0]] * 12
     >>> bunched = {"states": path, "actions": path, "delays": [3, 2, 1, 0] * 3, "alpha": 2}

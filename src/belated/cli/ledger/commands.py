@@ -245,7 +245,10 @@ def find_problem(found: "ExistingLedger", name: str | None, hint: str = "--probl
 
 
 def control_problem(store: str, problem: str, action: "Action") -> None:
-    """Apply `action` to the problem called `problem` in the ledger at the address `store`."""
+    """Change the status of the problem called `problem` in the ledger at the address `store`.
+
+    `action` is the change, such as "archive" or "unarchive"; see `belated.ledger.events.Action`.
+    """
     with open_existing(store, "--store") as found, database_errors():
         id = find_problem(found, problem, "PROBLEM")
         assert id is not None

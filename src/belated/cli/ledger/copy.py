@@ -28,7 +28,8 @@ class LedgerCopy:
     digest: str
     """Digest of all events of the copy."""
     faults: list[str]
-    """Messages about faults of the copy. The original has the same faults."""
+    """Messages about faults of the events and tables of the copy. They are faults of the original
+    too, because the copy has the same rows."""
 
 
 def copy_to(source: ExistingLedger, url: str) -> LedgerCopy:

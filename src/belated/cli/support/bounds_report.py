@@ -35,7 +35,7 @@ class BoundsQuery:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Keyword arguments that all functions of `belated.theory` for bounds take."""
+        """Keyword arguments shared by all functions of `belated.theory` that compute bounds."""
         return {"episodes": self.episodes, "mean_delay": self.mean_delay, "delta": self.delta}
 
     def compare(self) -> "Sequence[Guarantee]":
@@ -47,7 +47,10 @@ class BoundsQuery:
         )
 
     def best_alphas(self) -> dict[str, float]:
-        """Return a dict from each base to the alpha with the smallest bound; it may be infinite."""
+        """Return a dict from the name of each base to the alpha that minimizes its bound.
+
+        An alpha may be infinite.
+        """
         from belated.theory import best_alpha
         from belated.theory.bonus import BASES
 
@@ -162,7 +165,10 @@ def format_conclusions(query: BoundsQuery, rows: "Sequence[Guarantee]") -> list[
 
 
 def _compare_terms(rows: "Sequence[Guarantee]") -> str:
-    """Return a sentence that names the orders whose delay term is at least the leading term."""
+    """Return a sentence about the orders whose delay term is not below the leading term.
+
+    The sentence names the updater and the base of each of these orders.
+    """
     late = [row for row in rows if row.order.delay >= row.order.leading]
     if not late:
         return "In every order, the leading term is larger than the delay term."
@@ -196,9 +202,9 @@ def _smallest_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
 
 
 def _smallest(totals: "Sequence[tuple[float, Guarantee]]") -> str:
-    """Return a text with the smallest total and the rows that have it.
+    """Return a text with the smallest total, and the updaters and bases of the rows that have it.
 
-    `totals` contains the total regret of each row, and the row.
+    `totals` contains a pair for each row: the total of its order or bound, and the row.
     """
     least = min(total for total, _ in totals)
     bases: dict[str, list[str]] = {}  # by updater

@@ -62,9 +62,9 @@ def build_settings(
     world : str
         Name of the world.
     base_options : mapping
-        Map from the text of each base, such as "ucrl2:scale=0.1", to the options given separately
-        with --option. Options in the text take precedence. A separate option that has no effect,
-        because all bases to which it applies have it in their text, is an error.
+        Map from the text of each base, such as "ucrl2:scale=0.1", to the options given for this
+        base with --option. An option in the text takes precedence over --option. It is an error if
+        an --option has no effect, because every base to which it applies sets it in its text.
     option_texts : sequence of str
         Values of --option as given on the command line, used in `RunSettings.command`.
     updaters, delays : sequence of str

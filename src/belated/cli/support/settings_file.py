@@ -14,8 +14,9 @@ STORE_FILE_VARIABLE: Final = "BELATED_STORE_FILE"
 def load_settings(context: typer.Context, file: Path | None) -> Path | None:
     """Use the values in the TOML file `file` as defaults of the options of a command.
 
-    Values on the command line and in the environment take precedence. Exit with a usage error if
-    the file cannot be read or has an unknown key.
+    Values on the command line and in the environment take precedence. If `file` is None, nothing
+    is done. Returns `file`, as the callback of an option must. Exit with a usage error if the file
+    cannot be read or has an unknown key.
     """
     if file is None or context.resilient_parsing:
         return file

@@ -74,6 +74,8 @@ def check_file(store: str) -> None:
 def hide_password(store: str) -> str:
     """Return the database address `store` with asterisks in place of its password.
 
+    The name of the PostgreSQL driver is added if the address does not contain one.
+
     >>> hide_password("postgresql://me:secret@host/belated")
     'postgresql+psycopg://me:***@host/belated'
     """

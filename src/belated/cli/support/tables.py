@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MAX_TABLE_CHARS = 10_000
-"""Width in characters of the console with which tables are measured. No table is wider."""
+"""Width, in characters, of the imaginary console on which the width of a table is measured. It is
+larger than the width of any table, so that no cell is wrapped."""
 
 
 def build_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> "Table":

@@ -194,7 +194,8 @@ class Base(TieBreakingBase):
     Parameters
     ----------
     delta : float
-        Probability that optimism may fail, in (0, 1), if it is proved; see `proof`.
+        Probability delta in the formulas, in (0, 1). If optimism is proved, it fails with at most
+        this probability; see `proof`.
     scale : float
         Factor of the bonus or of the radius of the confidence set, at least 0; 1 is as published.
         Nothing is proved for a smaller factor.

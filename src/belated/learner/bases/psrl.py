@@ -2,10 +2,11 @@
 
     p ~ Dirichlet(prior + M'(h, s, a, .)),   Q = R + <p, V>
 
-A plan is optimal for a world drawn from the posterior distribution; there is no bonus, no delta and
-no C. Gamma variates are computed with `belated.elementary`. Unknown rewards are drawn from
-Beta(1 + sum, 1 + N' - sum), where sum is the sum of the observed rewards. With late feedback, the
-posterior depends only on the feedback that has arrived.
+A plan is optimal for a world drawn from the posterior distribution. There is no bonus, and
+therefore neither delta nor the constants C, B_1 and B_2 of a bonus. Gamma variates are computed
+with `belated.elementary`. Unknown rewards are drawn from Beta(1 + sum, 1 + N' - sum), where sum is
+the sum of the observed rewards. With late feedback, the posterior depends only on the feedback that
+has arrived.
 
 The published regret bound is Bayesian and without delay. Kuang et al. (2023) analyse another
 posterior sampling algorithm under delay, for linear Markov decision processes.

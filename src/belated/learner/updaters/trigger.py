@@ -4,10 +4,10 @@ A trigger is a function of an `Arrival`, or of an array of constants and an `Arr
 
     trigger(arrival) -> bool                 trigger(constants, arrival) -> bool
 
-It is evaluated at the start of an episode, after the feedback that has arrived since the start of
-the previous episode has been counted, and only if there is any. A function decorated with
-`@trigger` is compiled with numba for the compiled engine; `Learner` and the reference loop call it
-as Python. A plain function runs only in `Learner` and the reference loop.
+It is evaluated at the start of each episode, but only if feedback has arrived since the start of
+the previous episode, and after this feedback has been counted. A function decorated with `@trigger`
+is compiled with numba for the compiled engine; `Learner` and the reference loop call it as Python.
+A plain function runs only in `Learner` and the reference loop.
 
 >>> @trigger
 ... def every_fifth(arrival):

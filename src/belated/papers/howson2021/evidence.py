@@ -14,7 +14,7 @@ from belated.sweep.store import Columns
 Curves = Callable[[str], Columns]
 """Function that maps the id of a setting to a table with the columns seed, episode and regret.
 
-The table has one row per run of the setting and checkpoint.
+The table has one row for each checkpoint of each run of the setting.
 """
 
 
@@ -207,11 +207,11 @@ class Evidence:
         Returns
         -------
         gaps : dict
-            For each updater in `others`, the confidence interval of the mean of its regret minus
-            the regret of `updater` with the same seed. The dictionary is empty if an updater has no
-            runs, or if there are too few common seeds.
+            Map from each updater in `others` to the confidence interval of its mean difference: its
+            regret minus the regret of `updater` with the same seed. Empty if an updater has no
+            runs, or if fewer than `MIN_SEEDS` seeds are common to all updaters.
         seeds : int
-            Number of common seeds.
+            Number of seeds common to all updaters; 0 if `gaps` is empty.
         """
         table = self.table([(condition, name) for name in (updater, *others)])
         if table is None:

@@ -2,7 +2,7 @@
 
 - The part of the feedback of each epoch that arrives before the update that ends the epoch. The
   runs are those of the grid on its shortest chain, with lazy updating and alpha = 1. They are
-  simulated again with a `Learner`, because results do not contain the episodes of updates.
+  simulated again with a `Learner`, because results do not say in which episodes plans were made.
 - The number of episodes that epsilon-greedy needs to learn, on chains of a few states.
 
 The measurements are stored in the results folder, so that claims can be judged without simulation.
@@ -102,10 +102,11 @@ class Measurements:
 
     @classmethod
     def load(cls, folder: Path, cells: Sequence[Cell] | None = None) -> Self | None:
-        """Return the measurements stored in `folder`, or None if there are no valid ones.
+        """Return the measurements stored in `folder`.
 
+        Return None if there is no file, or if the file is not valid JSON with the two tables.
         If `cells` is given, return None also if the file was written for other cells or with other
-        constants of this module.
+        values of the constants of this module.
         """
         try:
             facts = json.loads((folder / FILE_NAME).read_bytes())
@@ -147,9 +148,10 @@ def epoch_runs(cells: Sequence[Cell]) -> Iterator[tuple[Setting, int]]:
 
 
 def describe_inputs(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return the version, constants and digests of cells on which the measurements depend.
+    """Return everything on which the measurements depend, as a dict that can be written as JSON.
 
-    The values can be written as JSON. `cells` are the cells of the whole grid.
+    The dict contains the version of the measurements, the constants of this module, and the digests
+    of the cells whose epochs are measured. `cells` are the cells of the whole grid.
     """
     return {
         "version": VERSION,
@@ -240,7 +242,7 @@ def measure_exploration(states: int, seed: int) -> dict[str, Any]:
 
 
 def find_good_policies(gaps: Floats, optimal_value: float) -> tuple[int, int]:
-    """Return the episodes from which on all policies are good, and at which one is first good.
+    """Return the episode from which on all policies are good, and the first with a good policy.
 
     A policy is good if it has at least half of the optimal value. Ties are broken at random, so a
     policy can be good by chance before anything is learnt.

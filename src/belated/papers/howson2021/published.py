@@ -185,8 +185,8 @@ class Comparison:
 class ErrorSummary:
     """Absolute relative errors of our results with respect to the published numbers.
 
-    Only comparisons whose attribute `comparable` is true are included. A mean or largest error is
-    NaN if it would be computed from no comparison.
+    Only comparisons in which our runs have the same number of episodes as those of the paper are
+    included (attribute `comparable`). A mean or largest error of no comparison is NaN.
     """
 
     cells: int  # number of final regrets
@@ -271,7 +271,10 @@ def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Float
 
 
 def summarize(comparisons: Iterable[Comparison]) -> ErrorSummary:
-    """Return a summary of the errors of all `comparisons` whose attribute `comparable` is true."""
+    """Return a summary of the errors of all `comparisons` whose attribute `comparable` is true.
+
+    In these comparisons, our runs have the same number of episodes as those of the paper.
+    """
     errors: dict[tuple[str, bool], list[float]] = {}
     for row in comparisons:
         if row.comparable:

@@ -50,8 +50,9 @@ class Shape:
 def compare_shapes(comparisons: Iterable[Comparison]) -> list[Shape]:
     """Return a comparison for each published curve of delay dependence with enough points.
 
-    `comparisons` contains the comparisons of single numbers. Only final regrets whose attribute
-    `comparable` is true are used. A curve needs at least `MIN_POINTS` points.
+    `comparisons` contains the comparisons of single numbers. Only final regrets are used, and only
+    those of runs with the same number of episodes as in the paper (attribute `comparable`). A curve
+    needs at least `MIN_POINTS` points.
     """
     final = {
         (row.states, row.updater, row.law, row.mean): (row.published, row.ours)

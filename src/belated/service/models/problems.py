@@ -47,15 +47,18 @@ class DefinitionModel(RequestModel):
 
     @classmethod
     def _describe_unknown(cls, name: str, given: dict[str, Any]) -> str:
-        """Return a sentence without its subject: the object `given` has no field called `name`."""
+        """Return the predicate of an error message: "has no field ...", with the valid fields.
+
+        `name` is the name of the unknown field of the object `given`.
+        """
         return f"has no field {reprlib.repr(name)} (its fields are {', '.join(cls.model_fields)})"
 
 
 def fields_error(field: str | None, message: str) -> PydanticCustomError:
     """Return a validation error about the fields of an object.
 
-    `field` is the name of the invalid field; None if the object itself is invalid. `message` is a
-    sentence without its subject, such as "needs the field name".
+    `field` is the name of the invalid field; None if the object itself is invalid. `message` is
+    the predicate of a sentence about the object, such as "needs the field name".
     """
     return PydanticCustomError(FIELDS_ERROR, "{message}", {"message": message, "field": field})
 

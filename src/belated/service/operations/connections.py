@@ -74,7 +74,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request on the new connection `transport`.
 
-        If there are too many connections, close the one that has been idle for the longest time.
+        If there are more than `max_connections`, close the one that has waited for a request for
+        the longest time.
         """
         super().connection_made(transport)
         self._served_app = self.app
@@ -161,7 +162,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _check_time(self) -> None:
-        """Close the connection if its client takes too long, or check again later."""
+        """Close the connection if its client sends a request too slowly, else check again later.
+
+        The limits are `head_timeout_s` and `body_timeout_s`. The connection is not closed while the
+        service itself does not read from it.
+        """
         self._timer = None
         if self.transport.is_closing() or not (self._in_head or self._in_body):
             return

@@ -59,9 +59,9 @@ class WriteProbe:
         return ProbeResult(outage)
 
     def _recent_full_disk(self) -> str | None:
-        """Return a description of the last write if it failed on a full disk, otherwise None.
+        """Return a description of the error if the last write failed on a full disk, else None.
 
-        Failures more than `DISK_FULL_S` ago are ignored.
+        An error that occurred more than `DISK_FULL_S` seconds ago is ignored.
         """
         outage = self._log.recent(DISK_FULL_S)
         return str(outage) if outage is not None and outage.reason == DISK_FULL else None

@@ -46,12 +46,16 @@ class KeyedRequest:
     sha: str
     """SHA-256 of the caller, the idempotency key and the request, in hexadecimal."""
     episode: str
-    """Id of the episode that the request opens if its body has no id."""
+    """Id for the episode that the request opens; it is used only if the body contains no id."""
     is_stored: bool = False
     """Whether the route has stored the response. Otherwise, `respond_once` stores it."""
 
     def stored(self, status: int, **fields: Any) -> StoredResponse:
-        """Return a `StoredResponse` for this request, with HTTP `status` and other `fields`."""
+        """Return a `StoredResponse` for this request.
+
+        `status` is the HTTP status of the response, and `fields` are further fields of
+        `StoredResponse`.
+        """
         return StoredResponse(self.key, self.sha, status, **fields)
 
 

@@ -27,14 +27,15 @@ INVALID_TIME: Final = (
 
 
 MAX_PLAIN_COLONS: Final = 8
-"""Maximum number of colons in a JSON text for which `load_json` first tries a faster parser, which
-does not check for duplicate keys."""
+"""Maximum number of colons in a JSON text up to which `load_json` first tries a faster parser,
+which does not check for duplicate keys. Its result is used only if the text has as many colons as
+the object has keys, so that no key can be a duplicate."""
 
 DECODER: Final = json.JSONDecoder()
 
 
 class TooLargeError(HTTPException):
-    """The body of a request has more than `max_bytes` bytes.
+    """Error because the body of a request has more than `max_bytes` bytes.
 
     `size` has the key `declared` with the value of Content-Length, or the key `read` with the
     number of bytes read, or no key if neither is known. The quarantine keeps `size` in place of the

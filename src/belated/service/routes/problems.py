@@ -79,7 +79,11 @@ async def read_problem(problem: ProblemName, request: Request) -> Response:
 
 
 def _list_problems(ledger: Ledger, include_archived: bool, only: int | None) -> Response:
-    """Return the response with all problems, or with the problem whose id is `only`."""
+    """Return the response with the definitions of all problems, oldest first.
+
+    If `only` is not None, it contains only the problem with this id. Archived problems are included
+    if `include_archived` is True.
+    """
     archived = ledger.archived()
     problems = [
         {**problem.spec.body, "archived": True} if problem.id in archived else problem.spec.body

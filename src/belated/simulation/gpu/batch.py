@@ -57,7 +57,7 @@ class Prepared:
 
     @cached_property
     def group(self) -> tuple[object, ...]:
-        """Key of the settings whose runs may be in one batch.
+        """Key that is equal for settings whose runs may be in one batch.
 
         It consists of the kind of the kernel, whether updating is active or lazy, and the contents
         of the world and the known rewards. Active and lazy runs are not in one batch, because they
@@ -121,7 +121,9 @@ class Job:
     def draw(self) -> None:
         """Draw all delays of the run on the host, and set `drawn`, `longest` and `reach`.
 
-        This is used if the law has no table, or if a delay of the run is in doubt.
+        This is used if the law has no table, or if a delay of the run is in doubt: its random
+        number is so close to a limit of the table that the table may give another delay than the
+        law.
         """
         law, seed = self.prepared.law, self.seed
         delays = draw_delays(law, seed, self.episodes, pieces=1, on_progress=ignore_progress)
@@ -157,7 +159,8 @@ class Batch:
     tables : dict
         Map from each delay law that has a table to its table.
     rank : int
-        Rank of the batch by the time of its runs, from 0. Batches of a lower rank have priority.
+        Priority of the batch on the GPU; 0 is the highest. Batches with longer runs have a lower
+        rank.
     """
 
     def __init__(self, jobs: Sequence[Job], tables: dict[Law, DelayTable], rank: int = 0) -> None:
@@ -321,7 +324,8 @@ def make_run(
     regret : Floats
         Cumulative regret at each checkpoint.
     arrived, dropped : NDArray
-        (rows) Numbers of visits whose feedback has arrived, and whose feedback has not.
+        (rows) For each row, the number of visits whose feedback has arrived, and the number of
+        visits whose feedback arrives after the last episode.
 
     Returns
     -------

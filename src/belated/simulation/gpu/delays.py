@@ -1,13 +1,13 @@
 """Delays on the GPU: tables of quantiles, with which it draws the same delays as `Law.draw`.
 
 The delay of an episode is a non-decreasing function of one uniform random number u, a multiple of
-2**-53. A table holds, for each delay j, the largest u with a delay of at most j. The host computes
-it with the law itself, so that the GPU needs neither logarithms nor special functions. Laws that
-draw in another way are drawn by the host.
+2**-53. A table holds, for each delay j, the limit of j: the largest u with a delay of at most j.
+The host computes the table with the law itself, so that the GPU needs neither logarithms nor
+special functions. Laws that draw in another way are drawn by the host.
 
 Quantiles that are computed with special functions, such as those of the Poisson law, have rounding
-errors. If u is within a few multiples of 2**-53 of a limit, its delay is therefore in doubt. The
-host draws all delays of a run with such a u, which is rare.
+errors. If u is at most `DOUBT` away from a limit, its delay is therefore in doubt: the table may
+give another delay than the law. The host draws all delays of a run with such a u, which is rare.
 """
 
 import math
@@ -31,12 +31,14 @@ The distance 1 / UNITS is called a unit."""
 
 BUCKETS: Final = 2**14
 """Number of buckets, the equal parts into which [0, 1) is divided. A table stores the delay at the
-lower end of each bucket. The search for the delay of a random number in the bucket begins there."""
+lower end of each bucket. The search for the delay of a random number in the bucket begins at this
+delay."""
 
 DOUBT: Final = 2.0**-43
-"""Largest distance of a random number from a limit of a table at which its delay is in doubt, and
-is therefore drawn by the host. It is 1,024 units of 2**-53; the rounding error of the quantiles of
-the Poisson law is at most 12 units."""
+"""Largest distance of a random number from a limit of a table at which its delay is in doubt:
+because of rounding errors, the table may give another delay than the law, so that the host draws
+the delay. It is 1,024 units of 2**-53; the rounding error of the quantiles of the Poisson law is at
+most 12 units."""
 
 MAX_DRAW_THREADS: Final = 128
 """Largest number of threads of a block in the kernels that process delays."""
@@ -63,7 +65,8 @@ class DelayTable(NamedTuple):
     def is_doubtful(self, u: Floats) -> Bools:
         """Return a mask of the random numbers in `u` whose delay is in doubt.
 
-        These numbers are at most `DOUBT` away from a limit.
+        These numbers are at most `DOUBT` away from one of `limits`, so that rounding errors may
+        change their delay.
         """
         ends = np.concatenate([[-np.inf], self.limits, [np.inf]])
         at = np.searchsorted(self.limits, u, side="left")
@@ -80,9 +83,9 @@ def has_table(law: Law) -> bool:
 
 
 def make_table(law: Law, largest: float, episodes: int) -> DelayTable | None:
-    """Return the table of a law, or None if the law has no table.
+    """Return the table of a law, or None if no table gives the delays of the law.
 
-    A law has no table if its delay does not increase with the random number.
+    This is the case if a larger random number may give a smaller delay.
 
     Parameters
     ----------
@@ -187,7 +190,10 @@ def range_kernel() -> Any:
 
 @cache
 def doubt_kernel() -> Any:
-    """Return the kernel that finds the runs in which a delay is in doubt; see `DOUBT`."""
+    """Return the kernel that finds the runs in which a delay is in doubt.
+
+    The random number of such a delay is at most `DOUBT` away from a limit of the table.
+    """
     uniform_at, find = device_function(uniform), device_function(search)
 
     def find_doubtful(

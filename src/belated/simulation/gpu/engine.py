@@ -30,7 +30,7 @@ SLICE_S: Final = 1.0
 """Approximate time of a slice, in seconds."""
 
 POLL_INTERVAL_S: Final = 0.001
-"""Time between two checks whether a slice is finished, in seconds."""
+"""Time in seconds between two checks whether the GPU has finished a slice."""
 
 MEMORY_SHARE: Final = 0.8
 """Share of the free memory of the GPU that batches may use."""
@@ -48,7 +48,10 @@ runs."""
 
 
 def prepare(setting: Setting) -> Prepared:
-    """Return `setting` with the data that all its runs share: problem, law, kind, checkpoints."""
+    """Return `setting` with the data that all its runs share.
+
+    The data are the learning problem, the delay law, the kind of the kernel and the checkpoints.
+    """
     problem = setting.problem(0)
     kind = kind_of(setting.world, problem)
     return Prepared(setting, problem, setting.law, kind, setting.checkpoints())
@@ -97,8 +100,9 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
 def draw_all_delays(jobs: Sequence[Job]) -> dict[Law, DelayTable]:
     """Return a map from each law with a table to its table, and set the longest delay of each job.
 
-    If the law of one of `jobs` has no table, or a delay of the job is in doubt, all delays of the
-    job are drawn on the host.
+    All delays of a job are drawn on the host if its law has no table, or if one of its delays is in
+    doubt: the random number is so close to a limit of the table that the table may give another
+    delay than the law.
     """
     keys = {(job.seed, job.episodes) for job in jobs}
     ranges = find_ranges(sorted(keys))
@@ -126,7 +130,7 @@ def draw_all_delays(jobs: Sequence[Job]) -> dict[Law, DelayTable]:
 def find_ranges(
     pairs: Sequence[tuple[int, int]],
 ) -> dict[tuple[int, int], tuple[float, float]]:
-    """Return the extremes of the random numbers from which the delays of each run are computed.
+    """Return the smallest and the largest random number used for the delays of each run.
 
     The longest delay of a run is that of its smallest or its largest random number: the delay
     increases with the number, except that feedback may never arrive if the number is small.
@@ -151,8 +155,9 @@ def find_ranges(
 def find_doubtful(jobs: Sequence[Job], tables: dict[Law, DelayTable]) -> set[Draws]:
     """Return the (law, seed, number of episodes) of all `jobs` in which a delay is in doubt.
 
-    `tables` maps each law that has a table to its table. Jobs whose law has no table are ignored.
-    See `belated.simulation.gpu.delays.DOUBT`.
+    A delay is in doubt if its random number is at most `belated.simulation.gpu.delays.DOUBT` away
+    from a limit of the table, so that the table may give another delay than the law. `tables` maps
+    each law that has a table to its table. Jobs whose law has no table are ignored.
     """
     index = {law: i for i, law in enumerate(tables)}
     draws = list({job.draws: None for job in jobs if job.prepared.law in tables})

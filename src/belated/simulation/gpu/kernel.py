@@ -123,7 +123,7 @@ class Kind(NamedTuple):
 
     @property
     def counts_are_shared(self) -> bool:
-        """Whether the state of the learner is in shared memory during a slice."""
+        """Whether the counts and the other state of a learner are in shared memory in a slice."""
         return count_bytes(self.learner_shapes()) <= MAX_COUNTS_BYTES
 
     @property

@@ -5,8 +5,8 @@ and the same order of floating-point operations. Threads of the block share the 
 handles every `sizes.threads`-th row or state. No sum is divided among threads, so that the number
 of threads does not affect the results. The first warp delivers feedback and plays.
 
-A phase is compiled into a kernel by `belated.simulation.gpu.kernel`. `sizes` is constant there, so
-that the compiler removes the branches that a kernel does not need.
+A phase is compiled into a kernel by `belated.simulation.gpu.kernel`. The argument `sizes` is a
+constant in each kernel, so that the compiler removes the branches that the kernel does not need.
 """
 
 import math

@@ -49,8 +49,8 @@ def policy_value(
 ) -> float:
     """Return V^pi_h(s), the exact value of the current policy at step `h` in state `s`.
 
-    `w_next` holds the exact values of step h + 1. The result is bit-identical to that of
-    `belated.exact.values.cell_value`.
+    `w_next` holds the exact values of step h + 1. `epsilon` is the probability that an action is
+    drawn uniformly. The result is bit-identical to that of `belated.exact.values.cell_value`.
     """
     if sizes.stochastic:
         total = 0.0
@@ -151,10 +151,11 @@ replace_on_gpu(squares, squares_next)
 
 @phase
 def survey_values(sizes: Sizes, scratch: Scratch, h: int, thread: int) -> None:
-    """Compute the order of the states by V~_h, or the extremes of V~_h, if the backup reads them.
+    """Compute the order of the states by V~_h, or the largest and the smallest V~_h.
 
-    The extremes are stored separately for each thread. All threads of the run call this function;
-    `thread` is the number of the calling one.
+    Only what the backup reads is computed. Each thread stores the largest and the smallest V~_h of
+    its own states. All threads of the run call this function; `thread` is the number of the calling
+    one.
     """
     v = scratch.v[h & 1]
     if sizes.order:
@@ -241,6 +242,7 @@ def evaluate_step(
     """Compute the exact value of the policy at step `h`, for the states of the calling thread.
 
     The states are divided among `threads` threads; `thread` is the number of the calling one.
+    `epsilon` is the probability that an action is drawn uniformly.
     """
     w_next = scratch.w[(h + 1) & 1]
     s = U(thread)
@@ -269,7 +271,8 @@ def plan(
     """Compute a plan and the exact value of its policy; see `belated.learner.planning.plan_all`.
 
     All threads of the run call this function; `thread` is the number of the calling one. `number`
-    is the number of the plan, and `constants` are those of the backup.
+    is the number of the plan, `seed` is the seed of the run, `epsilon` is the probability that an
+    action is drawn uniformly, and `constants` are those of the backup.
     """
     S, A, H = sizes.S, sizes.A, sizes.H
     rows = S * A

@@ -34,7 +34,8 @@ MAX_STATES: Final = 64
 class Samples(NamedTuple):
     """Random inputs for ROWS calls of a backup.
 
-    Call i reads entry i of each array; of `succ` and `m`, it reads the entries i * S and following.
+    Call i reads entry i of each array, except `succ` and `m`, of which it reads `size[i]` entries
+    from index i * S on.
     """
 
     h: Any
@@ -50,7 +51,7 @@ class Samples(NamedTuple):
 
 def back_up(constants: Floats, stage: Stage, row: Row) -> float:
     """Raise TypeError: this function is a placeholder that `testers` replaces by a backup."""
-    raise TypeError("back_up_sample needs a backup, see test_backup.")
+    raise TypeError("back_up_sample needs a backup, see check_backup.")
 
 
 def back_up_sample(i: int, horizon: int, constants: Floats, samples: Samples) -> float:
@@ -111,7 +112,8 @@ def check_backup(function: FunctionType, problem: LearningProblem) -> None:
     """Raise GpuMismatchError if the GPU and the CPU disagree in any bit of a backup.
 
     The test runs once in a process for each backup, number of states and horizon. It uses at most
-    MAX_STATES states; a backup with constants for more states is not tested.
+    MAX_STATES states. If the problem has more states, and the backup has more than MAX_STATES
+    constants, such as one for each state, the test is skipped.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 The threads of a run are a block of one or more warps. All threads plan; the first warp also
 delivers feedback and plays, which has too little work for more threads. The simulator of numba-cuda
-has no operations on warps; there, the first warp is the whole block.
+has no operations on warps; in the simulator, the first warp is the whole block.
 """
 
 from typing import Any, Final
@@ -27,7 +27,7 @@ W1: Final = np.uint32(0xBB67AE85)
 
 
 def threads_for(rows: int) -> int:
-    """Return the number of threads for a run with `rows` rows in each step, a multiple of `LANES`.
+    """Return the number of threads, a multiple of `LANES`, for a run with `rows` rows in each step.
 
     The results of the run do not depend on this number. More threads plan faster, but leave room
     for fewer runs on the GPU.

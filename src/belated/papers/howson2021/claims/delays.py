@@ -109,7 +109,7 @@ def _slopes(
     """Return the slope of final regret against E[tau] for each seed, law and updater.
 
     The shape of the result is (seeds, laws, updaters). The chain has `states` states. Return None
-    if the runs have fewer than two values of E[tau] or too few common seeds.
+    if the runs have fewer than two values of E[tau], or fewer than `MIN_SEEDS` common seeds.
     """
     means = evidence.means(states, laws, updaters)
     if len(means) < 2:

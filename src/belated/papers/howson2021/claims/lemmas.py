@@ -25,7 +25,8 @@ def _largest_share(details: Sequence[Detail]) -> Numbers:
     """Return the largest ratio of a value to its upper bound over all settings, with a label.
 
     The results in each setting, `details`, contain two numbers: a value and its upper bound.
-    Settings in which the bound says nothing are ignored, unless it says nothing in every setting.
+    Settings with the verdict "says nothing", in which no value can exceed the bound, are ignored
+    unless all settings have this verdict.
     """
     tested = [one for one in details if one.verdict != "says nothing"] or details
     pairs: list[list[Any]] = [[value for _, value in detail.numbers] for detail in tested]

@@ -26,7 +26,8 @@ this value.
 """
 
 EXPONENT: Final = "exponent: slope of log2(mean episodes) against S"
-"""Label of the exponent that is fitted to the number of episodes that exploration takes."""
+"""Label of the fitted exponent: the slope of log2 of the mean number of episodes that
+epsilon-greedy needs to learn, against the number of states S."""
 
 
 @claim(
