@@ -28,9 +28,10 @@ class Status:
     begun: int
     """Number of episodes started."""
     observed: int
-    """Number of episodes whose feedback has arrived completely."""
+    """Number of episodes whose feedback has been counted completely: when it has arrived and, with
+    the updater `Matured`, its episode is old enough."""
     missing: int
-    """S_k, the number of episodes whose feedback has not arrived completely."""
+    """S_k, the number of episodes whose feedback has not been counted completely."""
     mean_delay: float
     """Mean delay so far, in episodes. The delay of an episode in flight is taken as the number of
     episodes started after it."""
