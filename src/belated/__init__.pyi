@@ -59,11 +59,14 @@ from .learner.plan import plan as plan
 from .learner.status import Status as Status
 from .learner.updaters import Active as Active
 from .learner.updaters import Arrival as Arrival
+from .learner.updaters import Batched as Batched
 from .learner.updaters import EpochStart as EpochStart
 from .learner.updaters import ExplicitExploration as ExplicitExploration
 from .learner.updaters import Explorer as Explorer
 from .learner.updaters import Lazy as Lazy
+from .learner.updaters import Matured as Matured
 from .learner.updaters import MultiInstance as MultiInstance
+from .learner.updaters import Scheduled as Scheduled
 from .learner.updaters import Trigger as Trigger
 from .learner.updaters import Triggered as Triggered
 from .learner.updaters import TriggerRule as TriggerRule

@@ -157,13 +157,16 @@ def name_with_options(part: object) -> str:
     """Return the name of a base or an updater, with the options that differ from their defaults.
 
     `part` is the base or updater. An option without a default is given by its value alone. Options
-    with long values, such as arrays, are omitted.
+    with long values, such as arrays, are omitted. A part may define `full_name`, which is returned.
 
     >>> from belated.learner.bases import UCRL2
     >>> from belated.learner.updaters import Lazy
     >>> name_with_options(UCRL2(scale=0.1)), name_with_options(Lazy(10))
     ('ucrl2:scale=0.1', 'lazy:10')
     """
+    full_name = getattr(part, "full_name", None)
+    if isinstance(full_name, str):
+        return full_name
     name = part_name(part)
     values = []
     for option in fields(part) if is_dataclass(part) else ():

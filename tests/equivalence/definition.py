@@ -365,6 +365,8 @@ class Copy:
 
     def __init__(self) -> None:
         self.plans = 0
+        self.epochs = 0  # plans that the updater asked for, and the first
+        self.planned = 1  # episode before which the last of them was made
         self.alpha = math.inf
         self.epoch: Any = None
         self.r: Any = None
@@ -382,10 +384,14 @@ class Definition:
         self.p, self.rewards = setting.world.transition_table(), setting.world.reward_table()
         self.unknown = setting.rewards is None
         self.late_rewards = setting.late == "rewards"
-        self.multi = setting.updater.name == "multi"
+        matured = setting.updater.name == "matured"
+        self.rule = setting.updater.updater if matured else setting.updater
+        self.multi = self.rule.name == "multi"
         self.stepwise = setting.base.name == "q-learning"
         self.delays = setting.draw_delays()
         self.arrival = np.arange(1, K + 1)[:, None] + self.delays  # usable after this episode
+        if matured:  # counted at the start of k only if k - i >= age
+            self.arrival = np.maximum(self.arrival, np.arange(K)[:, None] + setting.updater.age)
         self.states = np.zeros((K, H + 1), np.int64)
         self.actions = np.zeros((K, H), np.int64)
         self.played = np.zeros((K, H), np.bool_)  # steps before a terminal state
@@ -480,6 +486,7 @@ class Definition:
         H, S, A = setting.sizes
         address = copy.plans + (index << 32)
         if refresh:
+            copy.epochs, copy.planned = copy.epochs + 1, k
             copy.r = self.estimate_rewards(k, index, address) if self.unknown else self.rewards
         n, m = self.tables(self.walked(k, index))
         if self.stepwise:
@@ -585,7 +592,7 @@ class Definition:
     # when to plan
 
     def choose_alpha(self, k: int) -> float:
-        updater, base = self.setting.updater, self.setting.base
+        updater, base = self.rule, self.setting.base
         if updater.name != "lazy" or updater.alpha != "auto":
             return updater.alpha if updater.name == "lazy" else math.inf
         known = base.name in BACKUPS and base.name not in ("epsilon-greedy", "random")
@@ -600,7 +607,9 @@ class Definition:
 
     def is_due(self, k: int, index: int) -> bool:
         """Return the updater's condition for `copy` at the start of episode k."""
-        if self.setting.updater.name != "lazy":
+        if self.rule.name in ("batched", "scheduled"):
+            return self.is_time(k, self.copies[index])
+        if self.rule.name != "lazy":
             new = (self.arrival == k - 1) & (self.owner == index)[:, None] & self.played
             return bool(new.any())
         copy = self.copies[index]
@@ -609,12 +618,27 @@ class Definition:
         with np.errstate(invalid="ignore"):
             return bool(((new > 0) & (copy.alpha * new >= copy.epoch)).any())
 
+    def is_time(self, k: int, copy: Copy) -> bool:
+        """Return whether a batch is complete, or a plan is scheduled, at the start of episode k."""
+        rule, K = self.rule, self.setting.episodes
+        if rule.name == "batched":
+            own = np.arange(1, K + 1) >= copy.planned
+            back = int((own & (self.done < k) & self.played[:, 0]).sum())
+            return back >= batch_size(rule, copy.epochs, K)
+        if rule.unit == "episodes":
+            return k - copy.planned >= rule.every
+        new = (self.arrival >= copy.planned) & (self.arrival < k) & self.played
+        if self.setting.delay_per == "episode":
+            new = new[:, :1]
+        return int(new.sum()) >= rule.every
+
     @property
     def plans_every_episode(self) -> bool:
-        base, updater = self.setting.base, self.setting.updater
+        base = self.setting.base
         if base.name not in ("psrl", "rlsvi") or self.multi:
             return False
-        return base.resample == "episode" or (base.resample == "auto" and updater.name != "lazy")
+        lazy = self.rule.name in ("lazy", "batched", "scheduled")
+        return base.resample == "episode" or (base.resample == "auto" and not lazy)
 
     @property
     def done(self) -> Ints:
@@ -635,13 +659,14 @@ class Definition:
     def marks(self, k: int) -> NDArray[np.bool_]:
         """Return the actions that explicit exploration draws from, (H, S, A)."""
         H, S, A = self.setting.sizes
-        rule = self.setting.updater
+        rule = self.rule
         if rule.name != "explicit":
             return np.zeros((H, S, A), np.bool_)
         m = rule.threshold
         if m is None:
             size = {"SH": S * H, "SHA": S * H * A, "none": math.e * rule.delta}[rule.log]
-            tau_max = self.delays.max() if rule.tau_max is None else rule.tau_max
+            counted = self.arrival - np.arange(1, self.setting.episodes + 1)[:, None]
+            tau_max = counted.max() if rule.tau_max is None else rule.tau_max
             m = rule.c * tau_max * math.log(size / rule.delta)
         i, h = np.nonzero(self.arrived(k, 0))
         seen = np.zeros((H, S, A), np.int64)
@@ -769,6 +794,16 @@ class Definition:
         )
 
 
+def batch_size(rule: Any, m: int, K: int) -> int:
+    """Return t_m, the number of own episodes whose feedback ends batch m of a run of K episodes."""
+    if rule.grid == "doubling":
+        return int(2 ** (m - 1))
+    if rule.grid == "minimax":
+        last = max(1, math.ceil(math.log2(math.log2(K))) + 1)
+        return math.ceil(K ** (1 - 2.0 ** -min(m, last)) - ROUNDING)
+    return int(rule.grid[min(m, len(rule.grid)) - 1])
+
+
 def first_above(cumulative: Floats, u: float) -> int:
     """Return the first index whose cumulative probability is above `u`."""
     return int(np.searchsorted(cumulative[:-1], u, side="right"))
@@ -805,7 +840,8 @@ def differences(setting: Setting, run: Any) -> list[str]:
     chosen = np.take_along_axis(expected.q, np.maximum(0, policies)[..., None], axis=3)[..., 0]
     best = expected.q.max(axis=3)
     gap = np.where(marks, 0.0, best - chosen)
-    auto = setting.updater.name == "lazy" and setting.updater.alpha == "auto"
+    rule = setting.updater.updater if setting.updater.name == "matured" else setting.updater
+    auto = rule.name == "lazy" and rule.alpha == "auto"
     parts = {
         "marks": np.array_equal(policies == -1, marks),
         "policies": bool((gap < ROUNDING).all()),

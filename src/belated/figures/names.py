@@ -104,10 +104,24 @@ def updater_name(text: str) -> str:
 
     >>> updater_name("active"), updater_name("lazy:auto"), updater_name("explicit:threshold=7")
     ('Active', 'Lazy, automatic α', 'Explicit exploration, threshold 7')
+    >>> updater_name("matured:500:scheduled:10"), updater_name("batched:doubling")
+    ('Scheduled, every 10 episodes, matured (500 episodes)', 'Batched, doubling grid')
     """
     if own := split_imported(UPDATERS, text):
         return with_options(*own)
     name, _, value = text.partition(":")
+    if name == "matured" and ":" in value:
+        age, _, other = value.partition(":")
+        age = age.replace("share=", "share ").replace(",unit=", " ")
+        unit = "" if "s" in age else " episodes"
+        return f"{updater_name(other)}, matured ({age}{unit})"
+    if name == "batched" and value:
+        grid, *rest = value.split(",")
+        return with_options(f"Batched, {grid} grid", f":{','.join(rest)}" if rest else "")
+    if name == "scheduled" and value:
+        every, *rest = value.split(",")
+        unit = rest[0].removeprefix("unit=") if rest else "episodes"
+        return f"Scheduled, every {every} {unit}"
     if name == "lazy" and value:
         return "Lazy, automatic α" if value == "auto" else f"Lazy, α = {value.replace('inf', '∞')}"
     readable = UPDATER_NAMES.get(name) or name[:1].upper() + name[1:]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arguments import check_id, check_integer
-from belated.array_checks import check_indices, check_range
+from belated.array_checks import check_indices, check_range, check_same_size
 from belated.episode import Episode, Floats, Ints, Shape, Step
 
 WATCH_FROM_EPISODES: Final = 20
@@ -20,6 +20,12 @@ WATCH_TO_EPISODES: Final = 200
 REWARD_TOLERANCE: Final = 1e-9
 """Amount by which a reward may lie outside [0, 1], because of rounding when it was scaled."""
 
+
+STARTS: Final = ("opened", "opened_us", "batch")
+"""Attributes of `PendingEpisode` that are saved only if the updater needs them."""
+
+LATEST: Final = 2**62
+"""Largest number of episodes, and largest time in microseconds, in a snapshot."""
 
 NO_STATES: Final[Mapping[int, int]] = MappingProxyType({})
 
@@ -214,9 +220,19 @@ class PendingEpisode:
         states of steps that were observed singly, for `join_steps`. It is not part of snapshots.
     started : int
         Number of episodes started up to and including this one; 0 if it was not started.
+    opened : int
+        Number of episodes started up to and including this one; 0 if the updater does not need it.
+    opened_us : int
+        Time of the opening in microseconds since 1970 (UTC); 0 if the updater does not need it.
+    batch : int
+        Number of episodes that had been started when the plan was made that this episode follows;
+        -1 if it follows another policy, or if the updater does not need it.
     """
 
-    __slots__ = ("instance", "length", "path", "received", "started", "states")
+    __slots__ = (
+        *("instance", "length", "path", "received", "started", "states"),
+        *("opened", "opened_us", "batch"),
+    )
 
     def __init__(
         self,
@@ -226,6 +242,10 @@ class PendingEpisode:
         length: int | None = None,
         states: Mapping[int, int] = NO_STATES,
         started: int = 0,
+        *,
+        opened: int = 0,
+        opened_us: int = 0,
+        batch: int = -1,
     ) -> None:
         self.instance = instance
         self.received = received
@@ -233,6 +253,9 @@ class PendingEpisode:
         self.length = length
         self.states = states
         self.started = started
+        self.opened = opened
+        self.opened_us = opened_us
+        self.batch = batch
 
     def receive(self, feedback: Feedback, shape: Shape) -> None:
         """Record the arrival of `feedback`, in a problem of size `shape`.
@@ -294,7 +317,15 @@ class PendingEpisode:
     def copy(self) -> "PendingEpisode":
         """Return a copy of the record; changes of the copy do not affect the original."""
         return PendingEpisode(
-            self.instance, self.received, self.path, self.length, self.states, self.started
+            self.instance,
+            self.received,
+            self.path,
+            self.length,
+            self.states,
+            self.started,
+            opened=self.opened,
+            opened_us=self.opened_us,
+            batch=self.batch,
         )
 
 
@@ -326,6 +357,12 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
         "instances": np.array([episode.instance for episode in pending.values()], np.int64),
         "started": np.array([episode.started for episode in pending.values()], np.int64),
         "partial": partial,
+        # only if the updater needs them
+        **{
+            name: np.array([getattr(episode, name) for episode in pending.values()], np.int64)
+            for name in STARTS
+            if any(episode.opened for episode in pending.values())
+        },
     }
 
 
@@ -364,6 +401,12 @@ def restore_pending(
     }
     if len(pending) < len(ids):
         raise ValueError("Each pending episode must occur once.")
+    for name in STARTS:
+        if name in state:
+            check_same_size(state["ids"], state[name])
+            check_range(f"{name} of pending episodes", state[name], -1, LATEST)
+            for episode, number in zip(pending.values(), state[name].tolist(), strict=True):
+                setattr(episode, name, number)
     for part in state["partial"]:
         id = ids[check_integer("place", part["place"], 0)]
         episode, length = pending[id], part.get("length")

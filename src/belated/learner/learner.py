@@ -35,6 +35,7 @@ from belated.learner.feedback import (
 )
 from belated.learner.instance import Instance
 from belated.learner.joins import join_steps
+from belated.learner.maturity import MICROSECONDS, HeldFeedback, Received
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem, choose_shape
 from belated.learner.snapshot import (
@@ -44,6 +45,7 @@ from belated.learner.snapshot import (
     snapshot_problem,
     snapshot_state,
 )
+from belated.learner.state import SINCE_PLAN
 from belated.learner.status import Status, status_of
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import EpochStart, Updater
@@ -161,6 +163,7 @@ class Learner:
         self._seen = IdSet()
         self._pending: dict[int, PendingEpisode] = {}  # episodes in flight, by id
         self._free = [0]  # heap of the instances without outstanding feedback
+        self._held = HeldFeedback(problem.updater)
         self._watch = None if problem.shape.terminal else RepetitionWatch(problem.shape)
 
     def __repr__(self) -> str:
@@ -177,8 +180,13 @@ class Learner:
         return self._problem.shape
 
     @property
+    def updater(self) -> Updater:
+        """Rule that decides when to plan, with all options that follow from the problem."""
+        return self._problem.updater
+
+    @property
     def policy(self) -> Policy:
-        """Policy for the next episode."""
+        """Policy for the next episode, unless `start` plans before it."""
         self._replan_if_stale()
         return self._policy
 
@@ -195,13 +203,17 @@ class Learner:
 
     @property
     def observed(self) -> int:
-        """Number of episodes whose feedback has arrived completely."""
-        return len(self._seen)
+        """Number of episodes whose feedback has been counted completely."""
+        return len(self._seen) - self._held.complete
 
     @property
     def missing(self) -> int:
-        """Number of episodes in flight: those whose feedback has not arrived completely."""
-        return len(self._pending)
+        """Number of episodes in flight: those whose feedback has not been counted completely.
+
+        Feedback is counted when it arrives; with the updater `Matured`, not before its episode is
+        old enough.
+        """
+        return len(self._pending) + self._held.complete
 
     @property
     def mean_delay(self) -> float:
@@ -305,6 +317,8 @@ class Learner:
             observed=self.observed,
             mean_delay=self.mean_delay_and_psi(lost.values())[0],
             lateness=self.lateness,
+            held=self._held.rows(self.shape, self._problem.count_stages),
+            held_complete=self._held.complete,
         )
 
     def _repr_html_(self) -> str:
@@ -324,6 +338,19 @@ class Learner:
             },
         )
 
+    @property
+    def next_change_us(self) -> int | None:
+        """Time at which `absorb` may plan without new feedback, in microseconds since 1970 (UTC).
+
+        None if the updater does not depend on the time, or if no feedback waits for it.
+        """
+        instance = self._instances[0]
+        times = [self._held.next_us]
+        if instance.state.numbers[SINCE_PLAN] > 0:
+            scheduled_s = self.updater.next_plan_s(instance.planned_us / MICROSECONDS)
+            times.append(None if scheduled_s is None else int(scheduled_s * MICROSECONDS))
+        return min((time for time in times if time is not None), default=None)
+
     def pending(self, id: int) -> PendingEpisode | None:
         """Return the record of episode `id`, or None if the episode is not in flight."""
         return self._pending.get(id)
@@ -331,9 +358,10 @@ class Learner:
     def start(self, id: int) -> Policy:
         """Start an episode and return its policy.
 
-        With MultiInstance, this call is required, because it assigns an instance to the episode.
-        With other updaters it is optional; without it, `missing` and `mean_delay` do not include
-        the episode before its first feedback.
+        With updaters that depend on the episodes started, such as MultiInstance and Batched, this
+        call is required. With other updaters it is optional; without it, `missing` and `mean_delay`
+        do not include the episode before its first feedback. If the updater is Scheduled or
+        Matured, a plan may become due because an episode is started; it is made first.
 
         Parameters
         ----------
@@ -352,12 +380,29 @@ class Learner:
             If the episode has been started or observed before.
         """
         known = self._known
+        if self._held or self._problem.updater.every_start:
+            self._absorb([])
         policy = self.begin(id)
         self._warn_beyond(known, stacklevel=3)
         return policy
 
-    def begin(self, id: int) -> Policy:
-        """Start episode `id` and return its policy as `start` does, but without warnings."""
+    def begin(self, id: int, *, opened_us: int = 0, follows_plan: bool = True) -> Policy:
+        """Start an episode as `start` does, but without warnings and without planning first.
+
+        Parameters
+        ----------
+        id : int
+            Number of the episode.
+        opened_us : int
+            Time of the opening in microseconds since 1970 (UTC), for ages in seconds.
+        follows_plan : bool
+            Whether the episode follows the current policy of the learner.
+
+        Returns
+        -------
+        Policy
+            Current policy.
+        """
         id = check_id("id", id)
         if id in self._seen:
             raise ValueError(
@@ -370,7 +415,12 @@ class Learner:
         instance = self._next_instance().index
         self._waited += self.missing
         self._begun += 1
-        self._pending[id] = PendingEpisode(instance, started=self._begun)
+        pending = self._pending[id] = PendingEpisode(instance, started=self._begun)
+        if self._problem.updater.needs_start:
+            pending.opened, pending.opened_us = self._begun, opened_us
+            player = self._instances[instance]
+            player.planned_us = player.planned_us or opened_us  # the first plan has no time
+            pending.batch = player.planned_at if follows_plan else -1
         if self._multi:
             heapq.heappop(self._free)
             self._used = max(self._used, instance + 1)
@@ -504,31 +554,48 @@ class Learner:
                 stacklevel=stacklevel,
             )
 
-    def absorb(self, feedback: list[Feedback]) -> bool:
+    def absorb(self, feedback: list[Feedback], *, now_us: int = 0) -> bool:
         """Process `feedback` of any kind as one batch and return whether the policy has changed.
 
         If any item is invalid, ValueError is raised and the learner is unchanged. Steps in terminal
-        states are ignored.
+        states are ignored. `now_us` is the current time in microseconds since 1970 (UTC), for
+        updaters that depend on it.
         """
         check_feedback(feedback, self.shape)
-        return self._absorb(feedback)
+        return self._absorb(feedback, now_us)
 
-    def _absorb(self, feedback: list[Feedback]) -> bool:
+    def _absorb(self, feedback: list[Feedback], now_us: int = 0) -> bool:
         """Process `feedback`, whose arrays have been checked, as `absorb` does."""
         if self.shape.terminal:
             feedback = [without_padding(item, self.shape) for item in feedback]
             feedback = [item for item in feedback if item.steps.size]
-        records = self._check(feedback)
-        if not feedback:
+        arrived = self._receive(feedback)
+        counted = self._held.exchange(arrived, episode=self._begun + 1, now_us=now_us)
+        by_instance: dict[int, list[Received]] = {}
+        if self._problem.updater.every_start:
+            by_instance[0] = []
+        for received in counted:
+            by_instance.setdefault(received.instance, []).append(received)
+        if not by_instance:
             return False
-        by_instance: dict[int, list[Feedback]] = {}
-        for item in feedback:
-            by_instance.setdefault(records[item.id].instance, []).append(item)
-            if item.delayed and self._explorer is not None:
-                for h, s, a in zip(item.steps, item.states, item.actions, strict=True):
-                    self._explorer.see(h, s, a)
+        for index, items in by_instance.items():
+            self._feed(self._instances[index], items, now_us)
+        before, self._policy = self._policy, self._current_policy()
+        if self._policy == before:
+            self._policy = before
+            return False
+        return True
+
+    def _receive(self, feedback: list[Feedback]) -> list[Received]:
+        """Record the arrival of `feedback`, and return each item with the data of its episode.
+
+        Raises ValueError if any item is invalid; the learner is then unchanged.
+        """
+        records = self._check(feedback)
+        last = {item.id: place for place, item in enumerate(feedback)}
+        complete = {id for id, one in records.items() if one.is_complete(self.shape.horizon)}
         for id, pending in records.items():
-            if not pending.is_complete(self.shape.horizon):
+            if id not in complete:
                 self._pending[id] = pending
                 continue
             self._pending.pop(id, None)
@@ -537,13 +604,13 @@ class Learner:
                 self._delays.add_one(self._begun - pending.started)
             if self._multi:
                 heapq.heappush(self._free, pending.instance)
-        for index, items in by_instance.items():
-            self._feed(self._instances[index], items)
-        before, self._policy = self._policy, self._current_policy()
-        if self._policy == before:
-            self._policy = before
-            return False
-        return True
+        arrived = []
+        for place, item in enumerate(feedback):
+            one = records[item.id]
+            completes = item.id in complete and last[item.id] == place
+            start = (one.opened, one.opened_us, one.batch)
+            arrived.append(Received(item, one.instance, *start, completes))
+        return arrived
 
     def _check(self, feedback: list[Feedback]) -> dict[int, PendingEpisode]:
         """Raise ValueError if any item of `feedback` is invalid; the learner is not changed.
@@ -556,10 +623,12 @@ class Learner:
                 raise ValueError(
                     f"Episode {item.id} has been observed already; observe each episode once."
                 )
-            if self._multi and item.id not in self._pending:
+            if item.id not in self._pending and (self._multi or self._problem.updater.needs_start):
+                name = type(self._problem.updater).__name__
+                what = "which instance played it" if self._multi else "when it was started"
                 raise ValueError(
-                    f"Episode {item.id} was not started; MultiInstance must know which instance "
-                    f"played it, so call start({item.id}) first."
+                    f"Episode {item.id} was not started; {name} must know {what}, so call "
+                    f"start({item.id}) first."
                 )
             if item.delayed and item.rewards is None and self._problem.unknown_rewards:
                 raise ValueError(
@@ -574,15 +643,32 @@ class Learner:
             pending.receive(item, self.shape)
         return batch
 
-    def _feed(self, instance: Instance, feedback: list[Feedback]) -> None:
-        """Add `feedback` to the counts of `instance`, and compute a plan if one is due."""
-        due = instance.absorb(feedback, started=self._begun)
+    def _feed(self, instance: Instance, received: list[Received], now_us: int) -> None:
+        """Add feedback to the counts of an instance, and compute a plan if one is due.
+
+        Parameters
+        ----------
+        instance : Instance
+            Instance that played the episodes.
+        received : list of Received
+            Feedback to count.
+        now_us : int
+            Current time in microseconds since 1970 (UTC), for updaters that depend on it.
+        """
+        feedback = [item.feedback for item in received]
+        if self._explorer is not None:
+            for item in feedback:
+                if item.delayed:
+                    for h, s, a in zip(item.steps, item.states, item.actions, strict=True):
+                        self._explorer.see(h, s, a)
+        own = sum(item.completes and item.batch == instance.planned_at for item in received)
+        due = instance.absorb(feedback, started=self._begun, own=own, now_us=now_us)
         # where only rewards are late, transitions are used at once
         new_paths = self._problem.late_rewards and any(item.transitions for item in feedback)
         if due or (new_paths and not self._problem.algorithm.stepwise):
-            self._plan(instance, refresh=due or self._every_episode)
+            self._plan(instance, refresh=due or self._every_episode, now_us=now_us)
 
-    def _plan(self, instance: Instance, *, refresh: bool) -> None:
+    def _plan(self, instance: Instance, *, refresh: bool, now_us: int = 0) -> None:
         instance.plan(self.mean_delay, refresh=refresh)
         if refresh and self._problem.updater.lazy_alpha() is None:
             base = self._problem.algorithm
@@ -595,7 +681,7 @@ class Learner:
                 base.bonus_scale,
             )
             instance.state.alpha[0] = self._problem.updater.epoch_alpha(start)
-            instance.planned_at = self._begun
+            instance.planned_at, instance.planned_us = self._begun, now_us
         self._stale = False
 
     def _replan_if_stale(self) -> None:
@@ -633,6 +719,7 @@ class Learner:
     def snapshot(self) -> dict[str, Any]:
         """Return the complete learner as plain arrays and numbers, for `restore`."""
         planned_at = [instance.planned_at for instance in self._instances]
+        planned_us = [instance.planned_us for instance in self._instances]
         return {
             **snapshot_problem(self._problem),
             "seen": self._seen.snapshot(),
@@ -645,6 +732,8 @@ class Learner:
             "instances": [snapshot_state(instance.state) for instance in self._instances],
             # read by updaters that are not built in
             **({"planned_at": planned_at} if self._problem.updater.lazy_alpha() is None else {}),
+            **({"planned_us": planned_us} if any(planned_us) else {}),
+            **({"held": self._held.snapshot()} if self._held else {}),
         }
 
     @classmethod
@@ -695,13 +784,17 @@ class Learner:
         check_range("number of delays", len(self._delays), 0, self.observed)
         self._used, self._stale = check_integer("used", saved["used"], 1), bool(saved["stale"])
         check_range("used", self._used, 1, count)
-        planned_at = saved.get("planned_at", [0] * count)
+        self._held.restore(saved.get("held", []), problem.shape)
+        planned_at, planned_us = (
+            saved.get(name, [0] * count) for name in ("planned_at", "planned_us")
+        )
         self._instances = [
             Instance(
                 problem,
                 index,
                 restore_state(problem, state),
                 check_integer("planned_at", planned_at[index], 0),
+                check_integer("planned_us", planned_us[index], 0),
             )
             for index, state in enumerate(saved["instances"])
         ]

@@ -105,6 +105,13 @@ class LearningProblem(LearnerOptions):
         object.__setattr__(self, "rewards", rewards)
         object.__setattr__(self, "episodes", check_integer("episodes", self.episodes, 1))
         object.__setattr__(self, "seed", check_seed(self.seed))
+        object.__setattr__(self, "updater", self.updater.for_learner(self.episodes))
+        if self.updater.keeps_policy and self.algorithm.replans_every_episode(self.updater):
+            raise ValueError(
+                f"{type(self.updater).__name__} keeps a policy until it plans, but "
+                f"{self.algorithm.name} plans for every episode; choose an updater such as Active, "
+                "or resample='update' with PSRL."
+            )
 
     @cached_property
     def algorithm(self) -> BaseAlgorithm:

@@ -139,6 +139,10 @@ def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerSta
     empty = empty_state(problem)
     arrays: Arrays = {}
     collect("state", saved, arrays)
+    if problem.updater.lazy_alpha() is None:  # older snapshots end at SINCE_PLAN
+        numbers = arrays["state.numbers"]
+        missing = max(0, empty.numbers.size - numbers.size)
+        arrays["state.numbers"] = np.append(numbers, np.zeros(missing, numbers.dtype))
     parts = {
         name: rebuild(f"state.{name}", getattr(empty, name), arrays, GROWING)
         for name in LearnerState._fields
@@ -167,14 +171,27 @@ def _describe(part: object, known: Mapping[str, type]) -> dict[str, Any]:
     name = getattr(part, "name", type(part).__name__)
     if known.get(name) is not type(part):
         return {"name": type(part).__name__ if name in known else name, "options": None}
-    return {"name": name, "options": asdict(part)}  # type: ignore[call-overload]
+    options = asdict(part)  # type: ignore[call-overload]
+    if isinstance(part, Updater):
+        for option in options:
+            value = getattr(part, option)
+            if isinstance(value, Updater):  # of Matured
+                options[option] = _describe(value, known)
+            elif isinstance(value, tuple):  # of Batched
+                options[option] = list(value)
+    return {"name": name, "options": options}
 
 
 def _rebuild(kind: str, described: dict[str, Any], known: Mapping[str, Any]) -> object:
     name, options = described["name"], described["options"]
     if options is None:
         raise ValueError(f"The {kind} {name!r} is not built in; pass it as restore(..., {kind}=).")
-    return known[name](**options)
+    inner = {
+        option: _rebuild(kind, value, known)
+        for option, value in options.items()
+        if isinstance(value, dict)
+    }
+    return known[name](**{**options, **inner})
 
 
 def collect(name: str, part: Any, found: Arrays) -> None:

@@ -41,6 +41,9 @@ READS_ORDER: Final = READS.index("order")
 PLANS: Final = 0  # number of plans computed
 PLAN_DUE: Final = 1  # 1 if a plan is due because of new feedback
 SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
+# These two exist only if the updater has a condition other than that of Lazy:
+OWN: Final = 3  # number of episodes, started since the last plan, that have arrived completely
+EPOCH: Final = 4  # number of plans that the updater required, including the first
 
 MAX_SMALL_STAGE: Final = 40
 """Largest number of rows of a stage, S * A, for which each plan computes every stage as a whole."""
@@ -121,7 +124,7 @@ class LearnerState(NamedTuple):
     epoch_counts: NDArray[np.int64]  # (rows) counts at the last plan
     memory: QMemory  # variables of a stepwise base; empty for other bases
     alpha: Floats  # (1) alpha of lazy updating in this epoch; infinity is active updating
-    numbers: NDArray[np.int64]  # (3) PLANS, PLAN_DUE and SINCE_PLAN
+    numbers: NDArray[np.int64]  # (3) PLANS, PLAN_DUE and SINCE_PLAN; or (5) with OWN and EPOCH
 
     # Observed since the last plan
     touched: Worklist  # rows with new observations, by stage
@@ -238,7 +241,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         epoch_counts=np.zeros(rows, np.int64),
         memory=empty_memory(rows if base.stepwise else 0),
         alpha=np.array([alpha if isinstance(alpha, float) else np.inf]),
-        numbers=np.zeros(3, np.int64),
+        numbers=np.zeros(EPOCH + 1 if alpha is None else SINCE_PLAN + 1, np.int64),
         touched=empty_worklist(groups=stages, items=rows),
         new_rewards=empty_worklist(groups=stages, items=reward_rows),
         changed=empty_worklist(groups=H, items=H * S),

@@ -29,9 +29,10 @@ class Status:
     begun: int
     """Number of episodes started."""
     observed: int
-    """Number of episodes whose feedback has arrived completely."""
+    """Number of episodes whose feedback has been counted completely: when it has arrived and, with
+    the updater `Matured`, its episode is old enough."""
     missing: int
-    """S_k, the number of episodes whose feedback has not arrived completely."""
+    """S_k, the number of episodes whose feedback has not been counted completely."""
     mean_delay: float
     """Mean delay so far, in episodes. The delay of an episode in flight is taken as the number of
     episodes started after it, so that the mean is too low while episodes are in flight; `lateness`
@@ -58,6 +59,8 @@ def status_of(
     observed: int,
     mean_delay: float,
     lateness: DelayEstimate,
+    held: Ints,
+    held_complete: int,
 ) -> Status:
     """Return the status of a learner.
 
@@ -77,6 +80,10 @@ def status_of(
         Mean delay so far, in episodes.
     lateness : DelayEstimate
         Estimated delay in episodes.
+    held : Ints
+        Rows of the feedback that has arrived, but is not counted yet.
+    held_complete : int
+        Number of episodes that are complete but for the counting of this feedback.
 
     Returns
     -------
@@ -84,8 +91,8 @@ def status_of(
         Current status.
     """
     shape, stages = problem.shape, problem.count_stages
-    known = np.zeros(counts.size, np.int64)  # visits in flight whose triple is known
-    missing = unknown = 0
+    known = np.bincount(held, minlength=counts.size)  # visits in flight whose triple is known
+    missing, unknown = held_complete, 0
     for episode in pending:
         missing += 1
         if episode.path is None:

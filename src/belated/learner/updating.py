@@ -13,7 +13,7 @@ from belated.learner.exploration import count_visit
 from belated.learner.incremental import choose_actions, plan_changes
 from belated.learner.planning import back_up, plan_all
 from belated.learner.rewards import add_reward, update_rewards
-from belated.learner.state import PLAN_DUE, PLANS, SINCE_PLAN, Config, LearnerState
+from belated.learner.state import EPOCH, OWN, PLAN_DUE, PLANS, SINCE_PLAN, Config, LearnerState
 from belated.learner.updaters.lazy import has_grown
 from belated.theory.compiled import alpha_for
 from belated.worklist import END, clear, put, take
@@ -203,6 +203,9 @@ def finish_plan(config: Config, state: LearnerState, refresh: bool, mean_delay: 
     state.numbers[PLAN_DUE] = 0
     if refresh:
         state.numbers[SINCE_PLAN] = 0
+        if state.numbers.size > EPOCH:
+            state.numbers[OWN] = 0
+            state.numbers[EPOCH] += 1
         if config.auto_alpha:
             state.alpha[0] = alpha_for(config.alpha_terms, mean_delay)
 

@@ -27,6 +27,7 @@ from belated.learner.snapshot import damage_errors
 from belated.learner.status import Status
 from belated.ledger.episodes import Exclusions
 from belated.ledger.events import Event
+from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.recording.content import parse_content
 from belated.online.feedback import build_feedback, sum_rewards
@@ -75,6 +76,17 @@ class WaitingFeedback(NamedTuple):
     """Time at which the feedback originated, in microseconds since 1970 (UTC)."""
 
 
+class PublishedVersion(NamedTuple):
+    """Newest published version of a problem, and whether it is the current policy."""
+
+    version: int = 0
+    """Number of the version; 0 if none is published."""
+    sha: str = ""
+    """Digest of its policy."""
+    is_current: bool = False
+    """Whether the learner's policy has not changed since the publication."""
+
+
 class Fold:
     """Learner of one problem, and its state computed by applying events in order.
 
@@ -102,6 +114,7 @@ class Fold:
         # lost episodes, with the number of episodes that had been opened when they were lost
         self._lost: dict[str, int] = {}
         self._waiting: list[WaitingFeedback] = []
+        self._newest = PublishedVersion()
         self._watch = _create_watch(spec)
 
     @property
@@ -113,6 +126,15 @@ class Fold:
     def due(self) -> bool:
         """Whether a tick is due, because feedback or a withdrawal follows the last batch."""
         return self._last_news > self._ticked_upto
+
+    @property
+    def due_at(self) -> int | None:
+        """Time at which a tick is due even without news, in microseconds since 1970 (UTC).
+
+        None if there is no such time, because the updater does not depend on the time of day, or no
+        feedback waits for it.
+        """
+        return self.learner.next_change_us
 
     @property
     def waiting(self) -> int:
@@ -197,7 +219,10 @@ class Fold:
                         self._lost[event.episode] = self.history.opened
                 case "withdrawn":
                     self._last_news = event.seq
-                case "defined" | "published" | "control":
+                case "published":
+                    body = event.body
+                    self._newest = PublishedVersion(body["version"], body["sha"], is_current=True)
+                case "defined" | "control":
                     pass
                 case _:
                     raise ValueError(f"Its kind is unknown: {event.kind!r}.")
@@ -247,13 +272,15 @@ class Fold:
             return
         body = event.body
         number, version = body["number"], body["version"]
-        self.learner.begin(number)
+        # an episode may follow an older version, or the policy before one not yet published
+        follows_plan = self._newest.is_current and version == self._newest.version
+        opened_at = event.happened_at
+        self.learner.begin(number, opened_us=max(0, opened_at), follows_plan=follows_plan)
         if self.history.opened == self.spec.episodes:
             LOG.warning(
                 "Problem %s: episode %d was opened, but its bonuses are computed for episodes=%d.",
                 *(self.spec.name, self.spec.episodes + 1, self.spec.episodes),
             )
-        opened_at = event.happened_at
         place = self.history.add_opening(opened_at, version, recorded_at=event.at)
         self._in_flight[event.episode] = OpenEpisode(number, opened_at, event.at, version, place)
 
@@ -283,10 +310,13 @@ class Fold:
             contents = json.loads(f"[{','.join(item.text for item in batch)}]")
             pieces = zip(episodes, contents, strict=True)
             feedback = build_feedback(pieces, self.learner, self.spec.reward_map)
-            self.learner.absorb(feedback)
+            changed = self.learner.absorb(feedback, now_us=event.at)
         except Exception:
             self._find_damage(batch)
             raise
+        if changed and self._needs_versions:
+            is_current = self._newest.sha == encode_policy(self.policy).sha
+            self._newest = self._newest._replace(is_current=is_current)
         self._warn_of_repetitions(feedback)
         for item, episode in zip(batch, episodes, strict=True):
             episode.last_feedback_at = max(episode.last_feedback_at, item.happened_at)
@@ -374,6 +404,7 @@ class Fold:
             "waiting": [list(item) for item in self._waiting],
             # absent if empty, as in snapshots from before there were lost episodes
             **({"lost": [list(item) for item in self._lost.items()]} if self._lost else {}),
+            **({"newest": list(self._newest)} if self._needs_versions else {}),
         }
 
     @classmethod
@@ -436,8 +467,14 @@ class Fold:
                 "episodes opened", check_integer("opened", opened, 0), 0, self.history.opened
             )
             self._lost[id] = opened
+        self._newest = PublishedVersion(*state.get("newest", ()))
         self._watch = _create_watch(spec)
         return self
+
+    @property
+    def _needs_versions(self) -> bool:
+        """Whether the learner uses which policy an episode follows; other folds do not save it."""
+        return self.learner.updater.needs_start
 
 
 def _create_watch(spec: ProblemSpec) -> RepetitionWatch | None:

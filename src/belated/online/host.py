@@ -127,6 +127,8 @@ class Host:
         # ids of problems to process, in order: with new events, and without (dicts as ordered sets)
         self._changed: dict[int, None] = {}
         self._backlog: dict[int, None] = {}
+        # times at which ticks are due without new events, in microseconds, by id of the problem
+        self._due_at: dict[int, int] = {}
         self._wakeup = threading.Condition()  # guards the next two
         self._woken = self._stopping = False
         self._thread: threading.Thread | None = None
@@ -311,7 +313,8 @@ class Host:
     def _find_changed(self) -> int:
         """Queue the problems that have new events since the last poll.
 
-        At the first poll, all problems are queued. Returns the seq of the last event of the ledger.
+        At the first poll, all problems are queued, and at every poll those whose updater requires a
+        plan at a time that has passed. Returns the seq of the last event of the ledger.
         """
         end = self._ledger.last
         if self._polled_seq is None:
@@ -319,6 +322,9 @@ class Host:
         elif self._polled_seq < end:
             changed = self._ledger.changed_problems(after=self._polled_seq, upto=end)
             self._changed |= dict.fromkeys(changed)
+        if self._due_at:
+            now = self._ledger.store.now()
+            self._changed |= dict.fromkeys(id for id, at in self._due_at.items() if at <= now)
         self._polled_seq = end
         return end
 
@@ -362,10 +368,13 @@ class Host:
     def _is_due(self, state: ProblemState) -> bool:
         """Apply new events to the learner in `state`, and return whether a tick is due."""
         assert self._polled_seq is not None
+
+        def is_due() -> bool:
+            fold = state.follower.catch_up()
+            return fold.due or (fold.due_at is not None and fold.due_at <= self._ledger.store.now())
+
         with state.lock:
-            found = self._catch_failure(
-                state, self._polled_seq, lambda: state.follower.catch_up().due
-            )
+            found = self._catch_failure(state, self._polled_seq, is_due)
         return found is True
 
     def _release_unused(self) -> None:
@@ -400,7 +409,11 @@ class Host:
         def advance() -> None:
             fold = None if is_due else state.follower.fold
             fold = fold or state.follower.catch_up()
-            publish_if_changed(self._ledger, state.follower.problem.id, fold)
+            id = state.follower.problem.id
+            publish_if_changed(self._ledger, id, fold)
+            self._due_at.pop(id, None)
+            if fold.due_at is not None:
+                self._due_at[id] = fold.due_at
             # only if a status was requested before, since it takes time for each episode in flight
             if state.status is not None:
                 state.status = ProblemStatus.of(fold)

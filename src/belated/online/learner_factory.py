@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, cast
 
 from belated.learner.bases import BASES, PSRL, RLSVI, BaseAlgorithm, Fixed, Optimal
 from belated.learner.learner import Learner
-from belated.learner.updaters import UPDATERS, MultiInstance
+from belated.learner.updaters import UPDATERS, Matured, MultiInstance
 from belated.learner.updaters.updater import Updater
 from belated.ledger.problems import Part, ProblemSpec
 from belated.options import LearnerOptions, option_choices
@@ -91,6 +91,15 @@ def build_updater(spec: ProblemSpec) -> Updater:
 
     Raises ValueError if there is no such updater, or if an option is unknown, missing or invalid.
     """
+    inner = spec.updater.options.get("updater", "active")
+    if spec.updater.name == Matured.name and not (
+        isinstance(inner, str)
+        and inner.partition(":")[0] in ONLINE_UPDATERS.keys() - {Matured.name}
+    ):  # only a built-in name: no request may import a module
+        raise ValueError(
+            f"option 'updater' of {Matured.name!r} must be the name of an updater such as "
+            f"'active' or 'lazy:10', got {reprlib.repr(inner)}."
+        )
     return _build_part("updater", spec.updater, ONLINE_UPDATERS)
 
 

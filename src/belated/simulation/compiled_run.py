@@ -19,6 +19,7 @@ from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, configure, with_room_for
 from belated.learner.status import share_in_flight
 from belated.learner.updaters.trigger import Trigger, TriggerRule, no_trigger
+from belated.learner.updaters.updater import min_delay
 from belated.mdp.model import MDP
 from belated.simulation import engine
 from belated.simulation.compiled_queue import enlarge, is_full
@@ -294,7 +295,9 @@ class Player:
             last=episodes,
             plans=self.plans,
             triggered=problem.trigger_rule is not None,
+            every_start=problem.updater.every_start,
             trigger_constants=rule.constants,
+            min_delay=min_delay(problem.updater),
             v_star=self.v_star,
             selector=self.selector,
         )

@@ -19,7 +19,15 @@ from belated.learner.counts import has_room
 from belated.learner.exploration import draw_action, explores
 from belated.learner.planning import is_terminal
 from belated.learner.problem import LearningProblem
-from belated.learner.state import PLAN_DUE, SINCE_PLAN, Config, LearnerState, empty_state
+from belated.learner.state import (
+    EPOCH,
+    OWN,
+    PLAN_DUE,
+    SINCE_PLAN,
+    Config,
+    LearnerState,
+    empty_state,
+)
 from belated.learner.updaters.trigger import Callback, TriggerCall
 from belated.learner.updating import absorb_delayed, absorb_transition, make_plan
 from belated.mdp.model import mean_reward
@@ -64,7 +72,9 @@ class RunOptions(NamedTuple):
     last: int  # last episode; feedback that arrives after it is dropped
     plans: bool  # whether to plan; False keeps the first plan, to measure all other costs
     triggered: bool  # whether the trigger decides when to plan, instead of the condition of Lazy
+    every_start: bool  # whether the trigger is evaluated even if no feedback has arrived
     trigger_constants: Floats  # constants of the trigger
+    min_delay: int  # delay in episodes before which no feedback is counted
     v_star: Floats  # (H, S) V*, to check optimism everywhere; empty to check it at s_1 only
     selector: Selector  # rule by which an episode selects one of several delays
 
@@ -246,13 +256,14 @@ def receive(config: Config, run: RunState) -> None:
             note_row(run, first + j, s, a)
     run.tally[ARRIVED] += 1
     # Count the episode as observed if all of its feedback has arrived.
-    if steps == H:
-        run.tally[MISSING] -= 1
-    else:
-        episode = number // H
+    episode = number if steps == H else number // H
+    if steps < H:
         run.outstanding[episode - 1] -= 1
-        if run.outstanding[episode - 1] == 0:
-            run.tally[MISSING] -= 1
+        if run.outstanding[episode - 1] > 0:
+            return
+    run.tally[MISSING] -= 1
+    if learner.numbers.size > OWN and episode > run.tally[PLANNED]:
+        learner.numbers[OWN] += 1
 
 
 @kernel
@@ -306,11 +317,12 @@ def note_row(run: RunState, h: int, s: int, a: int) -> None:
 
 @inlined
 def evaluate_trigger(
-    trigger: Callback, config: Config, constants: Floats, learner: LearnerState, run: RunState
+    trigger: Callback, config: Config, options: RunOptions, learner: LearnerState, run: RunState
 ) -> None:
     """Evaluate the trigger if feedback has arrived, and store whether a plan is due.
 
-    `learner.numbers[PLAN_DUE]` is set to 1 or 0; it is 0 if no feedback has arrived.
+    `learner.numbers[PLAN_DUE]` is set to 1 or 0. If no feedback has arrived, it is 0, unless the
+    trigger is evaluated at the start of every episode.
 
     Parameters
     ----------
@@ -318,16 +330,16 @@ def evaluate_trigger(
         Function that evaluates the trigger.
     config : Config
         Configuration of the learner.
-    constants : Floats
-        Constants of the trigger.
+    options : RunOptions
+        Options of the run, with the constants of the trigger.
     learner : LearnerState
         State of the learner, changed in place.
     run : RunState
         State of the run; its list of rows that have arrived is emptied.
     """
-    tally = run.tally
+    tally, constants = run.tally, options.trigger_constants
     learner.numbers[PLAN_DUE] = 0
-    if tally[ARRIVED] > 0:
+    if tally[ARRIVED] > 0 or options.every_start:
         learner.numbers[SINCE_PLAN] += tally[ARRIVED]
         counts = learner.reward_sums.n if config.late_rewards else learner.counts.n
         call = TriggerCall(
@@ -341,6 +353,8 @@ def evaluate_trigger(
             tally[ARRIVED],
             learner.numbers[SINCE_PLAN],
             tally[STARTED] - tally[PLANNED],
+            learner.numbers[OWN],
+            learner.numbers[EPOCH],
         )
         learner.numbers[PLAN_DUE] = trigger(call)
     tally[NEW_ROWS] = 0
@@ -496,7 +510,7 @@ def advance(
                 return i
             receive(config, run)
         if options.triggered:
-            evaluate_trigger(trigger, config, options.trigger_constants, learner, run)
+            evaluate_trigger(trigger, config, options, learner, run)
         tally[ARRIVED] = 0
         # 3. Plan if a plan is due; transitions that are not late are used at once.
         due = k == 1 or learner.numbers[PLAN_DUE] == 1 or config.every_episode
@@ -538,6 +552,7 @@ def advance(
             delay = delays[i, piece * groups + group]
             if groups > 1:
                 tally[LONGEST] = max(tally[LONGEST], delay)
-            send(config, run, length, options.last, k, piece, delay)
+            counted = max(delay, options.min_delay)
+            send(config, run, length, options.last, k, piece, counted)
         tally[MISSING] += 1
     return delays.shape[0]

@@ -21,6 +21,7 @@ from belated.learner.feedback import Feedback, path_of, rewards_of, whole_episod
 from belated.learner.learner import Learner
 from belated.learner.problem import LearningProblem
 from belated.learner.status import share_in_flight
+from belated.learner.updaters.updater import min_delay
 from belated.mdp.model import MDP
 from belated.mdp.play import play
 from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
@@ -88,6 +89,7 @@ def run_reference(
     evaluated: Policy | None = None
     max_missing = optimism_broken = last_explored = 0
     longest = 0
+    shortest = min_delay(problem.updater)
 
     for k, choices in enumerate(delays.tolist(), start=1):
         late = queue.due(k)
@@ -103,7 +105,7 @@ def run_reference(
         taus = choices[group_of(selector, episode, world.shape) :: selector.groups]
         # an episode that ends early has fewer steps than delays
         for feedback, delay in zip(split(problem, episode, len(taus)), taus, strict=False):
-            queue.push(feedback, delay)
+            queue.push(feedback, max(delay, shortest))
             longest = max(longest, delay)
 
         start = episode.states[0]

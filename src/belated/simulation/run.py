@@ -45,9 +45,12 @@ class Run:
     updates: int
     """Number of plans, without the first plan of each instance, which uses no observations."""
     epochs: int
-    """Number of plans, including the first plan of each instance."""
+    """Number of plans, including the first plan of each instance. With the updater `Batched`, this
+    is the number of batches, unless only rewards are late."""
     max_missing: int
-    """max_k S_k, the largest number of episodes in flight at the start of an episode."""
+    """max_k S_k, the largest number of episodes in flight at the start of an episode. With the
+    updater `Matured`, an episode is in flight until its feedback is counted; the same holds for
+    `missing`, `mean_delay` and `in_flight`."""
     optimism_broken: int
     """Number of episodes in which V~_1(s_1) < V*_1(s_1) - 1e-9; with optimism="everywhere", those
     in which V~_h(s) < V*_h(s) - 1e-9 at any step and state."""

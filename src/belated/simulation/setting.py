@@ -154,8 +154,10 @@ class Setting(SimulationOptions):
         rewards = self.rewards
         if isinstance(base, BaseAlgorithm) and base.needs_optimal_policy:
             base = base.with_optimal_policy(optimal_actions(self.world).argmax(axis=2))
-        if isinstance(updater, Updater) and longest_delay is not None:
-            updater = updater.with_longest_delay(longest_delay)
+        if isinstance(updater, Updater):
+            updater = updater.for_simulation(self.law)
+            if longest_delay is not None:
+                updater = updater.with_longest_delay(longest_delay)
         if isinstance(rewards, str) and rewards == "known":
             rewards = self.world.reward_table()
         options = option_values(self, LearnerOptions)

@@ -16,7 +16,8 @@ draw is used at every step.
 
 With `resample="update"`, a world is drawn whenever the updater requires a plan. With
 `resample="episode"`, a world is drawn for every episode, so that the policy varies while feedback
-is in flight. "auto" means "update" with the updater `Lazy`, and "episode" with every other updater.
+is in flight. "auto" means "update" with the updaters `Lazy`, `Batched`, `Scheduled` and triggers of
+users, and "episode" with every other updater.
 With `MultiInstance` all choices give the same result, because an instance receives the feedback of
 its episode before it plays another episode.
 """
@@ -79,7 +80,8 @@ class PSRL(TieBreakingBase):
         Parameter of the Dirichlet prior, the same for each successor; at least 0.001.
     resample : {"auto", "update", "episode"}
         When to draw a world from the posterior: "update" whenever the updater requires a plan,
-        "episode" for each episode. "auto" is "update" with the updater `Lazy`, else "episode".
+        "episode" for each episode. "auto" is "update" with the updaters `Lazy`, `Batched` and
+        `Scheduled`, else "episode".
     ties
         See `TieBreakingBase`.
 

@@ -53,9 +53,11 @@ class TriggerCall(NamedTuple):
     rows: NDArray[np.int64]
     counts_size: int  # size of `counts` and of `epoch_counts`
     rows_size: int
-    arrived: int  # this field and the next two: see Arrival
+    arrived: int  # this field and the next four: see Arrival
     since_plan: int
     age: int
+    own: int
+    epoch: int
 
 
 TRIGGER_CALL_TYPE: Final = types.NamedTuple(
@@ -151,6 +153,10 @@ def is_due(call: TriggerCall) -> int:
         call.since_plan,
         math.inf,
         call.age,
+        call.own,
+        call.epoch,
+        0.0,
+        0.0,
     )
     return 1 if plan_now(view(call.constants, call.constants_size), arrival) else 0
 

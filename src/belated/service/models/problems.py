@@ -160,7 +160,9 @@ class NewProblem(DefinitionModel):
     updater: Part = Field(
         default=Part(name="active"),
         description="Rule that decides when to plan: active, after every batch of feedback; lazy, "
-        "when counts have grown by a share that its option alpha determines.",
+        "when counts have grown by a share that its option alpha determines; batched, when enough "
+        "episodes of the current policy are back; scheduled, every so often; matured, as another "
+        "updater, from episodes of a given age only.",
     )
     episodes: int = Field(
         ge=1,

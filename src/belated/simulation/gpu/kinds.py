@@ -63,6 +63,7 @@ def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
         f"the base {type(problem.base).__name__} is a Python object": base.planner is not None,
         f"the base {base.name} learns from single steps": base.stepwise,
         "several instances are used": updater.multi_instance,
+        "feedback is counted only after an age": updater.min_age > 1,
         "alpha is 'auto'": alpha == "auto",
         f"the updater {type(updater).__name__} has a condition of its own": alpha is None
         or updater.explorer(problem.shape) is not None,
