@@ -108,7 +108,7 @@ test-lowest: .venv-lowest/.dev ## all tests in full, with the lowest version of 
 		$(LOWEST)/pytest -n $(JOBS) --dist loadfile -W default
 
 build: .venv-tools/.done ## sdist and wheel of belated and of belated-client, in dist/
-	rm -rf build dist
+	rm -rf build/lib build/bdist.* dist
 	$(TOOLS)/python -m build --outdir dist .
 	$(TOOLS)/python -m build --outdir dist client
 	$(TOOLS)/twine check --strict dist/*
