@@ -44,3 +44,9 @@ def test_the_list_of_dependencies_names_the_version_of_the_package() -> None:
     [replaced, version] = re.findall(r"sed 's/\^(.*)/(.*)/' pyproject.toml", done.stdout)[0]
     project = re.sub(f"(?m)^{replaced}", version, (ROOT / "pyproject.toml").read_text())
     assert tomllib.loads(project)["project"]["version"] == __version__
+
+
+def test_building_distributions_keeps_the_site() -> None:
+    [removed] = re.findall(r"^build:.*\n\trm -rf (.*)$", MAKEFILE, re.MULTILINE)
+    assert "dist" in removed.split()
+    assert "build" not in removed.split()
