@@ -241,7 +241,7 @@ class Dashboard:
                 address = next(match[0] for match in found if match)
                 time.sleep(DEMO_S)  # while patients come
                 with TemporaryDirectory() as folder, chromium(Path(folder)) as tab:
-                    tab.resize(1280, 1850)  # the whole page, without a scroll bar
+                    tab.resize(1280, 2040)  # the whole page, without a scroll bar
                     tab.goto(f"{address}/#clinic")
                     tab.wait_for("document.body.innerText.includes('Live')")
                     tab.screenshot(path)

@@ -18,6 +18,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "lazy auto": {"updater": Part("lazy", {"alpha": "auto"})},
     "late lazy": {"updater": Part("lazy", {"alpha": 2}), "late": "rewards"},
     "explicit": {"updater": Part("explicit", {"threshold": 3})},
+    "batched": {"updater": Part("batched", {"grid": [1, 3]})},
+    "scheduled": {"updater": Part("scheduled", {"every": 4}), "late": "rewards"},
+    "matured": {"updater": Part("matured", {"updater": "lazy:2", "age": 5})},
+    "matured by time": {
+        "updater": Part("matured", {"updater": "active", "age": 1, "unit": "seconds"})
+    },
     "q-learning": {"base": Part("q-learning", {"scale": 0.05, "bonus": "bernstein"})},
     "late q-learning": {"base": Part("q-learning", {"scale": 0.05}), "late": "rewards"},
     "psrl": {"base": Part("psrl", {"prior": 0.3})},

@@ -45,6 +45,10 @@ TEXTS: list[tuple[str, str, Any]] = [
     ("updater", "lazy:auto", bl.Lazy("auto")),
     ("updater", "explicit:threshold=3,unit=sh", bl.ExplicitExploration(threshold=3, unit="sh")),
     ("updater", "multi", bl.MultiInstance()),
+    ("updater", "batched:doubling", bl.Batched()),
+    ("updater", "scheduled:5,arrivals", bl.Scheduled(5, "arrivals")),
+    ("updater", "matured:5:lazy:10", bl.Matured(bl.Lazy(10), age=5)),
+    ("updater", "matured:5:own_parts:OwnUpdater:5", bl.Matured(own_parts.OwnUpdater(5), age=5)),
     ("updater", "own_parts:OWN_UPDATER", own_parts.OWN_UPDATER),
     ("updater", "own_parts:OwnUpdater", own_parts.OwnUpdater()),
     ("updater", "own_parts:OwnUpdater:5", own_parts.OwnUpdater(5)),
@@ -118,6 +122,10 @@ ERRORS = [
     ("updater", "lazy:often", "alpha must be a number or 'auto', got 'often'.", ""),
     ("updater", "lazy:1,2", "takes at most 1 values without a name", "its options are alpha"),
     ("updater", "active:1", "takes no values without a name", "it has no options."),
+    ("updater", "batched:9-5", "increase from each to the next, got [9, 5].", ""),
+    ("updater", "scheduled:0", "every must be at least 1, got 0.", ""),
+    ("updater", "matured:-3:active", "age must be at least 0, got -3.", ""),
+    ("updater", "matured:5", "updater must be an Updater such as Active(), or its name", "got 5."),
     ("updater", "own_parts:OwnBase", "updater 'own_parts:OwnBase' must give an Updater", ""),
     ("delay", "geometrc:100", "delay must be one of constant:MEAN, ", "mean 'geometric:100'?"),
     ("delay", "geometric", "delay 'geometric' needs mean, as in 'geometric:MEAN'.", ""),
@@ -214,7 +222,7 @@ def test_learner_plan_calibrate_and_many_take_names() -> None:
     assert found.runs == 3
     with pytest.raises(
         TypeError,
-        match="base must have a scale, got 'psrl'; built-in bases with a scale are ubev, ",
+        match="base must be optimistic and have a scale, got 'psrl'; such built-in bases are ",
     ):
         bl.calibrate("chain-3", base="psrl", episodes=30)
 

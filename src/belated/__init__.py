@@ -1,7 +1,7 @@
 """belated: episodic reinforcement learning with delayed feedback.
 
-The public names are listed in `__init__.pyi`. Their modules are imported when they are first used,
-so that `belated --help` starts quickly.
+The public names are listed in `__init__.pyi`. The module of a name is imported when the
+name is first used, so that `belated --help` starts quickly.
 """
 
 from typing import Any
@@ -14,7 +14,10 @@ _import_attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__
 
 
 def __getattr__(name: str) -> Any:
-    """Return the public attribute `name`; raise AttributeError with near names if there is none."""
+    """Return the public attribute `name`.
+
+    Raises AttributeError, with suggestions of similar names, if there is no such attribute.
+    """
     if name in __all__ or name.startswith("_"):
         return _import_attribute(name)
     from importlib import import_module

@@ -33,6 +33,7 @@ from .learner.backup import unseen as unseen
 from .learner.backup import variance as variance
 from .learner.bases import KL_UCRL as KL_UCRL
 from .learner.bases import PSRL as PSRL
+from .learner.bases import RLSVI as RLSVI
 from .learner.bases import UBEV as UBEV
 from .learner.bases import UCBVI_BF as UCBVI_BF
 from .learner.bases import UCBVI_CH as UCBVI_CH
@@ -58,16 +59,20 @@ from .learner.plan import plan as plan
 from .learner.status import Status as Status
 from .learner.updaters import Active as Active
 from .learner.updaters import Arrival as Arrival
+from .learner.updaters import Batched as Batched
 from .learner.updaters import EpochStart as EpochStart
 from .learner.updaters import ExplicitExploration as ExplicitExploration
 from .learner.updaters import Explorer as Explorer
 from .learner.updaters import Lazy as Lazy
+from .learner.updaters import Matured as Matured
 from .learner.updaters import MultiInstance as MultiInstance
+from .learner.updaters import Scheduled as Scheduled
 from .learner.updaters import Trigger as Trigger
 from .learner.updaters import Triggered as Triggered
 from .learner.updaters import TriggerRule as TriggerRule
 from .learner.updaters import Updater as Updater
 from .learner.updaters import trigger as trigger
+from .mdp.bandit import bandit as bandit
 from .mdp.chain import chain as chain
 from .mdp.deep_sea import deep_sea as deep_sea
 from .mdp.garnet import garnet as garnet
@@ -89,6 +94,14 @@ from .simulation.many import simulate_many as simulate_many
 from .simulation.reporting import RunSoFar as RunSoFar
 from .simulation.run import Run as Run
 from .simulation.simulate import simulate as simulate
+from .survival.dependence import DependenceTest as DependenceTest
+from .survival.estimate import DelayEstimate as DelayEstimate
+from .survival.follow_up import NeverShare as NeverShare
+from .survival.kaplan_meier import Estimate as Estimate
+from .survival.kaplan_meier import KaplanMeier as KaplanMeier
+from .survival.lateness import Lateness as Lateness
+from .survival.lateness import lateness as lateness
+from .survival.records import DelayRecords as DelayRecords
 from .sweep.results import Results as Results
 from .sweep.results import results as results
 

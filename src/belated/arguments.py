@@ -16,7 +16,7 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
     Raises TypeError if `value` is not an integer, and ValueError if it is less than `minimum`.
     `name` is the name of the argument in the error message.
     """
-    if type(value) is int:  # which saves most calls the rest
+    if type(value) is int:  # fast path of most calls
         number = value
     else:
         try:
@@ -41,7 +41,10 @@ def check_id(name: str, value: object) -> int:
 
 
 def check_number(name: str, value: object) -> None:
-    """Raise TypeError if `value` is not a number; `name` is its name in the error message."""
+    """Raise TypeError if `value` is not a real number; booleans are rejected too.
+
+    `name` is the name of the argument in the error message.
+    """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
 

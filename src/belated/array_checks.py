@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
-"""Arrays by name."""
+"""Map from the name of an array to the array."""
 
 
 def find_array(name: str, like: NDArray[Any], arrays: Arrays, *, growing: bool) -> NDArray[Any]:
@@ -19,18 +19,23 @@ def find_array(name: str, like: NDArray[Any], arrays: Arrays, *, growing: bool) 
     Parameters
     ----------
     name : str
-        Name of the array.
+        Name of the array, a key of `arrays`.
     like : NDArray
         Array with the expected type and shape.
     arrays : dict of str to NDArray
-        Saved arrays.
+        Map from the name of each saved array to the array.
     growing : bool
-        Whether the array may be longer than `like`.
+        Whether the array may be longer than `like` along its first axis.
 
     Returns
     -------
     NDArray
         A copy of the saved array, contiguous and writable.
+
+    Raises
+    ------
+    ValueError
+        If there is no array of this name, or if it has another type or shape.
     """
     array = arrays.get(name)
     if array is None:
@@ -64,14 +69,14 @@ def check_range(name: str, array: Any, low: float, high: float) -> None:
 
 
 def check_indices(name: str, array: NDArray[Any], size: int) -> None:
-    """Raise ValueError unless all entries of an array are indices.
+    """Raise ValueError unless an array has one dimension and contains only valid indices.
 
     Parameters
     ----------
     name : str
         Name of the array in the message.
     array : NDArray
-        Numbers to check.
+        Integers to check.
     size : int
         Number of valid indices, which are 0 .. `size` - 1.
     """

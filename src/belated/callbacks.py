@@ -34,7 +34,7 @@ class CSVLogger:
         self.path = Path(path)
 
     def __call__(self, run: RunSoFar) -> None:
-        """Append a line with the numbers of `run`."""
+        """Append one line with the fields of `run`, which describes a run at a checkpoint."""
         with self.path.open("a", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, [field.name for field in fields(RunSoFar)])
             if file.tell() == 0:
@@ -45,8 +45,9 @@ class CSVLogger:
 class TensorBoard:
     """Callback that writes the regret at each checkpoint to a log folder of TensorBoard.
 
-    Each seed has its own subfolder, such as `seed-7`, and is shown as a curve of its own, with the
-    tags "regret" and "regret per episode". Requires the extra `[tensorboard]`.
+    The values of each seed are written to a subfolder, such as `seed-7`, under the tags "regret"
+    and "regret per episode". TensorBoard shows each subfolder as a separate curve. Requires the
+    extra `[tensorboard]`.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class TensorBoard:
         self._writers: dict[int, Any] = {}
 
     def __call__(self, run: RunSoFar) -> None:
-        """Write the regret of `run`; the writer of a seed is closed after its last episode."""
+        """Write the regret of `run`, and close the writer of its seed after the last episode."""
         writer = self._writers.get(run.seed)
         if writer is None:
             writer = self._make_writer(str(self.folder / f"seed-{run.seed}"))

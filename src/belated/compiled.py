@@ -5,14 +5,14 @@ passed to them. Their code then needs no reference counting, which would take se
 as the arithmetic.
 
 Numba caches compiled code on disk: in the folder NUMBA_CACHE_DIR, beside the source file, or in the
-user's cache folder, the first of these that is writable. If none is, this module caches it in a
-private folder in the temporary directory (see `private_folder`), or else compiles without a cache,
-and warns once.
+user's cache folder, the first of these that is writable. If none of them is writable, this module
+caches the code in a private folder in the temporary directory (see `private_folder`). If this is
+not possible either, functions are compiled without a cache. In both cases a warning is issued.
 
 The cached code of a function also contains the functions that it calls. Numba itself, however,
 discards cached code only when the source file of the function changes. This module also discards
-the cached code when the source file imports a module of this package, or one beside itself,
-directly or indirectly, and that module changes.
+it when a module that the source file imports, directly or indirectly, changes. Only modules of this
+package and modules beside the source file are tracked.
 """
 
 import glob
@@ -60,7 +60,7 @@ NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
 NAME = __name__.rpartition(".")[0]  # name of this package
 PACKAGE = os.path.dirname(__file__)
 IMPORT = re.compile(r"^(?:from ([\w.]+) import (\([^)]*\)|.*)|import ([\w.]+))", re.MULTILINE)
-"""Pattern of imports at module level.
+"""Regular expression that matches an import statement at module level.
 
 A match has the groups (package, names, "") for `from package import names`, and ("", "", module)
 for `import module`."""
@@ -79,8 +79,8 @@ def kernel(function: F) -> F:
 def inlined(function: F) -> F:
     """Return `function` as a kernel that is inlined into its callers.
 
-    This is meant for small kernels and for kernels with parameters that are tuples of many arrays,
-    which are expensive to pass.
+    This is meant for small kernels, and for kernels that take tuples of many arrays, because such
+    tuples are expensive to pass.
     """
     return _jit(function, **NO_ALLOCATION, forceinline=True)
 
@@ -115,9 +115,10 @@ def compile_callback(function: FunctionType, signature: Any) -> Any:
 
 
 def enable_cache(function: Any) -> None:
-    """Cache the code of the compiled `function` on disk, if there is a folder for it.
+    """Cache the code of the compiled `function` on disk.
 
-    Warn once per process if it is not a folder that numba itself would use.
+    If none of the folders that numba uses is writable, the code is cached in `private_folder()`. If
+    this is None, the code is not cached. In both cases a warning is issued once.
     """
     try:
         function.enable_caching()
@@ -134,7 +135,11 @@ def enable_cache(function: Any) -> None:
 
 @cache
 def _warn_once(state: str) -> None:
-    """Warn that compiled code `state`, unless the parent of this process has done so."""
+    """Warn, once, that the folders in which numba would cache compiled code are not writable.
+
+    `state` is a predicate that says what happens to the compiled code instead, such as "is cached
+    in /tmp/belated-1000". No warning is issued in a child process.
+    """
     if multiprocessing.parent_process() is None:
         warnings.warn(
             "Neither the folder of the source code nor the home folder is writable: compiled code "
@@ -146,10 +151,10 @@ def _warn_once(state: str) -> None:
 
 @cache
 def private_folder() -> str | None:
-    """Return the folder for compiled code in the temporary directory, created if necessary.
+    """Return the path of a private folder for compiled code in the temporary directory.
 
-    Cached code is executed, so nobody but this user and root may be able to change it. The result
-    is None if there is no such folder.
+    The folder is created if necessary. Cached code is executed, so only this user and root may be
+    able to change it. Returns None if such a folder cannot be created or is not writable.
     """
     try:
         folder = Path(tempfile.gettempdir()).resolve() / f"{NAME}-{os.geteuid()}"
@@ -164,7 +169,7 @@ def private_folder() -> str | None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether only this user and root can read `folder`, and replace it or a parent of it."""
+    """Return whether `folder` is a directory that only this user and root can access or replace."""
     user = os.geteuid()
     found = folder.lstat()  # a symbolic link is not a directory
     parents = [parent.stat() for parent in folder.parents]
@@ -178,7 +183,7 @@ def _is_private(folder: Path) -> bool:
 
 
 class PrivateLocator(UserWideCacheLocator):  # type: ignore[misc]
-    """Location of the cached code of one function in the private folder."""
+    """Numba cache locator that places the cached code of one function in `private_folder()`."""
 
     def __init__(self, function: FunctionType, file: str) -> None:
         super().__init__(function, file)
@@ -188,13 +193,13 @@ class PrivateLocator(UserWideCacheLocator):  # type: ignore[misc]
 
 
 class PrivateCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    """Numba cache implementation that stores compiled code in the private folder."""
+    """Numba cache implementation that stores compiled code in `private_folder()`."""
 
     _locator_classes = (PrivateLocator,)
 
 
 class PrivateCache(caching.FunctionCache):  # type: ignore[misc]
-    """Disk cache of one function in the private folder."""
+    """Numba disk cache of the code of one function, in `private_folder()`."""
 
     _impl_class = PrivateCacheImpl
 
@@ -202,8 +207,8 @@ class PrivateCache(caching.FunctionCache):  # type: ignore[misc]
 def stamp_cache(function: Any) -> None:
     """Make the disk cache of the compiled `function` stale when any of its sources changes.
 
-    The sources are the file of the function, the file of the module whose globals it uses, and the
-    modules of this package that these files import (see `digest_sources`).
+    The sources are the file of the function, the file of the module whose globals the function
+    uses, and the modules that these files import (see `digest_sources`).
     """
     known = function._cache
     source = function.__wrapped__
@@ -222,9 +227,9 @@ class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
     """
 
     def _load_index(self) -> dict[Any, str]:
-        """Return the name of the data file of each signature.
+        """Return the index: a dict from the key of each signature to the name of its data file.
 
-        The result is empty if the index refers to types that no longer exist.
+        The dict is empty if the index refers to types that no longer exist.
         """
         try:
             index: dict[Any, str] = super()._load_index()
@@ -233,9 +238,10 @@ class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
         return index
 
     def load(self, key: Any) -> Any:
-        """Return the compiled code of the signature in `key`; None if there is none to use.
+        """Return the compiled code for `key`, which contains the signature; None if there is none.
 
-        Code of a module that was imported under another name cannot be used.
+        None is also returned if the code refers to a module that cannot be imported, for example
+        because it was imported under another name when the code was compiled.
         """
         try:
             return super().load(key)
@@ -243,7 +249,7 @@ class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
             return None
 
     def save(self, key: Any, data: Any) -> None:
-        """Write `data`, the compiled code of the signature in `key`, and remove stale files."""
+        """Store `data`, the compiled code of the signature in `key`; remove stale data files."""
         name = sha256(repr((key, self._source_stamp)).encode()).hexdigest()[:16]
         base = self._index_name.removesuffix("nbi")
         self._save_data(f"{base}{name}.nbc", data)
@@ -273,7 +279,11 @@ def digest_sources(files: frozenset[str]) -> str:
 
 
 def _is_followed(file: str) -> bool:
-    """Whether the imports of `file` can affect compiled code."""
+    """Return whether `digest_sources` must also search the modules that `file` imports.
+
+    This is not necessary for a module of this package that defines no compiled functions, that is,
+    does not import this module. An `__init__.py` is always searched.
+    """
     return (
         not file.startswith(PACKAGE)
         or os.path.basename(file) == "__init__.py"
@@ -284,7 +294,7 @@ def _is_followed(file: str) -> bool:
 
 @cache
 def _read_source(file: str) -> tuple[str, frozenset[str]]:
-    """Return the SHA-256 of `file`, and the source files that `file` imports."""
+    """Return the SHA-256 of `file`, and the paths of the source files that it imports."""
     if not os.path.isfile(file):
         return "", frozenset()
     content = Path(file).read_bytes()
@@ -298,10 +308,10 @@ def _read_source(file: str) -> tuple[str, frozenset[str]]:
 
 
 def _locate(module: str, importer: str) -> str | None:
-    """Return the path of the source file of `module`, as imported by the file `importer`.
+    """Return the path of the source file of `module`, which the file `importer` imports.
 
-    Returns None if there is no such file, or if it is neither in this package nor beside the
-    importer, in its folder or in the package that it belongs to.
+    Modules of this package are found. If `importer` is not a file of this package, modules in its
+    folder and in the package to which it belongs are found too. Returns None for other modules.
     """
     first, _, rest = module.lstrip(".").partition(".")
     if first == NAME:
@@ -318,7 +328,10 @@ def _locate(module: str, importer: str) -> str | None:
 
 @cache
 def _find_source(stem: str) -> str | None:
-    """Return the path of the module or package with the path `stem`; None if there is none."""
+    """Return `stem`.py, or else `stem`/__init__.py; None if neither file exists.
+
+    `stem` is the path of a module or a package, without suffix.
+    """
     stem = stem.rstrip(os.sep)
     return next(filter(os.path.isfile, (f"{stem}.py", os.path.join(stem, "__init__.py"))), None)
 
@@ -392,7 +405,7 @@ load_tuple: Any = intrinsic(prefer_literal=True)(_load_tuple) if JIT else _read_
 """`load_tuple(address, first, stride, count)` returns `count` numbers as a tuple.
 
 They are read from `address`, at the positions first, first + stride, and so on. `count` must be
-a constant."""
+a constant at compile time."""
 
 
 def interpreted(function: F, *callees: Callable[..., Any]) -> F:

@@ -2,8 +2,8 @@
 
 The functions of `math` come from a library of the platform, and their last bit differs between
 platforms and between CPU and GPU. These functions give the same bits everywhere, with an error of
-less than one unit in the last place (`cos_turn`: two). The formulas and coefficients are those of
-fdlibm (Sun Microsystems 1993), and the reduction of the argument of `log` is that of musl.
+less than one unit in the last place (two units for `cos_turn`). The formulas and coefficients are
+those of fdlibm (Sun Microsystems 1993), and the reduction of the argument of `log` is that of musl.
 
 Use them in a backup, so that it can run on a GPU:
 
@@ -33,12 +33,12 @@ FRACTION_BITS: Final = 0x000FFFFFFFFFFFFF  # mask of the fraction of a float
 
 
 def python_to_bits(x: float) -> int:
-    """Return the bits of `x`, as plain Python."""
+    """Return the 64 bits of the float `x` as a signed integer, computed in plain Python."""
     return int(struct.unpack("<q", struct.pack("<d", x))[0])
 
 
 def python_from_bits(bits: int) -> float:
-    """Return the float with these `bits`, as plain Python."""
+    """Return the float whose 64 bits are the integer `bits`, computed in plain Python."""
     return float(struct.unpack("<d", struct.pack("<q", bits))[0])
 
 
@@ -57,15 +57,18 @@ def _from_bits(context: Any, bits: Any) -> Any:
 
 
 to_bits: Any = intrinsic(_to_bits) if JIT else python_to_bits
-"""`to_bits(x)` returns the bits of a float as an integer."""
+"""`to_bits(x)` returns the 64 bits of the float `x` as a signed integer."""
 
 from_bits: Any = intrinsic(_from_bits) if JIT else python_from_bits
-"""`from_bits(bits)` returns the float with these bits."""
+"""`from_bits(bits)` returns the float whose 64 bits are the integer `bits`."""
 
 
 @inlined
 def scale_by_power(y: float, k: int) -> float:
-    """Return `y` * 2**`k`, for `y` in [1/2, 4] and |k| < 1080; rounded once if it is subnormal."""
+    """Return `y` * 2**`k`, for `y` in [1/2, 4] and |k| < 1080.
+
+    A subnormal result is rounded only once.
+    """
     if k > 1000:
         return y * from_bits((k - 1000 + 1023) << 52) * from_bits((1000 + 1023) << 52)
     if k < -1000:
@@ -75,7 +78,10 @@ def scale_by_power(y: float, k: int) -> float:
 
 @inlined
 def log_series(f: float) -> float:
-    """Return R with log(1 + f) = f - f^2/2 + s (f^2/2 + R), s = f / (2 + f), for |f| < 0.42."""
+    """Return the remainder R in a series of log(1 + `f`), for |f| < 0.42.
+
+    It is defined by log(1 + f) = f - f^2/2 + s (f^2/2 + R), where s = f / (2 + f).
+    """
     s = f / (2.0 + f)
     z = s * s
     w = z * z

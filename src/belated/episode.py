@@ -1,4 +1,7 @@
-"""Types used by all packages: Shape, Episode, Step and Policy."""
+"""Episode, Step and Policy: types that all packages use.
+
+`Shape`, defined in `belated.shape`, can be imported from here too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,17 +22,19 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 MAX_LISTED_STATES: Final = 20
+"""Maximum number of states of a policy up to which notebooks display the table of its actions."""
+
 MAX_LISTED_STEPS: Final = 24
-"""Largest numbers of states, and of steps with different actions, of a policy that notebooks
-display in full."""
+"""Maximum number of columns up to which notebooks display the table of the actions of a policy.
+Consecutive steps with the same actions share a column."""
 
 
 @dataclass(frozen=True, eq=False)
 class Episode:
     """Record of one episode: s_1, a_1, r_1, s_2, ..., a_H, r_H, s_{H+1}.
 
-    An episode that reaches a terminal state may end there; it then has t < H actions, t rewards
-    and t + 1 states.
+    An episode that reaches a terminal state after t < H steps may end there; it then has t actions,
+    t rewards and t + 1 states.
 
     Parameters
     ----------
@@ -96,9 +101,9 @@ class Episode:
             self._check_restrictions(shape)
 
     def _check_restrictions(self, shape: Shape) -> None:
-        """Raise ValueError if the episode does not comply with terminal states or allowed actions.
+        """Raise ValueError if the episode violates terminal states or allowed actions of `shape`.
 
-        All lengths, states, actions and rewards must have been checked.
+        The lengths and ranges of states, actions and rewards must have been checked before.
         """
         steps, end = self.actions.size, self.steps(shape)
         if end == 0:
@@ -127,15 +132,18 @@ class Episode:
             shape.check_action(name, step, int(self.states[step]), int(self.actions[step]))
 
     def steps(self, shape: Shape) -> int:
-        """Return the number of steps before the episode reaches a terminal state of `shape`."""
+        """Return the number of steps before the episode reaches a terminal state of `shape`.
+
+        If it reaches none, all its steps are counted.
+        """
         reached = np.flatnonzero(shape.is_terminal[self.states])
         return int(reached[0]) if reached.size else self.actions.size
 
     def check_rewards(self, shape: Shape, steps: int | None = None) -> None:
         """Raise ValueError if the rewards are not numbers in [0, 1], one for each step.
 
-        There must be `steps` rewards, by default H of `shape`. An episode without rewards is
-        accepted.
+        There must be `steps` rewards; the default is the horizon H of `shape`. An episode without
+        rewards is accepted.
         """
         if self.rewards is None:
             return
@@ -292,7 +300,7 @@ class Policy:
     def explored_actions(self, step: int, state: int) -> Ints:
         """Return the actions to explore at a `step` and `state`, in increasing order.
 
-        The result is empty if the mask contains no action there.
+        The result is empty if the mask `explore` contains no action at this step and state.
         """
         if self.explore is None:
             return np.zeros(0, np.int64)
@@ -357,7 +365,11 @@ class Policy:
         return belated.plot(self, ax=ax, actions=actions)
 
     def _repr_html_(self) -> str:
-        """Return the tables that notebooks display; for many states, without the actions."""
+        """Return an HTML description of the policy, which notebooks display.
+
+        The table of actions is omitted if it has more than `MAX_LISTED_STATES` rows or
+        `MAX_LISTED_STEPS` columns.
+        """
         H, S = self.actions.shape
         explored = self._explored()
         facts = {
@@ -382,7 +394,7 @@ class Policy:
         return describe("Policy", facts, format_details("Actions", table))
 
     def _explored(self) -> Bools:
-        """Return whether the mask `explore` contains an action at each step and state, (H, S)."""
+        """Return an (H, S) mask: whether `explore` contains an action at each step and state."""
         if self.explore is None:
             return np.zeros(self.actions.shape, np.bool_)
         return np.asarray(self.explore.any(axis=2))

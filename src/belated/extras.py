@@ -2,7 +2,7 @@
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs the packages of `extra`, an extra of this package.
+    """Return the command that installs the packages of `extra`, an extra of belated.
 
     The command works wherever belated is installed, from a wheel or from a copy of the repository.
 
@@ -13,7 +13,7 @@ def install_command(extra: str) -> str:
 
 
 def missing_package(subject: str, package: str) -> str:
-    """Return the message that `subject` needs `package`, which no extra of this package installs.
+    """Return the message that `subject` needs `package`, which no extra of belated installs.
 
     >>> missing_package("A pandas data frame", "pandas")
     'A pandas data frame needs pandas: pip install pandas.'
@@ -22,7 +22,7 @@ def missing_package(subject: str, package: str) -> str:
 
 
 def missing_extra(subject: str, packages: str, extra: str) -> str:
-    """Return the message of an error because of packages that are not installed.
+    """Return the error message for packages that are required but not installed.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def missing_extra(subject: str, packages: str, extra: str) -> str:
     packages : str
         Names of the packages.
     extra : str
-        Extra of this package that installs them.
+        Extra of belated that installs the packages.
 
     Returns
     -------

@@ -33,13 +33,13 @@ def product_states(factors: Mapping[str, Sequence[str | int]]) -> list[str]:
 
 
 class Coarsening(NamedTuple):
-    """Coarser states, and the coarse state that contains each fine state."""
+    """Coarser product states, and a map from each original state to its coarse state."""
 
     states: "States"
     """The coarse states."""
     coarse_index: NDArray[np.int64]
-    """(S) index of the coarse state of each fine state: `coarse_index[s]` for a state s, and
-    `coarse_index[states]` for the states of an episode."""
+    """Array of shape (S,): index of the coarse state that contains each original state. For an
+    array of states, such as those of an episode, `coarse_index[states]` are the coarse states."""
 
 
 class States:
@@ -48,7 +48,7 @@ class States:
     Parameters
     ----------
     factors : mapping
-        From the name of each factor to its values, which are text or integers.
+        Map from the name of each factor to its values, which are text or integers.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class States:
 
     def __init__(self, factors: Mapping[str, Sequence[str | int]]) -> None:
         self.factors: dict[str, tuple[str, ...]] = _check_factors(factors)
-        """Values of each factor, by name of the factor."""
+        """Map from the name of each factor to its values, as text."""
         self.names: tuple[str, ...] = tuple(product_states(factors))
         """Names of the states, in the order of their indices."""
         self._index = {name: i for i, name in enumerate(self.names)}
@@ -136,7 +136,10 @@ class States:
         return self._index[name]
 
     def drop(self, *factors: str) -> Coarsening:
-        """Return the coarser states that result when some `factors` are ignored."""
+        """Return the coarser states that result when some factors are ignored.
+
+        `factors` are the names of these factors. At least one factor must remain.
+        """
         self._check_names(factors)
         kept = {name: values for name, values in self.factors.items() if name not in factors}
         if not kept:
@@ -149,8 +152,9 @@ class States:
     def merge(self, **groups: Mapping[str | int, str | int]) -> Coarsening:
         """Return the coarser states that result when some values are given a common name.
 
-        `groups` maps values of a factor to their new names; values not named are kept. For example,
-        severity={"moderate": "severe"} joins the two values.
+        Each keyword is the name of a factor, and its argument maps values of this factor to their
+        new names. Other values are kept. For example, severity={"moderate": "severe"} merges the
+        values "moderate" and "severe" of the factor severity.
         """
         self._check_names(groups)
         renamed: dict[str, dict[str, str]] = {}
@@ -176,7 +180,10 @@ class States:
     def _coarsening(
         self, factors: Mapping[str, Sequence[str]], values: list[tuple[str, ...]]
     ) -> Coarsening:
-        """Return the states of `factors`; `values` are the coarse values of each fine state."""
+        """Return the coarser product states of `factors`, and the coarse state of each state.
+
+        `values` has one tuple for each original state, in order: its values of `factors`.
+        """
         coarse = States(factors)
         index = [coarse.index(SEPARATOR.join(parts)) for parts in values]
         return Coarsening(coarse, np.array(index, np.int64))
@@ -188,7 +195,7 @@ class States:
 
 
 def states(**factors: Sequence[str | int]) -> States:
-    """Return one state for each combination of the values of `factors`.
+    """Return product states: one state for each combination of the values of `factors`.
 
     The last factor varies fastest, and the name of a state joins its values by "/".
 
@@ -199,7 +206,10 @@ def states(**factors: Sequence[str | int]) -> States:
 
 
 def _check_factors(factors: Mapping[str, Sequence[str | int]]) -> dict[str, tuple[str, ...]]:
-    """Return the values of each factor as text; raise an error if any is invalid."""
+    """Return a dict from the name of each factor to its values as text.
+
+    Raises TypeError or ValueError if `factors` is empty, or if a value is invalid.
+    """
     if not factors:
         raise ValueError("At least one factor is needed, such as stage=['new', 'returning'].")
     checked: dict[str, tuple[str, ...]] = {}

@@ -18,7 +18,8 @@ def describe(title: str, facts: Mapping[str, object], *parts: str) -> str:
     title : str
         Title; it is escaped.
     facts : mapping
-        Values by name; both are escaped. Values that are empty texts are omitted.
+        Map from the name of each fact to its value. Names and values are escaped. Facts with the
+        value "" are omitted.
     *parts : str
         HTML to append, such as the results of `format_table`.
 
@@ -55,5 +56,5 @@ def format_cell(tag: str, text: str) -> str:
 
 
 def format_details(summary: str, content: str) -> str:
-    """Return the HTML `content` in a block that opens when its `summary`, a text, is clicked."""
+    """Return an HTML block that shows `content`, in HTML, when the text `summary` is clicked."""
     return f"<details><summary>{escape(summary)}</summary>{content}</details>"

@@ -1,4 +1,4 @@
-"""Texts that name a base, an updater, a delay law or a world.
+"""Texts that name a base, an updater, a delay law or a world, each called a part in this module.
 
 The command line, study files and Python accept the same texts:
 
@@ -27,7 +27,8 @@ from belated.arguments import did_you_mean, similar
 T = TypeVar("T")
 
 IMPORTED: Final = re.compile(r"([^\W\d][\w.]*):([^\W\d][\w.]*)(?::(.*))?", re.DOTALL)
-"""Form of the name of an imported part: module, object and options."""
+"""Regular expression for "MODULE:OBJECT" and "MODULE:OBJECT:OPTIONS", with a group for each of the
+three."""
 
 POSITIONAL: Final = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -37,18 +38,21 @@ POSITIONAL: Final = (
 
 @dataclass(frozen=True)
 class Named:
-    """Parsed text that names a part, which has not been built yet."""
+    """Parsed text that names a part: a base, an updater, a delay law or a world.
+
+    The part itself has not been built yet.
+    """
 
     name: str
-    """Text without its options."""
+    """Name in the text, without the options."""
     target: Any
-    """The part itself, or a class or function that returns it."""
+    """Named object: the part itself, or a class or function that returns the part."""
     options: dict[str, Any]
-    """Options in the text, by name."""
+    """Map from the name of each option in the text to its value."""
 
 
 class Names(Generic[T]):
-    """Parser of the texts that name one kind of part.
+    """Parser of the texts that name one kind of part: bases, updaters, delay laws or worlds.
 
     Parameters
     ----------
@@ -59,9 +63,10 @@ class Names(Generic[T]):
     expected : str
         Description of these types in error messages, such as "an Updater".
     built_in : mapping
-        Class or function that returns each built-in part, by name.
+        Map from the name of each built-in part to the class or function that returns the part.
     forms : iterable of str
-        Forms of further texts, which the caller parses, to be listed in error messages.
+        Forms of further texts, such as "chain-S", which the caller parses itself. Error messages
+        list them.
     """
 
     def __init__(
@@ -82,8 +87,8 @@ class Names(Generic[T]):
     def parse(self, text: str | T, options: Mapping[str, Any] | None = None) -> T:
         """Return the part that `text` names; an object that is not text is returned unchanged.
 
-        `options` are further options, by name. Raises ValueError if the name or an option is
-        invalid, and TypeError if `text` is a class.
+        `options` maps the names of further options, which are not in `text`, to their values.
+        Raises ValueError if the name or an option is invalid, and TypeError if `text` is a class.
         """
         if isinstance(text, type):
             raise TypeError(
@@ -96,7 +101,11 @@ class Names(Generic[T]):
         return self.build(named, options)
 
     def build(self, named: Named, options: Mapping[str, Any] | None = None) -> T:
-        """Return the part for the parsed text `named`, with further `options`; see `parse`."""
+        """Return the part that `named`, a result of `find`, describes.
+
+        `options` maps the names of further options to their values. Raises ValueError if an option
+        is unknown, missing or given twice.
+        """
         further = options or {}
         self._check_options(named.name, named.target, further)
         for option in further:
@@ -123,7 +132,7 @@ class Names(Generic[T]):
         return part
 
     def find(self, text: str) -> Named:
-        """Return the parsed `text`; its target is imported, but not built.
+        """Parse `text`, and import the class or function that it names without calling it.
 
         Raises ValueError if there is no such name, or if an option is invalid.
         """
@@ -154,7 +163,7 @@ class Names(Generic[T]):
         return Named(name, target, given)
 
     def split(self, text: str) -> tuple[str, str | None]:
-        """Return the name in `text` and its options, None if there is no colon after the name.
+        """Return the name in `text`, and its options as text; None if no colon follows the name.
 
         The name of an imported part is "module:name". Nothing is imported or checked.
         """
@@ -165,7 +174,10 @@ class Names(Generic[T]):
         return head, rest if colon else None
 
     def unknown(self, text: str) -> str:
-        """Return the error message for a `text` that is no name: all names, and similar ones."""
+        """Return the error message for `text`, which names no part.
+
+        The message lists all valid names, and suggests those that are similar to `text`.
+        """
         head, colon, rest = text.partition(":")
         listed = [self._form(name) for name in self._built_in] + list(self._forms)
         near = [f"{name}{colon}{rest}" for name in similar(head, self._built_in)]
@@ -176,7 +188,7 @@ class Names(Generic[T]):
         )
 
     def _form(self, name: str) -> str:
-        """Return a built-in name, followed by its required options in capitals."""
+        """Return the built-in `name`, followed by the names of its required options in capitals."""
         needed = [p.name.upper() for p in _parameters(self._built_in[name]) if _is_required(p)]
         return f"{name}:{','.join(needed)}" if needed else name
 
@@ -190,7 +202,12 @@ class Names(Generic[T]):
         return f"; its options are {', '.join(names)}" if names else "; it has no options"
 
     def _check_options(self, name: str, target: Any, options: Mapping[str, Any]) -> None:
-        """Raise ValueError if an option is unknown to the class or function `target`."""
+        """Raise ValueError if `target` has no parameter for one of `options`.
+
+        `target` is the class or function that returns a part, or the part itself, which has no
+        parameters. `options` maps the names of options to their values. `name` is the name of the
+        part in the error message.
+        """
         parameters = [] if self._is_part(target) else _parameters(target)
         if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
             return
@@ -203,7 +220,11 @@ class Names(Generic[T]):
                 )
 
     def _split_options(self, text: str, listed: str) -> tuple[list[Any], dict[str, Any]]:
-        """Return the values without a name and the values by name in the options of `text`."""
+        """Parse `listed`, the options in `text`, which are separated by commas.
+
+        Return the list of the values without a name, and a dict from the names of the other options
+        to their values.
+        """
         values: list[Any] = []
         options: dict[str, Any] = {}
         for item in listed.split(","):
@@ -227,7 +248,11 @@ class Names(Generic[T]):
         return values, options
 
     def _import(self, text: str, module: str, path: str) -> Any:
-        """Return the object `path` of `module`; raise ValueError if one of them is missing."""
+        """Return the object `path`, a dotted name, of the module called `module`.
+
+        Raises ValueError if the module or the object does not exist, or if the object is neither a
+        part nor callable. The message contains `text`.
+        """
         failed = f"{self.kind} {text!r} cannot be imported"
         try:
             found: Any = importlib.import_module(module)
@@ -272,7 +297,7 @@ def fill_numbers(form: str, text: str) -> str:
     """Return `form` with the numbers in `text` in place of its words in capitals.
 
     An optional part of the form, in brackets, is omitted. The form is returned unchanged if the
-    numbers do not fit.
+    number of its words in capitals differs from that of the numbers, or if it contains a colon.
 
     >>> fill_numbers("garnet-S-A-B[-SEED]", "garnett-5-2-3"), fill_numbers("chain-S", "chian")
     ('garnet-5-2-3', 'chain-S')
@@ -285,7 +310,7 @@ def fill_numbers(form: str, text: str) -> str:
 
 
 def _parameters(target: Any) -> list[inspect.Parameter]:
-    """Return the parameters of `target`; none if it is not callable or has no signature."""
+    """Return the parameters of `target`; an empty list if it has no signature."""
     try:
         return list(inspect.signature(target).parameters.values())
     except (TypeError, ValueError):

@@ -7,7 +7,7 @@ from typing import Any
 from numba.core import event
 
 MODULES = ("belated.simulation.engine", "belated.learner.updating")
-"""Modules with the functions whose compilation takes long: the engine and the planner."""
+"""Names of the modules whose functions take long to compile: the engine and the planner."""
 
 MESSAGE = "Compiling the engine, about a minute, once per installation…"
 
@@ -24,14 +24,20 @@ def announce_compilation() -> None:
 
 
 class CompilationNotice(event.Listener):
-    """Listener that prints a message when numba compiles the first function of `modules`."""
+    """Listener that prints a message when numba first compiles a function of one of some modules.
+
+    `modules` are the names of these modules.
+    """
 
     def __init__(self, *modules: str) -> None:
         self.modules = modules
         self.printed = False
 
     def on_start(self, event: Any) -> None:
-        """Print the message if `event` is the first compilation of a function of the modules."""
+        """Print the message if a function of `modules` is compiled, unless it was printed before.
+
+        `event` describes the compilation.
+        """
         function = event.data["dispatcher"].py_func
         if function.__module__ in self.modules and not self.printed:
             self.printed = True

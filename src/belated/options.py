@@ -35,14 +35,14 @@ class LearnerOptions:
     late : {"everything", "rewards"}
         Part of the feedback that is delayed. With "rewards", the path of an episode is passed to
         `Learner.observe_path` when the episode ends, and its rewards to `Learner.observe_rewards`
-        when they arrive. The learner then uses transitions at once; the updater decides when it
-        updates the estimated rewards.
+        when they arrive. The learner then uses transitions at once; the updater decides when
+        the estimated rewards are updated.
     reward_bonus : str
         Bonus of unknown rewards; see `belated.learner.rewards`.
     planning : {"auto", "incremental", "full"}
-        Values to recompute in each plan: "incremental", only those that can have changed; "full",
-        all; "auto", all values of a stage at once where most of them change, elsewhere as
-        "incremental". The results are identical.
+        Values that each plan recomputes. "incremental" recomputes only values that can have
+        changed, and "full" all values. "auto" recomputes all values of a stage if most of them are
+        expected to change, and otherwise works as "incremental". The results are identical.
     """
 
     stages: Stages = field(
@@ -70,13 +70,13 @@ class LearnerOptions:
 
     @property
     def late_rewards(self) -> bool:
-        """Whether only rewards are delayed; the path is then observed when the episode ends."""
+        """Whether only rewards are delayed, and the path is observed when the episode ends."""
         return self.late == "rewards"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationOptions(LearnerOptions):
-    """Options of a simulation: those of `LearnerOptions`, with the following changes.
+    """Options of a simulation: those of `LearnerOptions`, with these differences.
 
     Parameters
     ----------
@@ -101,10 +101,11 @@ class SimulationOptions(LearnerOptions):
 
 
 UNNAMED: Final = ("", "base", "updater")
-"""Values of the attribute `name` of a base or an updater that does not define it."""
+"""Values that the attribute `name` of a base or an updater has if its class defines no name."""
 
 MAX_OPTION_CHARS: Final = 20
-"""Maximum length of the value of an option in the name of a base or an updater, in characters."""
+"""Maximum length, in characters, of the value of an option in the name of a base or an updater.
+Options with longer values are omitted."""
 
 
 class LearnerKeywords(TypedDict, total=False):
@@ -127,7 +128,7 @@ class SimulationKeywords(TypedDict, total=False):
 
 
 def option_choices(options: type[LearnerOptions]) -> dict[str, tuple[str, ...]]:
-    """Return the allowed values of each option declared in the dataclass `options`, by name."""
+    """Return a dict from the name of each option in the dataclass `options` to its choices."""
     return {
         option.name: get_args(option.type)
         for option in fields(options)
@@ -136,12 +137,18 @@ def option_choices(options: type[LearnerOptions]) -> dict[str, tuple[str, ...]]:
 
 
 def option_values(source: LearnerOptions, options: type[LearnerOptions]) -> dict[str, Any]:
-    """Return a dict with the value in `source` of each option declared in `options`, by name."""
+    """Return a dict from the name of each option to its value in `source`.
+
+    The options are those declared in the dataclass `options`.
+    """
     return {name: getattr(source, name) for name in option_choices(options)}
 
 
 def part_name(part: object) -> str:
-    """Return the `name` of a base or an updater, `part`; that of its class if it defines none."""
+    """Return the name of `part`, a base or an updater.
+
+    This is its attribute `name`, or the name of its class if it defines no `name`.
+    """
     name = getattr(part, "name", "")
     return name if isinstance(name, str) and name not in UNNAMED else type(part).__name__
 
@@ -150,13 +157,16 @@ def name_with_options(part: object) -> str:
     """Return the name of a base or an updater, with the options that differ from their defaults.
 
     `part` is the base or updater. An option without a default is given by its value alone. Options
-    with long values, such as arrays, are omitted.
+    with long values, such as arrays, are omitted. A part may define `full_name`, which is returned.
 
     >>> from belated.learner.bases import UCRL2
     >>> from belated.learner.updaters import Lazy
     >>> name_with_options(UCRL2(scale=0.1)), name_with_options(Lazy(10))
     ('ucrl2:scale=0.1', 'lazy:10')
     """
+    full_name = getattr(part, "full_name", None)
+    if isinstance(full_name, str):
+        return full_name
     name = part_name(part)
     values = []
     for option in fields(part) if is_dataclass(part) else ():
@@ -212,7 +222,7 @@ def check_keywords(function: Callable[..., Any], given: Iterable[str]) -> None:
 def requires_keywords(function: Callee) -> Callee:
     """Return `function` with a check of its keyword arguments before each call.
 
-    A TypeError then names the missing or unknown argument; see `check_keywords`.
+    If an argument is missing or unknown, TypeError is raised; see `check_keywords`.
     """
 
     @wraps(function)

@@ -16,27 +16,28 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 SHOW_AFTER_S: Final = 2.0
-"""Seconds before progress is shown, so that it is not shown for short tasks."""
+"""Seconds from the start of a task until its progress is shown. Shorter tasks show none."""
 
 BAR_EVERY_S: Final = 0.1
 """Minimum number of seconds between two updates of the bar on a terminal."""
 
 NOTEBOOK_EVERY_S: Final = 0.5
-"""Minimum number of seconds between two updates of the bar in a notebook, each a message."""
+"""Minimum number of seconds between two updates of the bar in a notebook. It is longer than on a
+terminal, because each update is sent as a message."""
 
 LINE_EVERY_S: Final = 5.0
 """Minimum number of seconds between two lines of progress."""
 
 MIN_SHARE: Final = 0.01
-"""Share of the work that must be done before the remaining time is estimated."""
+"""Share of the work, in [0, 1], that must be done before the remaining time is estimated."""
 
 T = TypeVar("T")
 
 
 class TimeLeft:
-    """Estimate of the remaining time of a task, if its work is done at a constant rate.
+    """Estimate of the remaining time of a task, assuming that it works at a constant rate.
 
-    The time before the first work is done, such as the time of compilation, is not counted.
+    The time before the first unit of work is done, such as the time of compilation, is not counted.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class TimeLeft:
 
 
 class Progress:
-    """Context manager that shows the progress of a task on stderr.
+    """Context manager that shows the progress of a task, in a notebook or on stderr.
 
     Parameters
     ----------
@@ -100,9 +101,9 @@ class Progress:
     def update(self, done: int, share: float | None = None) -> None:
         """Set the number of finished units to `done`.
 
-        `share` is the share of the work that is done, in [0, 1], if units take different times; the
-        remaining time is estimated from it. The display is updated if enough time has passed since
-        its last update.
+        The remaining time is estimated from `share`, the share of the work that is done, in [0, 1].
+        By default it is `done` divided by the total; pass another value if units take different
+        times. The display is updated if enough time has passed since its last update.
         """
         self.done = done
         seconds = self._clock() - self._start
@@ -192,9 +193,9 @@ class Bar:
     Parameters
     ----------
     progress : rich.progress.Progress
-        Bar of rich.
+        Object of the library rich that draws the bar.
     task : TaskID
-        Its task.
+        Id of the task in `progress` whose progress is shown.
     """
 
     every_s = BAR_EVERY_S
@@ -213,15 +214,15 @@ class Bar:
         self.progress.update(self.task, completed=done, text=text, refresh=True)
 
     def stop(self, done: int, text: str) -> None:
-        """Remove the bar. `done` and `text` are as in `update`."""
+        """Remove the bar. `done` and `text`, which some subclasses show, are ignored."""
         self.progress.stop()
 
 
 class NotebookBar(Bar):
-    """Progress bar as output of a notebook cell, which stays when it is stopped.
+    """Progress bar in the output of a notebook cell; the bar remains visible when it is stopped.
 
-    rich renders the bar as HTML. The output is replaced through its display id, which needs no
-    widgets.
+    The library rich renders the bar as HTML. Each update replaces the displayed HTML by means of
+    the display id of IPython, so that no notebook widgets are needed.
     """
 
     every_s = NOTEBOOK_EVERY_S
@@ -244,7 +245,7 @@ class NotebookBar(Bar):
 
 
 def _start_bar(title: str, total: int) -> Bar | None:
-    """Start a progress bar for `total` units, and return it.
+    """Start a progress bar for `total` units of work, labelled `title`, and return the bar.
 
     Return None if the output is neither a terminal nor a notebook.
     """

@@ -108,7 +108,7 @@ class ScaledRewards:
 
     @property
     def reward_map(self) -> Affine:
-        """The map in the form that worlds and `DelayedFeedback` take."""
+        """The same map as an `Affine`, the form that worlds and `DelayedFeedback` take."""
         return Affine(self.high - self.low, self.low)
 
     @overload
@@ -162,7 +162,7 @@ class ScaledRewards:
 
 
 def scaled_rewards(low: float, high: float) -> ScaledRewards:
-    """Return the map of rewards in [`low`, `high`] to [0, 1], which learners and worlds need.
+    """Return the map of rewards in [`low`, `high`] to [0, 1], as learners and worlds require.
 
     In a problem with terminal states `low` must be 0. Otherwise the map changes the objective: an
     episode that has ended receives reward 0 in the units of the learner, which is `low` in original

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from belated.arguments import check_integer
 
 Allowed = Mapping[int, Collection[int]] | ArrayLike | None
-"""Allowed actions as they are given: by state, as a mask of shape (S, A) or (H, S, A), or None."""
+"""Type of the argument `allowed` of `Shape`: a map from each restricted state to its allowed
+actions, a mask of shape (S, A) or (H, S, A), or None if all actions are allowed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -29,8 +30,8 @@ class Shape:
     terminal : iterable of int
         States in which an episode ends. Their value is 0, and nothing is learnt there.
     allowed : mapping or array_like, optional
-        Actions that may be played: a list of actions for each restricted state, or a mask of shape
-        (S, A) or (H, S, A). By default all actions are allowed.
+        Actions that may be played: a map from each restricted state to a list of actions, or a mask
+        of shape (S, A) or (H, S, A). By default all actions are allowed.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class Shape:
 
     @cached_property
     def is_terminal(self) -> NDArray[np.bool_]:
-        """(S) mask of the terminal states."""
+        """Mask of shape (S,), True for terminal states."""
         mask = np.zeros(self.states, np.bool_)
         mask[list(self.terminal)] = True
         mask.setflags(write=False)
@@ -88,7 +89,10 @@ class Shape:
 
     @cached_property
     def available(self) -> NDArray[np.bool_]:
-        """(H, S, A) mask of the actions to choose from; in a terminal state, action 0 only."""
+        """(H, S, A) mask of the actions that a policy may choose.
+
+        In a terminal state, the mask contains action 0 only.
+        """
         if self.allowed is not None:
             return self.allowed
         mask = np.ones(self.table, np.bool_)
@@ -105,10 +109,11 @@ class Shape:
 
     @cached_property
     def fixed_values(self) -> NDArray[np.float64]:
-        """(H, S * A) values Q that are not computed, and NaN where they are computed.
+        """Array of shape (H, S * A) with the values Q that the restrictions determine.
 
         The value is 0 for action 0 of a terminal state, and -inf for every action that is not
-        `available`. The array has shape (0, 0) if the problem is not restricted.
+        `available`. All other entries are NaN: planning computes their values. If the problem is
+        not restricted, the array has shape (0, 0).
         """
         if not self.is_restricted:
             return np.zeros((0, 0))
@@ -117,9 +122,10 @@ class Shape:
         return values.reshape(self.horizon, -1)
 
     def restrict(self, *, terminal: Iterable[int] = (), allowed: Allowed = None) -> "Shape":
-        """Return the shape with terminal states and allowed actions, each as in `Shape`.
+        """Return a shape of the same size with these `terminal` states and `allowed` actions.
 
-        Raises ValueError if they are given here although the shape has restrictions already.
+        Both arguments are as in `Shape`. If neither is given, this shape is returned. Otherwise
+        ValueError is raised if this shape already has terminal states or forbidden actions.
         """
         terminal = _check_terminal(self.states, terminal)
         if not terminal and allowed is None:
@@ -150,7 +156,7 @@ class Shape:
     def check_actions(self, name: str, actions: NDArray[np.integer[Any]]) -> None:
         """Raise ValueError if `actions`, one for each step and state, are not all allowed.
 
-        `name` is the name of such an action in the error message. `actions` has shape (H, S);
+        `name` is the name of an action in the error message. `actions` has shape (H, S);
         actions of terminal states are not checked.
         """
         if self.allowed is None:
@@ -195,7 +201,7 @@ def _check_terminal(states: int, terminal: Iterable[int]) -> tuple[int, ...]:
 def _check_allowed(shape: Shape, allowed: Allowed) -> NDArray[np.bool_] | None:
     """Return `allowed` as a mask of shape (H, S, A), or None if it forbids nothing.
 
-    Raises TypeError or ValueError if it is malformed or leaves a state without an action.
+    Raises TypeError or ValueError if `allowed` is malformed or leaves a state without an action.
     """
     if isinstance(allowed, Mapping):
         mask = np.ones((shape.states, shape.actions), np.bool_)

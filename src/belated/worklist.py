@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from belated.compiled import inlined, kernel
 
 END: Final = -1
-"""End of a linked list."""
+"""Index that marks the end of a linked list: there is no next item."""
 
 ABSENT: Final = -2
 """Value of `Worklist.after` for an item that is in no group."""
@@ -105,8 +105,8 @@ def members(worklist: Worklist) -> NDArray[np.int64]:
 def put_members(worklist: Worklist, items: NDArray[np.int64]) -> None:
     """Add `items` to `worklist`, which must be empty.
 
-    Each group must stand for a range of consecutive items. The ranges must be in order and of equal
-    size, so that the item determines its group.
+    An item is added to the group that its index determines: the items are divided into as many
+    ranges of equal size as there are groups, and the first group contains the first range.
     """
     for item in items.tolist():
         put(worklist, item * worklist.head.size // worklist.after.size, item)

@@ -170,6 +170,10 @@ def test_the_panels_show_the_status(tab: Tab, url: str) -> None:
     bars = tab.evaluate("[...document.querySelectorAll('.age-count')].map(one => +one.textContent)")
     assert list(accumulate(bars)) == sorted(status["ages"]["counts"].values())
     assert bars[-1] == 0
+    late = status["lateness"]["seconds"]
+    assert tab.text("#lateness-words").startswith("Half of the feedback is back after ")
+    assert tab.text("#late-out").endswith(" %")
+    assert (tab.text("#late-never") == "–") is (late["never"] is None)
     assert tab.text("#state-text") == "Live"
     assert tab.console == []
 

@@ -11,12 +11,18 @@ from scipy import stats
 import belated as bl
 from belated.checks import check_law, law_checks
 from belated.checks.law import CHECKS
-from belated.delays import Law, parse
+from belated.delays import DependentLaw, Law, parse
 from belated.delays.laws import LAWS
 
 BUILT_IN = [
     *map(parse, ("constant:0", "constant:30", "uniform:2.5", "poisson:50", "poisson:0")),
     *map(parse, ("geometric:0.3", "geometric:100", "geometric:1e6")),
+    *map(parse, ("by_time:7=geometric:5,3=outage", "by_time:9=constant:3,inf=poisson:4")),
+    *map(parse, ("weekly:3:geometric:20", "never:0.2:weekly:5/5:constant:3")),
+    *map(parse, ("mixture:0.25=constant:2,0.75=geometric:9", "weekly:1:by_time:9=constant:3")),
+    *map(parse, ("by_action:0=constant:5,1=geometric:9", "by_action:2:3=poisson:4")),
+    *map(parse, ("by_state:4:2=weekly:2:constant:1,else=never:0.5:uniform:3",)),
+    *map(parse, ("by_return:0=geometric:9,0.5=constant:1,0.51=never:1:constant:0",)),
     *map(parse, ("never:0.1:poisson:50", "never:1:constant:3", "never:0:uniform:3")),
     bl.delays.empirical([3, 3, 8, math.inf]),
     bl.delays.empirical(range(7), name="a week"),
@@ -112,7 +118,19 @@ class Lenient(Law):
         return super().quantile(min(max(p, 0.0), 1.0) if p == p else 0.5)
 
 
+class Forgotten(DependentLaw):
+    """Law that does not follow the episode."""
+
+    def draw_for(self, episode, *, shape, seed, step=0):
+        return 1
+
+
 BROKEN = [
+    (
+        "follows_episodes",
+        Forgotten("dice", groups=(die(), die(inverse=dice)), kind=1, keys=(0, 1)),
+        "gives episode [12] the delay 1, but [2-6] under 'die', which the episode selects",
+    ),
     ("has_name", die(name=" "), "The name of the law must be a non-empty string, got ' '"),
     (
         "draws_whole_numbers",

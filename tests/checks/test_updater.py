@@ -20,6 +20,12 @@ BUILT_IN = {
     "explicit": bl.ExplicitExploration(threshold=7),
     "explicit by step": bl.ExplicitExploration(tau_max=4, unit="sh", pooled=False),
     "multi": bl.MultiInstance(),
+    "batched": bl.Batched(),
+    "batched minimax": bl.Batched("minimax"),
+    "scheduled": bl.Scheduled(3),
+    "scheduled by arrivals": bl.Scheduled(3, "arrivals"),
+    "matured": bl.Matured(bl.Lazy(2), age=4),
+    "matured by share": bl.Matured(bl.Batched([2, 4]), share=0.5),
 }
 TRIED = {type(updater) for updater in BUILT_IN.values()}
 BUILT_IN |= {name: kind() for name, kind in UPDATERS.items() if kind not in TRIED}

@@ -13,6 +13,7 @@ COMMANDS = (
     "figures",
     "calibrate",
     "bounds",
+    "lateness",
     "worlds",
     "show",
     "serve",

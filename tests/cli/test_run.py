@@ -287,3 +287,21 @@ def test_a_later_option_wins_and_a_module_may_have_dots():
         "a.b:C": {"scale": 2, "note": "x=y"},
         "ucrl2": {"scale": 1, "note": "x=y"},
     }
+
+
+def test_a_delay_may_depend_on_what_is_played():
+    delay = "by_action:0=constant:5,1=never:0.1:geometric:20"
+    done = call(*TINY, "--base", "ucrl2", "--delay", delay)
+    assert done.exit_code == 0, done.stderr
+    runs = runs_of("ucrl2", "active", delay)
+    most = max(run.max_missing for run in runs)
+    assert f"{most} (-)" in done.stdout
+    [row] = settings(*TINY, "--base", "ucrl2", "--delay", delay)
+    assert (row["delay"], row["psi"]) == (delay, None)
+    assert row["total_regret"] == [run.total_regret for run in runs]
+
+
+def test_a_delay_without_a_law_for_an_action_is_rejected_before_anything_runs():
+    done = call(*TINY, "--base", "ucrl2", "--delay", "by_action:0=constant:5")
+    assert done.exit_code == 2
+    assert "got none for action 1" in " ".join(done.stderr.split())

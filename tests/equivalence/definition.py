@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 START, TRANSITION, REWARD, TIES, EXPLORE, POSTERIOR, POSTERIOR_REWARD = 0, 1, 2, 4, 5, 6, 7
+VALUE_NOISE = 8
 NEVER = 2**62
 ROUNDING = 1e-9
 UNIT = 2.0**32  # rewards are summed in whole numbers of 1 / UNIT
@@ -88,6 +89,12 @@ def gammas(seed: int, stream: int, plan: int, cells: Ints, shapes: Floats) -> Fl
             break
     out *= np.where(shape < 1, first ** (1 / np.minimum(1, shape)), 1.0)
     return np.where(shape == 1, -np.log(first), out).reshape(np.shape(shapes))
+
+
+def normals(seed: int, stream: int, plan: int, cells: Ints) -> Floats:
+    """Return standard normal variables (Box, Muller 1958), one stream for each uniform."""
+    u, angle = (uniforms(seed, stream + (i << 8), plan, cells) for i in range(2))
+    return np.sqrt(-2 * np.log(1 - u)) * np.cos(2 * math.pi * angle)
 
 
 # Q of one stage: each formula as it is published, over all states and actions at once
@@ -314,6 +321,7 @@ class Setting:
     late: str = "everything"
     delay_per: str = "episode"
     reward_bonus: str = "hoeffding"
+    rule: Any = None  # law of a path, from (states, actions, rewards), if delays depend on it
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -321,7 +329,12 @@ class Setting:
         return shape.horizon, shape.states, shape.actions
 
     def draw_delays(self) -> Ints:
-        """Return (K, H) delays: equal along an episode, or one for each step."""
+        """Return (K, H) delays: equal along an episode, or one for each step.
+
+        They are not known yet if they depend on the path.
+        """
+        if self.rule is not None:
+            return np.zeros((self.episodes, self.sizes[0]), np.int64)
         steps = range(self.sizes[0]) if self.delay_per == "step" else [0] * self.sizes[0]
         draws = [self.delay.draw(seed=self.seed, episodes=self.episodes, step=h) for h in steps]
         return np.stack(draws, axis=1)
@@ -352,6 +365,8 @@ class Copy:
 
     def __init__(self) -> None:
         self.plans = 0
+        self.epochs = 0  # plans that the updater asked for, and the first
+        self.planned = 1  # episode before which the last of them was made
         self.alpha = math.inf
         self.epoch: Any = None
         self.r: Any = None
@@ -369,10 +384,14 @@ class Definition:
         self.p, self.rewards = setting.world.transition_table(), setting.world.reward_table()
         self.unknown = setting.rewards is None
         self.late_rewards = setting.late == "rewards"
-        self.multi = setting.updater.name == "multi"
+        matured = setting.updater.name == "matured"
+        self.rule = setting.updater.updater if matured else setting.updater
+        self.multi = self.rule.name == "multi"
         self.stepwise = setting.base.name == "q-learning"
         self.delays = setting.draw_delays()
         self.arrival = np.arange(1, K + 1)[:, None] + self.delays  # usable after this episode
+        if matured:  # counted at the start of k only if k - i >= age
+            self.arrival = np.maximum(self.arrival, np.arange(K)[:, None] + setting.updater.age)
         self.states = np.zeros((K, H + 1), np.int64)
         self.actions = np.zeros((K, H), np.int64)
         self.played = np.zeros((K, H), np.bool_)  # steps before a terminal state
@@ -435,6 +454,8 @@ class Definition:
             x = gammas(*given, cells, 1 + total[:stages])
             y = gammas(*given, cells + 1, 1 + np.maximum(0, n - total)[:stages])
             return np.broadcast_to(x / (x + y), (H, S, A))
+        if base.name == "rlsvi":
+            return total / (n + 1)
         seen = np.maximum(1, n)
         mean = total / seen
         if base.name in ("epsilon-greedy", "random"):
@@ -465,6 +486,7 @@ class Definition:
         H, S, A = setting.sizes
         address = copy.plans + (index << 32)
         if refresh:
+            copy.epochs, copy.planned = copy.epochs + 1, k
             copy.r = self.estimate_rewards(k, index, address) if self.unknown else self.rewards
         n, m = self.tables(self.walked(k, index))
         if self.stepwise:
@@ -475,6 +497,8 @@ class Definition:
             for h in range(H - 1, -1, -1):
                 if drawn is not None:
                     q[h] = copy.r[h] + drawn[h] @ v[h + 1]
+                elif base.name == "rlsvi":
+                    q[h] = self.randomised(n, m, h, v[h + 1], address) + copy.r[h]
                 elif base.name in ("fixed", "optimal"):
                     q[h] = (H - h) * np.eye(A)[self.constant_actions[h]]
                 else:
@@ -515,6 +539,17 @@ class Definition:
         weights = self.setting.base.prior + m[:stages]
         x = gammas(self.setting.seed, POSTERIOR, address, cells, weights)
         return np.broadcast_to(x / x.sum(axis=3, keepdims=True), (H, S, A, S))
+
+    def randomised(self, n: Ints, m: Ints, h: int, v: Floats, address: int) -> Floats:
+        """Return <P^, V> + w of step h, (S, A), where w ~ N(0, beta / (N' + 1)) (Russo 2019)."""
+        base, (H, S, A) = self.setting.base, self.setting.sizes
+        steps = n[0].sum() if self.setting.stages == "pooled" else n.sum()
+        k = 1 + steps / H if base.k == "observed" else self.setting.episodes
+        beta = S * H**3 * math.log(2 * H * S * A * k) / 2
+        cells = (h * S + np.arange(S)[:, None]) * A + np.arange(A)
+        w = normals(self.setting.seed, VALUE_NOISE, address, cells)
+        v = np.clip(v, 0, H - h - 1) if base.clip else v
+        return m[h] @ v / (n[h] + 1) + base.scale * np.sqrt(beta / (n[h] + 1)) * w
 
     def learn(self, k: int, index: int) -> tuple[Floats, Floats]:
         """Return Q and V of Q-learning after all feedback, in the order of arrival."""
@@ -557,7 +592,7 @@ class Definition:
     # when to plan
 
     def choose_alpha(self, k: int) -> float:
-        updater, base = self.setting.updater, self.setting.base
+        updater, base = self.rule, self.setting.base
         if updater.name != "lazy" or updater.alpha != "auto":
             return updater.alpha if updater.name == "lazy" else math.inf
         known = base.name in BACKUPS and base.name not in ("epsilon-greedy", "random")
@@ -572,7 +607,9 @@ class Definition:
 
     def is_due(self, k: int, index: int) -> bool:
         """Return the updater's condition for `copy` at the start of episode k."""
-        if self.setting.updater.name != "lazy":
+        if self.rule.name in ("batched", "scheduled"):
+            return self.is_time(k, self.copies[index])
+        if self.rule.name != "lazy":
             new = (self.arrival == k - 1) & (self.owner == index)[:, None] & self.played
             return bool(new.any())
         copy = self.copies[index]
@@ -581,12 +618,27 @@ class Definition:
         with np.errstate(invalid="ignore"):
             return bool(((new > 0) & (copy.alpha * new >= copy.epoch)).any())
 
+    def is_time(self, k: int, copy: Copy) -> bool:
+        """Return whether a batch is complete, or a plan is scheduled, at the start of episode k."""
+        rule, K = self.rule, self.setting.episodes
+        if rule.name == "batched":
+            own = np.arange(1, K + 1) >= copy.planned
+            back = int((own & (self.done < k) & self.played[:, 0]).sum())
+            return back >= batch_size(rule, copy.epochs, K)
+        if rule.unit == "episodes":
+            return k - copy.planned >= rule.every
+        new = (self.arrival >= copy.planned) & (self.arrival < k) & self.played
+        if self.setting.delay_per == "episode":
+            new = new[:, :1]
+        return int(new.sum()) >= rule.every
+
     @property
     def plans_every_episode(self) -> bool:
-        base, updater = self.setting.base, self.setting.updater
-        if base.name != "psrl" or self.multi:
+        base = self.setting.base
+        if base.name not in ("psrl", "rlsvi") or self.multi:
             return False
-        return base.resample == "episode" or (base.resample == "auto" and updater.name != "lazy")
+        lazy = self.rule.name in ("lazy", "batched", "scheduled")
+        return base.resample == "episode" or (base.resample == "auto" and not lazy)
 
     @property
     def done(self) -> Ints:
@@ -607,13 +659,14 @@ class Definition:
     def marks(self, k: int) -> NDArray[np.bool_]:
         """Return the actions that explicit exploration draws from, (H, S, A)."""
         H, S, A = self.setting.sizes
-        rule = self.setting.updater
+        rule = self.rule
         if rule.name != "explicit":
             return np.zeros((H, S, A), np.bool_)
         m = rule.threshold
         if m is None:
             size = {"SH": S * H, "SHA": S * H * A, "none": math.e * rule.delta}[rule.log]
-            tau_max = self.delays.max() if rule.tau_max is None else rule.tau_max
+            counted = self.arrival - np.arange(1, self.setting.episodes + 1)[:, None]
+            tau_max = counted.max() if rule.tau_max is None else rule.tau_max
             m = rule.c * tau_max * math.log(size / rule.delta)
         i, h = np.nonzero(self.arrived(k, 0))
         seen = np.zeros((H, S, A), np.int64)
@@ -655,6 +708,16 @@ class Definition:
             s = first_above(np.cumsum(self.p[h, s, a]), self.u[TRANSITION][i, h])
             self.states[i, h + 1] = s
         return explored
+
+    def recount_delays(self, k: int) -> None:
+        """Set the delays of the steps of episode k to those of the law that its path selects."""
+        setting, i = self.setting, k - 1
+        t = int(self.played[i].sum())
+        law = setting.rule(self.states[i, : t + 1], self.actions[i, :t], self.paid[i, :t])
+        for h in range(t):
+            step = h if setting.delay_per == "step" else 0
+            self.delays[i, h] = law.draw(seed=setting.seed, episodes=k, step=step)[-1]
+        self.arrival[i] = k + self.delays[i]
 
     def value(self, k: int, marks: NDArray[np.bool_]) -> Floats:
         """Return V^pi_1 of the policy of episode k."""
@@ -698,6 +761,8 @@ class Definition:
             self.waited += missing[-1]
             marks.append(self.marks(k))
             explored = self.play(k, marks[-1])
+            if setting.rule is not None:
+                self.recount_delays(k)
             self.owner[k - 1] = index
             start = self.states[k - 1, 0]
             q[k - 1], address[k - 1] = copy.q, copy.plans - 1 + (index << 32)
@@ -727,6 +792,16 @@ class Definition:
             last_explored=last_explored,
             in_flight=(every - back) / np.maximum(1, every),
         )
+
+
+def batch_size(rule: Any, m: int, K: int) -> int:
+    """Return t_m, the number of own episodes whose feedback ends batch m of a run of K episodes."""
+    if rule.grid == "doubling":
+        return int(2 ** (m - 1))
+    if rule.grid == "minimax":
+        last = max(1, math.ceil(math.log2(math.log2(K))) + 1)
+        return math.ceil(K ** (1 - 2.0 ** -min(m, last)) - ROUNDING)
+    return int(rule.grid[min(m, len(rule.grid)) - 1])
 
 
 def first_above(cumulative: Floats, u: float) -> int:
@@ -765,7 +840,8 @@ def differences(setting: Setting, run: Any) -> list[str]:
     chosen = np.take_along_axis(expected.q, np.maximum(0, policies)[..., None], axis=3)[..., 0]
     best = expected.q.max(axis=3)
     gap = np.where(marks, 0.0, best - chosen)
-    auto = setting.updater.name == "lazy" and setting.updater.alpha == "auto"
+    rule = setting.updater.updater if setting.updater.name == "matured" else setting.updater
+    auto = rule.name == "lazy" and rule.alpha == "auto"
     parts = {
         "marks": np.array_equal(policies == -1, marks),
         "policies": bool((gap < ROUNDING).all()),

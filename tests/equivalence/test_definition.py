@@ -34,6 +34,8 @@ BASES: dict[str, Any] = {
     "chi2-ucrl bonus": bl.Chi2_UCRL(scale=0.01, form="bonus"),
     "psrl": bl.PSRL(),
     "psrl each update": bl.PSRL(prior=0.3, resample="update", ties="random"),
+    "rlsvi": bl.RLSVI(scale=0.1),
+    "rlsvi clipped, each update": bl.RLSVI(0.2, clip=True, resample="update", ties="random"),
     "q-learning": bl.QLearning(scale=0.05),
     "q-learning bernstein": bl.QLearning(scale=0.05, bonus="bernstein", range="H-h+1"),
     "epsilon-greedy": EpsilonGreedy(epsilon=0.3, ties="random"),
@@ -48,6 +50,23 @@ UPDATERS: dict[str, Any] = {
     "explicit": bl.ExplicitExploration(threshold=5),
     "multi": bl.MultiInstance(),
 }
+COHORTS: dict[str, Any] = {
+    "batched": bl.Batched(),
+    "batched minimax": bl.Batched("minimax"),
+    "batched by a given grid": bl.Batched([2, 3, 7]),
+    "scheduled by episodes": bl.Scheduled(4),
+    "scheduled by arrivals": bl.Scheduled(5, unit="arrivals"),
+    "matured active": bl.Matured(bl.Active(), age=5),
+    "matured lazy": bl.Matured(bl.Lazy(1.5), age=3),
+    "matured lazy auto": bl.Matured(bl.Lazy("auto"), age=4),
+    "matured explicit": bl.Matured(bl.ExplicitExploration(c=0.05), age=4),
+    "matured batched": bl.Matured(bl.Batched(), age=3),
+    "matured scheduled": bl.Matured(bl.Scheduled(3), age=6),
+}
+"""Updaters that depend on when episodes were started."""
+
+COHORT_BASES = ("ucbvi-bf", "ucrl2", "psrl each update", "q-learning", "epsilon-greedy")
+
 MODES: list[dict[str, Any]] = [
     {"rewards": rewards, "late": late, "delay_per": per, "stages": stages}
     for rewards, late in (("known", "everything"), (None, "everything"), (None, "rewards"))
@@ -73,6 +92,7 @@ OPTIONS: dict[str, Any] = {
     "kl-ucrl filippi": bl.KL_UCRL(scale=0.03, radius="filippi"),
     "chi2-ucrl practical": bl.Chi2_UCRL(scale=0.05, radius="practical"),
     "psrl each episode": bl.PSRL(resample="episode", prior=1.0),
+    "rlsvi each episode, K": bl.RLSVI(scale=0.1, k="K", resample="episode"),
     "literal constants": bl.UCBVI_BF(),
 }
 EXPLORATION: dict[str, Any] = {
@@ -95,6 +115,7 @@ def a_world(seed: int, *, states: int = 3, actions: int = 2, horizon: int = 3) -
 def check(setting: Setting, **given: Any) -> Any:
     """Simulate the setting, compare the run with the definition, and return the run."""
     arguments = {field.name: getattr(setting, field.name) for field in dataclasses.fields(setting)}
+    del arguments["rule"]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Running the slower reference loop")
         run = bl.simulate(**arguments, **given, every=1, trace=True)
@@ -119,6 +140,16 @@ def test_every_base_under_every_updater_does_what_is_defined(i: int, j: int) -> 
     base, updater = list(BASES.values())[i], list(UPDATERS.values())[j]
     for seed, mode in modes(i, j):
         check(Setting(a_world(seed), base, updater, LAW, EPISODES, seed, **mode))
+
+
+@pytest.mark.parametrize("updater", COHORTS.values(), ids=COHORTS.keys())
+def test_batches_schedules_and_ages_are_what_is_defined(updater: Any) -> None:
+    law = bl.delays.geometric(3) if "Explicit" in repr(updater) else LAW
+    for i, base in enumerate(COHORT_BASES):
+        for number, mode in enumerate(MODES):
+            if chosen(i, number, one_in=4) and (mode["stages"] == "each" or base != "q-learning"):
+                world = a_world(number)
+                check(Setting(world, BASES[base], updater, law, EPISODES, number, **mode))
 
 
 def test_every_mode_is_tested_of_each_base_and_of_each_updater() -> None:
@@ -201,6 +232,9 @@ MISTAKES: dict[str, tuple[str, Any]] = {
     "another estimate of rewards": ("policies", {"reward_bonus": "jaksch"}),
     "exploration": ("marks", {"updater": bl.ExplicitExploration(threshold=2)}),
     "copies": ("instances", {"updater": bl.MultiInstance()}),
+    "batches": ("policies", {"updater": bl.Batched()}),
+    "a schedule": ("policies", {"updater": bl.Scheduled(4)}),
+    "an age": ("missing", {"updater": bl.Matured(bl.Lazy(1.5), age=9)}),
 }
 
 

@@ -43,6 +43,10 @@ UPDATERS = {
     "explicit by state": bl.ExplicitExploration(threshold=7, unit="sh", pooled=False),
     "explicit rare": bl.ExplicitExploration(threshold=3, draw="rare", pooled=False),
     "multi": bl.MultiInstance(),
+    "batched": bl.Batched(),
+    "scheduled": bl.Scheduled(5),
+    "matured batched": bl.Matured(bl.Batched([2, 5]), age=4),
+    "matured active": bl.Matured(bl.Active(), age=7),
 }
 EPISODES = 60 if JIT else 12
 EXAMPLES = (8 if FULL else 4) if JIT else 1

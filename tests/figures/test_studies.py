@@ -168,3 +168,17 @@ def test_titles_are_not_broken_inside_words():
         lines = names.wrap(title, width).splitlines()
         assert " ".join(lines).replace(" ", "") == title.replace(" ", "")
         assert all(line[-1] in ",:" or line in title.split() for line in lines[:-1])
+
+
+def test_runs_with_delays_that_depend_on_what_is_played_have_curves_but_no_expected_delay(
+    monkeypatch,
+):
+    delays = [f"by_action:0=constant:{n},1=constant:9" for n in (10, 2)]
+    runs, _ = own_laws(*((delay, float("nan")) for delay in delays))
+    ordered = list(dict.fromkeys(studies.reading_order(runs)["delay"]))
+    assert ordered[0] == "constant:0"
+    assert [delay for delay in ordered if delay in delays] == delays[::-1]
+    repeated = studies.repeat_undelayed(studies.split_laws(runs))
+    assert not set(delays) & set(repeated["delay"])
+    monkeypatch.setattr(studies, "MAX_DELAYS_PER_FIGURE", 1)
+    assert "by_action" in [law for law, _ in studies.split_delays(runs)]

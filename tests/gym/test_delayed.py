@@ -333,3 +333,18 @@ class Boxed(Walk):
     def __init__(self):
         super().__init__()
         self.action_space = Box(-1, 1)
+
+
+def test_a_delay_can_depend_on_what_is_played():
+    law = "by_action:0=constant:0,1=constant:2"
+    env = DelayedFeedback(Walk(), law, horizon=3, reward_map=COST, end_state=True)
+    arrived = []
+    for actions in ((6, 6, 6), (5, 6, 6), (6, 6, 6), (6, 6, 6), (6, 6, 6)):
+        infos, *_ = played(env, actions)
+        arrived.append([episode.id for episode in infos[0]["feedback"]])
+    assert arrived == [[], [], [2], [1], []]
+
+
+def test_a_law_without_an_action_of_the_environment_is_rejected():
+    with pytest.raises(ValueError, match="got none for action 1; add '1=DELAY'"):
+        DelayedFeedback(Walk(), "by_action:0=constant:0", horizon=3, reward_map=COST)

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.learner.backup import Backup, cap, compile_batch
+from belated.learner.backup import Backup, cap, compile_batch, mean
 from belated.learner.bases import BackupRule
 from belated.learner.incremental import (
     choose_actions,
-    list_row,
     plan_changes,
     store_changed,
     survey_values,
 )
 from belated.learner.planning import choose, find_extremes, first_best, order_states, plan_all
 from belated.learner.problem import LearningProblem
+from belated.learner.stale import list_row
 from belated.learner.state import (
     PLANS,
     READS,
@@ -54,12 +54,13 @@ def reading(constants, stage, row):
             value += bonus / (1.0 + stage.visits[row.succ[j]])
     if kind >= 1:
         value += 0.125 * stage.top
-    if kind >= 2:
+    if kind == 2 or kind >= 4:
         value -= 0.125 * stage.low
     if kind >= 3:
         for y in range(stage.v.size):
-            value += 0.0625 * stage.v[y]
-    if kind >= 4:
+            if kind >= 4 or stage.v[y] >= mean(stage, row):
+                value += 0.0625 * stage.v[y]
+    if kind >= 5:
         value += 0.0625 * stage.order[0]
     return min(cap(stage), value)
 
@@ -306,6 +307,24 @@ def test_a_new_maximum_concerns_every_row_of_the_step_before(reads: str, count: 
     assert np.isfinite(state.scratch.out).sum() == max(count, 2)
 
 
+def test_a_change_concerns_the_rows_whose_mean_is_not_above_it() -> None:
+    """The row of state 2 leads to state 3, which is worth 0.5 at the last step."""
+    rewards = np.full((H, S, A), 0.5)
+    rewards[3, 0], rewards[3, 1], rewards[3, 2] = 0.25, 0.625, 0.75
+    problem = make_problem(Reader(reads="above", bonus=0.0), rewards=rewards)
+    for state_changed, expected in ((0, set()), (1, {2 * A})):
+        state = planned_chain(problem)
+        for row in range(S * A):  # computes the means of all rows of step 2
+            put(state.touched, 2, 2 * S * A + row)
+        backed_up(problem, state)
+        clear(state.touched)
+        row = state_changed * A
+        state.rewards[3, row : row + A] += 0.125
+        for action in range(A):
+            put(state.touched, 3, 3 * S * A + row + action)
+        assert backed_up(problem, state)[2] == expected
+
+
 # The operations of a learner
 
 
@@ -442,6 +461,7 @@ SURVEYS = {
     # reads: result after a change within, of the lowest, of the highest value
     "best": (False, False, True),
     "extremes": (False, True, True),
+    "above": (False, False, True),
     "everything": (True, True, True),
     "order": (True, True, True),
 }

@@ -12,6 +12,7 @@ from belated.online.fold import FORMAT, Fold
 from belated.online.follower import Follower, read_excluding_events
 from belated.online.learner_factory import build_learner
 from belated.online.snapshot_codec import decode_state, digest_state, encode_state
+from belated.survival.duration_counts import MAX_GROUP
 from combinations import chosen
 from histories import KINDS, A, History, S, anything, make_spec
 from snapshots import same
@@ -337,7 +338,7 @@ def test_of_an_episode_that_is_back_the_learner_keeps_a_bit_and_the_fold_nothing
 
     def size(part: Any) -> int:
         if isinstance(part, dict):
-            return sum(size(value) for key, value in part.items() if key != "seen")
+            return sum(size(value) for key, value in part.items() if key not in ("seen", "delays"))
         if isinstance(part, list):
             return sum(map(size, part))
         return part.nbytes if isinstance(part, np.ndarray) else 8 + len(str(part)[20:])
@@ -351,6 +352,8 @@ def test_of_an_episode_that_is_back_the_learner_keeps_a_bit_and_the_fold_nothing
         assert (state["in_flight"]["ids"], state["waiting"]) == ("", [])
         assert state["learner"]["seen"]["bits"].nbytes == 4096 // 8
         sizes.append(size(state))
+        for delays in (state["learner"]["delays"], state["history"]["delays"]):
+            assert delays["groups"].size <= MAX_GROUP  # however many episodes are back
     assert sizes[0] == sizes[1] == sizes[2]
 
 

@@ -216,7 +216,7 @@ def test_a_learner_that_raises_is_tried_again_when_something_is_corrected(
     (id,) = history.open()
     calls = 0
 
-    def fail(self: Learner, feedback: Any) -> bool:
+    def fail(self: Learner, feedback: Any, **given: Any) -> bool:
         nonlocal calls
         calls += 1
         raise RuntimeError("out of luck")

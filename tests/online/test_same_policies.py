@@ -31,12 +31,14 @@ BASES: dict[str, tuple[Base, Part]] = {
         Part("ubev", {"scale": 0.02, "ties": "random"}),
     ),
     "psrl": (bl.PSRL(prior=0.3, resample="update"), Part("psrl", {"prior": 0.3})),
+    "rlsvi": (bl.RLSVI(0.1, resample="update"), Part("rlsvi", {"scale": 0.1})),
 }
 UPDATERS: dict[str, tuple[Updater, Part]] = {
     "active": (bl.Active(), Part("active")),
     "lazy": (bl.Lazy(2), Part("lazy", {"alpha": 2})),
     "lazy auto": (bl.Lazy("auto"), Part("lazy", {"alpha": "auto"})),
     "explicit": (bl.ExplicitExploration(threshold=4), Part("explicit", {"threshold": 4})),
+    "batched": (bl.Batched(), Part("batched")),
 }
 WAYS: dict[str, dict[str, Any]] = {
     "known": {},
@@ -181,6 +183,12 @@ def test_what_is_learnt_step_by_step_is_the_same_in_the_same_order(
 ) -> None:
     base = bl.QLearning(scale=0.05), Part("q-learning", {"scale": 0.05})
     check(memory, base, UPDATERS["active"], way, shuffle=False)
+
+
+def test_a_schedule_of_arrivals_is_that_of_the_simulation(memory: Ledger) -> None:
+    """Where feedback is of whole episodes: the service may join pieces that arrive together."""
+    updater = bl.Scheduled(3, "arrivals"), Part("scheduled", {"every": 3, "unit": "arrivals"})
+    check(memory, BASES["psrl"], updater, WAYS["unknown"])
 
 
 def test_it_is_the_same_on_any_database(ledger: Ledger) -> None:

@@ -225,6 +225,7 @@ def read_status(site: Site, home: str) -> dict[str, Any]:
     """Return the status of a problem, without fields that are newer than the recorded digests."""
     status = dict(site.get(f"{home}/status").json())
     assert status.pop("lost") == 0
+    assert status.pop("lateness")["episodes"]["episodes"] == status["begun"]
     return status
 
 

@@ -235,3 +235,42 @@ def test_results_of_two_ages_read_together(
     assert np.isnan(runs["missing"]).tolist() == [False, False, True, True]
     assert set(columns) == set(runs)
     assert np.isfinite(runs["total_regret"]).all()
+
+
+DEPENDENT = "by_action:0=constant:1,1=never:0.2:geometric:3"
+
+
+def test_a_study_may_have_delays_that_depend_on_what_is_played(tmp_path: Path) -> None:
+    cell = Cell("chain-3", "ucrl2", DEPENDENT, "active", 50, (0, 1))
+    other = dataclasses.replace(cell, delay="by_action:0=constant:2,1=never:0.2:geometric:3")
+    assert cell.digest != other.digest
+    assert cell.id != other.id
+    sweep([cell, other], Store(tmp_path), threads=1, progress=False)
+    runs = Results(tmp_path).runs()
+    assert set(runs["law"]) == {"by_action"}
+    assert np.isnan(runs["mean_delay"]).all()
+    run = bl.simulate("chain-3", base="ucrl2", updater="active", delay=DEPENDENT, episodes=50)
+    mine = (runs["delay"] == DEPENDENT) & (runs["seed"] == 0)
+    assert runs["total_regret"][mine] == run.total_regret
+
+
+def test_delays_within_a_delay_have_canonical_names_and_own_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cell_module.normalize_delay("by_action:1=geometric:3.0,0=(constant:1)") == (
+        "by_action:0=constant:1,1=geometric:3"
+    )
+    (tmp_path / "own_laws.py").write_text("import belated as bl\nslow = bl.delays.constant(9)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    cell = dataclasses.replace(PLAIN, delay="by_action:0=own_laws:slow,1=constant:1")
+    before = cell.digest
+    (tmp_path / "own_laws.py").write_text("import belated as bl\nslow = bl.delays.constant(8)\n")
+    assert cell.digest != before
+
+
+def test_long_names_of_delays_are_shortened_in_ids() -> None:
+    laws = ",".join(f"{state}=geometric:{100 + state}" for state in range(30))
+    one, two = (f"by_state:0:{laws},else=constant:{n}" for n in (1, 2))
+    cells = [dataclasses.replace(PLAIN, delay=delay) for delay in (one, two)]
+    assert cells[0].id != cells[1].id
+    assert max(len(part) for part in cells[0].id.split("/")) < 200

@@ -27,7 +27,7 @@ equal their upper limit if the bonus is large."""
 
 
 def with_smaller_bonuses(base: BaseAlgorithm) -> list[BaseAlgorithm]:
-    """Return one copy of `base` for each factor in `SCALES`, which multiplies the bonus.
+    """Return copies of `base`, one for each of `SCALES`, with the bonus multiplied by this factor.
 
     If `base` is not a `Base`, its bonus cannot be scaled, and the list contains only `base`.
     """
@@ -38,7 +38,10 @@ def with_smaller_bonuses(base: BaseAlgorithm) -> list[BaseAlgorithm]:
 
 @dataclass(frozen=True)
 class ModifiedBase(BaseAlgorithm):
-    """Base whose backup rule is `change` applied to the backup rule of the base `inner`."""
+    """Copy of the base `inner` with another backup rule: the result of `change(rule)`.
+
+    `rule` is the backup rule of `inner`.
+    """
 
     inner: BaseAlgorithm
     change: Callable[[BackupRule], BackupRule]

@@ -2,7 +2,8 @@
 
 import math
 import pickle
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import wraps
 from itertools import pairwise, product
 from typing import Final
 
@@ -10,20 +11,26 @@ import numpy as np
 
 from belated.checks.options import require_rejection
 from belated.checks.suite import Check, by_name, require, run_checks, select_checks
+from belated.delays.dependent import DependentLaw
 from belated.delays.laws import NEVER, Law
-from belated.episode import Floats
+from belated.delays.selector import BY_ACTION, BY_STATE
+from belated.episode import Episode, Floats
+from belated.shape import Shape
 
 DRAWS: Final = 20_000
 """Number of delays drawn for the comparison with the quantiles and the mean."""
 PROBABILITIES: Final = (0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 """Probabilities at which quantiles are compared with drawn delays."""
 QUARTILES: Final = (0.25, 0.5, 0.75)
-"""Probabilities at which the delays of groups of episodes are compared."""
+"""Probabilities of the quantiles q in the check of dependence on the calendar, which compares how
+often delays are at most q in different groups of episodes."""
 PERIODS: Final = (2, 3, 4, 5, 6, 7, 10, 12, 24, 30, 52)
-"""Numbers of episodes after which a calendar may repeat, tried by the check of stationary laws."""
+"""Periods in episodes, such as 7 for weeks, that the check of dependence on the calendar tries."""
+EPISODES_PER_GROUP: Final = 20
+"""Number of episodes for each law from which an episode selects one."""
 SHARE_TOLERANCE: Final = 0.02
 """Largest accepted difference between a probability and the relative frequency in DRAWS delays. It
-is more than five standard deviations."""
+is more than five standard deviations of the relative frequency."""
 
 
 def law_checks(law: Law, *, without: Collection[str] = ()) -> list[Check]:
@@ -78,6 +85,21 @@ def has_name(law: Law) -> None:
     )
 
 
+def of_every_group(check: Callable[[Law], None]) -> Callable[[Law], None]:
+    """Return `check` applied to each of the laws from which a played episode selects one.
+
+    For a law that does not depend on the episode, this is the law itself.
+    """
+
+    @wraps(check)
+    def check_groups(law: Law) -> None:
+        for group in law.groups:
+            check(group)
+
+    return check_groups
+
+
+@of_every_group
 def draws_whole_numbers(law: Law) -> None:
     """Check that delays and quantiles of `law` are whole numbers of at least 0, or infinite.
 
@@ -116,10 +138,11 @@ def draws_whole_numbers(law: Law) -> None:
 
 def draw_delays(law: Law) -> Floats:
     """Draw DRAWS delays from `law`; the delay of feedback that never arrives is inf."""
-    delays = law.draw(seed=0, episodes=DRAWS)
+    delays = law.draw(seed=0, episodes=DRAWS, first=law.settled)
     return np.where(delays >= NEVER, math.inf, delays.astype(np.float64))
 
 
+@of_every_group
 def matches_quantiles(law: Law) -> None:
     """Check that quantiles of `law` do not decrease and agree with drawn delays."""
     quantiles = [law.quantile(p) for p in PROBABILITIES]
@@ -140,6 +163,7 @@ def matches_quantiles(law: Law) -> None:
         )
 
 
+@of_every_group
 def matches_mean(law: Law) -> None:
     """Check that delays drawn from `law` have the mean `law.mean`.
 
@@ -167,11 +191,14 @@ def matches_mean(law: Law) -> None:
     )
 
 
+@of_every_group
 def depends_on_calendar_only_if_declared(law: Law) -> None:
-    """Check that delays of all episodes have the same distribution, unless declared otherwise.
+    """Check that all delays have the same distribution, unless the law depends on the calendar.
 
-    For each of PERIODS, the episodes are divided into groups by their number modulo the period, and
-    the relative frequencies of short delays in the groups are compared.
+    A law declares with `stationary=False` that it depends on the calendar. For each of PERIODS, the
+    episodes are divided into groups by their number modulo the period. For each quartile q of the
+    law, the relative frequency of delays of at most q must be nearly the same in each group as in
+    all episodes.
     """
     if not law.stationary:
         return
@@ -188,11 +215,12 @@ def depends_on_calendar_only_if_declared(law: Law) -> None:
             )
 
 
+@of_every_group
 def is_reproducible(law: Law) -> None:
     """Check that each delay drawn from `law` depends only on the seed and the episode.
 
-    Different seeds must give different delays, unless almost all delays are equal or the law
-    depends on the calendar.
+    Two seeds must give different delays, unless the law depends on the calendar, or fewer than 20
+    of 200 delays differ from the most frequent one.
     """
     together = law.draw(seed=7, episodes=200)
     parts = [law.draw(seed=7, episodes=50, first=first) for first in (1, 51, 101, 151)]
@@ -227,11 +255,52 @@ def survives_pickling(law: Law) -> None:
         ) from error
     require(
         restored == law
-        and np.array_equal(law.draw(seed=7, episodes=200), restored.draw(seed=7, episodes=200)),
+        and all(
+            np.array_equal(old.draw(seed=7, episodes=200), new.draw(seed=7, episodes=200))
+            for old, new in zip(law.groups, restored.groups, strict=True)
+        ),
         f"Law {law.name!r} is a different law after pickling.",
     )
 
 
+def follows_episodes(law: Law) -> None:
+    """Check that a law that depends on the played episode selects each of its laws.
+
+    The delay of an episode must be the one that the selected law draws for it. Other laws pass.
+    """
+    if not isinstance(law, DependentLaw):
+        return
+    others = len(law.keys) < len(law.groups)
+    size = int(max(law.keys, default=-1)) + 1 + others
+    H = max(law.step + 1, size)
+    allowed = None if others else {s: {int(key) for key in law.keys} for s in range(size)}
+    shape = Shape(size, size, H, allowed=allowed if law.kind == BY_ACTION else None)
+    values = [*law.keys, *([size - 1] if others else [])]  # one that selects each law
+    random = np.random.default_rng(0)
+    for number, value in enumerate(values * EPISODES_PER_GROUP, start=1):
+        group = (number - 1) % len(values)
+        states, actions = random.integers(0, size, (2, H + 1))
+        rewards = random.random(H)
+        if law.kind == BY_ACTION:
+            actions[law.step] = value
+        elif law.kind == BY_STATE:
+            states[law.step] = value
+        else:
+            rewards[:] = (value + [*values, H][group + 1]) / 2 / H
+        episode = Episode(number, states, actions[:H], rewards)
+        expected = law.groups[group].draw(seed=7, episodes=1, first=number)[0]
+        try:
+            delay = law.draw_for(episode, shape=shape, seed=7)
+        except ValueError as error:
+            raise AssertionError(str(error)) from error
+        require(
+            delay == expected,
+            f"Law {law.name!r} gives episode {number} the delay {delay}, but {expected} under "
+            f"{law.groups[group].name!r}, which the episode selects.",
+        )
+
+
+@of_every_group
 def rejects_invalid_arguments(law: Law) -> None:
     """Check that `law` rejects probabilities outside [0, 1] and a negative number of episodes."""
     who = f"Law {law.name!r}"
@@ -247,6 +316,7 @@ CHECKS: Final = by_name(
     matches_mean,
     depends_on_calendar_only_if_declared,
     is_reproducible,
+    follows_episodes,
     survives_pickling,
     rejects_invalid_arguments,
 )

@@ -64,7 +64,7 @@ def current_plan(learner: Learner) -> Plan:
 
 
 def current_counts(learner: Learner) -> tuple[Ints, Ints, Floats]:
-    """Return the inputs of the plans of `learner`: N', M' and rewards, as dense arrays."""
+    """Return visits N', transitions M' and rewards, from which `learner` plans, as dense arrays."""
     state = learner.snapshot()["instances"][0]
     n, m = to_dense(learner.shape, Counts(**state["counts"]))
     return n, m, state["rewards"].reshape(learner.shape.table)
@@ -113,9 +113,9 @@ def require_restorable(
 
 
 def feed(learner: Learner, episodes: list[Episode]) -> list[tuple[Policy, Floats]]:
-    """Pass the feedback of `episodes` to `learner` in batches.
+    """Start `episodes` and pass their feedback to `learner`, in batches of BATCH_EPISODES episodes.
 
-    Return the policy and the value of `learner` at the start of each episode.
+    Return, for each episode, the policy and the values V~_1 of `learner` at its start.
     """
     results = []
     for first in range(0, len(episodes), BATCH_EPISODES):

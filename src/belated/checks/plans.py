@@ -125,7 +125,9 @@ def is_pure(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     """Check that plans of `base` depend only on their inputs and leave the inputs unchanged.
 
     The inputs are the visits, the transitions and the rewards. For problems of these `shapes`, a
-    plan is computed repeatedly, after another plan, and in a learner.
+    plan is computed several times from the same inputs, also directly after a plan from other
+    inputs; all results must be equal. If plans of `base` depend on the counts only, a learner with
+    the same observations must compute the same plan.
     """
     who = part_name(base)
     for shape in shapes:

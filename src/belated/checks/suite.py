@@ -44,7 +44,7 @@ def select_checks(
     Parameters
     ----------
     available : mapping of str to callable
-        Functions of all checks of the suite, by name.
+        Map from the name of each check of the suite to its function.
     without : collection of str
         Names of checks to skip.
     *arguments

@@ -51,6 +51,7 @@ def updater_checks(updater: Updater, *, without: Collection[str] = ()) -> list[C
     """
     if not isinstance(updater, Updater):
         raise TypeError(f"updater must be an Updater such as Active(), got {updater!r}.")
+    updater = updater.for_simulation(geometric(3)).for_learner(EPISODES)
     omitted = set() if invalid_options(updater) else {"rejects_invalid_options"}
     return [check for check in select_checks(CHECKS, without, updater) if check.name not in omitted]
 
@@ -87,7 +88,13 @@ def sample_arrivals(updater: Updater, count: int = 50) -> list[Arrival]:
         np.add.at(counts, rows, 1)
         since_plan = arrived + int(random.integers(0, 9))
         alpha = alpha_at(updater, 2.0)
-        since = (arrived, since_plan, alpha, since_plan + 2)
+        since = (
+            arrived,
+            since_plan,
+            alpha,
+            since_plan + 2,
+            int(random.integers(0, since_plan + 1)),
+        )
         arrivals.append(Arrival(counts, epoch_counts, rows, *since))
     return arrivals
 
@@ -153,7 +160,7 @@ def plans_eventually(updater: Updater) -> None:
     rows = np.arange(math.prod(SHAPE.table))
     counts = np.full(rows.size, 1000)
     for mean_delay in (0.0, 100.0):
-        since = (1, 10**6, alpha_at(updater, mean_delay), 10**6)
+        since = (1, 10**6, alpha_at(updater, mean_delay), 10**6, 10**6, 2, 1e12)
         arrival = Arrival(1000 * counts, counts, rows, *since)
         require(
             updater.due(arrival),
@@ -163,9 +170,9 @@ def plans_eventually(updater: Updater) -> None:
 
 
 def has_valid_alpha(updater: Updater) -> None:
-    """Check that the parameter alpha chosen by `updater` is a number or infinite.
+    """Check that the method `epoch_alpha` of `updater` returns a number, which may be infinite.
 
-    The method `epoch_alpha` must return the same alpha for equal arguments.
+    The check also fails if the method returns different numbers for equal arguments.
     """
     who = f"{part_name(updater)}.{Updater.epoch_alpha.__name__}"
     for mean_delay in (0.0, 3.5, 1e4):
@@ -208,7 +215,7 @@ def has_own_explorer(updater: Updater) -> None:
 
 
 def explorer_marks(updater: Updater, explorer: Explorer) -> Bools:
-    """Return a copy of the mask of actions to explore of the exploration rule `explorer`.
+    """Return a copy of the mask of the actions that the exploration rule `explorer` explores.
 
     The mask has shape (H, S, A); it is all False if `explorer` returns None. AssertionError is
     raised if the mask has a wrong shape or type. `updater` is the updater that created `explorer`;

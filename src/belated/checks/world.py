@@ -89,9 +89,11 @@ def has_valid_transitions(world: MDP) -> None:
 
 
 def suspicious_rows(world: MDP) -> Ints:
-    """Return the rows of `world` that may have invalid transitions.
+    """Return the indices of the rows of `world` whose transitions may be invalid.
 
-    A fast vectorized test selects these rows for an exact check.
+    A row is a (stage, state, action). It is selected if it has a negative or NaN probability, if
+    its successors do not increase, or if its stored cumulative sums do not match its probabilities
+    or do not end with 1. This fast vectorized test precedes an exact check of the selected rows.
     """
     size, first = np.diff(world.ptr), world.ptr[:-1]
     rows = np.repeat(np.arange(size.size), size)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from belated.theory.regret import Regret
 
 MAX_SIZE: Final = 10**9
-"""Maximum number of states, actions or steps. Larger numbers would overflow a double."""
+"""Maximum number of states, actions or steps. With larger numbers, products in the bounds could
+overflow a double."""
 
 
 def bounds(
@@ -114,7 +115,7 @@ def check_query(query: BoundsQuery) -> None:
 
 
 def draw_plot(path: Path, query: BoundsQuery) -> None:
-    """Draw the bounds of `query`, against the mean delay and against alpha, to the file `path`."""
+    """Plot the bounds of `query` against the mean delay and against alpha, in the file `path`."""
     require_packages("--plot", "figures", "matplotlib")
     from belated.figures.bounds import BoundParameters, bound_curves
 
@@ -155,9 +156,12 @@ def build_document(query: BoundsQuery, rows: "Sequence[Guarantee]") -> dict[str,
 
 
 def terms_to_dict(regret: "Regret | None", fades: int | None) -> dict[str, Any] | None:
-    """Return the terms of `regret` as a dict, or None if `regret` is None.
+    """Return an order or a bound of the regret as a dict, or None if `regret` is None.
 
-    `fades` is the number of episodes K from which the delay term is below the leading term.
+    The dict contains the leading term, the delay term and the total of `regret`, whether the total
+    exceeds the maximum regret ("vacuous"), and `fades` under the key "delay_fades_at". `fades` is
+    the number of episodes K from which the delay term is below the leading term, or None if there
+    is no such K.
     """
     if regret is None:
         return None

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from belated.simulation.calibration_table import CalibrationTask
 
 FIRST_SEED: Final = 1_000_000
-"""Default of --first-seed: `simulation.calibrate.FIRST_SEED`, whose module is slow to import."""
+"""Default of --first-seed. It is a copy of `simulation.calibrate.FIRST_SEED`, because that module
+is slow to import."""
 
 
 def calibrate(
@@ -170,7 +171,7 @@ class CalibrationSetting:
     optimism: str
 
     def arguments(self) -> dict[str, Any]:
-        """Return the setting as arguments of `simulation.calibrate`.
+        """Return the setting as keyword arguments of `simulation.calibrate`.
 
         Exit with a usage error if an option is invalid.
         """
@@ -194,7 +195,10 @@ class CalibrationSetting:
         }
 
     def task(self, level: float, lowest: float) -> "CalibrationTask":
-        """Return the setting as a `CalibrationTask`, with the other arguments of `search`.
+        """Return the setting as a `CalibrationTask`.
+
+        `level` is the required share of runs in which optimism holds, and `lowest` the smallest
+        scale to try.
 
         Exit with a usage error if an option is invalid.
         """
@@ -238,7 +242,7 @@ def parse_options(
     Returns
     -------
     list of tuple
-        Name of each base without options, and values of the options by name.
+        Pair for each base: its name without options, and a dict from option names to values.
     """
     from belated.learner.bases import BASE_NAMES
 
@@ -265,7 +269,7 @@ def search(
     Parameters
     ----------
     arguments : mapping
-        Arguments of `simulation.calibrate` that describe the setting.
+        Keyword arguments of `simulation.calibrate` that describe the setting.
     level : float
         Required share of runs in which optimism holds.
     lowest : float
@@ -302,7 +306,7 @@ def search(
 
 
 def check_study_file(path: Path, setting: CalibrationSetting) -> None:
-    """Exit with a usage error if the scale of `setting` cannot be written to the file `path`.
+    """Exit with a usage error if a scale for `setting` could not be written to the file `path`.
 
     The folder of a new file is created.
     """
@@ -343,7 +347,7 @@ def write_scale(path: Path, setting: CalibrationSetting, scale: float) -> None:
 
 
 def format_advice(setting: CalibrationSetting, scale: float) -> str:
-    """Return text with two ways to use `scale` in `setting`: a command and a study-file section."""
+    """Return advice on using `scale` in `setting`: a command, and a section of a study file."""
     from belated.cli.support.study_files import format_base_section
 
     options = setting.with_scale(scale).options

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from belated.ledger.ledger import Ledger
 
 CHECK_INTERVAL_S: Final = 0.5
-"""Seconds after which the service checks again for new feedback."""
+"""Number of seconds between two checks of the service for new feedback."""
 
 SHUTDOWN_TIMEOUT_S: Final = 1
-"""Maximum number of seconds to wait at the end for requests in progress."""
+"""Maximum number of seconds to wait for requests in progress when the demo ends."""
 
 SETTLE_TIMEOUT_S: Final = 10.0
-"""Maximum number of seconds to wait at the end for the service to process all feedback."""
+"""Maximum number of seconds to wait for the service to process all feedback when the demo ends."""
 
 
 def demo(
@@ -157,8 +157,9 @@ def wait_until_settled(client: "Client", observed: int) -> dict[str, Any]:
     """Wait until the service has processed all feedback, and return the status of the problem.
 
     `client` is a client of the service, and `observed` the number of episodes whose feedback was
-    sent completely: a status may be older than the last feedback. The wait ends after at most
-    `SETTLE_TIMEOUT_S` seconds.
+    sent completely. All feedback is processed when the status reports at least `observed` observed
+    episodes and no feedback that waits to be processed. The wait ends after at most
+    `SETTLE_TIMEOUT_S` seconds, even if some feedback is not processed.
     """
     from belated.demo.simulation import NAME
 
@@ -205,10 +206,10 @@ def print_introduction(url: str, schedule: "FeedbackSchedule", *, rate: float, b
 
 @contextmanager
 def demo_store(store: str | None) -> Iterator[str]:
-    """Yield the database address of the ledger.
+    """Yield the database address of the ledger of the demo.
 
-    If `store` is None, it is the address of a temporary file, which is deleted at the end of the
-    block. Otherwise it is `store`.
+    This is `store`. If `store` is None, it is the address of a temporary file, which is deleted at
+    the end of the block.
     """
     if store is not None:
         yield store
@@ -220,7 +221,7 @@ def demo_store(store: str | None) -> Iterator[str]:
 def check_no_tokens(ledger: "Ledger", store: str) -> None:
     """Exit with a usage error if `ledger` has tokens, because requests of the demo have no token.
 
-    `store` is the database address of the ledger, for the message.
+    `store` is the database address of the ledger, which the error message contains.
     """
     if ledger.tokens.all():
         raise typer.BadParameter(

@@ -53,7 +53,9 @@ def figures(
 def read_facts(folder: Path) -> dict[str, str]:
     """Return the content of study.json in the results folder `folder`.
 
-    Raises ValueError, with the reason, if the file cannot be read or is damaged.
+    The key "command" has the command that computed the results. The results of a reproduced paper
+    also have the keys "paper" and "variant". Raises ValueError if the file cannot be read or is
+    damaged.
     """
     file = folder / "study.json"
     if not folder.is_dir():

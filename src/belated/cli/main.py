@@ -16,6 +16,7 @@ from belated.cli.bounds import bounds
 from belated.cli.calibrate import calibrate
 from belated.cli.demo import demo
 from belated.cli.figures import figures
+from belated.cli.lateness import lateness
 from belated.cli.ledger import ledger
 from belated.cli.reproduce import reproduce
 from belated.cli.run import run
@@ -33,7 +34,19 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich doubles the time, and shows --version as if it took a value
     pretty_exceptions_enable=False,
 )
-for command in (reproduce, run, sweep, figures, calibrate, bounds, worlds, show, serve, demo):
+for command in (
+    reproduce,
+    run,
+    sweep,
+    figures,
+    calibrate,
+    bounds,
+    worlds,
+    show,
+    lateness,
+    serve,
+    demo,
+):
     app.command()(command)
 app.add_typer(token)
 app.add_typer(ledger)

@@ -22,8 +22,8 @@ CHOICES: Final = {
     "--preset": ("quick", "paper"),
     "--variant": ("figures", "calibrated", "literal"),
 }
-"""Allowed values: papers, sizes of a reproduction, and variants of the base, which differ in its
-constants."""
+"""Map from the argument `paper`, and from the options --preset (size of the reproduction) and
+--variant (constants of the base), to their allowed values."""
 
 
 def reproduce(

@@ -43,7 +43,10 @@ def run(
     ] = None,
     delay: Annotated[
         list[str] | None,
-        typer.Option(help="Delay law such as geometric:100 (default constant:0). May be repeated."),
+        typer.Option(
+            help="Delay law such as geometric:100 (default constant:0), weekly:7:geometric:100 or "
+            "by_action:0=constant:5,1=geometric:100; see the page on delays. May be repeated."
+        ),
     ] = None,
     option: Annotated[
         list[str] | None,
@@ -139,8 +142,8 @@ def simulate(
     Returns
     -------
     tuple
-        Finished runs by name of the setting, exit code, and error message. The message is empty if
-        the code is 0.
+        Dict from the name of each setting to its finished runs, exit code, and error message. The
+        message is empty if the code is 0.
     """
     import os
 
@@ -175,7 +178,7 @@ def print_summaries(
     settings : RunSettings
         The settings that were run.
     summaries : mapping
-        Summary of the runs by name of the setting.
+        Map from the name of each setting to the summary of its runs.
     as_json : bool
         Whether to print a JSON object instead of a table.
     """
@@ -202,7 +205,7 @@ def print_summaries(
 
 
 def note_of(summaries: Mapping[str, Summary]) -> str:
-    """Return a note about the bases in `summaries` that are not designed to be optimistic."""
+    """Return a note that names the bases in `summaries` that are not designed to be optimistic."""
     return optimism_note(one.base for one in summaries.values() if one.optimism_held is None)
 
 
@@ -216,7 +219,7 @@ def draw_figure(
     settings : RunSettings
         The settings that were run.
     runs : mapping
-        Runs by name of the setting.
+        Map from the name of each setting to its runs.
     path : Path
         Path of the files, without suffix.
 
@@ -245,7 +248,7 @@ def write_run_report(
     settings : RunSettings
         The settings that were run.
     runs, summaries : mapping
-        Runs, and their summary, by name of the setting.
+        Maps from the name of each setting to its runs, and to their summary.
     path : Path
         File to write.
 

@@ -29,7 +29,7 @@ SHUTDOWN_TIMEOUT_S: Final = 10
 """Maximum number of seconds to wait for requests in progress when the service stops."""
 
 GC_THRESHOLD_OBJECTS: Final = 10_000
-"""Number of new objects after which Python's garbage collector searches for reference cycles."""
+"""Number of new objects after which Python's garbage collector looks for reference cycles."""
 
 
 class LogFormat(StrEnum):
@@ -109,7 +109,8 @@ def serve(
     run the service behind a proxy.
 
     Each option can also be set by an environment variable, such as BELATED_PORT, or in a TOML file
-    (--settings). The command line takes precedence over the environment, and this over the file.
+    (--settings). The command line takes precedence over the environment, and the environment over
+    the file.
 
     Example: belated serve --store sqlite:///belated.db --port 8000
     """

@@ -132,7 +132,9 @@ def print_policy(named: "NamedWorld", world: "MDP") -> None:
 def step_ranges(optimal: "Bools") -> list[tuple[int, int]]:
     """Return the ranges of steps in which the optimal actions are the same.
 
-    `optimal` has shape (H, S, A). Each range is a pair (first step, last step), counted from 0.
+    `optimal`, of shape (H, S, A), says whether each action is optimal at each step in each state.
+    A range is a pair (first step, last step) of consecutive steps, numbered from 0, at which the
+    same actions are optimal in every state.
 
     >>> import numpy as np
     >>> step_ranges(np.array([[[True, False]], [[True, False]], [[True, True]]]))
@@ -143,14 +145,16 @@ def step_ranges(optimal: "Bools") -> list[tuple[int, int]]:
 
 
 def build_policy_table(optimal: "Bools", playable: "Bools", actions: "Sequence[str]") -> "Table":
-    """Return a policy as a table, with a row for each state and a column for each range of steps.
+    """Return a table of optimal actions, with a row for each state.
+
+    The table has a column for each range of consecutive steps with the same optimal actions.
 
     Parameters
     ----------
     optimal : array of bool, shape (H, S, A)
-        Whether each action is optimal in each step and state.
+        Whether each action is optimal at each step and state.
     playable : array of bool, shape (H, S, A)
-        Whether each action can be played; none in terminal states.
+        Whether each action can be played; False for all actions of a terminal state.
     actions : sequence of str
         Names of the actions; empty if the actions have no names.
 
@@ -174,7 +178,8 @@ def action_symbol(optimal: "Bools", playable: "Bools", actions: "Sequence[str]")
     Parameters
     ----------
     optimal, playable : array of bool, shape (A,)
-        Whether each action is optimal, and whether it can be played; none in a terminal state.
+        Whether each action is optimal, and whether it can be played. In a terminal state, no action
+        can be played.
     actions : sequence of str
         Names of the actions; empty if the actions have no names.
 

@@ -148,9 +148,10 @@ def format_outcome(outcome: "SweepResult") -> str:
 def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
     """Print a table of the settings of a study that fits the width of the terminal.
 
-    The table has the columns that differ between settings; values that all settings share are
-    printed above it. The last columns of numbers are omitted if the terminal is too narrow. `rows`
-    is the result of `Results.summary`, and `unjudged` that of `not_optimistic`.
+    Parameters that differ between the settings are columns of the table; values that all settings
+    share are printed above it. The last columns of numbers are omitted if the terminal is too
+    narrow. `rows` is a result of `Results.summary`. `unjudged`, a result of `not_optimistic`,
+    contains the ids of the settings for which the table has no number of runs with optimism.
     """
     from belated.cli.support.run_summary import format_mean_count, format_optimism, format_regret
     from belated.cli.support.tables import build_table, print_fitting
@@ -187,7 +188,7 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
 
 
 def format_csv(rows: "Columns") -> str:
-    """Return a table as the text of a CSV file. `rows` holds its columns by name."""
+    """Return a table as the text of a CSV file. `rows` maps column names to their values."""
     import csv
     import io
 
@@ -199,9 +200,9 @@ def format_csv(rows: "Columns") -> str:
 
 
 def not_optimistic(results: "Results") -> dict[str, str]:
-    """Return the base of each setting in `results` whose base is not designed to be optimistic.
+    """Return the settings in `results` whose base is not designed to be optimistic.
 
-    The keys are the ids of the settings, the values the names of the bases.
+    The result is a dict from the id of each such setting to the name of its base.
     """
     from belated.learner.bases import BASE_NAMES
 

@@ -147,9 +147,10 @@ def revoke(
 
 
 def parse_option(option: str, text: str | None) -> int | None:
-    """Return the duration `text`, the value of `option`, in seconds; None if `text` is None.
+    """Return the duration `text` in seconds; None if `text` is None.
 
-    Exit with a usage error if it is not a duration.
+    Exit with a usage error if `text` is not a duration. The error message contains `option`, the
+    name of the option with this value.
     """
     with usage_errors(option):
         return None if text is None else parse_duration(text)

@@ -12,8 +12,8 @@ def worlds() -> None:
     """List the named worlds, with one example of each kind.
 
     S, A and H are the numbers of states, actions and steps. V* is the value of the optimal policy.
-    Successors is the number of possible transitions. Most is the largest number of successors of
-    one state and action.
+    The column Successors has the number of possible transitions, and the column Most the largest
+    number of successors of one state and action.
     """
     from rich.text import Text
 

@@ -25,9 +25,9 @@ from .responses import (
 from .transport import RETRIES, ServiceError, Transport, parse_json
 
 Actions = Sequence[Union[str, int]]
-"""Actions, each given by name or by index."""
+"""Actions, each given as its name or its index."""
 States = Sequence[StateRef]
-"""States, each given by name, by index, or by the value of each factor of the states."""
+"""States, each given as its name, its index, or a mapping from factor names to values."""
 
 
 class Client:
@@ -64,7 +64,7 @@ class Client:
 
     @property
     def url(self) -> str:
-        """URL of the service."""
+        """URL of the service, without a slash at the end."""
         return self._transport.url
 
     def define(self, problem: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,15 +86,17 @@ class Client:
         return list(self._transport.json("GET", "problems")["problems"])
 
     def archive(self, problem: str) -> str:
-        """Archive `problem`, so that no episodes can be opened, and return the result.
+        """Archive `problem`, so that no new episodes can be opened. Feedback is still accepted.
 
-        Feedback is still accepted. The result is "recorded", or "already recorded" if `problem` is
-        archived.
+        Returns "recorded"; or "already recorded" if `problem` was archived before.
         """
         return str(self._transport.json("POST", "problems", problem, "archive")["result"])
 
     def unarchive(self, problem: str) -> str:
-        """End the effect of `archive` on `problem`, and return the result as `archive` does."""
+        """End the effect of `archive`, so that new episodes of `problem` can be opened again.
+
+        Returns "recorded"; or "already recorded" if `problem` was not archived.
+        """
         return str(self._transport.json("POST", "problems", problem, "unarchive")["result"])
 
     def open_episode(
@@ -105,9 +107,10 @@ class Client:
         id: str | None = None,
         event_time: EventTime = None,
     ) -> OpenEpisode:
-        """Open an episode, and return it with the policy for it.
+        """Open an episode, and return it with the policy to follow.
 
-        Retries carry the same idempotency key, so that one episode is opened.
+        All retries of the request have the same idempotency key, so that only one episode is
+        opened.
 
         Parameters
         ----------
@@ -119,12 +122,13 @@ class Client:
             Id of the episode: 22 to 64 characters of A-Z, a-z, 0-9, _ and -, with at least 128
             random bits, such as `secrets.token_urlsafe(16)`; None to draw an id.
         event_time : EventTime
-            Time at which the episode starts, as a datetime with a time zone or in ISO 8601.
+            Time at which the episode starts, as a datetime with a time zone or in ISO 8601; None
+            for the time of recording.
 
         Returns
         -------
         OpenEpisode
-            The episode and the policy for it.
+            The episode, with the policy to follow.
         """
         body = {
             "id": id or token_urlsafe(16),
@@ -147,12 +151,12 @@ class Client:
         problem : str
             Name of the problem.
         state : StateRef
-            Name or index of the state, or the value of each factor of the states.
+            Name or index of the state, or a mapping from the name of each factor to its value.
         step : int
             Number of the step, from 0.
         episode : EpisodeRef | None
-            Episode, or its id. The action is chosen by the policy version with which the episode
-            was opened; if None, by the served version.
+            Episode, or its id. The action is chosen by the policy version that the episode received
+            when it was opened. If None, the action is chosen by the served version.
 
         Returns
         -------
@@ -179,15 +183,16 @@ class Client:
         episode : EpisodeRef
             Episode or its id.
         states : States
-            The H + 1 states of the episode. An episode that reached a terminal state may end there;
-            states, actions and rewards are then fewer.
+            The H + 1 states of the episode, where H is the horizon. If the episode reached a
+            terminal state early, the lists of states, actions and rewards may end there.
         actions : Actions
             The H actions of the episode.
         rewards : Sequence[float] | None
             The H rewards of the episode, in [0, 1] or in the `reward_range` of the problem; None if
             the rewards of the problem are known.
         event_time : EventTime
-            Time at which the feedback originated, as a datetime with a time zone or in ISO 8601.
+            Time at which the feedback originated, as a datetime with a time zone or in ISO 8601;
+            None for the time of recording.
 
         Returns
         -------
@@ -198,7 +203,7 @@ class Client:
         Raises
         ------
         ServiceError
-            With status 409 if feedback with different content is recorded.
+            With status 409 if different feedback of the episode was recorded before.
         """
         body = {"states": states, "actions": actions, "rewards": rewards}
         return self._record(episode, "feedback", body, event_time)
@@ -210,10 +215,11 @@ class Client:
         *,
         event_time: EventTime = None,
     ) -> str:
-        """Send the feedback of some `steps` of `episode`, and return the result as `feedback` does.
+        """Send the feedback of some `steps` of `episode`.
 
         Each step has the fields `step`, `state`, `action` and `next_state`, and the field `reward`
-        if the rewards of the problem are unknown. `event_time` is as in `feedback`.
+        if the rewards of the problem are unknown. `event_time` and the returned text are as in
+        `feedback`.
         """
         body = {"steps": list(steps)}
         return self._record(episode, "feedback", body, event_time)
@@ -228,7 +234,7 @@ class Client:
     ) -> str:
         """Send the `states` and `actions` of `episode` without its rewards.
 
-        Use this method if only rewards are delayed. `event_time` and the result are as in
+        Use this method if only rewards are delayed. `event_time` and the returned text are as in
         `feedback`.
         """
         body = {"path": {"states": states, "actions": actions}}
@@ -243,8 +249,8 @@ class Client:
     ) -> str:
         """Send `rewards` of `episode` without its states and actions.
 
-        Use this method if only rewards are delayed. `rewards` maps the numbers of steps, from 0, to
-        rewards. `event_time` and the result are as in `feedback`.
+        Use this method if only rewards are delayed. `rewards` maps the number of a step, from 0, to
+        its reward. `event_time` and the returned text are as in `feedback`.
         """
         return self._record(episode, "feedback", {"rewards": rewards}, event_time)
 
@@ -259,7 +265,7 @@ class Client:
     ) -> str:
         """Replace all feedback of `episode` by `states`, `actions` and `rewards`.
 
-        The parameters and the result are those of `feedback`.
+        The parameters, including `event_time`, and the returned text are as in `feedback`.
         """
         body = {"states": states, "actions": actions, "rewards": rewards}
         return self._record(episode, "correction", body, event_time)
@@ -267,8 +273,8 @@ class Client:
     def lost(self, episode: EpisodeRef, reason: str, *, event_time: EventTime = None) -> str:
         """Declare that the feedback of `episode` is no longer expected, for the given `reason`.
 
-        The episode no longer counts as missing, and nothing is learnt from it. Feedback that is
-        sent later is used as usual. `event_time` and the result are as in `feedback`.
+        The episode is no longer missing, and nothing is learnt from it. Feedback that is sent later
+        is used as usual. `event_time` and the returned text are as in `feedback`.
         """
         return self._record(episode, "lost", {"reason": reason}, event_time)
 
@@ -276,8 +282,8 @@ class Client:
         """Send the feedback of many episodes of the problem with the name `problem`.
 
         Each of `lines` has the field `episode`, an episode or its id, and the fields of a feedback
-        request for a single episode, such as `states`, `actions` and `event_time`. Return the
-        result of each line. A rejected line does not affect the other lines.
+        request for a single episode, such as `states`, `actions` and `event_time`. Returns one
+        result for each line, in the same order. A rejected line does not affect the other lines.
         """
         results: list[LineResult] = []
         for rest in split_into_batches(lines):
@@ -289,9 +295,9 @@ class Client:
         return results
 
     def policy(self, problem: str) -> NamedPolicy:
-        """Return the served policy of `problem`.
+        """Return the served version of the policy of `problem`.
 
-        The policy is cached, and transferred again only if it has changed.
+        The client caches the policy, and the service sends it again only if it has changed.
         """
         etag, policy = self._policies.get(problem, ("", None))
         headers = {"If-None-Match": etag} if etag else {}
@@ -304,39 +310,48 @@ class Client:
         return policy
 
     def status(self, problem: str) -> dict[str, Any]:
-        """Return the status of `problem`, such as missing episodes and the served version."""
+        """Return the status of `problem`, such as the number of missing episodes.
+
+        The keys of the dict are those of the response of `GET /v1/problems/{problem}/status`.
+        """
         return self._transport.json("GET", "problems", problem, "status")
 
     def history(self, problem: str) -> dict[str, Any]:
-        """Return statistics of the delays and returns of `problem`, by time and by version."""
+        """Return the history of `problem`: statistics of its episodes over time and over versions.
+
+        The keys of the dict are those of the response of `GET /v1/problems/{problem}/history`.
+        """
         return self._transport.json("GET", "problems", problem, "history")
 
     def freeze(self, problem: str) -> dict[str, Any]:
-        """Keep the current version of `problem` as the served version, and return this version.
+        """Keep the current version of `problem` as the served version until `unfreeze` is called.
 
-        Newer versions are still published.
+        Newer versions are still published. Returns a dict with the keys "version" (served version),
+        "newest" (newest version), "frozen" (whether the version is frozen or rolled back) and
+        "shadow" (whether shadow mode is on).
         """
         return self._transport.json("POST", "problems", problem, "freeze")
 
     def unfreeze(self, problem: str) -> dict[str, Any]:
-        """End the effect of `freeze` and `rollback`, and return the served version of `problem`.
+        """End the effect of `freeze` and `rollback` on `problem`.
 
-        The served version is then the newest version, unless `problem` is in shadow mode.
+        The newest version is served again, unless `problem` is in shadow mode. Returns a dict as
+        `freeze` does.
         """
         return self._transport.json("POST", "problems", problem, "unfreeze")
 
     def rollback(self, problem: str, version: int) -> dict[str, Any]:
-        """Serve an earlier `version` of `problem`, and return the served version.
+        """Serve an earlier `version` of `problem` until `unfreeze` is called.
 
-        This version is served until `unfreeze` is called.
+        Returns a dict as `freeze` does.
         """
         body = {"version": version}
         return self._transport.json("POST", "problems", problem, "rollback", body=body)
 
     def shadow(self, problem: str, on: bool = True) -> dict[str, Any]:
-        """Turn shadow mode of `problem` on or off, and return the served version.
+        """Turn shadow mode of `problem` on or off.
 
-        In shadow mode, new versions are published but not served.
+        In shadow mode, new versions are published but not served. Returns a dict as `freeze` does.
         """
         return self._transport.json("POST", "problems", problem, "shadow", body={"on": on})
 
@@ -365,8 +380,8 @@ class Client:
         -------
         str
             "recorded"; "already recorded" if the episode was withdrawn before; "nothing kept" if
-            there is no data of the subject. If the response to a successful withdrawal of a subject
-            is lost, the retry returns "nothing kept".
+            there is no data of the subject. If the response to the withdrawal of a subject does not
+            reach the client, the request is sent again, and the result is "nothing kept".
         """
         if (episode is None) == (subject is None) or (episode is not None and problem is not None):
             raise TypeError(
@@ -389,7 +404,8 @@ class Client:
     def _send_bulk(self, problem: str, lines: list[bytes]) -> list[LineResult]:
         """Send one bulk request, and return the results of the lines that the service processed.
 
-        `lines` are JSON texts. Raise ServiceError if the request fails or is interrupted.
+        `lines` are JSON texts. Raises ServiceError if the request fails, or if its last result is
+        an error of the service.
         """
         path, headers = ("problems", problem, "feedback"), {"Content-Type": "application/x-ndjson"}
         try:

@@ -13,7 +13,7 @@ from .transport import to_json
 MAX_BULK_LINES: Final = 500
 """Maximum number of lines in one bulk request."""
 MAX_BULK_BYTES: Final = 1_000_000
-"""Maximum size of a bulk request in bytes. A single line that is larger is sent alone."""
+"""Maximum size of a bulk request in bytes. A larger line is sent as a request of its own."""
 
 EpisodeRef = Union[OpenEpisode, str]
 """Episode that was opened, or the id of an episode."""
@@ -23,9 +23,10 @@ zone. None for the time of recording."""
 
 
 def split_into_batches(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[bytes]]:
-    """Convert `lines` to JSON, and yield them in batches that fit into one request.
+    """Convert `lines` to JSON, and yield them in batches, each for one bulk request.
 
-    Raise TypeError if `lines` is a single object, or if a line has no field `episode`.
+    A batch respects `MAX_BULK_LINES` and `MAX_BULK_BYTES`. Raise TypeError if `lines` is a single
+    object, or if a line has no field `episode`.
     """
     batch: list[bytes] = []
     size = 0
@@ -53,7 +54,7 @@ def split_into_batches(lines: Iterable[Mapping[str, Any]]) -> Iterator[list[byte
 
 
 def episode_id(episode: EpisodeRef) -> str:
-    """Return the id of `episode`. Raise TypeError if it is neither an episode nor an id."""
+    """Return the id of `episode`, an open episode or an id. Raise TypeError if it is neither."""
     if isinstance(episode, OpenEpisode):
         return episode.id
     if isinstance(episode, str):

@@ -12,20 +12,20 @@ from typing import Any, Final, SupportsIndex, TypeVar, Union
 T = TypeVar("T")
 
 StateRef = Union[str, int, Mapping[str, Union[str, int]]]
-"""State, given by name, by index, or by the value of each factor of the states."""
+"""State, given as its name, its index, or a mapping from the name of each factor to its value."""
 
 MAX_TABLE_ROWS: Final = 40
-"""Maximum number of states in the table of a policy."""
+"""Maximum number of states that the printed table of a policy shows."""
 MAX_TABLE_CHARS: Final = 100
-"""Maximum width of the table of a policy, in characters."""
+"""Maximum width of the printed table of a policy, in characters."""
 
 
 @dataclass(frozen=True)
 class NamedPolicy:
     """Version of a policy, with names of states and actions.
 
-    Its method `act` chooses actions without a request to the service. `print` shows the policy as a
-    table.
+    The method `act` chooses actions without a request to the service. `print(policy)` shows the
+    policy as a table.
     """
 
     problem: str
@@ -33,8 +33,8 @@ class NamedPolicy:
     horizon: int
     actions: Sequence[str]
     plan: Sequence[Mapping[str, str | None]] = field(repr=False)
-    """For each step, a mapping from the name of each state to the name of the action; None in a
-    terminal state, in which the episode has ended."""
+    """For each step, a mapping from the name of each state to the name of the action. The action is
+    None in a terminal state, in which the episode has ended."""
     explore: Sequence[Mapping[str, Sequence[str]]] = field(repr=False)
     """For each step, a mapping from the name of a state to the actions from which one is drawn
     uniformly. States without such actions are omitted."""
@@ -58,7 +58,7 @@ class NamedPolicy:
         step : int
             Number of the step, from 0.
         state : StateRef
-            Name or index of the state, or the value of each factor of the states.
+            Name or index of the state, or a mapping from the name of each factor to its value.
         u : float | None
             Uniform random number in [0, 1) that determines random choices; None to draw a number.
 
@@ -109,7 +109,7 @@ class NamedPolicy:
         return state
 
     def _join_factors(self, state: Mapping[str, str | int]) -> str:
-        """Return the name of the `state` that is given by the value of each factor."""
+        """Return the name of `state`, a mapping from the name of each factor to its value."""
         for name in state:
             if name not in self.factors:
                 factors = ", ".join(self.factors)
@@ -124,11 +124,11 @@ class NamedPolicy:
         return "/".join(str(state[factor]) for factor in self.factors)
 
     def __str__(self) -> str:
-        """Return the policy as a table of actions by state and step.
+        """Return the policy as a table of actions, with a row for each state.
 
-        Consecutive steps with the same actions share a column. Actions from which one is drawn are
-        joined by "|", and "-" marks a terminal state. Of a large policy, only the beginning is
-        shown.
+        Each step has a column; consecutive steps with the same actions share one. If an action is
+        drawn at random from several actions, these are joined by "|". The sign "-" marks a terminal
+        state. Only the first rows and columns of a large policy are shown.
         """
         states = list(self.plan[0])[:MAX_TABLE_ROWS]
         columns: list[list[str]] = []
@@ -186,11 +186,11 @@ class OpenEpisode:
         step : int
             Number of the step, from 0.
         state : StateRef
-            Name or index of the state, or the value of each factor of the states.
+            Name or index of the state, or a mapping from the name of each factor to its value.
         u : float | None
             Uniform random number in [0, 1) that determines random choices. If None, it is derived
-            from the id of the episode and the step. Repeated calls, and `Client.decide` with this
-            episode, then return the same action.
+            from the id of the episode and the step, so that repeated calls, and `Client.decide`
+            with this episode, return the same action.
 
         Returns
         -------

@@ -25,13 +25,15 @@ T = TypeVar("T")
 LOG: Final = logging.getLogger("belated.client")
 
 FIRST_BACKOFF_S: Final = 0.2
-"""Seconds before the first retry. The waiting time doubles with each further retry."""
+"""Maximum time in seconds to wait before the first retry; it doubles with each further retry."""
 MAX_BACKOFF_S: Final = 10.0
 """Maximum waiting time between two retries, in seconds."""
 RETRIES: Final = 13
-"""Default number of retries. The waiting times, 41 to 83 s in all, outlast a restart."""
+"""Default number of retries.
+
+With this number, the client waits 41 to 83 s in all, longer than a restart of the service takes."""
 MAX_RETRY_AFTER_S: Final = 60.0
-"""Maximum value of the header Retry-After, in seconds. If it is larger, there is no retry."""
+"""Maximum value of the header Retry-After, in seconds; with a larger value, there is no retry."""
 
 
 class ServiceError(Exception):
@@ -65,7 +67,10 @@ class ServiceError(Exception):
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Whether the same request may succeed later.
+
+        True if the service was not reached, or if the status is 429 or 5xx.
+        """
         return self.status is None or self.status == 429 or self.status >= 500
 
 
@@ -121,7 +126,7 @@ class Transport:
         return parse_json(self.retry(self.send, method, path, data, sent)[0])
 
     def retry(self, send: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-        """Return `send(*args, **options)`, with retries after transient errors.
+        """Call `send(*args, **options)`, with retries after transient errors; return its result.
 
         Raise ServiceError if the error is not transient, if Retry-After exceeds
         `MAX_RETRY_AFTER_S`, or after the maximum number of retries.
@@ -195,9 +200,10 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 def _service_error(error: HTTPError) -> ServiceError:
-    """Return the ServiceError described by the error response `error`.
+    """Convert the error response `error` to a ServiceError.
 
-    The body of a response from a proxy may not be JSON; the message then contains only the status.
+    If the body of the response is not JSON, for example because a proxy sent it, the message
+    contains only the status.
     """
     try:
         body = json.loads(error.read())

@@ -1,6 +1,7 @@
 """Delay laws, and the queue that stores feedback in flight until its arrival."""
 
 from belated.delays.calendar import with_calendar
+from belated.delays.dependent import DependentLaw, by_action, by_return, by_state
 from belated.delays.laws import (
     NEVER,
     Law,
@@ -14,20 +15,31 @@ from belated.delays.laws import (
     poisson,
     uniform,
 )
+from belated.delays.mixture import mixture
 from belated.delays.queue import Queue
+from belated.delays.schedule import by_time, weekly
+from belated.delays.selector import Selector
 
 __all__ = [
     "NEVER",
+    "DependentLaw",
     "Law",
     "Queue",
+    "Selector",
+    "by_action",
+    "by_return",
+    "by_state",
+    "by_time",
     "constant",
     "empirical",
     "from_scipy",
     "geometric",
     "longest_delay",
+    "mixture",
     "never",
     "parse",
     "poisson",
     "uniform",
+    "weekly",
     "with_calendar",
 ]

@@ -1,7 +1,8 @@
 """Delay laws that depend on the calendar: feedback arrives only after certain episodes.
 
-A calendar is a function of the numbers of episodes and their delays that returns the delays until
-feedback is delivered, as two arrays of the same length. With a batch after every seventh episode:
+A calendar is a function of two arrays of the same length, the numbers of episodes and their delays.
+It returns an array of the delays until the feedback is delivered. For example, if feedback is
+delivered in a batch after every seventh episode:
 
 >>> def next_batch(numbers, delays):
 ...     return delays + -(numbers + delays) % 7
@@ -12,22 +13,22 @@ array([6, 5, 4, 3, 2, 1, 0, 6])
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
 from belated.arguments import check_integer
-from belated.delays.laws import NEVER, Law, empirical_quantiles
-from belated.episode import Ints
+from belated.delays.laws import NEVER, Law, check_law, empirical_quantiles
+from belated.episode import Floats, Ints
 
 Calendar = Callable[[Ints, Ints], Ints]
 """Function of (episode numbers from 1, delays in episodes) that returns the new delays."""
 
 MAX_SAMPLES: Final = 2**16
-"""Number of delays from which the mean and the quantiles over a period are computed, at most,
-unless the period is longer."""
+"""Largest number of delays from which the mean and the quantiles over a period are computed, unless
+the period has more episodes than this number: then one delay of each of its episodes is used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +38,22 @@ class CalendarLaw(Law):
     law: Law = field(repr=False)
     """Law of the delays before the calendar is applied."""
     calendar: Calendar = field(repr=False, compare=False)
+    period: int = field(default=1, repr=False)  # type: ignore[misc]  # a ClassVar of `Law`
+    settled: int = field(default=1, repr=False)  # type: ignore[misc]
 
     stationary = False
 
     def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Ints:
         delays = self.law.draw(seed=seed, episodes=episodes, first=first, step=step)
         return apply_calendar(self.calendar, first + np.arange(delays.size), delays)
+
+    def at_episodes(self, numbers: Ints, u: Floats) -> Ints:
+        return apply_calendar(self.calendar, numbers, self.law.at_episodes(numbers, u))
+
+    def _with_losses(self, probability: float, name: str) -> Self:
+        mean, lost = self._mean_and_share_lost(probability)
+        law = self.law._with_losses(probability, f"{name} before the calendar")
+        return replace(self, name=name, mean=mean, law=law, _never=lost)
 
 
 def with_calendar(law: Law, calendar: Calendar, *, name: str, period: int) -> Law:
@@ -68,6 +79,7 @@ def with_calendar(law: Law, calendar: Calendar, *, name: str, period: int) -> La
         Law with `stationary` False. Its mean and quantiles are those of all episodes of a period
         together; they are computed numerically.
     """
+    law = check_law("law", law, independent=True)
     numbers = np.arange(1, check_integer("period", period, 1) + 1)
     count = max(1, MAX_SAMPLES // numbers.size)
     delays = law.at((np.arange(count) + 0.5) / count)
@@ -75,11 +87,11 @@ def with_calendar(law: Law, calendar: Calendar, *, name: str, period: int) -> La
     values = np.sort(np.where(every >= NEVER, math.inf, every.astype(np.float64)))
     mean = math.inf if law.mean == math.inf else float(values.mean())
     quantiles = partial(empirical_quantiles, values)
-    return CalendarLaw(name, mean, quantiles, law=law, calendar=calendar)
+    return CalendarLaw(name, mean, quantiles, law=law, calendar=calendar, period=numbers.size)
 
 
 def apply_calendar(calendar: Calendar, numbers: Ints, delays: Ints) -> Ints:
-    """Return delays after a calendar has been applied to all that are finite.
+    """Apply a calendar to all finite delays, and return the new delays.
 
     Parameters
     ----------
@@ -88,12 +100,12 @@ def apply_calendar(calendar: Calendar, numbers: Ints, delays: Ints) -> Ints:
     numbers : Ints
         Numbers of episodes.
     delays : Ints
-        Their delays before the calendar is applied.
+        Delays of these episodes before the calendar is applied.
 
     Returns
     -------
     Ints
-        Delays after it is applied.
+        Delays after the calendar is applied. Infinite delays, `NEVER`, are unchanged.
 
     Raises
     ------

@@ -27,10 +27,12 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_integer
 from belated.compiled import kernel
-from belated.episode import Floats, Ints
-from belated.names import Names, parse_value
+from belated.delays.selector import ONE_GROUP, Selector, group_of
+from belated.episode import Episode, Floats, Ints
+from belated.names import Names
 from belated.randomness import DELAY, check_seed
 from belated.randomness import uniform as uniform_at
+from belated.shape import Shape
 
 NEVER: Final = 2**62
 """Delay of feedback that never arrives. The sum of this delay and the number of an episode does not
@@ -59,7 +61,8 @@ class Law:
     name: str
     """Name that appears in results, such as "geometric:100"."""
     mean: float
-    """Expected delay in episodes; inf if feedback may never arrive."""
+    """Expected delay in episodes; inf if feedback may never arrive, and nan if the delay depends on
+    what is played, so that it has no expectation before."""
     quantiles: QuantileFunction = field(repr=False, compare=False)
     """Quantile function. For each p > 0 it returns the smallest j with P(tau <= j) >= p, or inf if
     there is no such j; for p = 0 it returns the smallest possible delay. A law can be pickled only
@@ -68,6 +71,13 @@ class Law:
     """Whether the delays of all episodes have the same distribution. A subclass whose `draw`
     depends on the number of the episode sets this to False; its mean and its quantiles are then
     those of all episodes together. See `with_calendar`."""
+    dependent: ClassVar[bool] = False
+    """Whether the delay of an episode depends on what is played in it; see `by_action`."""
+    period: ClassVar[int] = 1
+    """Number of episodes after which the distributions of the delays repeat."""
+    settled: ClassVar[int] = 1
+    """Number of the first episode from which on the distributions repeat; the mean and the
+    quantiles are those of the episodes from there on."""
     _never: float = field(default=0.0, repr=False)
     """Probability that feedback never arrives. With the remaining probability, `quantiles` defines
     the delay."""
@@ -127,12 +137,63 @@ class Law:
         _fill_uniforms(key, check_integer("first", first, 1), check_integer("step", step, 0), u)
         return self.at(u)
 
+    def at_episodes(self, numbers: Ints, u: Floats) -> Ints:
+        """Return the delay of each of the episodes `numbers` for its uniform random number in `u`.
+
+        Unless the law depends on the number of the episode, this is `at(u)`.
+        """
+        return self.at(u)
+
+    @property
+    def groups(self) -> tuple["Law", ...]:
+        """Laws from which one is selected for each played episode; only this one, usually."""
+        return (self,)
+
+    def selector(self, shape: Shape) -> Selector:
+        """Return the rule that selects one of `groups` in problems of size `shape`.
+
+        Raises ValueError if the law does not fit the shape, as when it has no law for an action.
+        """
+        return ONE_GROUP
+
+    def draw_for(self, episode: Episode, *, shape: Shape, seed: int, step: int = 0) -> int:
+        """Draw the delay of a played episode.
+
+        Parameters
+        ----------
+        episode : Episode
+            Played episode; its id is the number of the episode, at least 1.
+        shape : Shape
+            Size of the problem.
+        seed : int
+            Seed of the run, in 0 .. 2**64 - 1.
+        step : int
+            Number of the step, from 0, if each step of an episode has its own delay.
+
+        Returns
+        -------
+        int
+            Delay in episodes; `NEVER` if the feedback never arrives.
+        """
+        law = self.groups[group_of(self.selector(shape), episode, shape)]
+        return int(law.draw(seed=seed, episodes=1, first=episode.id, step=step)[0])
+
+    def _with_losses(self, probability: float, name: str) -> "Law":
+        """Return this law with a share of `probability` of the feedback lost, called `name`."""
+        mean, lost = self._mean_and_share_lost(probability)
+        return Law(name, mean, self.quantiles, lost)
+
+    def _mean_and_share_lost(self, probability: float) -> tuple[float, float]:
+        """Return the mean and the share of feedback lost if `probability` is lost in addition."""
+        mean = math.inf if probability > 0 else self.mean
+        return mean, probability + (1 - probability) * self._never
+
 
 @kernel
 def _fill_uniforms(seed: Any, first: int, step: int, u: Floats) -> None:
     """Fill `u` with the uniform random numbers from which delays are computed.
 
-    `u[j]` belongs to `step` of episode `first + j`.
+    `u[j]` belongs to `step` of episode `first + j`. `seed` is the seed of the run.
     """
     for j in range(u.size):
         u[j] = uniform_at(seed, DELAY, first + j, step)
@@ -147,7 +208,7 @@ def constant(mean: float) -> Law:
     mean = _check_mean("constant", mean)
     if mean != math.floor(mean):
         raise ValueError(f"mean of a constant delay must be a whole number, got {mean}.")
-    return Law(f"constant:{_format_number(mean)}", mean, partial(_constant_quantiles, mean))
+    return Law(f"constant:{format_number(mean)}", mean, partial(_constant_quantiles, mean))
 
 
 def uniform(mean: float) -> Law:
@@ -163,7 +224,7 @@ def uniform(mean: float) -> Law:
             f"0 .. 2 mean, got {mean}."
         )
     quantiles = partial(_uniform_quantiles, int(2 * mean) + 1)
-    return Law(f"uniform:{_format_number(mean)}", mean, quantiles)
+    return Law(f"uniform:{format_number(mean)}", mean, quantiles)
 
 
 def poisson(mean: float) -> Law:
@@ -174,7 +235,7 @@ def poisson(mean: float) -> Law:
     """
     mean = _check_mean("poisson", mean)
     quantiles = partial(_poisson_quantiles if mean > 0 else _constant_quantiles, mean)
-    return Law(f"poisson:{_format_number(mean)}", mean, quantiles)
+    return Law(f"poisson:{format_number(mean)}", mean, quantiles)
 
 
 def geometric(mean: float) -> Law:
@@ -187,7 +248,7 @@ def geometric(mean: float) -> Law:
     """
     mean = _check_mean("geometric", mean)
     quantiles = partial(_geometric_quantiles if mean > 0 else _constant_quantiles, mean)
-    return Law(f"geometric:{_format_number(mean)}", mean, quantiles)
+    return Law(f"geometric:{format_number(mean)}", mean, quantiles)
 
 
 def empirical(samples: ArrayLike, *, name: str | None = None) -> Law:
@@ -291,14 +352,9 @@ def never(probability: float, otherwise: Law | str) -> Law:
     """
     if not 0 <= probability <= 1:
         raise ValueError(f"probability must lie in [0, 1], got {probability}.")
-    otherwise = parse(otherwise)
-    if not isinstance(otherwise, Law):
-        raise TypeError(f"otherwise must be a law or its name, got {otherwise!r}.")
-    return Law(
-        f"never:{_format_number(probability)}:{otherwise.name}",
-        math.inf if probability > 0 else otherwise.mean,
-        otherwise.quantiles,
-        probability + (1 - probability) * otherwise._never,
+    otherwise = check_law("otherwise", otherwise)
+    return otherwise._with_losses(
+        probability, f"never:{format_number(probability)}:{otherwise.name}"
     )
 
 
@@ -308,34 +364,89 @@ LAWS: Final[dict[str, Callable[..., Law]]] = {
     "poisson": poisson,
     "geometric": geometric,
 }
-"""Functions that return the laws with a name, by name. A new law is registered here."""
+"""Map from the name of each built-in law to the function that returns the law for given parameters.
+Register a new law here."""
 
-LAW_NAMES: Final[Names[Law]] = Names(
-    "delay", (Law,), "a Law", LAWS, forms=["never:PROBABILITY:DELAY"]
-)
-"""Parser of texts that name a delay law, except those that begin with "never:"."""
+FORMS: Final = {
+    "never": "never:PROBABILITY:DELAY",
+    "mixture": "mixture:WEIGHT=DELAY,...",
+    "weekly": "weekly:DAY[/WEEK]:DELAY",
+    "by_time": "by_time:EPISODES=DELAY,...",
+    "by_action": "by_action:[STEP:]ACTION=DELAY,...",
+    "by_state": "by_state:STEP:STATE=DELAY,...",
+    "by_return": "by_return:RETURN=DELAY,...",
+}
+"""Forms of the names of laws that are made of other laws, by their first word."""
+
+LAW_NAMES: Final[Names[Law]] = Names("delay", (Law,), "a Law", LAWS, forms=FORMS.values())
+"""Parser of texts that name a delay law, except those of `FORMS`."""
 
 
 def parse(text: str | Law) -> Law:
     """Return the law with the name `text`; raise ValueError if there is no such law.
 
-    `text` has the form constant:MEAN, uniform:MEAN, poisson:MEAN, geometric:MEAN,
-    never:PROBABILITY:LAW, where LAW is again one of these forms, or "module:name" for your own law
-    (see `belated.names`). A law is returned unchanged.
+    `text` has one of these forms, in which DELAY is again such a text, in parentheses if it
+    contains a comma or an equals sign:
+
+        constant:MEAN, uniform:MEAN, poisson:MEAN, geometric:MEAN
+        never:PROBABILITY:DELAY               see `never`
+        mixture:WEIGHT=DELAY,...              see `mixture`
+        weekly:DAY[/WEEK]:DELAY               see `weekly`
+        by_time:EPISODES=DELAY,...            see `by_time`
+        by_action:[STEP:]ACTION=DELAY,...     see `by_action`
+        by_state:STEP:STATE=DELAY,...         see `by_state`
+        by_return:RETURN=DELAY,...            see `by_return`
+        module:name                           your own law; see `belated.names`
+
+    A law is returned unchanged.
 
     >>> parse("uniform:2.5") == uniform(2.5)
     True
+    >>> parse("by_action:0=constant:5,1=(mixture:0.2=constant:0,0.8=geometric:100)").groups[0]
+    Law(name='constant:5', mean=5.0)
     """
-    if not isinstance(text, str) or not text.startswith("never:"):
+    if not isinstance(text, str) or text.partition(":")[0] not in FORMS:
         return LAW_NAMES.parse(text)
-    _, first, other = (*text.split(":", 2), "")[:3]
-    probability = parse_value(first)
-    if not isinstance(probability, int | float) or not other:
+    from belated.delays.compound import parse_compound
+
+    try:
+        return parse_compound(text)
+    except TypeError as error:
+        raise ValueError(f"delay {text!r} is invalid: {error}") from error
+
+
+def check_law(name: str, law: Law | str, *, independent: bool = False) -> Law:
+    """Return a law that is given as an object or by its name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument in error messages.
+    law : Law or str
+        Law or its name.
+    independent : bool
+        Whether to reject laws that depend on the played episode.
+
+    Returns
+    -------
+    Law
+
+    Raises
+    ------
+    TypeError
+        If `law` is neither.
+    ValueError
+        If there is no law of this name, or the law depends on the played episode.
+    """
+    law = parse(law)
+    if not isinstance(law, Law):
+        raise TypeError(f"{name} must be a law or its name, got {law!r}.")
+    if independent and law.dependent:
         raise ValueError(
-            "delay must have the form never:PROBABILITY:DELAY, such as never:0.1:poisson:30, "
-            f"got {text!r}."
+            f"{name} must not depend on the played episode, got {law.name!r}; use by_action, "
+            "by_state or by_return as the outermost law, or within weekly or never."
         )
-    return never(float(probability), otherwise=parse(other))
+    return law
 
 
 def longest_delay(delays: Sequence[int] | Ints) -> float:
@@ -354,7 +465,7 @@ def _check_mean(kind: str, mean: float) -> float:
     """Return `mean` as a float if it lies in 0 .. 2**53; otherwise raise an error.
 
     The error is a TypeError if `mean` is not a number, otherwise a ValueError. The message contains
-    `kind`, the kind of the law.
+    `kind`, the kind of the law, such as "poisson".
     """
     if isinstance(mean, bool) or not isinstance(mean, int | float | np.integer | np.floating):
         raise TypeError(f"mean of a {kind} delay must be a number, got {mean!r}.")
@@ -363,7 +474,7 @@ def _check_mean(kind: str, mean: float) -> float:
     return float(mean)
 
 
-def _format_number(x: float) -> str:
+def format_number(x: float) -> str:
     """Return `x` as text, without a decimal point if `x` is a whole number."""
     return str(int(x)) if x == math.floor(x) else repr(float(x))
 

@@ -1,1 +1,1 @@
-"""Simulated clinic for `belated demo`. It sends requests to the service as devices would."""
+"""Simulated clinic for `belated demo`, which sends requests to the service like a real client."""

@@ -38,7 +38,9 @@ REWARDS: Final = (
     (0.4, 0.3, 0.0),
     (0.2, 0.1, 0.0),
 )
-"""Reward of a visit, by state and action. The rewards are known to the service."""
+"""Rewards of a visit: one row for each state, with the reward of each action.
+
+The rewards are known to the service."""
 
 TRANSITION_PROBABILITIES: Final = (
     (  # wait
@@ -63,7 +65,9 @@ TRANSITION_PROBABILITIES: Final = (
         (0.30, 0.25, 0.15, 0.00, 0.30),
     ),
 )
-"""Probabilities of the next state, by action and state. They are unknown to the service."""
+"""Transition probabilities: one table for each action, with a row for each state.
+
+A row contains the probability of each next state. The service does not know these probabilities."""
 
 PROBLEM: Final[dict[str, Any]] = {
     "name": "clinic",
@@ -75,8 +79,10 @@ PROBLEM: Final[dict[str, Any]] = {
     "updater": {"name": "lazy", "options": {"alpha": 10}},
     "episodes": 10_000,
 }
-"""Definition of the problem. With ten patients per second and a mean delay of sixty patients, the
-base with its published constants learns a good policy in about a minute."""
+"""Definition of the problem for the service.
+
+With ten patients per second and a mean delay of sixty patients, the base with its published
+constants learns a good policy in about a minute."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +90,14 @@ class Outcome:
     """Outcome of the treatment of a patient: states, actions and sum of rewards."""
 
     states: tuple[str, ...]
-    """State at each visit and after the last one, by name."""
+    """Name of the state at each visit and after the last visit."""
     actions: tuple[str, ...]
-    """Action at each visit, by name."""
+    """Name of the action at each visit."""
     total: float
-    """Sum of the rewards."""
+    """Sum of the rewards of all visits."""
 
     def steps(self, visits: range) -> list[dict[str, Any]]:
-        """Return the given `visits` as steps for `Client.steps`.
+        """Return the visits with the numbers `visits`, from 0, as steps for `Client.steps`.
 
         >>> Outcome(("ill", "mild", "well"), ("operate", "medicate"), 0.8).steps(range(1, 2))
         [{'step': 1, 'state': 'mild', 'action': 'medicate', 'next_state': 'well'}]
@@ -109,13 +115,13 @@ class Outcome:
 
 @cache
 def world() -> MDP:
-    """Return the MDP of the clinic."""
+    """Return the MDP that simulates the patients of the clinic."""
     transitions = np.array(TRANSITION_PROBABILITIES).swapaxes(0, 1)
     return MDP.dense(transitions, REWARDS, start=INITIAL_STATE_PROBABILITIES, horizon=VISITS)
 
 
 def best_value() -> float:
-    """Return the expected sum of rewards of an optimal policy."""
+    """Return the expected sum of rewards of a patient under an optimal policy."""
     return optimal_value(world())
 
 

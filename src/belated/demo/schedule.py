@@ -1,6 +1,7 @@
 """Schedule of the feedback of each patient, determined by the seed and the number of the patient.
 
-The unit of delays is the arrival of one patient, because each patient is one episode.
+Each patient is one episode, so a delay is a number of patients: those who are admitted before the
+feedback is sent.
 
 >>> schedule = FeedbackSchedule(mean_delay=60, never=0.03, seed=7)
 >>> for patient in (4, 8, 16, 75):  # once, repeated, in two parts, never
@@ -43,14 +44,14 @@ class Delivery(NamedTuple):
 
 @dataclass(frozen=True)
 class FeedbackSchedule:
-    """Times at which the feedback of each patient is sent."""
+    """Random schedule of the messages with the feedback of each patient."""
 
     mean_delay: float
-    """Mean delay, in numbers of patients."""
+    """Mean delay of the feedback: number of patients who are admitted before it is sent."""
     never: float
     """Probability that the feedback of a patient is never sent."""
     seed: int
-    """Seed of all random numbers."""
+    """Seed of all random numbers of the schedule."""
 
     def __post_init__(self) -> None:
         check_seed(self.seed)

@@ -1,4 +1,4 @@
-"""Simulation of the clinic. The served policy treats patients; feedback is sent later."""
+"""Simulation of the clinic: the served policy treats patients, and feedback is sent later."""
 
 import itertools
 import threading
@@ -18,7 +18,7 @@ NAME: Final[str] = PROBLEM["name"]
 
 @dataclass
 class Patient:
-    """Patient with messages that have not been sent yet."""
+    """Patient whose messages with feedback have not all been sent yet."""
 
     episode: OpenEpisode
     outcome: Outcome
@@ -26,12 +26,12 @@ class Patient:
 
     @property
     def is_back(self) -> bool:
-        """Whether all visits have been reported."""
+        """Whether all visits have been reported, so that only repetitions remain to be sent."""
         return all(delivery.repeated for delivery in self.deliveries)
 
 
 class ClinicSimulation:
-    """Simulated patients who are treated by the policies of the service, as one client of it.
+    """Simulated patients who are treated by the policies that a service serves to one client.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class ClinicSimulation:
         episodes : int | None
             Number of patients; None for no limit.
         stop : threading.Event
-            Event that ends the simulation when set.
+            Event that another thread sets to end the simulation.
         after_each : Callable[[], None]
             Function that is called after each patient.
         """
@@ -86,7 +86,7 @@ class ClinicSimulation:
             after_each()
 
     def admit(self, number: int) -> None:
-        """Open an episode for patient `number`, simulate the treatment, schedule the feedback."""
+        """Open an episode for patient `number`, simulate its treatment, and schedule feedback."""
         episode = self._client.open_episode(NAME, subject=f"patient-{number}")
         outcome = treat(episode.policy, patient=number, seed=self._schedule.seed)
         self.statistics.returns.append(outcome.total)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from belated.progress import format_duration
 
 RECENT_PATIENTS: Final = 200
-"""Number of most recent patients over which the status line averages the return."""
+"""Number of most recent patients for which the status line shows the mean return."""
 COLUMN_WIDTHS: Final = (7, 8, 8, 9, 7, 7, 9, 18)
 
 
@@ -38,19 +38,19 @@ class DemoStatistics:
     repeats: int = 0
     """Number of times that the service responded "already recorded"."""
     never: int = 0
-    """Number of patients whose feedback is never sent."""
+    """Number of patients whose feedback will never be sent."""
     rejected: int = 0
     """Number of patients whose feedback was rejected, because another client withdrew or corrected
     the episode."""
 
     @property
     def opened(self) -> int:
-        """Number of patients so far."""
+        """Number of patients admitted so far, for each of whom an episode was opened."""
         return len(self.returns)
 
     @property
     def pending(self) -> int:
-        """Number of patients whose feedback is still to be sent."""
+        """Number of patients whose feedback is not yet completely sent, but will be."""
         return self.opened - self.back - self.never - self.rejected
 
     def line(self, seconds: float, status: dict[str, Any]) -> str:
@@ -65,7 +65,7 @@ class DemoStatistics:
         return _format_row(format_duration(seconds), *cells, f"{recent:.2f} of {self.best:.2f}")
 
     def summary(self, pending: int) -> str:
-        """Return a summary of two lines.
+        """Return a summary of the demo as a text of two lines.
 
         `pending` is the number of episodes in flight that the service reports.
         """

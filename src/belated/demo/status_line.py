@@ -1,4 +1,7 @@
-"""Status line, rewritten in place on a terminal. Otherwise, a new line is printed periodically."""
+"""Status line that is rewritten in place on a terminal.
+
+If the output is not a terminal, a new line is printed periodically instead.
+"""
 
 import shutil
 import sys
@@ -7,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 TERMINAL_INTERVAL_S: Final = 0.5
-"""Seconds between two updates on a terminal."""
+"""Seconds between two updates of the status line on a terminal."""
 OTHER_INTERVAL_S: Final = 10.0
 """Seconds between two lines if the output is not a terminal."""
 
@@ -41,7 +44,7 @@ class StatusLine:
         self._next = self._started + self._interval_s
 
     def update(self) -> None:
-        """Print the status line, unless the previous update was too recent."""
+        """Print the status line if enough time has passed since it was last printed."""
         now = self._clock()
         if now < self._next:
             return
@@ -57,6 +60,9 @@ class StatusLine:
             print(text, flush=True)
 
     def close(self) -> None:
-        """On a terminal, end the status line, so that further output starts on a new line."""
+        """End the status line, so that further output starts on a new line.
+
+        If the output is not a terminal, nothing has to be done.
+        """
         if self._in_place and self._header is None:
             print(flush=True)

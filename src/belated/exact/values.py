@@ -93,7 +93,8 @@ def cell_value(
         Probability of drawing uniformly from all actions in a (step, state) for which the mask is
         False for all actions. Used only if `explore` has shape (H, S, A).
     allowed : ndarray of bool, shape (H, S, A) or (0, 0, 0)
-        Mask of the actions from which `epsilon` draws; `ALL_ALLOWED` stands for all actions.
+        Mask of the actions from which a uniform action is drawn with probability `epsilon`.
+        `ALL_ALLOWED`, of shape (0, 0, 0), means all actions.
     v_next : ndarray, shape (S,)
         Values of the next step, V_{h+1}.
     h, s : int
@@ -212,7 +213,10 @@ def optimal_table(world: MDP) -> Floats:
 
 
 def as_mask(allowed: Bools | None) -> Bools:
-    """Return a copy of the mask `allowed` for compiled functions, `ALL_ALLOWED` if it is None."""
+    """Return a copy of the mask of `allowed` actions, or `ALL_ALLOWED` if it is None.
+
+    Compiled functions do not accept None.
+    """
     return ALL_ALLOWED if allowed is None else allowed.copy()
 
 
@@ -271,8 +275,8 @@ def optimal_value(world: MDP | str) -> float:
 def optimal_actions(world: MDP | str) -> Bools:
     """Return whether each action of `world` is optimal at each step and state, shape (H, S, A).
 
-    In case of a tie, several actions are optimal. Only allowed actions are optimal, and only action
-    0 in a terminal state.
+    In case of a tie, several actions are optimal. Only allowed actions are optimal. In a terminal
+    state, only action 0 is optimal.
 
     >>> from belated.mdp.chain import chain
     >>> optimal_actions(chain(3))[:, 0].astype(int)  # right while there is time, then either
@@ -314,7 +318,8 @@ def policy_value(world: MDP | str, policy: Policy | ArrayLike) -> float:
 def find_world(world: MDP | str) -> MDP:
     """Return the world with the name `world`; an MDP is returned unchanged.
 
-    Raises ValueError if there is no such name, and TypeError if `world` is neither.
+    Raises ValueError if there is no world with this name, and TypeError if `world` is neither a
+    name nor an MDP.
     """
     # Imported here, so that compiled code does not depend on the modules of all worlds.
     from belated.mdp.worlds import world as parse_world

@@ -23,7 +23,7 @@ LINE_PROPERTIES: Final[dict[str, dict[str, Any]]] = {
     base: {"color": colour, "linewidth": 3 - 0.3 * i}
     for i, (base, colour) in enumerate(zip(BASES, PALETTE, strict=True))
 }
-"""Matplotlib line properties of each base.
+"""Map from the name of a base to the Matplotlib properties of its lines.
 
 Lines drawn later are thinner, so that an earlier line with the same values stays visible.
 """
@@ -45,21 +45,28 @@ class BoundParameters:
                 raise ValueError(f"{name} must be finite to be drawn, got {getattr(self, name)}.")
 
     def active_bound(self, base: str, mean_delay: float) -> float:
-        """Return the regret bound of Theorem 1 for `base` with active updating at `mean_delay`."""
+        """Return the regret bound of Theorem 1 for `base` with active updating.
+
+        The bound is computed for `mean_delay`, in episodes, instead of the attribute of this name.
+        """
         K, delta = self.episodes, self.delta
         return theorem_1(base, self.shape, episodes=K, mean_delay=mean_delay, delta=delta).total
 
     def lazy_bound(self, base: str, mean_delay: float, alpha: float) -> float:
         """Return the regret bound of Theorem 2 for `base` with lazy updating.
 
-        The bound is computed for `mean_delay` and `alpha`.
+        The bound is computed for `mean_delay`, in episodes, and `alpha`, instead of the attributes
+        of these names.
         """
         K, mean, delta = self.episodes, mean_delay, self.delta
         bound = theorem_2(base, self.shape, episodes=K, mean_delay=mean, alpha=alpha, delta=delta)
         return bound.total
 
     def best_alpha(self, base: str) -> float:
-        """Return the alpha that minimizes the bound of Theorem 2 for `base`; may be infinite."""
+        """Return the alpha that minimizes the bound of Theorem 2 for `base`.
+
+        It is infinite if the bound is smallest with active updating.
+        """
         K, mean, delta = self.episodes, self.mean_delay, self.delta
         return best_alpha(self.shape, episodes=K, mean_delay=mean, base=base, delta=delta)
 
@@ -86,7 +93,10 @@ def bound_curves(parameters: BoundParameters, path: Path, *, command: str) -> No
 
 
 def build_figure(parameters: BoundParameters, *, command: str) -> Figure:
-    """Return the figure of the bounds for `parameters`, with the text `command` below it."""
+    """Return the figure of the regret bounds for `parameters`, without saving it.
+
+    `command` is the command that reproduces the figure; it is printed below the figure.
+    """
     figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     draw_against_delay(left, parameters)
@@ -131,10 +141,10 @@ def draw_against_delay(axes: Axes, parameters: BoundParameters) -> None:
 
 
 def draw_against_alpha(axes: Axes, parameters: BoundParameters) -> None:
-    """Draw the bound of Theorem 2 on `axes` against alpha, and mark its minimum.
+    """Draw the bound of Theorem 2 on `axes` against alpha, and mark the minimum for each base.
 
-    The mean delay is that of `parameters`. An arrow at the right edge marks a minimum beyond
-    the edge.
+    The mean delay is taken from `parameters`. An arrow at the right edge marks a minimum at a
+    larger alpha than the axis shows.
     """
     alphas = np.geomspace(1, max(1000.0, 2 * parameters.alpha), POINTS_PER_CURVE)
     mean = parameters.mean_delay

@@ -198,7 +198,7 @@ def chart_rows(
 def line_rows(
     band: Band, indices: Ints, published: Mapping[float, float]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row with x, mean, low and high for each of the `indices` of `band`.
+    """Yield a row with the keys x, mean, low and high for each point of `band` in `indices`.
 
     `published` maps values of x to published values. If it contains the x of a row, the row also
     has the key published.
@@ -225,7 +225,8 @@ def thin_indices(size: int) -> Ints:
 def round_significant(value: float) -> float | int:
     """Return `value` rounded to `SIGNIFICANT_DIGITS` significant digits.
 
-    Numbers with more digits before the decimal point are rounded to an integer.
+    A number with more digits before the decimal point is rounded to an integer, so that no digit
+    before the decimal point is lost.
 
     >>> round_significant(123456.0), round_significant(0.123456)
     (123456, 0.12346)
@@ -254,7 +255,7 @@ def layer_chart(
     data : list[dict[str, Any]]
         Rows, as returned by `chart_rows`.
     styles : Mapping[str, LineStyle]
-        Style by name of line, in the order of the legend.
+        Map from the name of a line to its style, in the order of the legend.
     x, y
         Altair encodings of the axes.
     x_label : str
@@ -262,12 +263,12 @@ def layer_chart(
     markers : bool
         Whether to draw a marker at each point.
     published : bool
-        Whether `data` contains published values, which are then drawn too.
+        Whether to draw the published values in `data`.
 
     Returns
     -------
     alt.LayerChart
-        The chart, not divided into panels.
+        The chart with the data of all panels, not yet divided into panels.
     """
     alt = load_altair()
     present = {row["line"] for row in data}
@@ -283,9 +284,9 @@ def layer_chart(
     )
 
     def encode_lines(channel: Any, values: list[Any]) -> Any:
-        """Return the encoding `channel` that assigns one of `values` to each line.
+        """Return an encoding of the Altair class `channel`, with one of `values` for each line.
 
-        All encodings share one legend.
+        The encodings for colour, dashes and shape share one legend.
         """
         scale = alt.Scale(domain=domain, range=values)
         return channel("line:N", title=None, legend=legend, scale=scale)
@@ -339,7 +340,7 @@ def layer_chart(
 def to_vega_lite(
     chart: "alt.LayerChart", panels: Panels, show_all: "alt.Parameter | None" = None
 ) -> dict[str, Any]:
-    """Return the Vega-Lite specification of a chart, which is faceted if there are several panels.
+    """Return the Vega-Lite specification of a chart, divided into panels if there are several.
 
     Parameters
     ----------

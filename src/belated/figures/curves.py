@@ -23,24 +23,27 @@ from belated.sweep.bands import Band, band
 
 COMMAND_LINE_CHARS: Final = 90
 AXES_SIZE_IN: Final = (4.4, 3.6)
-"""Width of a figure without legend, and its height, in inches."""
+"""Width and height of a figure in inches, without the additional width of a legend."""
 
 MIN_WIDTH_IN: Final = 5.5
 LEGEND_HANDLE_IN: Final = 0.8
 LEGEND_CHAR_IN: Final = 0.068
-"""Approximate width of a legend, in inches: of a line and margins, and of each character."""
+"""Approximate width of a character in a legend, in inches.
+
+`LEGEND_HANDLE_IN` is the width of the line and the margins of the legend.
+"""
 
 TITLE_LINE_CHARS: Final = 56
 """Maximum number of characters in a line of a title."""
 
 LEGEND_LOCATION: Final = "outside right upper"
-"""Place of the legend beside the axes, where it covers no line."""
+"""Matplotlib location of a legend: to the right of the axes, where it covers no line."""
 
 MAX_LEGEND_SHARE: Final = 0.7
-"""Maximum share of the height of the axes that is added for a legend above the lines."""
+"""Maximum fraction of the height of the axes that is reserved for a legend above the lines."""
 
 LEGEND_MARGIN: Final = 0.06
-"""Distance between lines and legend, as a share of the height of the axes."""
+"""Distance between the lines and the legend above them, as a fraction of the height of the axes."""
 
 LEGEND_TITLE: Final = "Mean and central 95%\nof runs"
 
@@ -55,8 +58,8 @@ def regret_curves(
     Parameters
     ----------
     groups : Mapping[str, Sequence[Run]]
-        Runs by label of the learner in the legend. At least one learner is required; otherwise
-        ValueError is raised.
+        Map from the label of a learner in the legend to its runs. ValueError is raised if it is
+        empty.
     path : str or Path
         Path of the files, without suffix.
     title : str
@@ -77,7 +80,10 @@ def regret_curves(
 
 
 def build_figure(groups: Mapping[str, Sequence[Run]], *, title: str, command: str) -> Figure:
-    """Return the figure of `regret_curves` without saving it; the parameters are the same."""
+    """Return the figure of `regret_curves` without saving it.
+
+    The parameters have the same meaning as in `regret_curves`.
+    """
     figure = Figure(figsize=figure_size(groups), layout="constrained")
     axes = figure.add_subplot()
     lines = {name: band(runs) for name, runs in groups.items()}
@@ -104,13 +110,13 @@ def draw_lines(
     axes : Axes
         Axes to draw on.
     lines : Mapping[str, Band]
-        Bands by label of line.
+        Map from the label of a line to its band.
     styles : Mapping[str, LineStyle]
-        Style by label of line.
+        Map from the label of a line to its style.
     x, y : str
         Axis labels.
     markers : bool
-        Whether to draw a marker at each point, with room for those at the ends.
+        Whether to draw a marker at each point, and to extend the x axis so that no marker is cut.
     """
     for name, line in lines.items():
         draw_band(axes, line, styles[name], label=name, markers=markers)
@@ -123,9 +129,9 @@ def draw_lines(
 
 
 def new_axes(labels: Collection[str] = ()) -> Axes:
-    """Return the axes of a new figure of pyplot, which notebooks show.
+    """Return the axes of a new figure, which is created with pyplot so that notebooks show it.
 
-    `labels` are the labels of the legend, for which the figure has room.
+    `labels` are the labels of the legend. The figure is wide enough for a legend beside the axes.
     """
     from matplotlib import pyplot
 
@@ -133,9 +139,9 @@ def new_axes(labels: Collection[str] = ()) -> Axes:
 
 
 def figure_size(labels: Collection[str]) -> tuple[float, float]:
-    """Return the width and height in inches of a figure with `labels` in a legend beside it.
+    """Return the width and height, in inches, of a figure with a legend beside the axes.
 
-    There is no legend if there are fewer than two labels.
+    `labels` are the labels of the legend. If there are fewer than two, the figure has no legend.
     """
     width, height = AXES_SIZE_IN
     if len(labels) > 1:
@@ -163,7 +169,7 @@ def plot_lines(
     ax : Axes or None
         Axes to draw on; None for a new figure.
     title : str
-        Title, which is wrapped.
+        Title of the axes. Long titles are wrapped.
     legend_title : str
         Title of the legend.
     **labels
@@ -185,7 +191,10 @@ def plot_lines(
 
 
 def add_legend_above(axes: Axes, *, title: str) -> None:
-    """Add a legend with this `title` to `axes`, and extend the y axis so that it covers no line."""
+    """Add a legend to `axes`, and extend the y axis so that the legend covers no line.
+
+    `title` is the title of the legend.
+    """
     legend = axes.legend(loc="upper left", title=title, alignment="left")
     figure_of(axes).draw_without_rendering()
     share = legend.get_window_extent().height / axes.get_window_extent().height
@@ -195,7 +204,7 @@ def add_legend_above(axes: Axes, *, title: str) -> None:
 
 
 def leave_room_for_markers(axes: Axes, lines: Iterable[Band]) -> None:
-    """Extend the x axis of `axes` beyond the first and last points of `lines`."""
+    """Extend the x axis of `axes` at both ends, so that no marker of `lines` is cut off."""
     last = max(float(line.x.max()) for line in lines)
     margin = 0.04 * (last or 1.0)
     axes.set_xlim(-margin, last + margin)

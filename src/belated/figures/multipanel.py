@@ -38,10 +38,17 @@ CUT_NOTE: Final = "Lines that leave a panel end at the value beside the arrow."
 
 PANEL_SIZE_IN: Final = (2.4, 2.1)
 SINGLE_PANEL_HEIGHT_IN: Final = 3.0
-"""Height of the panel of a figure with one panel, which is as wide as two panels."""
+"""Height, in inches, of the panel of a figure with only one panel.
+
+Such a panel is as wide as two panels of other figures.
+"""
 
 MAX_CUT_CHARS: Final = 22
-"""Maximum length of the name of a line in the note about its final value, in characters."""
+"""Maximum number of characters of the name of a line in a note written by `write_cut_values`.
+
+A note gives the final value of a line that is cut off at the top of its panel. Longer names are
+omitted from the note.
+"""
 
 PANEL_TITLE_CHARS: Final = 30
 """Maximum number of characters in a line of the title of a panel."""
@@ -146,7 +153,8 @@ def build_regret_figure(
     panels, title, command, order
         As in `regret_panels`.
     styles : Mapping[str, LineStyle] or None
-        Style by label of line, in the order of the legend; None for the usual styles.
+        Map from the label of a line to its style, in the order of the legend; None for the default
+        styles.
     make : Callable[[], Figure]
         Function that returns an empty figure.
     share_y : bool
@@ -310,7 +318,7 @@ def format_axes(grid: Sequence[Axes], *, x: str, y: str, ticks: int) -> None:
     x, y : str
         Axis labels.
     ticks : int
-        Maximum number of intervals between the ticks of the x axis.
+        Maximum number of intervals into which the ticks divide the x axis.
     """
     columns = min(MAX_PANEL_COLUMNS, len(grid))
     for index, axes in enumerate(grid):
@@ -328,16 +336,17 @@ def format_axes(grid: Sequence[Axes], *, x: str, y: str, ticks: int) -> None:
 def write_cut_values(axes: Axes, values: dict[str, float], styles: Mapping[str, LineStyle]) -> None:
     """Annotate a panel with the final values of the lines that are cut off by its y-axis limit.
 
-    Names longer than `MAX_CUT_CHARS` are omitted; the value has the colour of the line.
+    Each annotation has the colour of its line. It contains the name of the line, unless the name is
+    longer than `MAX_CUT_CHARS`, and the final value.
 
     Parameters
     ----------
     axes : Axes
         Axes of the panel.
     values : dict[str, float]
-        Final value of each line that is cut off, by the name of the line.
+        Map from the name of each line that is cut off to its final value.
     styles : Mapping[str, LineStyle]
-        Style by name of line, for the colour of the text.
+        Map from the name of a line to its style, which determines the colour of the text.
     """
     for index, (name, value) in enumerate(values.items()):
         axes.text(

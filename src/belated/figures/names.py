@@ -15,10 +15,19 @@ from belated.mdp.worlds import WORLD_NAMES
 from belated.names import Names
 
 UPDATER_NAMES: Final = {"explicit": "Explicit exploration", "multi": "Multi-instance"}
-"""Readable names of updaters that differ from the capitalized name."""
+"""Map from the name of an updater to its readable name.
 
-LAW_NAMES: Final = {"poisson": "Poisson"}
-"""Readable names of delay laws that differ from the name."""
+All other updaters have their capitalized name as readable name.
+"""
+
+LAW_NAMES: Final = {
+    "poisson": "Poisson",
+    "by_action": "action-dependent",
+    "by_state": "state-dependent",
+    "by_return": "return-dependent",
+    "by_time": "time-dependent",
+}
+"""Map from the name of a delay law to its readable name, for laws in which the two differ."""
 
 OPTION_NAMES: Final = {
     "stages": {"each": "counts of each step", "pooled": "pooled counts"},
@@ -26,7 +35,7 @@ OPTION_NAMES: Final = {
     "late": {"everything": "everything late", "rewards": "only rewards late"},
     "delay_per": {"episode": "whole episodes", "step": "step by step"},
 }
-"""Readable values of the options of a simulation, by name of the option."""
+"""Map from the name of an option of a simulation to a map from its values to readable values."""
 
 
 def base_name(text: str, *, options: bool = True) -> str:
@@ -63,10 +72,11 @@ def base_name(text: str, *, options: bool = True) -> str:
 
 
 def split_imported(names: Names[Any], text: str) -> tuple[str, str] | None:
-    """Return the name and the options in a `text` "module:name:options"; None for other texts.
+    """Return the name and the options in `text`, if it has the form "module:name:options".
 
-    The name has no module. The options begin with a colon, or are empty. `names` has the built-in
-    names.
+    Such a text names an imported base, updater, delay law or world; `names` is the parser of its
+    kind, which knows the built-in names. The returned name does not include the module. The
+    returned options begin with a colon, or are empty. Return None if `text` has no module.
 
     >>> split_imported(LAWS, "my_laws:weekly:day=2"), split_imported(LAWS, "poisson:3")
     (('weekly', ':day=2'), None)
@@ -94,10 +104,24 @@ def updater_name(text: str) -> str:
 
     >>> updater_name("active"), updater_name("lazy:auto"), updater_name("explicit:threshold=7")
     ('Active', 'Lazy, automatic α', 'Explicit exploration, threshold 7')
+    >>> updater_name("matured:500:scheduled:10"), updater_name("batched:doubling")
+    ('Scheduled, every 10 episodes, matured (500 episodes)', 'Batched, doubling grid')
     """
     if own := split_imported(UPDATERS, text):
         return with_options(*own)
     name, _, value = text.partition(":")
+    if name == "matured" and ":" in value:
+        age, _, other = value.partition(":")
+        age = age.replace("share=", "share ").replace(",unit=", " ")
+        unit = "" if "s" in age else " episodes"
+        return f"{updater_name(other)}, matured ({age}{unit})"
+    if name == "batched" and value:
+        grid, *rest = value.split(",")
+        return with_options(f"Batched, {grid} grid", f":{','.join(rest)}" if rest else "")
+    if name == "scheduled" and value:
+        every, *rest = value.split(",")
+        unit = rest[0].removeprefix("unit=") if rest else "episodes"
+        return f"Scheduled, every {every} {unit}"
     if name == "lazy" and value:
         return "Lazy, automatic α" if value == "auto" else f"Lazy, α = {value.replace('inf', '∞')}"
     readable = UPDATER_NAMES.get(name) or name[:1].upper() + name[1:]
@@ -111,6 +135,8 @@ def delay_name(text: str) -> str:
     ('no delay', 'constant delay of 7')
     >>> delay_name("never:0.1:poisson:30")
     'Poisson delay, mean 30, 10% never arrive'
+    >>> delay_name("by_action:0=constant:5,1=geometric:100")
+    'action-dependent delay, 0=constant 5,1=geometric 100'
     """
     kind, _, mean = text.partition(":")
     if kind == "never":
@@ -118,6 +144,10 @@ def delay_name(text: str) -> str:
         return f"{delay_name(other)}, {100 * float(probability):.3g}% never arrive"
     if kind == "constant":
         return "no delay" if mean == "0" else f"constant delay of {mean}"
+    if kind == "weekly":
+        return f"{delay_name(mean.partition(':')[2])}, in weekly batches"
+    if kind.startswith("by_"):
+        return f"{law_name(kind)} delay, {mean.replace(':', ' ')}"
     if kind in ("uniform", "poisson", "geometric"):
         return f"{law_name(kind)} delay, mean {mean}"
     if own := split_imported(LAWS, text):
@@ -126,7 +156,7 @@ def delay_name(text: str) -> str:
 
 
 def law_name(text: str) -> str:
-    """Return the readable name of the kind of delay law `text`, such as "Poisson"."""
+    """Return the readable name, such as "Poisson", of the delay law `text` without its mean."""
     return LAW_NAMES.get(text, text)
 
 
@@ -147,11 +177,17 @@ READERS: Final[dict[str, Callable[[str], str]]] = {
     "law": lambda text: delay_name(text) if ":" in text else f"{law_name(text)} delay",
     "world": world_name,
 }
-"""Functions that return the readable form of a value, by column of the results."""
+"""Map from the name of a column of the results to a function that makes its values readable.
+
+The function takes a value as text and returns the readable form.
+"""
 
 
 def readable(column: str, value: object) -> str:
-    """Return the readable form of a `value` of the `column` of the results, as text."""
+    """Return the readable form, as text, of a `value` in the column named `column` of the results.
+
+    In columns without a readable form, this is `str(value)`.
+    """
     text = str(value)
     return OPTION_NAMES.get(column, {}).get(text) or READERS.get(column, str)(text)
 
@@ -159,8 +195,8 @@ def readable(column: str, value: object) -> str:
 def title_of(parts: Sequence[str]) -> str:
     """Return `parts` joined by commas, with a capital first letter. Empty parts are omitted.
 
-    Parts that contain commas themselves are joined by semicolons. The first word stays as it is if
-    it does not consist of letters, such as "chain-5".
+    If a part contains a comma, the parts are joined by semicolons instead. The first word is not
+    capitalized if it contains characters other than letters, as in "chain-5".
 
     >>> title_of(["", "no delay", "Active"]), title_of(["UCRL2", "geometric delay, mean 5"])
     ('No delay, Active', 'UCRL2; geometric delay, mean 5')
@@ -171,9 +207,9 @@ def title_of(parts: Sequence[str]) -> str:
 
 
 def wrap(text: str, width: int) -> str:
-    """Return `text` in lines of at most `width` characters, if words are not longer.
+    """Return `text`, broken into lines of at most `width` characters.
 
-    Lines are broken at spaces, and after commas and colons.
+    Lines are broken only at spaces, and after commas and colons. Longer words are not broken.
 
     >>> wrap("my_parts:two_point:short=1,long=50", 20).splitlines()
     ['my_parts:two_point:', 'short=1,long=50']

@@ -25,7 +25,7 @@ from belated.sweep.results import Results
 Runs = Run | Iterable[Run]
 
 PARTS: Final = ("base", "updater", "delay", "world")
-"""Attributes of a run that name the parts of its setting."""
+"""Attributes of a `Run` that contain the names of the parts of its setting."""
 
 
 @overload
@@ -83,8 +83,8 @@ def plot(shown: Any, *, ax: Axes | None = None, title: str = "", **options: Any)
     Parameters
     ----------
     shown : Run, iterable of Run, mapping, Results, MDP or Policy
-        Object to draw. Runs are grouped by their base, updater and delay, and each group is a line.
-        A mapping from labels to runs sets the groups and the labels.
+        Object to draw. Runs are grouped by base, updater, delay and world, and each group is a
+        line. A mapping from labels to runs sets the groups and their labels instead.
     ax : Axes, optional
         Axes to draw on; by default those of a new figure.
     title : str
@@ -117,10 +117,10 @@ def plot(shown: Any, *, ax: Axes | None = None, title: str = "", **options: Any)
 
 @contextmanager
 def project_style() -> Iterator[None]:
-    """Return a context manager in which Matplotlib uses the settings of all figures.
+    """Return a context manager in which Matplotlib uses the settings of this package's figures.
 
-    The first figure of a notebook turns the interactive mode on, which later figures need to be
-    shown. It stays on, although other settings are restored.
+    At the end, all settings are restored except the interactive mode. In a notebook, the first
+    figure turns the interactive mode on, and later figures are shown only if it stays on.
     """
     with style.context(["default", RC_PARAMS]):
         yield
@@ -173,9 +173,10 @@ def listed(runs: Runs) -> list[Run]:
 
 
 def part_names(run: Run, *, options: bool = False) -> dict[str, str]:
-    """Return the readable names of the `PARTS` of the setting of `run`, by part.
+    """Return a map from each of `PARTS` to its readable name in the setting of `run`.
 
-    Unknown parts are empty. `options` tells whether to include the options of the base.
+    The name is empty if the run does not record the part. If `options`, the name of the base
+    includes its options.
     """
     return {
         "base": base_name(run.base, options=options),
@@ -188,9 +189,10 @@ def part_names(run: Run, *, options: bool = False) -> dict[str, str]:
 def group_runs(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], dict[str, LineStyle]]:
     """Group `runs` by base, updater, delay and world.
 
-    Return the runs and the style of each group by label. A label consists of the names of the parts
-    that differ, or of all parts if none does; the first of them determines the colour. Raise
-    ValueError if two runs of a group have the same seed.
+    Return two dictionaries, whose keys are the labels of the groups: the runs of each group, and
+    the style of its line. A label contains the names of the parts that differ between `runs`, or
+    the base, updater and delay if none differs. The first name of a label determines the colour.
+    Raise ValueError if two runs of a group have the same seed.
     """
     differing = [name for name in PARTS if len({getattr(run, name) for run in runs}) > 1]
     short = {part_names(run)["base"] for run in runs}

@@ -1,4 +1,4 @@
-"""Tables of steps and states as pictures: the actions of a policy, and the values of a world."""
+"""Pictures of tables with steps and states: the actions of a policy, and the values of a world."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,10 +14,11 @@ from belated.figures.styles import PALETTE, figure_of
 from belated.figures.world_layouts import VALUE_COLOURS
 
 MAX_LABELLED_CELLS: Final = 300
-"""Maximum number of cells of a picture in which the number of the action is written."""
+"""Maximum number of cells of a picture in which each cell contains the number of its action."""
 
 MAX_LABELLED_ROWS: Final = 20
-"""Maximum number of states, and of steps, of a picture with numbers in its cells."""
+"""Maximum number of states, and also of steps, of a picture in which each cell contains the number
+of its action."""
 
 RANDOM_COLOUR: Final = "0.85"
 """Colour of the cells where a policy draws its action at random."""
@@ -26,10 +27,11 @@ TERMINAL_COLOUR: Final = "white"
 """Colour of the cells of terminal states."""
 
 TERMINAL, EXPLORED = -2, -1
-"""Numbers in place of an action: TERMINAL in terminal states, EXPLORED if the action is random."""
+"""Values of a cell that has no single action: TERMINAL in a terminal state, EXPLORED where the
+policy draws its action at random."""
 
 CELL_IN: Final = 0.26
-"""Side of a cell in inches, in pictures of few cells."""
+"""Side of a cell in inches, unless the picture would exceed `MAX_SIDE_IN`."""
 
 MAX_SIDE_IN: Final = 5.0
 """Maximum width and height of a picture, without legend and labels, in inches."""
@@ -38,8 +40,8 @@ MAX_SIDE_IN: Final = 5.0
 def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> None:
     """Draw the action of each step and state as a coloured cell.
 
-    State 0 is at the top. Cells in which the policy explores are grey, and those of terminal states
-    are blank.
+    State 0 is at the top. Cells in which the policy draws its action at random are grey, and cells
+    of terminal states are blank.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> N
 def draw_values(axes: Axes, values: Floats) -> None:
     """Draw the value of each step and state as a coloured cell, with a colour bar.
 
-    `axes` are the axes to draw on, and `values` has shape (H, S).
+    `axes` are the axes to draw on. `values` contains the optimal values V*, of shape (H, S).
     """
     image = draw_cells(axes, values.T, cmap=VALUE_COLOURS, vmin=0)
     bar = figure_of(axes).colorbar(image, ax=axes, shrink=0.9, pad=0.02)
@@ -127,6 +129,9 @@ def draw_cells(axes: Axes, table: Any, **colours: Any) -> Any:
 
 
 def fit_figure(axes: Axes, states: int, steps: int) -> None:
-    """Set the size of the figure of `axes`, a picture of a table of `states` and `steps`."""
+    """Set the size of the figure that contains `axes`, a picture drawn by `draw_cells`.
+
+    `states` and `steps` are the numbers of rows and columns of the picture.
+    """
     width, height = (min(max(CELL_IN * n, 1.6), MAX_SIDE_IN) for n in (steps, states))
     figure_of(axes).set_size_inches(width + 2.2, height + 0.8)

@@ -36,7 +36,8 @@ MISSING: Final = "–"
 """Text that represents None in a table."""
 
 MAX_UNWRAPPED_CHARS: Final = 30
-"""Maximum length, in characters, of the cells of a column whose text is not wrapped."""
+"""Maximum number of characters of a cell. The text of a column is not wrapped if no cell is
+longer."""
 
 PAPER: Final = """\
 @inproceedings{howson2023optimism,
@@ -58,8 +59,8 @@ class Table:
     columns: Sequence[str]  # headings
     rows: Sequence[Sequence[Value]]  # a value per column; None if unknown
     formats: Mapping[str, str] = field(default_factory=dict)
-    """Format of numbers by heading of the column, such as "+.1%". For other columns, `format_value`
-    chooses the format."""
+    """Map from the heading of a column to the format specification of its numbers, such as "+.1%".
+    The numbers of all other columns have the default format of `format_value`."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -180,7 +181,10 @@ def vega_bundle() -> str:
 
 
 def provenance(facts: Mapping[str, Value]) -> Section:
-    """Return the section "Provenance", a list of `facts` about how the results were computed."""
+    """Return the section "Provenance" of a report.
+
+    `facts` maps names to facts about how the results were computed; the section lists them.
+    """
     return Section("Provenance", facts=facts)
 
 
@@ -205,7 +209,7 @@ def comparison(
     Parameters
     ----------
     groups : Mapping[str, Sequence[Run]]
-        Runs by name of learner.
+        Map from the name of a learner to its runs.
     title : str
         Title of the chart.
     command : str
@@ -234,10 +238,10 @@ def comparison(
 
 
 def column_class(cells: Sequence[str]) -> str:
-    """Return the CSS class of a column with these `cells`.
+    """Return the CSS class of a column. `cells` are its cells as text.
 
-    The class is "number" if all cells are numbers or missing, "short" if no cell is longer than
-    `MAX_UNWRAPPED_CHARS`, and otherwise empty.
+    The class is "number" if all cells are numbers or missing. Otherwise it is "short" if no cell is
+    longer than `MAX_UNWRAPPED_CHARS`, and empty if one is.
     """
     if all(cell == MISSING or re.match(r"[+−]?\d", cell) for cell in cells):
         return "number"

@@ -1,4 +1,4 @@
-"""Plots of stored results: regret over episodes, or final regret against a number."""
+"""Plots of stored results: regret over episodes, or final regret against a column of numbers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
@@ -24,10 +24,10 @@ X_LABELS: Final[Mapping[str, str]] = {
     "states": "Number of states S",
     "horizon": "Horizon H",
 }
-"""Columns that can be on the x axis, with the label of the axis."""
+"""Map from each column that can be on the x axis to the label of the axis."""
 
 MAX_LINES: Final = len(PALETTE) * len(DASHES)
-"""Maximum number of lines that can be told apart."""
+"""Maximum number of lines that can be distinguished by their colours and dashes."""
 
 
 def plot_results(
@@ -40,7 +40,7 @@ def plot_results(
     facet: str | Sequence[str] | None = None,
     **where: Any,
 ) -> Any:
-    """Draw the regret of results.
+    """Draw the regret of stored results, and return the axes.
 
     Parameters
     ----------
@@ -93,7 +93,9 @@ def plot_results(
 
 
 def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]) -> list[str]:
-    """Return the columns whose values distinguish the lines of a panel. The first has the colours.
+    """Return the columns whose values distinguish the lines of a panel.
+
+    The first column determines the colour of a line, and the others determine its dashes.
 
     Parameters
     ----------
@@ -102,19 +104,21 @@ def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]
     x : str
         Column on the x axis.
     color : str or None
-        Column that has the colours; None for the first column that varies.
+        Column that determines the colours; None for the first column that varies.
     facets : Sequence[str]
         Columns whose values distinguish panels.
 
     Returns
     -------
     list[str]
-        Columns.
+        Names of the columns.
 
     Raises
     ------
     ValueError
-        If `x`, `color` or one of `facets` is not a possible column.
+        If `x` is not in `X_LABELS`, or if `color` or one of `facets` is not one of the columns that
+        distinguish settings. For `x` = "mean_delay", these include "law" in place of "delay"; for
+        "states" and "horizon", they do not include "world".
     """
     check_choice("x", x, tuple(X_LABELS))
     # Columns that determine x do not distinguish lines.
@@ -130,14 +134,16 @@ def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]
 
 
 def check_number_of_lines(runs: Columns, columns: Sequence[str], lines: NDArray[Any]) -> None:
-    """Raise ValueError if there are more lines than can be told apart.
+    """Raise ValueError if there are more than `MAX_LINES` lines.
+
+    The message suggests how to draw fewer lines.
 
     Parameters
     ----------
     runs : Columns
         Final results, with one row per run.
     columns : Sequence[str]
-        Columns whose values distinguish lines.
+        Columns whose values distinguish lines; the message lists them.
     lines : NDArray
         Label of the line of each run.
     """
@@ -152,7 +158,10 @@ def check_number_of_lines(runs: Columns, columns: Sequence[str], lines: NDArray[
 
 
 def common_title(runs: Columns) -> str:
-    """Return the readable values of the columns that do not vary in `runs`, joined by commas."""
+    """Return a title with the readable values of the parts of the setting that all `runs` share.
+
+    These are the world, base, delay and updater, if each has the same value in all runs.
+    """
     names = [name for name in PARTS[:4] if len(set(runs[name])) == 1]
     return title_of([readable(name, runs[name][0]) for name in names])
 
@@ -167,7 +176,7 @@ def plot_panels(
     panels : Panels
         Lines of each panel.
     styles : Mapping[str, LineStyle]
-        Style by label of line, in the order of the legend.
+        Map from the label of a line to its style, in the order of the legend.
     title : str
         Title of the figure.
     x : str

@@ -1,5 +1,6 @@
 """Results of a study as panels of lines, and the figures of a study."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,26 +18,26 @@ from belated.sweep.bands import Band, Columns, Panels, curve_band, final_band
 from belated.sweep.results import PARTS
 
 OPTION_COLUMNS: Final = PARTS[4:]
-"""Columns of the results with the options of a simulation."""
+"""Names of the columns of the results that contain the options of a simulation."""
 
 MAX_DELAYS_PER_FIGURE: Final = 4
-"""Maximum number of delays in one figure of a study. If there are more, each delay law has a figure
-of its own."""
+"""Maximum number of delays in one figure of regret over episodes. If a study has more, each delay
+law has a figure of its own."""
 
 MIN_DELAYS_PER_LINE: Final = 3
-"""Minimum number of distinct expected delays, of at least one law, for a figure of final regret
-against the delay."""
+"""Minimum number of points on the longest line of a figure of final regret against the expected
+delay. A point is one expected delay. If all lines have fewer points, the figure is not drawn."""
 
 Curves = Callable[[str], Columns]
-"""Function from the id of a setting to its columns seed, episode and regret, with one row per run
-and checkpoint."""
+"""Function that maps the id of a setting to a table with the columns seed, episode and regret. The
+table has one row per run of the setting and checkpoint."""
 
 
 def draw_study(runs: Columns, curves: Curves, folder: Path, *, command: str) -> list[Path]:
     """Draw all figures of a study, and write each as PDF and PNG.
 
-    In each world, the updaters are compared for each base, and the bases for each updater if there
-    are several. The name of a file lists the content of its figure, such as
+    Each world has its own figures. They compare the updaters for each base and, if there are
+    several bases, the bases for each updater. The name of a file describes its figure, such as
     "regret_chain-10_lazy-10_by-base".
 
     Parameters
@@ -44,7 +45,7 @@ def draw_study(runs: Columns, curves: Curves, folder: Path, *, command: str) -> 
     runs : Columns
         Final results, with one row per run.
     curves : Curves
-        Curves of each setting.
+        Function that returns the regret curves of a setting.
     folder : Path
         Folder for the files.
     command : str
@@ -85,11 +86,12 @@ def draw_study(runs: Columns, curves: Curves, folder: Path, *, command: str) -> 
 
 
 def comparisons(runs: Columns) -> Iterator[tuple[str, list[str]]]:
-    """Yield the comparisons of a study, each as the column to fix and the columns of its lines.
+    """Yield the column that is fixed in a figure and the columns that distinguish its lines.
 
-    `runs` are the results in one world. The bases are compared for each updater if there are
-    several bases. The updaters are compared for each base if there are several updaters or only one
-    base. Options that vary distinguish lines too.
+    `runs` are the results in one world. If there are several bases, they are compared for each
+    updater: ("updater", ["base"]). If there are several updaters or only one base, the updaters are
+    compared for each base: ("base", ["updater"]). Columns of options that vary are added to the
+    columns that distinguish lines.
     """
     options = varied(runs, OPTION_COLUMNS)
     bases, updaters = varied(runs, ["base"]), varied(runs, ["updater"])
@@ -102,9 +104,10 @@ def comparisons(runs: Columns) -> Iterator[tuple[str, list[str]]]:
 def panels_by_law(runs: Columns, columns: Sequence[str]) -> Panels:
     """Return the bands of final regret against the expected delay, with a panel for each law.
 
-    The lines are distinguished by the values of `columns` in `runs`. There are no panels if no law
-    has `MIN_DELAYS_PER_LINE` distinct finite expected delays. The title of the panel of an
-    own law says if its lines contain runs without delay, whose law is another one.
+    The lines are distinguished by the values of `columns` in `runs`. The result is empty if no line
+    has at least `MIN_DELAYS_PER_LINE` points. Runs without delay are part of the lines of every
+    law, as the point at expected delay 0. The title of a panel mentions this point if the name of
+    its law contains a colon, as the name of an imported law does.
     """
     by_law = repeat_undelayed(split_laws(runs))
     titles = labels(by_law, ["law"])
@@ -118,12 +121,12 @@ def panels_by_law(runs: Columns, columns: Sequence[str]) -> Panels:
 
 
 def varied(runs: Columns, columns: Sequence[str] = PARTS) -> list[str]:
-    """Return those of `columns` that have more than one value in `runs`, in the same order."""
+    """Return those of `columns` that have more than one distinct value in `runs`."""
     return [name for name in columns if name in runs and len(set(runs[name])) > 1]
 
 
 def labels(runs: Columns, columns: Sequence[str]) -> NDArray[Any]:
-    """Return a readable label of each of `runs`, which names the values of `columns`."""
+    """Return a label for each run in `runs`, formed from its readable values in `columns`."""
     texts = [
         title_of([readable(name, value) for name, value in zip(columns, values, strict=True)])
         for values in zip(*(runs[name] for name in columns), strict=True)
@@ -132,10 +135,10 @@ def labels(runs: Columns, columns: Sequence[str]) -> NDArray[Any]:
 
 
 def select(runs: Columns, where: Mapping[str, Any]) -> Columns:
-    """Return the rows of `runs` that have given values.
+    """Return the rows of `runs` that satisfy all conditions in `where`.
 
-    `where` maps the name of a column to its value, or to a list of allowed values. Raise ValueError
-    if there is no such column or no such run.
+    `where` maps the name of a column to its required value, or to a list of allowed values. Raise
+    ValueError if a column does not exist, or if no run satisfies the conditions.
     """
     mask: Bools = np.ones(len(runs["seed"]), np.bool_)
     for column, value in where.items():
@@ -157,7 +160,11 @@ def select(runs: Columns, where: Mapping[str, Any]) -> Columns:
 
 
 def rename_bases(runs: Columns, names: Mapping[str, str]) -> Columns:
-    """Return `runs` with the bases replaced by their `names`, which need not contain all bases."""
+    """Return `runs` with other names of bases in the column `base`.
+
+    `names` maps the old name of a base to its new name. Bases that it does not contain keep their
+    names.
+    """
     bases = [names.get(str(base), base) for base in runs["base"]]
     return {**runs, "base": np.array(bases, object)}
 
@@ -168,21 +175,25 @@ def take(runs: Columns, rows: NDArray[Any]) -> Columns:
 
 
 def reading_order(runs: Columns) -> Columns:
-    """Return `runs` sorted by world, base, updater and delay, with numbers in numerical order.
+    """Return `runs` sorted by world, base, updater, delay and seed.
 
-    Runs without delay come first.
+    Numbers inside names are sorted numerically. Runs without delay precede runs with delay.
     """
 
     def key(row: int) -> tuple[Any, ...]:
         names = (natural_key(str(runs[name][row])) for name in ("world", "base", "updater"))
         mean = float(runs["mean_delay"][row])
-        return (*names, mean > 0, runs["law"][row], mean, int(runs["seed"][row]))
+        if math.isnan(mean):
+            law = (runs["law"][row], math.inf, natural_key(str(runs["delay"][row])))
+        else:
+            law = (runs["law"][row], mean, ())
+        return (*names, mean != 0, *law, int(runs["seed"][row]))
 
     return take(runs, np.array(sorted(range(len(runs["seed"])), key=key)))
 
 
 def natural_key(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a key that sorts texts by the numbers in them.
+    """Return a sort key of `text`, by which numbers inside texts are sorted numerically.
 
     >>> sorted(["chain-10", "chain-5", "grid-5x5"], key=natural_key)
     ['chain-5', 'chain-10', 'grid-5x5']
@@ -192,9 +203,10 @@ def natural_key(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def split_laws(runs: Columns) -> Columns:
-    """Return `runs` with the delay in place of the law for laws that are not one line of a figure.
+    """Return `runs` with the column `law` changed where a law cannot be drawn as one line.
 
-    A law is not one line if two of its delays have the same expected delay.
+    A law cannot be drawn as one line against the expected delay if two of its delays have the same
+    expected delay. For the runs of such a law, the column `delay` is copied to the column `law`.
     """
     law = runs["law"].astype(object)
     for name in dict.fromkeys(law):
@@ -206,9 +218,10 @@ def split_laws(runs: Columns) -> Columns:
 
 
 def repeat_undelayed(runs: Columns) -> Columns:
-    """Return `runs` with those without delay repeated for each delay law.
+    """Return `runs` with the runs without delay repeated for each delay law in the column `law`.
 
-    Runs with an infinite expected delay are omitted.
+    Lines against the expected delay thus begin at 0 for every law. Runs whose expected delay is
+    infinite, or not known because it depends on what is played, are omitted.
     """
     delayed = (runs["mean_delay"] > 0) & np.isfinite(runs["mean_delay"])
     without = np.flatnonzero(runs["mean_delay"] == 0)
@@ -221,15 +234,15 @@ def repeat_undelayed(runs: Columns) -> Columns:
 
 
 def split_delays(runs: Columns) -> Iterator[tuple[str, Columns]]:
-    """Yield the name of a delay law and its runs for each figure of regret over episodes.
+    """Yield the name of a delay law and its runs, for each figure of regret over episodes.
 
-    There is one figure, with an empty name, if `runs` has at most `MAX_DELAYS_PER_FIGURE` delays.
-    Otherwise each law has a figure, which includes the runs without delay.
+    If `runs` has at most `MAX_DELAYS_PER_FIGURE` delays, there is one figure for all runs, and the
+    name is empty. Otherwise each law has a figure, which includes the runs without delay.
     """
     if len(set(runs["delay"])) <= MAX_DELAYS_PER_FIGURE:
         yield "", runs
         return
-    for law in dict.fromkeys(runs["law"][runs["mean_delay"] > 0]):
+    for law in dict.fromkeys(runs["law"][runs["mean_delay"] != 0]):
         mask = (runs["law"] == law) | (runs["mean_delay"] == 0)
         yield str(law), take(runs, np.flatnonzero(mask))
 
@@ -244,14 +257,14 @@ def episode_panels(
     runs : Columns
         Final results, with one row per run.
     curves : Curves
-        Curves of each setting.
+        Function that returns the regret curves of a setting.
     panel_labels, line_labels : NDArray
         Title of the panel and label of the line of each run.
 
     Returns
     -------
     Panels
-        Bands by panel and line.
+        Bands of the lines of each panel.
 
     Raises
     ------
@@ -282,7 +295,7 @@ def final_panels(
     Returns
     -------
     Panels
-        Bands by panel and line.
+        Bands of the lines of each panel.
 
     Raises
     ------
@@ -300,16 +313,20 @@ def final_panels(
 def group(
     panel_labels: NDArray[Any], line_labels: NDArray[Any]
 ) -> Iterator[tuple[str, str, NDArray[Any]]]:
-    """Yield each pair of `panel_labels` and `line_labels`, with the indices of its runs."""
+    """Yield each distinct pair of panel and line, with the indices of its runs.
+
+    `panel_labels` and `line_labels` contain the panel and the line of each run.
+    """
     pairs = list(zip(panel_labels, line_labels, strict=True))
     for panel, line in dict.fromkeys(pairs):
         yield str(panel), str(line), np.flatnonzero((panel_labels == panel) & (line_labels == line))
 
 
 def only_setting(settings: NDArray[Any], line: str) -> str:
-    """Return the only value of `settings`, the ids of the settings of one point of a line.
+    """Return the only distinct value of `settings`, the ids of the settings that a line shows.
 
-    Raise ValueError if there are several. `line` is the label of the line.
+    Raise ValueError if there are several values. `line` is the label of the line, which is used in
+    the error message.
     """
     first, *others = dict.fromkeys(map(str, settings))
     if others:

@@ -80,7 +80,8 @@ METADATA: Final = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "png": {"Software": None},
 }
-"""Metadata by file format. Date and versions are removed, so that equal data give equal files."""
+"""Map from a file format to its metadata. None removes dates and versions, so that equal data give
+equal files."""
 
 DPI: Final = 200
 """Resolution of PNG files in dots per inch."""
@@ -102,9 +103,10 @@ class LineStyle:
 
 
 def line_styles(names: Iterable[str], palette: Sequence[str] = PALETTE) -> dict[str, LineStyle]:
-    """Return a line style for each of `names`, chosen by position in `names`.
+    """Return a map from each of `names` to a line style.
 
-    Colours are taken from `palette` in order.
+    Colours, dashes and markers are assigned in the order of `names`. Colours are taken from
+    `palette`, and repeat after its last colour.
 
     >>> line_styles(["Active", "Lazy"])["Lazy"].colour
     '#D55E00'
@@ -114,11 +116,11 @@ def line_styles(names: Iterable[str], palette: Sequence[str] = PALETTE) -> dict[
 
 
 def two_way_styles(lines: Iterable[tuple[str, str, str]]) -> dict[str, LineStyle]:
-    """Return the styles of lines that differ in two ways, shown by colour and by dashes.
+    """Return the styles of lines that differ in two properties, shown by colour and by dashes.
 
-    `lines` holds the label of each line, the value that determines its colour, and the value that
-    determines its dashes and marker. If all colours or all dashes would be equal, each line has its
-    own colour and dashes.
+    Each entry of `lines` contains the label of a line, the value that determines its colour, and
+    the value that determines its dashes and marker. If all colours or all dashes would be equal,
+    each line has its own colour and dashes instead. The result maps labels to styles.
 
     >>> styles = two_way_styles([("A", "a", "x"), ("B", "a", "y"), ("C", "b", "x")])
     >>> styles["A"].colour == styles["B"].colour, styles["A"].dashes == styles["C"].dashes
@@ -148,7 +150,7 @@ def legend_handles(
     panels : Panels
         Lines of each panel.
     styles : Mapping[str, LineStyle]
-        Style by name of line, in the order of the legend.
+        Map from the name of a line to its style, in the order of the legend.
     markers : bool
         Whether the lines have markers.
 
@@ -175,7 +177,7 @@ def legend_handles(
 def hollow_marker(line_style: LineStyle) -> dict[str, Any]:
     """Return the Matplotlib properties of the hollow markers that show published values.
 
-    Their colour and shape are those of `line_style`.
+    The markers have the colour and shape of `line_style`.
     """
     return {
         "linestyle": "none",
@@ -188,13 +190,13 @@ def hollow_marker(line_style: LineStyle) -> dict[str, Any]:
 
 
 def figure_of(axes: Axes) -> Figure:
-    """Return the figure of `axes`, not a part of the figure."""
+    """Return the whole figure that contains `axes`, even if the axes are part of a subfigure."""
     figure = axes.figure
     return figure if isinstance(figure, Figure) else figure.figure
 
 
 def add_command(figure: Figure, command: str, *, width: int) -> None:
-    """Write a command, which reproduces the figure, at the foot of the figure.
+    """Write the command that reproduces a figure at the foot of the figure.
 
     Parameters
     ----------

@@ -16,13 +16,18 @@ from belated.episode import Floats
 from belated.figures.styles import PALETTE
 
 GREY: Final = "0.6"
-"""Colour of actions that are not optimal."""
+"""Colour of the less important arrows of a picture.
+
+In the layout of steps, they show actions that are not optimal. In a grid, they show moves that an
+optimal action can make in a direction other than its own. The layout of steps also uses this colour
+for the states after the last step.
+"""
 
 LOOP_HALF_ANGLE_RAD: Final = 0.5
-"""Half the angle between the two ends of a loop, seen from the centre of its state."""
+"""Half the angle between the two ends of a loop, seen from the centre of its state, in radians."""
 
 LOOP_BEND: Final = 2.4
-"""Curvature of a loop: twice its height, relative to the distance between its ends."""
+"""Curvature of a loop: twice its height, divided by the distance between its ends."""
 
 
 def action_colour(action: int) -> str:

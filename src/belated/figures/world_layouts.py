@@ -20,11 +20,14 @@ STATE_RADIUS: Final = 0.25
 """Radius of a state. The unit is the distance between neighbouring states in a row."""
 
 FINAL_STATE_RADIUS: Final = 0.05
-"""Radius of a state that is reached after the last step of an episode."""
+"""Radius of a state that is reached after the last step of an episode.
+
+The unit is the distance between neighbouring states in a row.
+"""
 
 VALUE_COLOURS: Final = LinearSegmentedColormap.from_list("values", ["white", "#8fbfe0"])
 DIRECTIONS: Final = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
-"""Direction (x, y) of a move on a grid, by the name of the action."""
+"""Map from the name of an action on a grid to the direction (x, y) of its move."""
 
 START_LINEWIDTH: Final = 2.2
 """Width of the frame of an initial state, in points."""
@@ -75,7 +78,9 @@ def draw_ring(axes: Axes, world: MDP, names: Sequence[str]) -> None:
 def draw_graph(
     axes: Axes, world: MDP, names: Sequence[str], positions: Floats, outward: Floats, bend: float
 ) -> None:
-    """Draw the states, and an arrow in the colour of the action for each possible transition.
+    """Draw the states at given positions, and an arrow for each possible transition.
+
+    An arrow has the colour of the action.
 
     Parameters
     ----------
@@ -111,7 +116,7 @@ def draw_graph(
 
 
 def terminal_handles(world: MDP) -> list[Line2D]:
-    """Return the legend entry of terminal states, if `world` has any."""
+    """Return a list with the legend entry of terminal states; empty if `world` has none."""
     look: dict[str, Any] = {"mfc": TERMINAL_COLOUR, "mec": "black"}
     entry = Line2D([], [], marker="o", linewidth=0, label="terminal state", **look)
     return [entry] if world.shape.terminal else []
@@ -189,10 +194,10 @@ def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
 
 
 def reachable_states(world: MDP) -> Bools:
-    """Return whether an episode can reach each state of `world` at each step.
+    """Return a mask of the states of `world` that an episode can reach at each step.
 
-    The shape is (H + 1, S); the last row is for the states after the last step. An episode that
-    ends in a terminal state reaches it once.
+    The shape is (H + 1, S). The last row is for the states after the last step. No state is reached
+    from a terminal state, because the episode ends there.
     """
     H, S, _ = world.shape.table
     reached = np.zeros((H + 1, S), np.bool_)
@@ -311,9 +316,11 @@ def draw_cell(axes: Axes, x: float, y: float, colour: Any, *, start: bool) -> No
 def draw_best_moves(
     axes: Axes, world: MDP, s: int, best: Bools, names: Sequence[str], *, columns: int
 ) -> None:
-    """Draw arrows for the optimal moves from a cell of a grid.
+    """Draw arrows for the optimal actions in a cell of a grid.
 
-    Grey arrows show the other possible outcomes of these moves.
+    A coloured arrow shows the direction of an optimal action: the direction after which it is named
+    or, with another name, that of its most probable move. Grey arrows show all other moves that the
+    optimal actions can make.
 
     Parameters
     ----------

@@ -16,15 +16,15 @@ from belated.mdp.model import MDP
 from belated.mdp.worlds import Layout
 
 MAX_STATES: Final = {"row": 12, "ring": 6, "steps": 12, "grid": 144}
-"""Maximum number of states in a legible picture, by layout."""
+"""Map from the kind of a layout to the maximum number of states in a legible picture."""
 
 MAX_RING_ARROWS: Final = 24
 STATE_DISTANCE_IN: Final = 0.85
-"""Distance between neighbouring states, in inches."""
+"""Minimum distance between neighbouring states, in inches."""
 
 MIN_WIDTH_IN: Final = 4.2
 MARGIN_IN: Final = 1.3
-"""Total height of title, legend and command, in inches."""
+"""Total height in inches of the title, the legend, and the command that draws the figure."""
 
 COMMAND_LINE_CHARS: Final = 60
 LAYOUTS: Final = {"row": draw_row, "ring": draw_ring, "steps": draw_steps}
@@ -141,7 +141,10 @@ def draw_states(axes: Axes, world: MDP, *, layout: Layout, actions: Sequence[str
 
 
 def fit_figure(axes: Axes) -> None:
-    """Set the size of the figure of `axes`, a picture of a world, to the extent of the picture."""
+    """Set the size of the figure that contains `axes`, according to the limits of the axes.
+
+    `axes` contain a picture of a world.
+    """
     width, height = np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())
     scale = max(STATE_DISTANCE_IN, MIN_WIDTH_IN / width)
     figure_of(axes).set_size_inches(scale * width, scale * height + MARGIN_IN)
@@ -150,8 +153,10 @@ def fit_figure(axes: Axes) -> None:
 def find_layout(world: MDP) -> Layout | None:
     """Return a layout in which `world` can be drawn, or None if there is none.
 
-    A world whose states lead only to their neighbours is a row. If they also lead a fixed number of
-    states further, this number is the number of columns of a grid.
+    The candidates are a row, if every transition changes the number of the state by at most 1; a
+    grid with c columns, if every transition changes this number by 0, 1 or c, where c divides the
+    number of states; a ring; and a row of states for each step. The returned layout is a candidate
+    that `check_drawable` accepts.
 
     >>> from belated.mdp.worlds import world
     >>> [find_layout(world(name)) for name in ("chain-5", "grid-3x7", "garnet-4-2-2", "chain-30")]

@@ -28,15 +28,20 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     `info["feedback"]` of the reset that starts the first episode k with i + tau < k. The list is
     empty in the `info` of a step.
 
-    The record of an episode that terminates in a terminal state of `shape` ends there. These are
-    the states given as `terminal`, the terminal states of a `WorldEnv`, the states in which an
-    environment with a table of transitions can only terminate, and the state that `end_state=True`
-    adds.
+    The record of an episode that terminates in a terminal state of `shape` ends there. The terminal
+    states are:
 
-    The record of an episode that terminates in another state before step H is padded to H steps.
-    This is always so if `reward_map` maps 0 to another number, because later steps then count.
-    Padded steps stay in the last state and have reward 0 in original units. The action of the
-    padded steps changes from one termination in a state to the next, so that every action is
+    - the states given as `terminal`;
+    - the terminal states of the world, if `env` is a `WorldEnv`;
+    - the states that an episode visits only when it terminates, if `env` has a table of
+      transitions;
+    - the state that `end_state=True` adds.
+
+    The record of an episode that terminates in another state before step H is padded to H steps. If
+    `reward_map` maps the reward 0 to another number, there are no terminal states: all episodes
+    that terminate before step H are padded, because the mapped rewards after the end are not 0.
+    Padded steps stay in the last state and have reward 0 in original units. Each time that an
+    episode terminates in a state, the padded steps have the next action, so that every action is
     observed in this state; an optimistic learner would overestimate an action without observations.
     Padding would record wrong transitions if an episode can also visit the state without
     terminating. In this case ValueError is raised; use `end_state=True`.
@@ -121,6 +126,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._shape = _build_shape(env, *sizes, end_state, terminal)
         if reward_map.unit(0.0) != 0:
             self._shape = Shape(*sizes, allowed=self._shape.allowed)
+        delay.selector(self._shape)  # may reject the shape
         self._passed = np.zeros(self._shape.states, np.bool_)  # states in which a step was taken
         self._early_ends = np.zeros(self._shape.states, np.int64)  # padded episodes by last state
         self._queue: Queue[Episode] = Queue()
@@ -206,8 +212,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         if terminated or len(self._actions) == H:
             truncated = not terminated
             self._over = True
-            tau = self._delay.draw(seed=self._seed, episodes=1, first=self._episode)
-            self._push_record(int(tau[0]))
+            self._push_record()
         return observation, reward, terminated, truncated, {**info, "feedback": []}
 
     def _pad(self) -> None:
@@ -221,11 +226,11 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._rewards += [self._unit_reward(0.0)] * missing
         self._early_ends[state] += 1
 
-    def _push_record(self, delay: int) -> None:
+    def _push_record(self, delay: int | None = None) -> None:
         """Queue the record of the current episode, which arrives after `delay` episodes.
 
-        ValueError is raised if an episode was padded in a state that was also visited before the
-        end of an episode.
+        By default, the delay is drawn. ValueError is raised if an episode was padded in a state
+        that was also visited before the end of an episode.
         """
         for state in np.flatnonzero(self._passed & (self._early_ends > 0))[:1]:
             raise ValueError(
@@ -234,6 +239,8 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
                 "DelayedFeedback, which adds a terminal state to the records."
             )
         record = Episode(self._episode, self._states, self._actions, self._rewards)
+        if delay is None:
+            delay = self._delay.draw_for(record, shape=self._shape, seed=self._seed)
         self._queue.push(record, delay)
 
     def _unit_reward(self, reward: float) -> float:

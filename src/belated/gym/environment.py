@@ -11,7 +11,8 @@ from belated.mdp.model import DRAWS, MDP, mean_reward, row_of
 from belated.mdp.play import draw, draw_reward
 
 Outcomes = list[tuple[float, int, float, bool]]
-"""(probability, next state, mean reward, terminated) of each possible outcome of a step."""
+"""List of the possible outcomes of a step. Each outcome is a tuple (probability, next state, mean
+reward, terminated)."""
 
 
 class WorldEnv(gymnasium.Env[Any, Any]):

@@ -18,7 +18,8 @@ ENTRY_POINTS: Final = {
     "belated/Garnet-v0": "garnet_env",
     "belated/GridWorld-v0": "gridworld_env",
 }
-"""Name of the function of this module that creates each environment, by id of the environment."""
+"""Map from the id of each environment to the name of the function of this module that creates it.
+"""
 
 
 def register() -> None:

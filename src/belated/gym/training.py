@@ -25,7 +25,7 @@ class Training:
     updates: int
     """Number of plans that the learner computed during the training."""
     max_missing: int
-    """Largest number of missing episodes at the start of an episode."""
+    """Largest number of episodes in flight at the start of an episode."""
     gaps: Floats | None = None
     """V*_1(s_1) - V^pi_1(s_1) of each episode, in [0, H], shape (episodes,); None if `train` was
     called without `world`."""
@@ -156,7 +156,7 @@ def play_episode(env: DelayedFeedback, policy: Policy, observation: object, seed
 
 
 class GapEvaluator:
-    """Computation of suboptimality gaps V*_1(s) - V^pi_1(s) of policies in a `world`.
+    """Evaluator of the suboptimality gaps V*_1(s) - V^pi_1(s) of policies in a `world`.
 
     The values of the most recent policy are cached.
     """

@@ -40,9 +40,10 @@ Function = Callable[[NDArray[np.float64], Stage, Row], float]
 
 
 class Batch(NamedTuple):
-    """Functions that apply a backup to many rows; function pointers if the backup is compiled.
+    """Two functions that apply one backup to many rows of the counts.
 
-    Their types are the same for every base, so that the planner is compiled only once.
+    They are function pointers if the backup is compiled. The types of these pointers are the same
+    for every base, so that the planner is compiled only once.
     """
 
     rows: Callable[[BackupCall], int]  # `back_up_rows` with this backup
@@ -50,22 +51,24 @@ class Batch(NamedTuple):
 
 
 class RowTerms(NamedTuple):
-    """Division of a backup into terms that depend on N' alone, and the rest.
+    """Backup divided into two steps: terms that depend on N' alone, and Q computed from them.
 
-    The terms of a row are stored until N' changes. Both functions must be compiled, and give the
-    same bits as the backup for rows with observations.
+    N' is the number of observed visits of a row. The terms of a row are stored until its N'
+    changes. Both functions must be compiled. For a row with observations, their result must be
+    bit-identical to that of the backup.
     """
 
     compute: Callable[[NDArray[np.float64], int], tuple[float, float]]
-    """Function of (constants, n) that returns the two terms."""
+    """Function of (constants, n) that returns the two terms of a row with N' = n."""
 
     back_up: Callable[[NDArray[np.float64], Stage, Row, tuple[float, float]], float]
-    """Function of (constants, stage, row, terms) that returns Q_h(s, a)."""
+    """Function of (constants, stage, row, terms) that returns Q_h(s, a) of the row. `terms` is the
+    result of `compute`."""
 
 
 @dataclass(frozen=True)
 class Backup:
-    """Backup function of a base."""
+    """Backup function of a base, with the properties declared in the decorator `backup`."""
 
     function: Function
     compiled: bool  # False for a plain Python function
@@ -98,12 +101,12 @@ def backup(
         Function of (constants, stage, row) that returns Q_h(s, a).
     elementwise : bool
         Declares that a whole stage may be computed at once, which is several times faster where
-        most values change. For a row with observations, the function must use `row.succ` only as an
-        index into `stage.v` and `stage.visits`, and read these arrays only there; `constants` must
-        only be indexed or unpacked.
+        most values change. For a row with observations, the function may read `stage.v` and
+        `stage.visits` only at indices from `row.succ`, and may use `row.succ` for nothing else.
+        `constants` must only be indexed or unpacked.
     terms : RowTerms, optional
-        The same backup, divided into terms that depend on N' alone and the rest, so that the terms
-        are not computed again for each plan.
+        The same backup, divided into terms that depend only on N', the number of observations of a
+        row, and the rest. The terms are computed again only if N' has changed.
 
     Returns
     -------
@@ -122,7 +125,11 @@ def as_backup(function: Backup | Function) -> Backup:
 
 @cache
 def compile_batch(backup: Backup, constants: int) -> Batch:
-    """Return the functions that apply `backup`, a backup with a number of `constants`."""
+    """Return the functions that apply `backup` to many rows, compiled if `backup` is compiled.
+
+    `constants` is the number of constants of the backup. Raises CompilationError if the backup does
+    not compile.
+    """
     function = backup.function
     if not backup.compiled:
         loop = specialise(back_up_rows, function, {"back_up_row": function, "view": identity})
@@ -148,7 +155,7 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
 
 
 def no_stages(call: StagesCall) -> int:
-    """Return -1: the backup is not elementwise, and `call` is not executed."""
+    """Return -1 and ignore `call`; replaces `plan_stages` if the backup is not elementwise."""
     return -1
 
 
@@ -162,7 +169,7 @@ def compile_no_stages() -> Callable[[StagesCall], int]:
 
 @cache
 def batch_type() -> Any:
-    """Return the numba type of every compiled batch."""
+    """Return the numba type of `Batch`, which is the same for all compiled backups."""
     kinds = [numba.types.FunctionType(each.SIGNATURE) for each in (backup_call, stages)]
     return numba.types.NamedTuple(kinds, Batch)
 
@@ -171,7 +178,8 @@ def batch_type() -> Any:
 def type_of_batch(batch: Batch, context: object) -> Any:
     """Return the numba type of a compiled `batch`; `context` is not used.
 
-    Without this function, numba would derive the type from both signatures in every call.
+    Without this function, numba would derive the type from the signatures of the two functions of
+    `batch` in every call.
     """
     return batch_type()
 
@@ -212,7 +220,7 @@ def squares(stage: Stage, row: Row, centre: float) -> float:
     stage : Stage
         Values of the next step.
     row : Row
-        Observations, at least one.
+        Row with at least one observation.
     centre : float
         Mean of the next value, `mean(stage, row)`.
 
@@ -237,7 +245,7 @@ def variance(stage: Stage, row: Row, centre: float) -> float:
     stage : Stage
         Values of the next step.
     row : Row
-        Observations, at least one.
+        Row with at least one observation.
     centre : float
         Mean of the next value, `mean(stage, row)`.
 
@@ -252,6 +260,8 @@ def variance(stage: Stage, row: Row, centre: float) -> float:
 @inlined
 def clipped(stage: Stage, row: Row, centre: float, beta: float) -> float:
     """Return Q = min(H' + 1, R + <P^, V> + min(H', beta)) (Eq. 4).
+
+    V is V~_{h+1}, and H' = H - h is the largest possible sum of rewards after this step.
 
     Parameters
     ----------
@@ -276,15 +286,17 @@ def clipped(stage: Stage, row: Row, centre: float, beta: float) -> float:
 def unseen(stage: Stage, row: Row) -> float:
     """Return Q = min(H' + 1, R + H'), the value of a `row` without observations.
 
-    `stage` holds the step and the horizon.
+    R is the reward of the row. H' = H - h is the largest possible sum of rewards after the step of
+    `stage`.
     """
     return min(cap(stage), row.reward + rest(stage))
 
 
 @inlined
 def anywhere(stage: Stage, row: Row) -> float:
-    """Return Q = min(H' + 1, R + max V), the value of `row` if it led to the best next state.
+    """Return Q = min(H' + 1, R + max V), the value of `row` if it always led to the best state.
 
-    `stage` holds the next values V.
+    R is the reward of the row, and V are the values of the next step in `stage`. H' = H - h is the
+    largest possible sum of rewards after the step of `stage`.
     """
     return min(cap(stage), row.reward + stage.top)

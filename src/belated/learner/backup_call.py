@@ -29,10 +29,11 @@ class Stage(NamedTuple):
     order: NDArray[np.int32]  # states by v, largest first; needs reads="order"
     seed: np.uint64 = np.uint64(0)  # seed of the learner, for random numbers
     plan: int = 0  # number of the plan, part of the key of random numbers
+    observed: int = 0  # number of observed steps, of all rows together; needs samples=True
 
 
 class Row(NamedTuple):
-    """Observations of one (h, s, a).
+    """Observations of one row of the counts: a step h, a state s and an action a.
 
     The observed successors are the states `succ[lo:hi]`, in increasing order. State `succ[j]` has
     been observed `m[j]` times.
@@ -70,6 +71,7 @@ class BackupCall(NamedTuple):
     order: NDArray[np.int32]  # (states) of step h + 1
     seed: np.uint64
     plan: int
+    observed: int
     n: NDArray[np.int64]  # the arrays of Counts
     start: NDArray[np.int64]
     size: NDArray[np.int32]
@@ -97,7 +99,10 @@ CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
 
 
 def call_signature(call: type[NamedTuple]) -> Any:
-    """Return the numba signature of a function of one `call`, a record of numbers and arrays."""
+    """Return the numba signature of a function that takes one `call` and returns an integer.
+
+    `call` is the type of a named tuple of numbers and arrays. Arrays are passed as pointers.
+    """
     kinds = [CALL_FIELD_TYPES[kind] for kind in call.__annotations__.values()]
     return types.int64(types.NamedTuple(kinds, call))
 
@@ -150,12 +155,13 @@ def back_up_row(constants: NDArray[np.float64], stage: Stage, row: Row) -> float
 
 
 HAS_TERMS: Final = False
-"""Whether the backup has terms in `back_up_rows`; `specialise` replaces it."""
+"""Whether the backup that `back_up_rows` calls has terms; see `RowTerms`. `specialise` replaces
+this value in each copy of `back_up_rows`."""
 
 
 @inlined
 def compute_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
-    """Return no terms; `specialise` replaces this placeholder by `RowTerms.compute`."""
+    """Return (0, 0); `specialise` replaces this placeholder by `RowTerms.compute`."""
     return 0.0, 0.0
 
 
@@ -168,7 +174,10 @@ def back_up_with_terms(
 
 
 def back_up_rows(call: BackupCall) -> int:
-    """Store Q_h(s, a) of the rows listed in `call` in `call.out`, and return their number."""
+    """Compute Q_h(s, a) of each row listed in `call.rows`, and return the number of these rows.
+
+    The values are stored in `call.out`.
+    """
     constants = view(call.constants, call.constants_size)
     stage = Stage(
         call.h,
@@ -180,6 +189,7 @@ def back_up_rows(call: BackupCall) -> int:
         view(call.order, call.states),
         call.seed,
         call.plan,
+        call.observed,
     )
     succ, m = view(call.succ, 1), view(call.m, 1)  # each row has its limits lo and hi
     for i in range(call.row_count):

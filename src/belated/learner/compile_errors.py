@@ -1,4 +1,4 @@
-"""Errors of backups and triggers that do not compile, described in one line."""
+"""Exceptions for backups and triggers that do not compile, with messages of one line."""
 
 import os
 import re
@@ -11,16 +11,19 @@ ADVICE: Final = (
     "A {kind} computes with numbers and creates no arrays or objects. Without @bl.{kind} it runs "
     "as plain Python."
 )
-"""Advice for code that runs as Python, but cannot be compiled."""
+"""Advice in the message of a `CompilationError`, if the function of the user cannot be compiled but
+would run as Python. The field `kind` is "backup" or "trigger"."""
 
 RECORD: Final = re.compile(r"\b(Stage|Row|Arrival)\((?:[^()]|\([^()]*\))*\)")
-"""Numba's name of the type of an argument: the name of its class, and the types of its fields."""
+"""Pattern of numba's name of the type of a `Stage`, `Row` or `Arrival`: the name of the class and,
+in parentheses, the types of all fields."""
 
 LITERAL: Final = re.compile(r"Literal\[(\w+)\]\([^()]*\)")
-"""Numba's name of the type of a constant: its type, and its value."""
+"""Pattern of numba's name of the type of a constant: "Literal", the type in square brackets and the
+value in parentheses."""
 
 HIGHLIGHT: Final = re.compile(r"\x1b\[[0-9;]*m")
-"""Codes by which numba highlights its messages if colorama is installed."""
+"""Pattern of the escape codes by which numba colours its messages if colorama is installed."""
 
 
 class CompilationError(TypeError):
@@ -79,10 +82,10 @@ def _describe(text: str) -> tuple[str, bool]:
 
 
 def _find_line(text: str, function: Callable[..., Any]) -> int | None:
-    """Return the line of the source of `function` at fault, or None if it is not known.
+    """Return the number of the line of `function` that does not compile, or None if unknown.
 
-    Numba's message `text` names lines from the innermost call to the outermost one. Those after the
-    first mention of the function are not its own: they are lines of the loop that calls it.
+    Numba's message `text` names lines from the innermost call to the outermost one. Lines after the
+    first mention of the function are ignored, because they belong to the loop that calls it.
     """
     inside, mentioned, _ = text.partition(f"<function {function.__qualname__} at ")
     if not mentioned:

@@ -57,7 +57,7 @@ def empty_counts(shape: Shape, stages: int) -> Counts:
 
 @inlined
 def has_room(counts: Counts, steps: int) -> bool:
-    """Return whether `counts` has free capacity for any `steps` more transitions."""
+    """Return whether `counts` has free capacity for `steps` arbitrary further transitions."""
     largest_block = 2 * (counts.used[2] + steps)
     return (
         counts.used[0] + steps * largest_block <= counts.succ.size
@@ -74,7 +74,7 @@ def add(counts: Counts, row: int, stage: int, state: int, successor: int, times:
     counts : Counts
         Changed in place. `has_room(counts, 1)` must be true.
     row : int
-        Row of the transition.
+        Index of the (stage, state, action) of the transition.
     stage, state : int
         Stage and state of the row.
     successor : int
@@ -97,6 +97,9 @@ def add(counts: Counts, row: int, stage: int, state: int, successor: int, times:
 def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int:
     """Insert a new successor with count 0 into the block of a row.
 
+    The block of a row is the part of `counts.succ` and `counts.m` that holds its successors. A full
+    block is moved to a new position.
+
     Parameters
     ----------
     counts : Counts
@@ -106,12 +109,12 @@ def insert(counts: Counts, row: int, stage: int, successor: int, at: int) -> int
     successor : int
         Next state, not yet in the block of the row.
     at : int
-        Position in the pool at which the successor is inserted, so that the block stays sorted.
+        Index in `counts.succ` at which the successor is inserted, so that the block stays sorted.
 
     Returns
     -------
     int
-        Position of the successor in the pool; it differs from `at` if the block was moved.
+        Index of the successor in `counts.succ`; it differs from `at` if the block was moved.
     """
     size = np.int64(counts.size[row])
     first = counts.start[row]

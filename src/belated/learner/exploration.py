@@ -43,7 +43,8 @@ def is_available(fixed: Floats, h: int, cell: int) -> bool:
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) fixed values, -inf if an action may not be chosen; empty if there are none.
+        (H, S * A) result of `Shape.fixed_values`, which is -inf for each action that may not be
+        chosen. Empty if all actions may be chosen.
     h, cell : int
         Step, and index s * A + a of the state and action.
 
@@ -64,14 +65,16 @@ def is_rare(rule: Exploration, fixed: Floats, h: int, s: int) -> bool:
     rule : Exploration
         Exploration rule with its counts.
     fixed : Floats
-        (H, S * A) fixed values; counts of actions that are not allowed are ignored.
+        Array that marks the actions that may not be chosen; see `is_available`. Their counts are
+        ignored.
     h, s : int
         Step and state.
 
     Returns
     -------
     bool
-        Whether the count of the state, or that of one of its actions, is below the threshold.
+        Whether a count is below `rule.threshold`: the count of the state if `rule.by_state`,
+        otherwise the count of at least one of its allowed actions.
     """
     A = rule.explore.shape[2]
     stage = 0 if rule.visits.shape[0] == 1 else h
@@ -95,7 +98,7 @@ def count_visit(
     rule : Exploration
         Exploration rule; its counts and mask are changed in place.
     fixed : Floats
-        (H, S * A) fixed values, which tell the allowed actions.
+        Array that marks the actions that may not be chosen; see `is_available`.
     h, s, a : int
         Step, state and action of the visit.
     changed : Worklist
@@ -124,7 +127,7 @@ def count_visit(
 
 @inlined
 def explores(rule: Exploration, h: int, s: int) -> bool:
-    """Return whether the mask of `rule` contains any action at step `h` in state `s`."""
+    """Return whether `rule` marks any action to be explored at step `h` in state `s`."""
     if rule.explore.size > 0:
         for a in range(rule.explore.shape[2]):
             if rule.explore[h, s, a]:
@@ -147,13 +150,13 @@ def draw_action(
     rule : Exploration
         Exploration rule; its mask must have the shape (H, S, A).
     fixed : Floats
-        (H, S * A) fixed values, which tell the allowed actions.
+        Array that marks the actions that may not be chosen; see `is_available`.
     h, s : int
         Step and state.
     greedy : int
         Action of the plan.
     seed, episode : int
-        Seed and number of the episode, which with `h` are the key of the random number.
+        Seed of the run, and number of the episode. With `h`, they are the key of the random number.
 
     Returns
     -------
@@ -188,7 +191,7 @@ def draw_allowed(fixed: Floats, h: int, s: int, A: int, u: float) -> int:
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) fixed values, which tell the allowed actions.
+        Array that marks the actions that may not be chosen; see `is_available`.
     h, s : int
         Step and state.
     A : int

@@ -8,18 +8,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.arguments import check_id, check_integer
-from belated.array_checks import check_indices, check_range
+from belated.array_checks import check_indices, check_range, check_same_size
 from belated.episode import Episode, Floats, Ints, Shape, Step
 
 WATCH_FROM_EPISODES: Final = 20
-"""Number of episodes after which `RepetitionWatch` may warn."""
+"""Number of recorded episodes below which `RepetitionWatch` does not warn of padded episodes."""
 
 WATCH_TO_EPISODES: Final = 200
-"""Number of episodes after which `RepetitionWatch` stops."""
+"""Number of recorded episodes at which `RepetitionWatch` ends, if it has not warned before."""
 
 REWARD_TOLERANCE: Final = 1e-9
 """Amount by which a reward may lie outside [0, 1], because of rounding when it was scaled."""
 
+
+STARTS: Final = ("opened_us", "batch")
+"""Attributes of `PendingEpisode` that are saved only if the updater needs them."""
+
+LATEST: Final = 2**62
+"""Largest number of episodes, and largest time in microseconds, in a snapshot."""
 
 NO_STATES: Final[Mapping[int, int]] = MappingProxyType({})
 
@@ -110,8 +116,9 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape, steps: int) ->
     id : int
         Id of the episode, for error messages.
     rewards : array_like
-        Rewards in [0, 1], NaN where the reward has not arrived: one for each step of the episode,
-        or H of them, where those after a terminal state are 0 or NaN.
+        Rewards in [0, 1], NaN where the reward has not arrived. There must be one for each step of
+        the episode, or H in total; in the latter case, the rewards of the steps after a terminal
+        state must be 0 or NaN.
     shape : Shape
         Size of the problem.
     steps : int
@@ -125,7 +132,8 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape, steps: int) ->
     Raises
     ------
     TypeError, ValueError
-        If `rewards` does not have one number for each step, or a number lies outside [0, 1].
+        If `rewards` has a wrong length, a number lies outside [0, 1], or a reward after a terminal
+        state is neither 0 nor NaN.
     """
     no_steps = np.zeros(0, np.int64)
     array = Episode(id, [0], no_steps, np.nan if rewards is None else rewards).rewards
@@ -208,11 +216,21 @@ class PendingEpisode:
     length : int, optional
         Number of steps of the episode, if it is known to have ended in a terminal state.
     states : dict, optional
-        Known states by position, from steps that were observed singly; see `join_steps`. They are
-        not part of snapshots.
+        Map from a position in the episode, 0 .. H, to the state at this position. It contains the
+        states of steps that were observed singly, for `join_steps`. It is not part of snapshots.
+    started : int
+        Number of episodes started up to and including this one; 0 if it was not started.
+    opened_us : int
+        Time of the opening in microseconds since 1970 (UTC); 0 if the updater does not need it.
+    batch : int
+        Number of episodes that had been started when the plan was made that this episode follows;
+        -1 if it follows another policy, or if the updater does not need it.
     """
 
-    __slots__ = ("instance", "length", "path", "received", "states")
+    __slots__ = (
+        *("instance", "length", "path", "received", "started", "states"),
+        *("opened_us", "batch"),
+    )
 
     def __init__(
         self,
@@ -221,17 +239,24 @@ class PendingEpisode:
         path: Feedback | None = None,
         length: int | None = None,
         states: Mapping[int, int] = NO_STATES,
+        started: int = 0,
+        opened_us: int = 0,
+        batch: int = -1,
     ) -> None:
         self.instance = instance
         self.received = received
         self.path = path
         self.length = length
         self.states = states
+        self.started = started
+        self.opened_us = opened_us
+        self.batch = batch
 
     def receive(self, feedback: Feedback, shape: Shape) -> None:
         """Record the arrival of `feedback`, in a problem of size `shape`.
 
-        Raises ValueError if any part of it arrived before, or lies after a terminal state.
+        Raises ValueError if any part of the feedback arrived before, or lies after a terminal
+        state.
         """
         if feedback.transitions and self.path is not None:
             raise ValueError(
@@ -247,16 +272,20 @@ class PendingEpisode:
             self._find_end(feedback, shape)
             return
         for step in feedback.steps.tolist():
-            if self.received >> step & 1:
+            bit = 1 << step
+            if self.received & bit:
                 raise ValueError(
                     f"Step {step} of episode {feedback.id} has been observed already; observe each "
                     "step once."
                 )
-            self.received |= 1 << step
+            self.received |= bit
         self._find_end(feedback, shape)
 
     def _find_end(self, feedback: Feedback, shape: Shape) -> None:
-        """Set `length` if a step of `feedback` reaches a terminal state; check that it is last."""
+        """Set `length` if a step of `feedback` reaches a terminal state of `shape`.
+
+        Raises ValueError if a step after the terminal state has arrived.
+        """
         if not shape.terminal:
             return
         for step in feedback.steps[shape.is_terminal[feedback.successors]].tolist():
@@ -269,9 +298,9 @@ class PendingEpisode:
             )
 
     def is_complete(self, horizon: int) -> bool:
-        """Return whether the feedback of all steps has arrived.
+        """Return whether the feedback of all steps of the episode has arrived.
 
-        `horizon` is their number, unless the episode has ended in a terminal state.
+        The episode has `horizon` steps, or fewer if it has ended in a terminal state.
         """
         return self.received.bit_count() == (self.length or horizon)
 
@@ -282,14 +311,24 @@ class PendingEpisode:
 
     def copy(self) -> "PendingEpisode":
         """Return a copy of the record; changes of the copy do not affect the original."""
-        return PendingEpisode(self.instance, self.received, self.path, self.length, self.states)
+        return PendingEpisode(
+            self.instance,
+            self.received,
+            self.path,
+            self.length,
+            self.states,
+            self.started,
+            self.opened_us,
+            self.batch,
+        )
 
 
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     """Return the records of pending episodes as plain arrays and numbers, for `restore_pending`.
 
-    `pending` maps the id of each episode to its record. For an episode without any feedback, only
-    two integers are stored: its id and its instance. The length is stored if it is known.
+    `pending` maps the id of each episode to its record. The id, the instance and `started` of every
+    episode are stored. If feedback of an episode has arrived, the received steps are stored too,
+    and the path and the length if they are known.
     """
     partial = []
     for place, episode in enumerate(pending.values()):
@@ -310,14 +349,21 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     return {
         "ids": np.array(list(pending), np.int64),
         "instances": np.array([episode.instance for episode in pending.values()], np.int64),
+        "started": np.array([episode.started for episode in pending.values()], np.int64),
         "partial": partial,
+        # only if the updater needs them
+        **{
+            name: np.array([getattr(episode, name) for episode in pending.values()], np.int64)
+            for name in STARTS
+            if any(episode.opened_us or episode.batch >= 0 for episode in pending.values())
+        },
     }
 
 
 def restore_pending(
     state: dict[str, Any], shape: Shape, *, instances: int
 ) -> dict[int, PendingEpisode]:
-    """Return the records of pending episodes by id, in the order in which they were saved.
+    """Return the records of pending episodes, in the order in which they were saved.
 
     Parameters
     ----------
@@ -331,7 +377,7 @@ def restore_pending(
     Returns
     -------
     dict
-        Record of each episode, by id.
+        Map from the id of each episode to its record.
 
     Raises
     ------
@@ -340,12 +386,21 @@ def restore_pending(
     """
     check_range("instances of pending episodes", state["instances"], 0, instances - 1)
     ids, indices = state["ids"].tolist(), state["instances"].tolist()
+    # absent in snapshots from before delays were counted
+    started = state.get("started", np.zeros(len(ids), np.int64))
+    check_range("starts of pending episodes", started, 0, 2**62)
     pending = {
-        check_id("The id of a pending episode", id): PendingEpisode(index)
-        for id, index in zip(ids, indices, strict=True)
+        check_id("The id of a pending episode", id): PendingEpisode(index, started=int(start))
+        for id, index, start in zip(ids, indices, started, strict=True)
     }
     if len(pending) < len(ids):
         raise ValueError("Each pending episode must occur once.")
+    for name in STARTS:
+        if name in state:
+            check_same_size(state["ids"], state[name])
+            check_range(f"{name} of pending episodes", state[name], -1, LATEST)
+            for episode, number in zip(pending.values(), state[name].tolist(), strict=True):
+                setattr(episode, name, number)
     for part in state["partial"]:
         id = ids[check_integer("place", part["place"], 0)]
         episode, length = pending[id], part.get("length")
@@ -363,9 +418,9 @@ def restore_pending(
 class RepetitionWatch:
     """Detector of episodes that end in an undeclared terminal state and are padded to H steps.
 
-    The last state of an episode is counted if the episode has entered it and stayed there for its
-    last two steps or more. A counted state is suspicious if no episode has left it and no reward
-    above 0 was received in it.
+    A state is suspicious if some episode has entered it and stayed in it for at least its last two
+    steps, no episode has left it, and no reward above 0 was received in it. An episode seems to be
+    padded if it stays in a suspicious state for at least its last two steps.
 
     Parameters
     ----------
@@ -380,7 +435,9 @@ class RepetitionWatch:
         self._warned = False
 
     def see(self, feedback: Sequence[Feedback], known: Floats | None) -> bool:
-        """Record whole episodes and return whether to warn now, which happens at most once.
+        """Record whole episodes and return whether to warn that episodes seem to be padded.
+
+        Call this method only while `is_over` is False.
 
         Parameters
         ----------
@@ -392,7 +449,9 @@ class RepetitionWatch:
         Returns
         -------
         bool
-            Whether at least half of the episodes, and of 20 or more, end in suspicious states.
+            Whether at least 20 episodes have been recorded, and at least half of them seem to be
+            padded: they stay to the end in a state that no episode leaves and that never gives a
+            reward above 0.
         """
         for item in feedback:
             rewards = (
@@ -411,17 +470,24 @@ class RepetitionWatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether the warning was given, or enough episodes were recorded without one."""
+        """Whether recording is over: `see` has returned True, or has recorded enough episodes.
+
+        `WATCH_TO_EPISODES` episodes are enough.
+        """
         return self._warned or self._episodes >= WATCH_TO_EPISODES
 
     @property
     def suspects(self) -> list[int]:
-        """States in which episodes seem to end."""
+        """States in which padded episodes seem to end, in increasing order.
+
+        At least one episode has stayed in such a state to the end, no episode has left it, and no
+        reward above 0 was received in it.
+        """
         return [int(s) for s in np.flatnonzero((self._ends > 0) & ~self._active)]
 
     @property
     def message(self) -> str:
-        """Text of the warning."""
+        """Text of the warning that episodes seem to be padded; it contains `suspects`."""
         states = self.suspects
         return (
             f"{int(self._ends[states].sum())} of {self._episodes} episodes repeat one of the "

@@ -6,13 +6,15 @@ changed. Steps are processed from the last to the first; a value that remains th
 further work.
 
 A base declares which values of the next step its backup reads: only those of the row's successors;
-in addition the largest value, or the largest and the smallest; or all values. The base also
-declares whether the backup reads the visit counts of the successors. See `BackupRule`.
+in addition the largest value, or the largest and the smallest; or all values that are at least the
+mean of the successors; or all values. The base also declares whether the backup reads the visit
+counts of the successors. See `BackupRule`.
 """
+
+import math
 
 from belated.compiled import inlined, kernel
 from belated.learner.backup import Batch
-from belated.learner.counts import Counts
 from belated.learner.packed import pack, packed_width
 from belated.learner.planning import (
     back_up,
@@ -24,126 +26,18 @@ from belated.learner.planning import (
     tie_tolerance,
 )
 from belated.learner.stages import store_stage
+from belated.learner.stale import list_stale, store_means
 from belated.learner.state import (
     MAX_SMALL_STAGE,
     READS_BEST,
     READS_EVERYTHING,
+    READS_EXTREMES,
     READS_ORDER,
     Config,
     LearnerState,
     PlanTable,
-    Scratch,
 )
-from belated.worklist import END, Worklist, put
-
-
-@inlined
-def list_row(scratch: Scratch, row: int, listed: int) -> int:
-    """Append a row to the list `scratch.rows` unless the list contains it.
-
-    Parameters
-    ----------
-    scratch : Scratch
-        Working memory; its list of rows is changed in place.
-    row : int
-        Index of the row within its stage, s * A + a.
-    listed : int
-        Number of rows in the list.
-
-    Returns
-    -------
-    int
-        New number of rows in the list.
-    """
-    if scratch.row_stamp[row] == scratch.stamp[0]:
-        return listed
-    scratch.row_stamp[row] = scratch.stamp[0]
-    scratch.rows[listed] = row
-    return listed + 1
-
-
-@inlined
-def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: int) -> int:
-    """Append the rows of a stage that have a given observed successor to `scratch.rows`.
-
-    Parameters
-    ----------
-    scratch : Scratch
-        Working memory; its list of rows is changed in place.
-    counts : Counts
-        Observed transitions.
-    stage : int
-        Stage of the rows.
-    y : int
-        State that is the successor.
-    listed : int
-        Number of rows in the list.
-
-    Returns
-    -------
-    int
-        New number of rows in the list.
-    """
-    first = stage * scratch.rows.size
-    link = counts.head[stage, y]
-    while link != END:
-        listed = list_row(scratch, counts.link_row[link] - first, listed)
-        link = counts.link_next[link]
-    return listed
-
-
-@inlined
-def list_stale(
-    scratch: Scratch, counts: Counts, touched: Worklist, reads_visits: bool, h: int, moved: int
-) -> int:
-    """List the stale rows of a step: those with new observations or with a changed successor.
-
-    This list is complete unless a change at step h + 1, such as a new largest value, affects every
-    row of step h.
-
-    Parameters
-    ----------
-    scratch : Scratch
-        Working memory. Its list of rows is filled; the first entries of `scratch.moved` are the
-        states of step h + 1 whose value changed.
-    counts : Counts
-        Observed transitions.
-    touched : Worklist
-        Rows with new observations, grouped by stage.
-    reads_visits : bool
-        Whether the backup reads the visit counts of the successors. Must be False at the last
-        step.
-    h : int
-        Step.
-    moved : int
-        Number of states of step h + 1 whose value changed.
-
-    Returns
-    -------
-    int
-        Number of rows listed.
-    """
-    pooled = counts.visits.shape[0] == 1
-    stage = 0 if pooled else h
-    first = stage * scratch.rows.size
-    listed = 0
-    # Rows with new observations.
-    row = touched.head[stage]
-    while row != END:
-        listed = list_row(scratch, row - first, listed)
-        row = touched.after[row]
-    # Rows with a successor whose value changed.
-    for i in range(moved):
-        listed = list_readers(scratch, counts, stage, scratch.moved[i], listed)
-    # Rows with a successor whose visit count changed.
-    if reads_visits:
-        next_stage = 0 if pooled else h + 1
-        row = touched.head[next_stage]
-        while row != END:
-            y = scratch.state_of[row - next_stage * scratch.rows.size]
-            listed = list_readers(scratch, counts, stage, y, listed)
-            row = touched.after[row]
-    return listed
+from belated.worklist import Worklist, put
 
 
 @inlined
@@ -191,8 +85,12 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
 
 
 @inlined
-def maximise_changed(config: Config, state: LearnerState, h: int, found: int) -> tuple[int, bool]:
-    """Take the maximum over the actions in the states listed in `state.scratch.states`.
+def maximise_changed(
+    config: Config, state: LearnerState, h: int, found: int
+) -> tuple[int, bool, float]:
+    """Set V~_h(s) = max_a Q_h(s, a) in each state s that is listed in `state.scratch.states`.
+
+    If ties are not broken at random, the greedy actions of these states are updated, too.
 
     The states whose value changed are written to `state.scratch.moved`.
 
@@ -213,12 +111,15 @@ def maximise_changed(config: Config, state: LearnerState, h: int, found: int) ->
         Number of states whose value changed.
     extremes_moved : bool
         Whether the largest or smallest value of the step may have changed.
+    highest : float
+        Largest value of the states whose value changed, before or after the change.
     """
     table, scratch = state.table, state.scratch
     S = table.actions.shape[1]
     A = table.q.shape[1] // S
     moved = 0
     extremes_moved = False
+    highest = -math.inf
     for i in range(found):
         s = int(scratch.states[i])
         best = first_best(table.q, h, s, A)
@@ -230,10 +131,11 @@ def maximise_changed(config: Config, state: LearnerState, h: int, found: int) ->
         if new != old:
             top, low = table.top[h], table.low[h]
             extremes_moved = extremes_moved or not low < old < top or not low <= new <= top
+            highest = max(highest, old, new)
             table.v[h, s] = new
             scratch.moved[moved] = s
             moved += 1
-    return moved, extremes_moved
+    return moved, extremes_moved, highest
 
 
 @inlined
@@ -265,6 +167,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
         pooled = state.counts.visits.shape[0] == 1
         dense = S * A <= MAX_SMALL_STAGE or (pooled and 4 * touched >= S)
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved
+    highest = -math.inf  # largest value of these states, before or after the change
     whole = False  # whether a change at step h + 1 affects every row of step h
     h = H
     while h > 0:
@@ -281,14 +184,17 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
             continue
         # 1. Compute the backups that can have changed.
         scratch.stamp[0] += 1
-        if whole:
-            listed = S * A
-            back_up(batch, config, state, plan, h, scratch.all_rows, listed)
-        else:
+        rows, listed = scratch.all_rows, S * A
+        if not whole:
             reads_visits = config.reads_visits and h < H - 1
-            listed = list_stale(scratch, state.counts, state.touched, reads_visits, h, moved)
-            if listed > 0:
-                back_up(batch, config, state, plan, h, scratch.rows, listed)
+            listed = list_stale(
+                scratch, state.counts, state.touched, reads_visits, h, moved, highest
+            )
+            rows = scratch.rows
+        if listed > 0:
+            back_up(batch, config, state, plan, h, rows, listed)
+        if scratch.means.size > 0:
+            store_means(scratch, state.counts, table.v[h + 1], h, rows, listed)
         # 2. Store the new values, and take the maximum in the states in which a Q changed.
         if whole and config.reads >= READS_EVERYTHING:  # the next step needs no list of states
             tolerance = tie_tolerance(config)
@@ -297,7 +203,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
             moved, extremes_moved = int(any_moved), any_moved
         else:
             found = store_changed(config, state, h, listed, whole)
-            moved, extremes_moved = maximise_changed(config, state, h, found)
+            moved, extremes_moved, highest = maximise_changed(config, state, h, found)
             switched = config.random_ties
         if switched:
             choose_actions(config, table, plan, h, changed)
@@ -339,6 +245,8 @@ def choose_actions(config: Config, table: PlanTable, plan: int, h: int, changed:
 def survey_values(table: PlanTable, h: int, reads: int, extremes_moved: bool) -> bool:
     """Update the order or the extremes of V~_h after some of its values have changed.
 
+    The order lists the states by V~_h; the extremes are the largest and the smallest V~_h.
+
     Parameters
     ----------
     table : PlanTable
@@ -362,5 +270,5 @@ def survey_values(table: PlanTable, h: int, reads: int, extremes_moved: bool) ->
         top, low = table.top[h], table.low[h]
         find_extremes(table, h)
         if reads < READS_EVERYTHING:
-            return top != table.top[h] or (reads > READS_BEST and low != table.low[h])
+            return top != table.top[h] or (reads == READS_EXTREMES and low != table.low[h])
     return reads >= READS_EVERYTHING

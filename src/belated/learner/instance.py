@@ -9,8 +9,11 @@ from belated.learner.backup import Backup, compile_batch
 from belated.learner.bases.planner import check_plan
 from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
+from belated.learner.maturity import MICROSECONDS
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
+    EPOCH,
+    OWN,
     PLAN_DUE,
     PLANS,
     SINCE_PLAN,
@@ -44,6 +47,8 @@ class Instance:
         State to continue from; by default an empty state, without observations or a plan.
     planned_at : int
         Number of episodes that had been started when the last plan was made.
+    planned_us : int
+        Online: time of the last plan, in microseconds since 1970 (UTC).
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class Instance:
         index: int,
         state: LearnerState | None = None,
         planned_at: int = 0,
+        planned_us: int = 0,
     ) -> None:
         self.problem = problem
         self.index = index
@@ -59,6 +65,7 @@ class Instance:
         self.config = configure(problem, index)
         self.state = empty_state(problem) if state is None else state
         self.planned_at = planned_at
+        self.planned_us = planned_us
 
     @property
     def nbytes(self) -> int:
@@ -72,14 +79,33 @@ class Instance:
 
     @property
     def delayed_counts(self) -> Ints:
-        """Number of visits observed in each row, or of rewards if only rewards are late; (rows)."""
+        """(rows) For each row, the number of visits whose delayed feedback has arrived.
+
+        If only rewards are late, these are the visits whose reward has arrived.
+        """
         late = self.problem.late_rewards
         return self.state.reward_sums.n if late else self.state.counts.n
 
-    def absorb(self, feedback: list[Feedback], *, started: int) -> bool:
+    def absorb(
+        self, feedback: list[Feedback], *, started: int, own: int = 0, now_us: int = 0
+    ) -> bool:
         """Add `feedback` to the counts and return whether the updater requires a plan.
 
-        `started` is the number of episodes started so far.
+        Parameters
+        ----------
+        feedback : list of Feedback
+            Feedback to count.
+        started : int
+            Number of episodes started so far.
+        own : int
+            Number of episodes started since the last plan that are complete with `feedback`.
+        now_us : int
+            Online: current time in microseconds since 1970 (UTC).
+
+        Returns
+        -------
+        bool
+            Whether a plan is due.
         """
         delayed = [item for item in feedback if item.delayed]
         moved = [item for item in feedback if item.transitions]
@@ -90,10 +116,11 @@ class Instance:
             self._absorb(concatenate(delayed), transitions=False, delayed=True)
         self.state.numbers[SINCE_PLAN] += len(delayed)
         updater = self.problem.updater
-        if not delayed:
+        if not delayed and not updater.every_start:
             return False
         if updater.lazy_alpha() is not None:
             return bool(self.state.numbers[PLAN_DUE])
+        self.state.numbers[OWN] += own
         rows = concatenate(delayed).rows(self.problem.shape, self.problem.count_stages)
         return updater.due(
             Arrival(
@@ -104,6 +131,10 @@ class Instance:
                 int(self.state.numbers[SINCE_PLAN]),
                 float(self.state.alpha[0]),
                 started - self.planned_at,
+                int(self.state.numbers[OWN]),
+                int(self.state.numbers[EPOCH]),
+                now_us / MICROSECONDS,
+                self.planned_us / MICROSECONDS,
             )
         )
 
@@ -153,7 +184,7 @@ class Instance:
         clear(self.state.changed)
 
     def _plan_with(self, planner: Any) -> None:
-        """Compute a plan with the `plan` method of `planner` and store it in the table."""
+        """Compute a plan with the `plan` method of `planner`, and store it in `state.table`."""
         visits, transitions = to_dense(self.problem.shape, self.state.counts)
         rewards = self.state.rewards.reshape(self.problem.shape.table).copy()
         shape = self.problem.shape
@@ -166,7 +197,10 @@ class Instance:
 
 
 def _array_bytes(record: Any) -> int:
-    """Return the size in bytes of the arrays in `record`, a tuple of arrays, tuples and others."""
+    """Return the total size in bytes of all arrays in `record`, a nested tuple.
+
+    Values that are neither arrays nor tuples are ignored.
+    """
     if isinstance(record, np.ndarray):
         return record.nbytes
     return sum(map(_array_bytes, record)) if isinstance(record, tuple) else 0

@@ -18,12 +18,14 @@ def join_steps(
 ) -> dict[int, dict[int, int]]:
     """Check that single steps join one another and the steps observed before.
 
+    Two consecutive steps join if the first leads to the state in which the second begins.
+
     Parameters
     ----------
     feedback : sequence of Feedback
         Feedback of one step each, in any order. A step from a terminal state is padding.
     pending : mapping
-        Episodes in flight, by id; they are not changed.
+        Map from the id of each episode in flight to its record; the records are not changed.
     seen : IdSet
         Ids of the episodes that are complete. Their padding is ignored.
     shape : Shape
@@ -32,7 +34,9 @@ def join_steps(
     Returns
     -------
     dict
-        For the id of each episode with a step in `feedback`, the known states by position.
+        Map from the id of each episode to its known states, which are a map from a position,
+        0 .. H, to a state. It contains the episodes of all steps in `feedback` that are not
+        padding.
 
     Raises
     ------
@@ -62,9 +66,26 @@ def join_steps(
 def _join(
     id: int, known: dict[int, int], position: int, state: int, shape: Shape, rule: str
 ) -> None:
-    """Add `state` to the `known` states by position; raise ValueError if another one is known.
+    """Record the state at a position of an episode, or check it if it is known.
 
-    A step after a terminal state is left to `PendingEpisode`. `rule` describes the expected state.
+    Parameters
+    ----------
+    id : int
+        Id of the episode, for the error message.
+    known : dict
+        Map from positions in the episode, 0 .. H, to known states; changed in place.
+    position, state : int
+        Position, and the state at this position.
+    shape : Shape
+        Size of the problem.
+    rule : str
+        Text for the error message that says how the expected state is determined.
+
+    Raises
+    ------
+    ValueError
+        If another state is known at this position, unless one of the two states is terminal.
+        `PendingEpisode` checks steps after a terminal state.
     """
     found = known.setdefault(position, state)
     if found != state and not (shape.is_terminal[found] or shape.is_terminal[state]):
@@ -77,10 +98,22 @@ def _join(
 def _check_padding(
     id: int, step: int, state: int, known: Mapping[int, int], length: int | None, shape: Shape
 ) -> None:
-    """Raise ValueError unless padding at `step` in `state` follows the end of episode `id`.
+    """Raise ValueError unless a step of padding follows the end of its episode.
 
-    The end is in the `known` states by position. If it is not, `length` is the number of steps of
-    the episode, or None if it is unknown.
+    Parameters
+    ----------
+    id : int
+        Id of the episode.
+    step, state : int
+        Number of the padding step, and the terminal state in which it begins.
+    known : mapping
+        Map from positions in the episode, 0 .. H, to known states. The first terminal state among
+        them is the end of the episode.
+    length : int or None
+        Number of steps of the episode, used if no known state is terminal; None if the episode is
+        not known to have ended.
+    shape : Shape
+        Size of the problem.
     """
     ends = {position: at for position, at in known.items() if shape.is_terminal[at]}
     end = min(ends, default=length)

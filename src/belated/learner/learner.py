@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from belated.arguments import check_id, check_integer
 from belated.array_checks import check_range
-from belated.episode import Episode, Floats, Policy, Shape, Step
+from belated.episode import Episode, Floats, Ints, Policy, Shape, Step
 from belated.html import describe
 from belated.id_set import IdSet
 from belated.learner.bases import BASE_NAMES
@@ -35,6 +35,7 @@ from belated.learner.feedback import (
 )
 from belated.learner.instance import Instance
 from belated.learner.joins import join_steps
+from belated.learner.maturity import MICROSECONDS, HeldFeedback, Received
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem, choose_shape
 from belated.learner.snapshot import (
@@ -44,6 +45,7 @@ from belated.learner.snapshot import (
     snapshot_problem,
     snapshot_state,
 )
+from belated.learner.state import SINCE_PLAN
 from belated.learner.status import Status, status_of
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import EpochStart, Updater
@@ -55,6 +57,9 @@ from belated.options import (
     requires_keywords,
 )
 from belated.shape import Allowed
+from belated.survival.duration_counts import DurationCounts
+from belated.survival.estimate import DelayEstimate, estimate_from_counts
+from belated.survival.records import DelayRecords
 from belated.theory.missing import psi
 
 F = TypeVar("F", Episode, Step)
@@ -68,7 +73,8 @@ class Learner:
     shape : Shape, optional
         Numbers of states, actions and steps. It may also hold terminal states and allowed actions.
     states, actions, horizon : optional
-        The same numbers in place of `shape`; `states` may be the result of `bl.states`.
+        Numbers of states, actions and steps, to be given instead of `shape`. `states` may be the
+        result of `bl.states`.
     base : Base, BaseAlgorithm, Planner or str
         Base algorithm: built in, your own, or any object with a `plan` method; or its name, such as
         "ucrl2:scale=0.1" (see `belated.names`).
@@ -78,8 +84,8 @@ class Learner:
         Known mean rewards, of shape (H, S, A) or (S, A), in [0, 1]; "unknown" or None if rewards
         are unknown and observed with the feedback.
     episodes : int
-        Number of episodes K that will be played; the log terms of bonuses depend on it. A warning
-        is given once if there are more.
+        Number of episodes K that will be played; the log terms of bonuses depend on it. If more
+        episodes are played, a warning is given once.
     seed : int
         Seed of all random numbers of the learner.
     terminal : iterable of int
@@ -143,6 +149,7 @@ class Learner:
     def _initialise(self, problem: LearningProblem) -> None:
         self._set_problem(problem)
         self._begun = self._waited = 0
+        self._delays = DurationCounts()
         self._used = 1
         self._stale = False
         self._instances = [self._new_instance(0)]
@@ -156,6 +163,7 @@ class Learner:
         self._seen = IdSet()
         self._pending: dict[int, PendingEpisode] = {}  # episodes in flight, by id
         self._free = [0]  # heap of the instances without outstanding feedback
+        self._held = HeldFeedback(problem.updater)
         self._watch = None if problem.shape.terminal else RepetitionWatch(problem.shape)
 
     def __repr__(self) -> str:
@@ -172,8 +180,13 @@ class Learner:
         return self._problem.shape
 
     @property
+    def updater(self) -> Updater:
+        """Rule that decides when to plan, with all options that follow from the problem."""
+        return self._problem.updater
+
+    @property
     def policy(self) -> Policy:
-        """Policy for the next episode."""
+        """Policy for the next episode, unless `start` plans before it."""
         self._replan_if_stale()
         return self._policy
 
@@ -190,13 +203,17 @@ class Learner:
 
     @property
     def observed(self) -> int:
-        """Number of episodes whose feedback has arrived completely."""
-        return len(self._seen)
+        """Number of episodes whose feedback has been counted completely."""
+        return len(self._seen) - self._held.complete
 
     @property
     def missing(self) -> int:
-        """Number of episodes in flight: those whose feedback has not arrived completely."""
-        return len(self._pending)
+        """Number of episodes in flight: those whose feedback has not been counted completely.
+
+        Feedback is counted when it arrives; with the updater `Matured`, not before its episode is
+        old enough.
+        """
+        return len(self._pending) + self._held.complete
 
     @property
     def mean_delay(self) -> float:
@@ -204,15 +221,41 @@ class Learner:
 
         The delay of an episode in flight is taken as the number of episodes started after it. The
         sum of all delays then equals the sum of S_k over the episodes started, and the mean is
-        computed from that sum.
+        computed from that sum. It is too low while episodes are in flight, because they will be
+        later than they are so far; `lateness` estimates the delay without this bias.
         """
         return self._waited / self._begun if self._begun else 0.0
 
-    def mean_delay_and_psi(self, lost: Iterable[int] = ()) -> tuple[float, float]:
-        """Return the mean delay as in `status_without`, and the bound ψ for it (Lemma 1).
+    @property
+    def lateness(self) -> DelayEstimate:
+        """Kaplan-Meier estimate of the delay of the episodes started, in episodes.
 
-        `lost` contains, for each lost episode, the number of episodes that had been started when it
-        was lost.
+        Episodes in flight count as not back at their age. An episode that was observed without
+        `start` does not count.
+        """
+        return estimate_from_counts(self._delays, self._ages())
+
+    def delay_records(self) -> DelayRecords:
+        """Return the delays and ages of the episodes started, for `bl.lateness`.
+
+        Delays of 128 episodes or more are rounded up, by less than 1/64.
+        """
+        back = np.repeat(self._delays.durations(), self._delays.numbers())
+        ages = self._ages().astype(np.float64)
+        returned = np.repeat([True, False], [back.size, ages.size])
+        return DelayRecords({"episodes": np.concatenate([back, ages])}, returned)
+
+    def _ages(self) -> Ints:
+        """Return the numbers of episodes started after each episode in flight that was started."""
+        started = [episode.started for episode in self._pending.values() if episode.started]
+        return self._begun - np.array(started, np.int64)
+
+    def mean_delay_and_psi(self, lost: Iterable[int] = ()) -> tuple[float, float]:
+        """Return the mean delay in episodes, and the bound ψ of all S_k that follows from it.
+
+        ψ bounds the number of episodes in flight at the start of every episode (Lemma 1). The delay
+        of a lost episode ends when the episode is lost. `lost` contains, for each lost episode, the
+        number of episodes that had been started at that time.
         """
         waited = self._waited - sum(self._begun - begun for begun in lost)
         mean_delay = waited / self._begun if self._begun else 0.0
@@ -232,7 +275,7 @@ class Learner:
 
     @property
     def epochs(self) -> int:
-        """Number of plans, including the first plan of each instance, which has no observations."""
+        """Number of plans, including the first plan of each instance, made without observations."""
         return sum(instance.plans for instance in self._instances[: self._used])
 
     @property
@@ -242,12 +285,12 @@ class Learner:
 
     @property
     def alpha(self) -> float:
-        """Parameter alpha of lazy updating in the current epoch; infinity if not used."""
+        """Parameter alpha of lazy updating in the current epoch; infinity for other updaters."""
         return float(self._next_instance().state.alpha[0])
 
     @property
     def status(self) -> Status:
-        """Numbers of episodes in flight and observed, and the share of visits in flight."""
+        """Numbers of episodes in flight and observed, delays, and the share of visits in flight."""
         return self.status_without({})
 
     def status_without(self, lost: Mapping[int, int]) -> Status:
@@ -258,13 +301,13 @@ class Learner:
         Parameters
         ----------
         lost : mapping
-            For the id of each lost episode, which must be in flight, the number of episodes that
-            had been started when it was lost. Its delay ends there.
+            Map from the id of each lost episode to the number of episodes that had been started
+            when it was lost; its delay ends then. Lost episodes must be in flight.
 
         Returns
         -------
         Status
-            Status in which these episodes are not in flight.
+            Status in which the lost episodes are not counted as in flight.
         """
         return status_of(
             self._problem,
@@ -273,10 +316,13 @@ class Learner:
             begun=self._begun,
             observed=self.observed,
             mean_delay=self.mean_delay_and_psi(lost.values())[0],
+            lateness=self.lateness,
+            held=self._held.rows(self.shape, self._problem.count_stages),
+            held_complete=self._held.complete,
         )
 
     def _repr_html_(self) -> str:
-        """Return the table that notebooks display."""
+        """Return an HTML table with the properties of the learner, which notebooks display."""
         shape, problem = self.shape, self._problem
         return describe(
             "Learner",
@@ -292,6 +338,19 @@ class Learner:
             },
         )
 
+    @property
+    def next_change_us(self) -> int | None:
+        """Time at which `absorb` may plan without new feedback, in microseconds since 1970 (UTC).
+
+        None if the updater does not depend on the time, or if no feedback waits for it.
+        """
+        instance = self._instances[0]
+        times = [self._held.next_us]
+        if instance.state.numbers[SINCE_PLAN] > 0:
+            scheduled_s = self.updater.next_plan_s(instance.planned_us / MICROSECONDS)
+            times.append(None if scheduled_s is None else int(scheduled_s * MICROSECONDS))
+        return min((time for time in times if time is not None), default=None)
+
     def pending(self, id: int) -> PendingEpisode | None:
         """Return the record of episode `id`, or None if the episode is not in flight."""
         return self._pending.get(id)
@@ -299,9 +358,10 @@ class Learner:
     def start(self, id: int) -> Policy:
         """Start an episode and return its policy.
 
-        With MultiInstance, this call is required, because it assigns an instance to the episode.
-        With other updaters it is optional; without it, `missing` and `mean_delay` do not include
-        the episode before its first feedback.
+        With updaters that depend on the episodes started, such as MultiInstance and Batched, this
+        call is required. With other updaters it is optional; without it, `missing` and `mean_delay`
+        do not include the episode before its first feedback. If the updater is Scheduled or
+        Matured, a plan may become due because an episode is started; it is made first.
 
         Parameters
         ----------
@@ -320,12 +380,29 @@ class Learner:
             If the episode has been started or observed before.
         """
         known = self._known
+        if self._held or self._problem.updater.every_start:
+            self._absorb([])
         policy = self.begin(id)
         self._warn_beyond(known, stacklevel=3)
         return policy
 
-    def begin(self, id: int) -> Policy:
-        """Start episode `id` and return its policy as `start` does, but without warnings."""
+    def begin(self, id: int, *, opened_us: int = 0, follows_plan: bool = True) -> Policy:
+        """Start an episode as `start` does, but without warnings and without planning first.
+
+        Parameters
+        ----------
+        id : int
+            Number of the episode.
+        opened_us : int
+            Time of the opening in microseconds since 1970 (UTC), for ages in seconds.
+        follows_plan : bool
+            Whether the episode follows the current policy of the learner.
+
+        Returns
+        -------
+        Policy
+            Current policy.
+        """
         id = check_id("id", id)
         if id in self._seen:
             raise ValueError(
@@ -338,7 +415,12 @@ class Learner:
         instance = self._next_instance().index
         self._waited += self.missing
         self._begun += 1
-        self._pending[id] = PendingEpisode(instance)
+        pending = self._pending[id] = PendingEpisode(instance, started=self._begun)
+        if self._problem.updater.needs_start:
+            pending.opened_us = opened_us
+            player = self._instances[instance]
+            player.planned_us = player.planned_us or opened_us  # the first plan has no time
+            pending.batch = player.planned_at if follows_plan else -1
         if self._multi:
             heapq.heappop(self._free)
             self._used = max(self._used, instance + 1)
@@ -350,8 +432,8 @@ class Learner:
         """Learn from complete `episodes`, in any order, and return whether the policy has changed.
 
         A single episode need not be in a list. If any episode is invalid, an error is raised and
-        none of them is used. An episode may end when it reaches a terminal state; steps after it
-        are ignored.
+        none of them is used. An episode may end when it reaches a terminal state; steps after this
+        state are ignored.
         """
         feedback = self._convert(episodes, Episode, whole_episode)
         changed = self._observe(feedback)
@@ -367,8 +449,8 @@ class Learner:
 
         A single step need not be in a list. An episode is complete when all of its steps have been
         observed: H steps, or those up to a terminal state. Raises ValueError if a step does not
-        begin in the state to which the step before it leads. (A restored learner checks this among
-        the steps observed since.)
+        begin in the state to which the step before it leads. A restored learner checks this only
+        among the steps that it has observed since it was restored.
         """
         feedback = self._convert(steps, Step, single_step)
         states = join_steps(feedback, self._pending, self._seen, self.shape)
@@ -392,8 +474,8 @@ class Learner:
         Parameters
         ----------
         rewards : mapping
-            From the id of each episode to its (H) rewards, NaN where a reward has not arrived. An
-            episode that has ended in a terminal state may have fewer.
+            Map from the id of each episode to an array of its H rewards, NaN where a reward has not
+            arrived. For an episode that has ended in a terminal state, the array may be shorter.
 
         Returns
         -------
@@ -442,7 +524,11 @@ class Learner:
         return feedback
 
     def _observe(self, feedback: list[Feedback]) -> bool:
-        """Absorb `feedback`, and warn if there are now more than K episodes."""
+        """Absorb `feedback` and return whether the policy has changed.
+
+        A warning is given when the number of episodes first exceeds K, the argument `episodes` of
+        the learner.
+        """
         known = self._known
         changed = self._absorb(feedback)
         self._warn_beyond(known, stacklevel=4)
@@ -454,7 +540,11 @@ class Learner:
         return self.observed + self.missing
 
     def _warn_beyond(self, known: int, *, stacklevel: int) -> None:
-        """Warn if there are more than K episodes now, and were at most K when `known` were."""
+        """Warn if the number of episodes has grown from at most K to more than K.
+
+        K is the argument `episodes` of the learner, and `known` is the earlier number of episodes.
+        `stacklevel` is passed to `warnings.warn`.
+        """
         K = self._problem.episodes
         if known <= K < self._known:
             warnings.warn(
@@ -464,56 +554,82 @@ class Learner:
                 stacklevel=stacklevel,
             )
 
-    def absorb(self, feedback: list[Feedback]) -> bool:
+    def absorb(self, feedback: list[Feedback], *, now_us: int = 0) -> bool:
         """Process `feedback` of any kind as one batch and return whether the policy has changed.
 
         If any item is invalid, ValueError is raised and the learner is unchanged. Steps in terminal
-        states are ignored.
+        states are ignored. `now_us` is the current time in microseconds since 1970 (UTC), for
+        updaters that depend on it.
         """
         check_feedback(feedback, self.shape)
-        return self._absorb(feedback)
+        return self._absorb(feedback, now_us)
 
-    def _absorb(self, feedback: list[Feedback]) -> bool:
+    def _absorb(self, feedback: list[Feedback], now_us: int = 0) -> bool:
         """Process `feedback`, whose arrays have been checked, as `absorb` does."""
         if self.shape.terminal:
             feedback = [without_padding(item, self.shape) for item in feedback]
             feedback = [item for item in feedback if item.steps.size]
-        self._check(feedback)
-        if not feedback:
+        arrived = self._receive(feedback)
+        counted = self._held.exchange(arrived, episode=self._begun + 1, now_us=now_us)
+        by_instance: dict[int, list[Received]] = {}
+        if self._problem.updater.every_start:
+            by_instance[0] = []
+        for received in counted:
+            by_instance.setdefault(received.instance, []).append(received)
+        if not by_instance:
             return False
-        by_instance: dict[int, list[Feedback]] = {}
-        for item in feedback:
-            pending = self._pending.setdefault(item.id, PendingEpisode(0))
-            by_instance.setdefault(pending.instance, []).append(item)
-            pending.receive(item, self.shape)
-            if item.delayed and self._explorer is not None:
-                for h, s, a in zip(item.steps, item.states, item.actions, strict=True):
-                    self._explorer.see(h, s, a)
-            if pending.is_complete(self.shape.horizon):
-                del self._pending[item.id]
-                self._seen.add(item.id)
-                if self._multi:
-                    heapq.heappush(self._free, pending.instance)
         for index, items in by_instance.items():
-            self._feed(self._instances[index], items)
+            self._feed(self._instances[index], items, now_us)
         before, self._policy = self._policy, self._current_policy()
         if self._policy == before:
             self._policy = before
             return False
         return True
 
-    def _check(self, feedback: list[Feedback]) -> None:
-        """Raise ValueError if any item of `feedback` is invalid; the learner is not changed."""
+    def _receive(self, feedback: list[Feedback]) -> list[Received]:
+        """Record the arrival of `feedback`, and return each item with the data of its episode.
+
+        Raises ValueError if any item is invalid; the learner is then unchanged.
+        """
+        records = self._check(feedback)
+        for id, pending in records.items():
+            if not pending.is_complete(self.shape.horizon):
+                self._pending[id] = pending
+                continue
+            self._pending.pop(id, None)
+            self._seen.add(id)
+            if pending.started:
+                self._delays.add_one(self._begun - pending.started)
+            if self._multi:
+                heapq.heappush(self._free, pending.instance)
+        if not self._problem.updater.needs_start:
+            return [Received(item, records[item.id].instance) for item in feedback]
+        last = {item.id: place for place, item in enumerate(feedback)}
+        arrived = []
+        for place, item in enumerate(feedback):
+            one = records[item.id]
+            completes = last[item.id] == place and one.is_complete(self.shape.horizon)
+            start = (one.started, one.opened_us, one.batch)
+            arrived.append(Received(item, one.instance, *start, completes))
+        return arrived
+
+    def _check(self, feedback: list[Feedback]) -> dict[int, PendingEpisode]:
+        """Raise ValueError if any item of `feedback` is invalid; the learner is not changed.
+
+        Returns the records of the episodes as they are after `feedback`, by the id of the episode.
+        """
         batch: dict[int, PendingEpisode] = {}
         for item in feedback:
             if item.id in self._seen:
                 raise ValueError(
                     f"Episode {item.id} has been observed already; observe each episode once."
                 )
-            if self._multi and item.id not in self._pending:
+            if item.id not in self._pending and (self._multi or self._problem.updater.needs_start):
+                name = type(self._problem.updater).__name__
+                what = "which instance played it" if self._multi else "when it was started"
                 raise ValueError(
-                    f"Episode {item.id} was not started; MultiInstance must know which instance "
-                    f"played it, so call start({item.id}) first."
+                    f"Episode {item.id} was not started; {name} must know {what}, so call "
+                    f"start({item.id}) first."
                 )
             if item.delayed and item.rewards is None and self._problem.unknown_rewards:
                 raise ValueError(
@@ -522,19 +638,40 @@ class Learner:
                 )
             pending = batch.get(item.id)
             if pending is None:
-                pending = self._pending.get(item.id, PendingEpisode(0)).copy()
+                known = self._pending.get(item.id)
+                pending = PendingEpisode(0) if known is None else known.copy()
                 batch[item.id] = pending
             pending.receive(item, self.shape)
+        return batch
 
-    def _feed(self, instance: Instance, feedback: list[Feedback]) -> None:
-        """Add `feedback` to the counts of `instance`, and compute a plan if one is due."""
-        due = instance.absorb(feedback, started=self._begun)
+    def _feed(self, instance: Instance, received: list[Received], now_us: int) -> None:
+        """Add feedback to the counts of an instance, and compute a plan if one is due.
+
+        Parameters
+        ----------
+        instance : Instance
+            Instance that played the episodes.
+        received : list of Received
+            Feedback to count.
+        now_us : int
+            Current time in microseconds since 1970 (UTC), for updaters that depend on it.
+        """
+        feedback = [item.feedback for item in received]
+        if self._explorer is not None:
+            for item in feedback:
+                if item.delayed:
+                    for h, s, a in zip(item.steps, item.states, item.actions, strict=True):
+                        self._explorer.see(h, s, a)
+        own = 0
+        if self._problem.updater.needs_start:
+            own = sum(item.completes and item.batch == instance.planned_at for item in received)
+        due = instance.absorb(feedback, started=self._begun, own=own, now_us=now_us)
         # where only rewards are late, transitions are used at once
         new_paths = self._problem.late_rewards and any(item.transitions for item in feedback)
         if due or (new_paths and not self._problem.algorithm.stepwise):
-            self._plan(instance, refresh=due or self._every_episode)
+            self._plan(instance, refresh=due or self._every_episode, now_us=now_us)
 
-    def _plan(self, instance: Instance, *, refresh: bool) -> None:
+    def _plan(self, instance: Instance, *, refresh: bool, now_us: int = 0) -> None:
         instance.plan(self.mean_delay, refresh=refresh)
         if refresh and self._problem.updater.lazy_alpha() is None:
             base = self._problem.algorithm
@@ -547,11 +684,11 @@ class Learner:
                 base.bonus_scale,
             )
             instance.state.alpha[0] = self._problem.updater.epoch_alpha(start)
-            instance.planned_at = self._begun
+            instance.planned_at, instance.planned_us = self._begun, now_us
         self._stale = False
 
     def _replan_if_stale(self) -> None:
-        """Compute a plan if every episode needs a new plan and the next episode has none yet."""
+        """Compute a plan if the base plans for every episode and the next episode has no plan."""
         if self._stale:
             self._plan(self._next_instance(), refresh=True)
             self._policy = self._current_policy()
@@ -585,17 +722,21 @@ class Learner:
     def snapshot(self) -> dict[str, Any]:
         """Return the complete learner as plain arrays and numbers, for `restore`."""
         planned_at = [instance.planned_at for instance in self._instances]
+        planned_us = [instance.planned_us for instance in self._instances]
         return {
             **snapshot_problem(self._problem),
             "seen": self._seen.snapshot(),
             "pending": snapshot_pending(self._pending),
             "begun": self._begun,
             "waited": self._waited,
+            "delays": self._delays.snapshot(),
             "used": self._used,
             "stale": self._stale,
             "instances": [snapshot_state(instance.state) for instance in self._instances],
             # read by updaters that are not built in
             **({"planned_at": planned_at} if self._problem.updater.lazy_alpha() is None else {}),
+            **({"planned_us": planned_us} if any(planned_us) else {}),
+            **({"held": self._held.snapshot()} if self._held else {}),
         }
 
     @classmethod
@@ -640,15 +781,23 @@ class Learner:
             raise ValueError("An episode must not be both pending and observed.")
         self._begun = check_integer("begun", saved["begun"], 0)
         self._waited = check_integer("waited", saved["waited"], 0)
+        # absent in snapshots from before delays were counted
+        delays = saved.get("delays")
+        self._delays = DurationCounts() if delays is None else DurationCounts.restore(delays)
+        check_range("number of delays", len(self._delays), 0, self.observed)
         self._used, self._stale = check_integer("used", saved["used"], 1), bool(saved["stale"])
         check_range("used", self._used, 1, count)
-        planned_at = saved.get("planned_at", [0] * count)
+        self._held.restore(saved.get("held", []), problem.shape)
+        planned_at, planned_us = (
+            saved.get(name, [0] * count) for name in ("planned_at", "planned_us")
+        )
         self._instances = [
             Instance(
                 problem,
                 index,
                 restore_state(problem, state),
                 check_integer("planned_at", planned_at[index], 0),
+                check_integer("planned_us", planned_us[index], 0),
             )
             for index, state in enumerate(saved["instances"])
         ]

@@ -21,11 +21,11 @@ computed row by row."""
 
 
 MAX_COUNT: Final = 2**31 - 1
-"""Largest number of visits to a state of a stage that packed counts can hold."""
+"""Largest number of visits to one state in one stage that packed counts can hold."""
 
 
 class PackedCounts(NamedTuple):
-    """Copy of the counts by stage, and memory for the values of the successors."""
+    """Copy of the counts in the packed layout, and working memory for values of successors."""
 
     succ: NDArray[np.int32]  # (stages, 4 * S * A) successors, or (1, 0) if not in use
     m: NDArray[np.int32]  # (stages, 4 * S * A) their counts
@@ -58,9 +58,11 @@ def empty_packed(stages: int, rows: int) -> PackedCounts:
 
 @inlined
 def packed_width(packed: PackedCounts, counts: Counts) -> int:
-    """Return the number of successors per row to read; 0 if packed counts cannot be used.
+    """Return the number of successors to read for each row: 2 or 4, or 0.
 
-    `counts` holds the largest number of successors of a row.
+    It is the smallest width that suffices for all rows of `counts`. It is 0 if the counts in
+    `packed` cannot be used: no packed counts are kept, a row has more than 4 successors, or a state
+    has more than MAX_COUNT visits.
     """
     most = counts.used[2]
     if packed.succ.size == 0 or most > 4 or packed.too_large[0]:
@@ -87,9 +89,10 @@ def pack_row(packed: PackedCounts, counts: Counts, row: int) -> None:
 
 @inlined
 def pack(packed: PackedCounts, counts: Counts, touched: Worklist) -> int:
-    """Copy to `packed` the rows of `counts` listed in `touched`; all rows at the first call.
+    """Copy rows of `counts` to `packed`, and return the number of rows copied.
 
-    Returns the number of rows copied.
+    `touched` lists the rows with new observations, which are copied. The first call for `packed`
+    copies all rows.
     """
     if not packed.valid[0]:
         for row in range(counts.n.size):

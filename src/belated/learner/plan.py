@@ -106,8 +106,8 @@ def _check_counts(
 ) -> tuple[Ints, Ints, Shape]:
     """Return N' and M' as arrays of integers, and the size of the problem.
 
-    Raises ValueError if the shapes do not match, or if a visit count is not the sum of its
-    transition counts.
+    `visits`, `transitions` and `horizon` are arguments of `plan`. Raises ValueError if their shapes
+    do not match, or if the visit count of a row is not the sum of its transition counts.
     """
     m = _integers("transitions", transitions)
     n = _integers("visits", visits)

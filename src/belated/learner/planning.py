@@ -1,6 +1,6 @@
 """Backward induction, used by every base.
 
-`plan_all` computes every value of the table. It is the reference method: incremental planning must
+`plan_all` computes every value of a plan. It is the reference method: incremental planning must
 give bit-identical results. Each value is the result of one call of the base's backup, which is
 a pure function of its inputs.
 """
@@ -15,12 +15,13 @@ from belated.compiled import address, inlined, kernel
 from belated.episode import Floats
 from belated.learner.backup import Batch
 from belated.learner.backup_call import BackupCall
+from belated.learner.counts import Counts
 from belated.learner.stages import StagesCall
 from belated.learner.state import READS_BEST, READS_ORDER, Config, LearnerState, PlanTable
 from belated.randomness import TIES, uniform
 
 TIE_TOLERANCE: Final = 1e-11
-"""Values count as tied if they differ by at most this much, when ties are broken at random."""
+"""Largest difference of two values that are regarded as tied, if ties are broken at random."""
 
 
 @inlined
@@ -128,10 +129,11 @@ def follows(v: Floats, x: int, y: int) -> bool:
 
 @kernel
 def order_states(table: PlanTable, h: int) -> None:
-    """Sort the states of step `h` by V~_h, and update the order and the extremes in `table`.
+    """Sort the states of step `h` by V~_h, in descending order, and store the order in `table`.
 
-    States with equal values are ordered by index, so that the order is unique. Insertion sort is
-    fast here, because the order usually differs little from that of the previous plan.
+    The largest and the smallest V~_h are stored in `table` as well. States with equal values are
+    ordered by index, so that the order is unique. Insertion sort is fast here, because the order
+    usually differs little from that of the previous plan.
     """
     order, v = table.order[h], table.v[h]
     last = order[0]
@@ -159,6 +161,16 @@ def find_extremes(table: PlanTable, h: int) -> None:
         low = min(low, table.v[h, s])
     table.top[h] = top
     table.low[h] = low
+
+
+@inlined
+def count_steps(counts: Counts) -> int:
+    """Return the number of observed steps: the sum of all N' in `counts`."""
+    total = 0
+    for stage in range(counts.visits.shape[0]):
+        for s in range(counts.visits.shape[1]):
+            total += counts.visits[stage, s]
+    return total
 
 
 @inlined
@@ -197,6 +209,7 @@ def back_up(
     pooled = counts.visits.shape[0] == 1
     visits = scratch.no_visits if h == H - 1 else counts.visits[0 if pooled else h + 1]
     first = 0 if pooled else h * rows.size
+    observed = count_steps(counts) if config.samples else 0
     batch.rows(
         BackupCall(
             constants=address(config.constants),
@@ -212,6 +225,7 @@ def back_up(
             order=address(table.order[h + 1]),
             seed=config.seed,
             plan=plan,
+            observed=observed,
             n=address(counts.n),
             start=address(counts.start),
             size=address(counts.size),
@@ -233,7 +247,10 @@ def back_up(
 
 @inlined
 def tie_tolerance(config: Config) -> float:
-    """Return the tolerance of `store_stage` for `config`."""
+    """Return the argument `tolerance` of `store_stage` for a learner with this `config`.
+
+    It is TIE_TOLERANCE if ties are broken at random, else -1.
+    """
     return TIE_TOLERANCE if config.random_ties else -1.0
 
 
@@ -247,10 +264,10 @@ def back_up_stages(
     width: int,
     until_same: bool,
 ) -> int:
-    """Compute and store all values of the steps from `first` on, backwards, from packed counts.
+    """Compute and store all values of step `first` and of the steps before it, from packed counts.
 
-    The greedy actions are not changed. The steps at which they may differ from those of the table
-    are marked in `state.scratch.switched`.
+    The actions in the table are not changed. `state.scratch.switched` is set to 1 at each step at
+    which they may no longer be the greedy actions, and to 0 at the other steps computed.
 
     Parameters
     ----------
@@ -261,16 +278,16 @@ def back_up_stages(
     state : LearnerState
         State of the learner; its table is changed in place. The packed counts must be up to date.
     plan, first : int
-        Number of the plan, and first step.
+        Number of the plan, and the step to begin with. Steps are computed in descending order.
     width : int
-        Number of successors per row; see `packed_width`.
+        Number of successors to read for each row; see `packed_width`.
     until_same : bool
         Whether to stop after a step at which no value changed.
 
     Returns
     -------
     int
-        Last step computed. No value of this step changed, unless it is 0.
+        Lowest step computed. If it is above 0, none of its values changed.
     """
     counts, table, scratch = state.counts, state.table, state.scratch
     H, S = table.actions.shape
@@ -323,7 +340,7 @@ def replace_fixed(
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) fixed values, NaN where the value is computed.
+        (H, S * A) fixed values, NaN where the value is computed. See `Shape.fixed_values`.
     h : int
         Step.
     rows : NDArray
@@ -346,7 +363,8 @@ def is_terminal(fixed: Floats, h: int, s: int, A: int) -> bool:
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) fixed values, 0 for action 0 of a terminal state; empty if there are none.
+        (H, S * A) fixed values, 0 for action 0 of a terminal state. Empty if the problem has no
+        terminal states and no forbidden actions. See `Shape.fixed_values`.
     h, s : int
         Step and state.
     A : int

@@ -16,6 +16,7 @@ from belated.learner.bases.planner import Planner
 from belated.learner.rewards import (
     KNOWN,
     MEAN,
+    RIDGE,
     SAMPLE,
     RewardEstimator,
     optimistic_estimator,
@@ -104,6 +105,13 @@ class LearningProblem(LearnerOptions):
         object.__setattr__(self, "rewards", rewards)
         object.__setattr__(self, "episodes", check_integer("episodes", self.episodes, 1))
         object.__setattr__(self, "seed", check_seed(self.seed))
+        object.__setattr__(self, "updater", self.updater.for_learner(self.episodes))
+        if self.updater.keeps_policy and self.algorithm.replans_every_episode(self.updater):
+            raise ValueError(
+                f"{type(self.updater).__name__} keeps a policy until it plans, but "
+                f"{self.algorithm.name} plans for every episode; choose an updater such as Active, "
+                "or resample='update' with PSRL."
+            )
 
     @cached_property
     def algorithm(self) -> BaseAlgorithm:
@@ -135,7 +143,11 @@ class LearningProblem(LearnerOptions):
 
     @cached_property
     def trigger_rule(self) -> TriggerRule | None:
-        """Trigger of the updater and its constants; None if the updater has no trigger."""
+        """Trigger of the updater and its constants, checked; None if the updater has no trigger.
+
+        Also None if the method `lazy_alpha` of the updater returns an alpha: compiled code then
+        evaluates the condition of `Lazy` instead of the trigger.
+        """
         rule = self.updater.trigger_rule() if self.updater.lazy_alpha() is None else None
         return None if rule is None else rule.checked()
 
@@ -152,7 +164,7 @@ class LearningProblem(LearnerOptions):
             delta=base.failure_probability / 2,
             scale=base.bonus_scale,
         )
-        kinds = {"bonus": estimator.kind, "mean": MEAN, "sample": SAMPLE}
+        kinds = {"bonus": estimator.kind, "mean": MEAN, "sample": SAMPLE, "ridge": RIDGE}
         return estimator._replace(kind=kinds[base.reward_estimate])
 
     def initial_rewards(self) -> Floats:
@@ -161,7 +173,7 @@ class LearningProblem(LearnerOptions):
         if not self.unknown_rewards:
             known: Floats = self.rewards.reshape(H, S * A).copy()
             return known
-        return np.full((H, S * A), 0.0 if self.reward_estimator.kind == MEAN else 1.0)
+        return np.full((H, S * A), 0.0 if self.reward_estimator.kind in (MEAN, RIDGE) else 1.0)
 
 
 def check_planner(planner: Planner) -> None:
@@ -197,7 +209,8 @@ def choose_shape(
     Raises
     ------
     TypeError
-        If both or neither are given, or a number is missing.
+        If `shape` is given together with a number, or if neither `shape` nor all three numbers are
+        given.
     """
     numbers = {"states": states, "actions": actions, "horizon": horizon}
     missing = [name for name, number in numbers.items() if number is None]

@@ -35,7 +35,8 @@ from belated.worklist import END, Worklist, put, take
 BONUSES: Final[tuple[RewardBonus, ...]] = get_args(RewardBonus)
 
 UNIT: Final = 2.0**32
-"""Number that represents a reward of 1 in the stored sums."""
+"""Factor by which rewards and squares of rewards are multiplied before they are rounded to integers
+and added to the stored sums."""
 
 KNOWN: Final = 0  # rewards are given; nothing is estimated
 ROOT: Final = 1  # eps_r = sqrt(number / N')
@@ -43,6 +44,7 @@ BERNSTEIN: Final = 2
 LOGLOG: Final = 3
 MEAN: Final = 4  # r^ itself; 0 if there are no observations
 SAMPLE: Final = 5  # a draw from Beta(1 + sum, 1 + N' - sum), a new one for every plan
+RIDGE: Final = 6  # sum / (N' + 1), the mean with one more observation of 0
 
 
 class RewardSums(NamedTuple):
@@ -54,15 +56,15 @@ class RewardSums(NamedTuple):
 
 
 class RewardEstimator(NamedTuple):
-    """Formula that estimates mean rewards."""
+    """Formula that estimates mean rewards, with its constants."""
 
-    kind: int  # KNOWN, ROOT, BERNSTEIN, LOGLOG, MEAN or SAMPLE
+    kind: int  # KNOWN, ROOT, BERNSTEIN, LOGLOG, MEAN, SAMPLE or RIDGE
     number: float  # constant of the formula
     scale: float  # factor of eps_r
 
 
 def empty_sums(rows: int) -> RewardSums:
-    """Return sums of zero for `rows` rows."""
+    """Return sums of rewards for `rows` rows, all zero."""
     return RewardSums(*(np.zeros(rows, np.int64) for _ in RewardSums._fields))
 
 
@@ -131,7 +133,8 @@ def estimate_reward(
     row : int
         Row whose mean reward is estimated.
     seed, plan : int
-        Seed and number of the plan, the key of random numbers; used only by the kind `SAMPLE`.
+        Seed of the learner, and number of the plan. They are part of the key of random numbers,
+        which are drawn only for the kind `SAMPLE`.
 
     Returns
     -------
@@ -144,6 +147,8 @@ def estimate_reward(
         x = gamma(seed, POSTERIOR_REWARD, plan, 2 * row, 1.0 + total)
         y = gamma(seed, POSTERIOR_REWARD, plan, 2 * row + 1, 1.0 + max(0.0, n - total))
         return x / (x + y)
+    if estimator.kind == RIDGE:
+        return sums.total[row] / ((n + 1) * UNIT)
     if n == 0:
         return 0.0 if estimator.kind == MEAN else 1.0
     mean = sums.total[row] / (n * UNIT)
@@ -185,7 +190,7 @@ def update_rewards(
     new_rewards : Worklist
         Rows with new observations, grouped by stage; empty afterwards.
     seed, plan : int
-        Seed and number of the plan, the key of random numbers.
+        Seed of the learner, and number of the plan. They are part of the key of random numbers.
     rewards : Floats
         (H, S * A) estimates, changed in place.
     touched : Worklist

@@ -36,15 +36,19 @@ GROWING: Final = frozenset(
         *("inbox.row", "inbox.successor", "inbox.reward"),
     )
 )
-"""Names of arrays that may be longer than in an empty state, each with the name of its record."""
+"""Names of the arrays that may be longer in a saved state than in a state without observations. A
+name consists of a field of the state and a field of that record, such as "counts.succ"."""
 
 LARGEST: Final = 2**62
-"""Upper limit of numbers that are counted."""
+"""Largest number that a count in a saved state may have."""
 
 
 @contextmanager
 def damage_errors() -> Iterator[None]:
-    """Return a context manager that turns errors of a malformed snapshot into ValueError."""
+    """Return a context manager that raises ValueError if reading a malformed snapshot fails.
+
+    It replaces lookup, type, attribute and overflow errors raised in its body.
+    """
     try:
         yield
     except (LookupError, TypeError, AttributeError, OverflowError) as error:
@@ -55,7 +59,7 @@ def damage_errors() -> Iterator[None]:
 def snapshot_problem(problem: LearningProblem) -> dict[str, Any]:
     """Return `problem` as plain arrays, numbers and strings, for `restore_problem`.
 
-    Of a base or updater that is not built in, only the name is saved.
+    If the base or the updater is not built in, only its name is saved.
     """
     shape = problem.shape
     restrictions: dict[str, Any] = {}
@@ -135,6 +139,10 @@ def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerSta
     empty = empty_state(problem)
     arrays: Arrays = {}
     collect("state", saved, arrays)
+    if problem.updater.lazy_alpha() is None:  # older snapshots end at SINCE_PLAN
+        numbers = arrays["state.numbers"]
+        missing = max(0, empty.numbers.size - numbers.size)
+        arrays["state.numbers"] = np.append(numbers, np.zeros(missing, numbers.dtype))
     parts = {
         name: rebuild(f"state.{name}", getattr(empty, name), arrays, GROWING)
         for name in LearnerState._fields
@@ -146,7 +154,11 @@ def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerSta
 
 
 def _to_dict(part: Any) -> Any:
-    """Return `part`, a field or a named tuple of fields, as nested dicts with arrays copied."""
+    """Return a part of a learner state in the form in which it is saved.
+
+    `part` is a named tuple of parts, which becomes a dict; a worklist, which becomes the sorted
+    array of its items; an array, which is copied; or a number, which is returned unchanged.
+    """
     if isinstance(part, Worklist):
         return members(part)
     if isinstance(part, tuple):
@@ -159,28 +171,44 @@ def _describe(part: object, known: Mapping[str, type]) -> dict[str, Any]:
     name = getattr(part, "name", type(part).__name__)
     if known.get(name) is not type(part):
         return {"name": type(part).__name__ if name in known else name, "options": None}
-    return {"name": name, "options": asdict(part)}  # type: ignore[call-overload]
+    options = asdict(part)  # type: ignore[call-overload]
+    if isinstance(part, Updater):
+        for option in options:
+            value = getattr(part, option)
+            if isinstance(value, Updater):  # of Matured
+                options[option] = _describe(value, known)
+            elif isinstance(value, tuple):  # of Batched
+                options[option] = list(value)
+    return {"name": name, "options": options}
 
 
 def _rebuild(kind: str, described: dict[str, Any], known: Mapping[str, Any]) -> object:
     name, options = described["name"], described["options"]
     if options is None:
         raise ValueError(f"The {kind} {name!r} is not built in; pass it as restore(..., {kind}=).")
-    return known[name](**options)
+    inner = {
+        option: _rebuild(kind, value, known)
+        for option, value in options.items()
+        if isinstance(value, dict)
+    }
+    return known[name](**{**options, **inner})
 
 
 def collect(name: str, part: Any, found: Arrays) -> None:
-    """Add the arrays of a part of a state to `found`, without working memory and constants.
+    """Add the arrays of a part of a learner state or run state to `found`.
+
+    Working memory, which is a `Scratch`, and numbers that are not in arrays are left out.
 
     Parameters
     ----------
     name : str
-        Name of the part in the state.
+        Name of the part, such as "state.counts".
     part : Any
         The part: an array, a worklist, which is added as the sorted array of its items, or a named
         tuple or dict of parts.
     found : dict of str to NDArray
-        Arrays by name, to which those of the part are added without copying.
+        Map from the full name of an array, such as "state.counts.n", to the array. The arrays of
+        the part are added to it without copying.
     """
     if isinstance(part, Worklist):
         found[name] = members(part)
@@ -193,23 +221,25 @@ def collect(name: str, part: Any, found: Arrays) -> None:
 
 
 def rebuild(name: str, empty: Any, arrays: Arrays, growing: frozenset[str]) -> Any:
-    """Return a part of the state with the same structure as in the empty state.
+    """Return a part of a learner state or run state, rebuilt from saved arrays.
 
     Parameters
     ----------
     name : str
-        Name of the part.
+        Name of the part, as given to `collect` when the arrays were saved.
     empty : Any
-        The part in the empty state.
+        The same part of a state without observations, which defines the structure, and the types
+        and shapes of the arrays.
     arrays : dict of str to NDArray
-        Saved arrays.
+        Map from the full name of each saved array, such as "state.counts.n", to the array.
     growing : frozenset of str
-        Names of arrays that may be longer than in the empty state, such as "counts.succ".
+        Names of arrays that may be longer than in `empty`, such as "counts.succ".
 
     Returns
     -------
     Any
-        The saved part. Working memory and constants are those of the empty state.
+        The saved part. Working memory, worklists and numbers that are not in arrays are the objects
+        in `empty`; the saved items are put into the worklists.
     """
     if isinstance(empty, Worklist):
         items = find_array(name, np.zeros(0, np.int64), arrays, growing=True)
@@ -265,7 +295,11 @@ def check_learner(state: LearnerState, problem: LearningProblem) -> None:
 
 
 def check_counts(counts: Counts, S: int, A: int) -> None:
-    """Raise ValueError if `counts` are inconsistent; `S` and `A` are the sizes of the problem."""
+    """Raise ValueError if `counts` cannot be counts of a problem of `S` states and `A` actions.
+
+    The lengths of the arrays and the range of every number are checked. The linked list of the rows
+    that lead to a successor must end, and all its rows must belong to one stage.
+    """
     check_same_size(counts.succ, counts.m)
     check_same_size(counts.link_row, counts.link_next)
     pool, links, largest = (int(number) for number in counts.used)

@@ -61,13 +61,16 @@ class StagesCall(NamedTuple):
 SIGNATURE: Final = call_signature(StagesCall)
 
 WIDTH: Final = 2
-"""Number of successors per row in `back_up_stage`; `specialise` replaces it."""
+"""Number of successors that `back_up_stage` reads for each row. `specialise` replaces this value in
+each copy of the function."""
 
 CONSTANTS: Final = 1
-"""Number of constants of the backup in `back_up_stage`; `specialise` replaces it."""
+"""Number of constants of the backup that `back_up_stage` calls. `specialise` replaces this value in
+each copy of the function."""
 
 POSITIONS: Final[Any] = (0, 1)
-"""The numbers 0 .. WIDTH - 1; `specialise` replaces it."""
+"""The numbers 0 .. WIDTH - 1, which `back_up_stage` passes to the backup as `row.succ`.
+`specialise` replaces this value in each copy of the function."""
 
 
 def back_up_stage(call: StagesCall, h: int) -> None:
@@ -108,6 +111,7 @@ def back_up_stage(call: StagesCall, h: int) -> None:
             order,
             call.seed,
             call.plan,
+            0,
         )
         m = load_tuple(call.m, packed + i, count, WIDTH)
         s = i // call.actions
@@ -132,6 +136,7 @@ def back_up_stage(call: StagesCall, h: int) -> None:
         order,
         call.seed,
         call.plan,
+        0,
     )
     succ, observed = view(call.succ, 1), view(call.m, 1)
     for i in range(count):
@@ -151,14 +156,15 @@ def store_stage(
     monotone: bool,
     tolerance: float,
 ) -> tuple[bool, bool]:
-    """Store the new Q of all rows of a step, and take the maximum in every state.
+    """Store the new Q of all rows of a step, and the maximum over the actions of each state.
 
     Parameters
     ----------
     new_q : Floats
         (S * A) new values; changed in place if `monotone`.
     q, v : Floats
-        (S * A) and (S) values of the step, replaced.
+        (S * A) values Q_h(s, a) and (S) values V~_h(s) of the previous plan; replaced by the new
+        values.
     greedy : NDArray
         (S) greedy actions of the previous plan.
     monotone : bool
@@ -207,11 +213,20 @@ def store_stage(
 
 
 back_up_stage_2 = back_up_stage_4 = back_up_stage
-"""`back_up_stage` with the `WIDTH` in its name; `specialise` replaces it."""
+"""Placeholders in `plan_stages`. `specialise` replaces them by copies of `back_up_stage` in which
+`WIDTH` is 2 or 4."""
 
 
 def plan_stages(call: StagesCall) -> int:
-    """Compute the stages from `call.h` on, backwards, and return the last step computed."""
+    """Compute all values of step `call.h`, then of the steps before it, in descending order.
+
+    The following arrays in `call` are changed in place: the values `q` and `v`; `switched`, which
+    is set to 1 at each step at which an action in `call.greedy` is no longer the best one or is
+    tied, and to 0 at the other steps computed; and, if the backup reads them, `top` and `low`, the
+    largest and the smallest value of each step. The loop ends after step 0 or, if
+    `call.until_same`, after the first step at which no value changed. Returns the last step
+    computed.
+    """
     S, count = call.states, call.states * call.actions
     out = view(call.out, count)
     for h in range(call.h, -1, -1):

@@ -33,6 +33,7 @@ from belated.worklist import Worklist, empty_worklist
 
 READS: Final = get_args(Reads)
 READS_BEST: Final = READS.index("best")
+READS_EXTREMES: Final = READS.index("extremes")
 READS_EVERYTHING: Final = READS.index("everything")
 READS_ORDER: Final = READS.index("order")
 
@@ -40,9 +41,12 @@ READS_ORDER: Final = READS.index("order")
 PLANS: Final = 0  # number of plans computed
 PLAN_DUE: Final = 1  # 1 if a plan is due because of new feedback
 SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
+# These two exist only if the updater has a condition other than that of Lazy:
+OWN: Final = 3  # number of episodes, started since the last plan, that have arrived completely
+EPOCH: Final = 4  # number of plans that the updater required, including the first
 
 MAX_SMALL_STAGE: Final = 40
-"""Largest number of rows of a stage, S * A, with which every stage is computed as a whole."""
+"""Largest number of rows of a stage, S * A, for which each plan computes every stage as a whole."""
 
 
 class Config(NamedTuple):
@@ -82,9 +86,10 @@ class Scratch(NamedTuple):
     """Working memory of incremental and full planning.
 
     Incremental planning increases `stamp` by 1 at each step h. A row or state is already in the
-    list of the current step if its own stamp equals `stamp`; lists therefore need no clearing. Only
-    the stamps and the constant arrays `state_of`, `all_rows` and `no_visits` keep their values
-    between two calls.
+    list of the current step if its own stamp equals `stamp`; lists therefore need no clearing.
+    Unlike other scratch, some arrays keep their content between two plans: the stamps; the constant
+    arrays `state_of`, `all_rows` and `no_visits`; the means; the terms of the backup, `terms`, with
+    `term_n`, the visits N' for which they were computed; and the counts in `packed`.
     """
 
     rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
@@ -99,6 +104,7 @@ class Scratch(NamedTuple):
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
     term_n: NDArray[np.int64]  # (rows) N' of the terms of each row, 0 for none; see RowTerms
     terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
+    means: Floats  # (H, S * A) <P^, V~_{h+1}> of each row if the backup reads "above", else (H, 0)
     switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
     packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
 
@@ -118,7 +124,7 @@ class LearnerState(NamedTuple):
     epoch_counts: NDArray[np.int64]  # (rows) counts at the last plan
     memory: QMemory  # variables of a stepwise base; empty for other bases
     alpha: Floats  # (1) alpha of lazy updating in this epoch; infinity is active updating
-    numbers: NDArray[np.int64]  # (3) PLANS, PLAN_DUE and SINCE_PLAN
+    numbers: NDArray[np.int64]  # (3) PLANS, PLAN_DUE and SINCE_PLAN; or (5) with OWN and EPOCH
 
     # Observed since the last plan
     touched: Worklist  # rows with new observations, by stage
@@ -130,7 +136,10 @@ class LearnerState(NamedTuple):
 
 
 def empty_table(shape: Shape) -> PlanTable:
-    """Return a table for a problem of size `shape`, with initial values before the first plan."""
+    """Return the plan table of a learner before its first plan, for a problem of size `shape`.
+
+    Q is infinite, V~ is 0, and the action is 0 everywhere.
+    """
     H, S, A = shape.table
     return PlanTable(
         q=np.full((H, S * A), np.inf),
@@ -142,11 +151,15 @@ def empty_table(shape: Shape) -> PlanTable:
     )
 
 
-def empty_scratch(shape: Shape, packed_stages: int = 0, term_rows: int = 0) -> Scratch:
+def empty_scratch(
+    shape: Shape, packed_stages: int = 0, term_rows: int = 0, mean_rows: int = 0
+) -> Scratch:
     """Return working memory for a problem of size `shape`.
 
-    `packed_stages` is the number of stages of packed counts, and `term_rows` the number of rows of
-    the counts whose terms are stored; both are 0 if they are not used.
+    `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
+    counts. `term_rows` is the number of rows whose terms are stored, or 0 if the backup has no
+    terms. `mean_rows` is the number of rows of a step whose means are stored, or 0 if no means are
+    used.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -162,6 +175,7 @@ def empty_scratch(shape: Shape, packed_stages: int = 0, term_rows: int = 0) -> S
         no_visits=np.zeros(S, np.int64),
         term_n=np.zeros(term_rows, np.int64),
         terms=np.zeros((2, term_rows)),
+        means=np.full((shape.horizon, mean_rows), -np.inf),
         switched=np.zeros(shape.horizon, np.int64),
         packed=empty_packed(packed_stages, S * A if packed_stages else 0),
     )
@@ -176,10 +190,17 @@ def has_terms(problem: LearningProblem) -> bool:
     return backup.compiled and backup.terms is not None
 
 
+def reads_above(problem: LearningProblem) -> bool:
+    """Return whether the backup of `problem` reads values above the mean of the successors."""
+    return problem.algorithm.planner is None and problem.backup_rule.reads == "above"
+
+
 def plans_whole_stages(problem: LearningProblem) -> bool:
     """Return whether a learner of `problem` keeps packed counts, to compute whole stages at once.
 
-    This pays where most values change in every plan: if counts are pooled, and in small problems.
+    This is faster where most values change in every plan: if counts are pooled, or if S * A is at
+    most MAX_SMALL_STAGE. It requires an elementwise, compiled backup and the option
+    planning="auto".
     """
     if problem.algorithm.planner is not None or problem.algorithm.stepwise:
         return False
@@ -191,6 +212,7 @@ def plans_whole_stages(problem: LearningProblem) -> bool:
         backup.compiled
         and backup.elementwise
         and problem.planning == "auto"
+        and not reads_above(problem)  # the means of whole stages are not stored
         and (problem.stages == "pooled" or small)
     )
 
@@ -219,7 +241,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         epoch_counts=np.zeros(rows, np.int64),
         memory=empty_memory(rows if base.stepwise else 0),
         alpha=np.array([alpha if isinstance(alpha, float) else np.inf]),
-        numbers=np.zeros(3, np.int64),
+        numbers=np.zeros(EPOCH + 1 if alpha is None else SINCE_PLAN + 1, np.int64),
         touched=empty_worklist(groups=stages, items=rows),
         new_rewards=empty_worklist(groups=stages, items=reward_rows),
         changed=empty_worklist(groups=H, items=H * S),
@@ -227,6 +249,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
             shape,
             stages if plans_whole_stages(problem) else 0,
             rows if has_terms(problem) else 0,
+            S * shape.actions if reads_above(problem) else 0,
         ),
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 from belated.episode import Floats, Ints
 from belated.learner.feedback import PendingEpisode
 from belated.learner.problem import LearningProblem
+from belated.survival.estimate import DelayEstimate
 from belated.theory.missing import psi
 
 
@@ -28,17 +29,22 @@ class Status:
     begun: int
     """Number of episodes started."""
     observed: int
-    """Number of episodes whose feedback has arrived completely."""
+    """Number of episodes whose feedback has been counted completely: when it has arrived and, with
+    the updater `Matured`, its episode is old enough."""
     missing: int
-    """S_k, the number of episodes whose feedback has not arrived completely."""
+    """S_k, the number of episodes whose feedback has not been counted completely."""
     mean_delay: float
     """Mean delay so far, in episodes. The delay of an episode in flight is taken as the number of
-    episodes started after it."""
+    episodes started after it, so that the mean is too low while episodes are in flight; `lateness`
+    estimates the delay without this bias."""
     psi: float
     """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
     in_flight: Floats = field(repr=False)
     """For each triple, the fraction N'' / N of its visits whose feedback is missing; shape
     (stages, S, A)."""
+    lateness: DelayEstimate = field(repr=False)
+    """Kaplan-Meier estimate of the delay in episodes, of the episodes that were started: median,
+    share not back at an age, share that never returns. Lost episodes count as not back."""
     exact: bool = True
     """Whether `in_flight` is exact. If False, it is an upper bound: an episode in flight whose path
     is unknown is assumed to visit every triple."""
@@ -52,6 +58,9 @@ def status_of(
     begun: int,
     observed: int,
     mean_delay: float,
+    lateness: DelayEstimate,
+    held: Ints,
+    held_complete: int,
 ) -> Status:
     """Return the status of a learner.
 
@@ -69,6 +78,12 @@ def status_of(
         Number of episodes whose feedback has arrived completely.
     mean_delay : float
         Mean delay so far, in episodes.
+    lateness : DelayEstimate
+        Estimated delay in episodes.
+    held : Ints
+        Rows of the feedback that has arrived, but is not counted yet.
+    held_complete : int
+        Number of episodes that are complete but for the counting of this feedback.
 
     Returns
     -------
@@ -76,8 +91,8 @@ def status_of(
         Current status.
     """
     shape, stages = problem.shape, problem.count_stages
-    known = np.zeros(counts.size, np.int64)  # visits in flight whose triple is known
-    missing = unknown = 0
+    known = np.bincount(held, minlength=counts.size)  # visits in flight whose triple is known
+    missing, unknown = held_complete, 0
     for episode in pending:
         missing += 1
         if episode.path is None:
@@ -96,6 +111,7 @@ def status_of(
         mean_delay=mean_delay,
         psi=psi(mean_delay, problem.episodes, problem.algorithm.failure_probability),
         in_flight=share_in_flight(in_flight, counts).reshape(stages, shape.states, shape.actions),
+        lateness=lateness,
         exact=unknown == 0,
     )
 

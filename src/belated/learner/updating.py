@@ -13,7 +13,7 @@ from belated.learner.exploration import count_visit
 from belated.learner.incremental import choose_actions, plan_changes
 from belated.learner.planning import back_up, plan_all
 from belated.learner.rewards import add_reward, update_rewards
-from belated.learner.state import PLAN_DUE, PLANS, SINCE_PLAN, Config, LearnerState
+from belated.learner.state import EPOCH, OWN, PLAN_DUE, PLANS, SINCE_PLAN, Config, LearnerState
 from belated.learner.updaters.lazy import has_grown
 from belated.theory.compiled import alpha_for
 from belated.worklist import END, clear, put, take
@@ -130,7 +130,10 @@ def absorb(
 
 @inlined
 def start_plan(config: Config, state: LearnerState, refresh: bool) -> int:
-    """Update the estimated rewards before a plan.
+    """Update the estimated rewards before a plan if `refresh`; return the number of the plan.
+
+    If `refresh` and only rewards are late, the counts of observed rewards are also stored as the
+    counts at the start of the new epoch.
 
     Parameters
     ----------
@@ -169,7 +172,11 @@ def start_plan(config: Config, state: LearnerState, refresh: bool) -> int:
 
 @inlined
 def finish_plan(config: Config, state: LearnerState, refresh: bool, mean_delay: float) -> None:
-    """Start a new epoch after a plan: store the current counts, and choose alpha if automatic.
+    """Complete a plan and, if `refresh`, start a new epoch.
+
+    The list of rows with new observations is emptied. Their counts are stored as the counts at the
+    start of the epoch; if only rewards are late, `start_plan` has stored these counts. If alpha is
+    automatic, it is chosen for the new epoch.
 
     Parameters
     ----------
@@ -178,8 +185,9 @@ def finish_plan(config: Config, state: LearnerState, refresh: bool, mean_delay: 
     state : LearnerState
         State of the learner, changed in place.
     refresh : bool
-        Whether the estimated rewards were updated for this plan. If not, the epoch continues with
-        the same alpha.
+        Whether the estimated rewards were updated for this plan. False only if rewards alone are
+        late, and new paths required a plan before the updater did. The current epoch then continues
+        with the same alpha.
     mean_delay : float
         Mean delay observed so far, in episodes; used to choose alpha.
     """
@@ -195,6 +203,9 @@ def finish_plan(config: Config, state: LearnerState, refresh: bool, mean_delay: 
     state.numbers[PLAN_DUE] = 0
     if refresh:
         state.numbers[SINCE_PLAN] = 0
+        if state.numbers.size > EPOCH:
+            state.numbers[OWN] = 0
+            state.numbers[EPOCH] += 1
         if config.auto_alpha:
             state.alpha[0] = alpha_for(config.alpha_terms, mean_delay)
 

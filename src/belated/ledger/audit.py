@@ -27,7 +27,7 @@ from belated.ledger.problems import Problem, ProblemSpec
 from belated.ledger.recording.content import parse_content
 from belated.ledger.recording.deduplication import encode_parts
 from belated.ledger.recording.values import ContentError
-from belated.ledger.store import Store
+from belated.ledger.store import Store, UnreadableRowError
 from belated.ledger.validation import check_text
 
 MAX_FAULTS: Final = 100
@@ -39,15 +39,24 @@ L = TypeVar("L")
 R = TypeVar("R")
 
 PartDigests = dict[tuple[str | None, str], str]
-"""Digest of each part of feedback, by episode id and name of the part."""
+"""Map from a pair, the id of an episode and the name of a part of its feedback, to the digest of
+this part. The id is None for an event without an episode."""
 
 
 def digest_events(events: Iterable[Event]) -> str:
-    """Return one SHA-256 digest of all `events`. Redacting an event does not change the digest."""
+    """Return one SHA-256 digest of all `events`. Redacting an event does not change the digest.
+
+    Raises UnreadableRowError if a value of an event has a wrong type.
+    """
     total = sha256()
     for event in events:
         facts = (event.seq, event.problem, event.episode, event.kind, event.at, event.sha)
-        total.update(canonical.canonical(facts).encode())
+        try:
+            total.update(canonical.canonical(facts).encode())
+        except TypeError:  # SQLite does not enforce the types of columns
+            raise UnreadableRowError(
+                f"Row {event.seq} of the table events is damaged: a value has a wrong type."
+            ) from None
     return total.hexdigest()
 
 
@@ -60,15 +69,24 @@ def find_event_fault(event: Event) -> str | None:
     if event.redacted:
         if (event.text, event.salt, event.event_time) != (None, None, None):
             return f"Event {event.seq} is redacted, but not all of its content is deleted."
-    elif event.text is None or canonical.digest(event.text, event.salt or b"") != event.sha:
+    elif not _matches_digest(event):
         return f"Event {event.seq} has been changed: digest mismatch."
     return None
 
 
-def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
-    """Return a message if the feedback or reason in `event` is not valid, else None.
+def _matches_digest(event: Event) -> bool:
+    text, salt = event.text, event.salt or b""
+    # SQLite does not enforce the types of columns
+    if not isinstance(text, str) or not isinstance(salt, bytes):
+        return False
+    return canonical.digest(text, salt) == event.sha
 
-    `spec` is the specification of the problem of `event`.
+
+def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
+    """Return a message if the content of `event` is not valid for its problem, else None.
+
+    Feedback, corrections, and the reasons for which episodes are declared lost are checked; the
+    content of other events is not. `spec` is the specification of the problem.
     """
     if event.text is None:
         return None
@@ -85,8 +103,8 @@ def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
 def check_events(events: Iterable[Event]) -> list[str]:
     """Return a message for each event that is missing, changed or redacted incompletely.
 
-    `events` must be all events of a ledger, in order of seq. The check stops after
-    `MAX_FAULTS` messages.
+    `events` must be all events of a ledger, in order of their sequence numbers. The check stops
+    after `MAX_FAULTS` messages.
     """
     faults = []
     expected = 1
@@ -114,6 +132,20 @@ def check_tables(store: Store, problem: Problem) -> list[str]:
         except (ValueError, KeyError, TypeError) as error:
             reason = f"{type(error).__name__}: {error}"
             return [f"The tables cannot be compared with the events: {reason}"]
+
+
+def check_database(store: Store) -> list[str]:
+    """Return a message for each inconsistency between a table and an index, in SQLite.
+
+    Queries may read a value from an index, so that a damaged copy in the table would go unnoticed.
+    The list is empty if `store` is a PostgreSQL database. At most `MAX_FAULTS` messages are
+    returned.
+    """
+    if store.on_postgres:
+        return []
+    with store.reading() as connection:
+        rows = connection.exec_driver_sql(f"PRAGMA integrity_check({MAX_FAULTS})").scalars()
+        return [f"The database is damaged: {row}." for row in rows if row != "ok"]
 
 
 def check_orphans(store: Store) -> list[str]:
@@ -197,7 +229,8 @@ def _compare_episodes(
     """Yield a message for each difference between the table of episodes and the events.
 
     The rows of the table and the events that opened the episodes are read in order of the episode
-    number, which is also the order of seq.
+    number, which is also the order of seq. `excluding` are the corrections and withdrawals of the
+    problem with id `problem`.
     """
     withdrawn, lost = _withdrawal_seqs(excluding), {}
     for event in _read_events(connection, problem, "lost"):
@@ -235,7 +268,10 @@ def _compare_episodes(
 
 
 def _withdrawal_seqs(excluding: list[Event]) -> dict[str, int]:
-    """Return the seq of the withdrawal of each withdrawn episode, by episode id."""
+    """Return a dict that maps the id of each withdrawn episode to the seq of its withdrawal.
+
+    `excluding` contains all withdrawals of a problem; other events in it are ignored.
+    """
     return {
         id: event.seq
         for event in excluding
@@ -323,6 +359,7 @@ def _compare_replaced(
     """Yield a message for each difference between the table of replaced events and the events.
 
     The table must list all feedback of an episode that was recorded before its last correction.
+    `excluding` are the corrections and withdrawals of the problem with id `problem`.
     """
     last = {event.episode: event.seq for event in excluding if event.kind == "corrected"}
     expected = {

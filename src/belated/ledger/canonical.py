@@ -5,7 +5,9 @@ import json
 from typing import Any, Final
 
 SALT_BYTES: Final = 16
-"""Length in bytes of the random salt of a digest; the salt prevents guessing of the text."""
+"""Length in bytes of the random salt of a digest.
+
+The salt keeps the text from being guessed from its digest."""
 
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 

@@ -15,9 +15,10 @@ ROWS_PER_INSERT: Final = 500
 def copy(source: Ledger, target: Ledger) -> dict[str, int]:
     """Copy all rows of `source` to the empty ledger `target` in one transaction.
 
-    Returns the number of copied rows, by name of the table. Raises ValueError if `target` is not
-    empty. Before the transaction commits, the two ledgers are compared by the number of rows of
-    each table and by the digest of all events; a difference raises RuntimeError.
+    Returns a dict that maps the name of each table to the number of copied rows. Raises ValueError
+    if `target` is not empty. Before the transaction is committed, the two ledgers are compared: the
+    number of rows of each table, and the digest of all events. If they differ, RuntimeError is
+    raised and nothing is copied.
     """
     with (
         source.store.consistent_reading() as old,
@@ -55,6 +56,9 @@ def _digest(connection: sa.Connection) -> str:
 
 
 def _partitions(table: sa.Table, connection: sa.Connection) -> Iterator[Any]:
-    """Return an iterator over lists of at most `ROWS_PER_INSERT` rows, in order of primary key."""
+    """Return an iterator over the rows of `table`, in order of their primary key.
+
+    Each item is a list of at most `ROWS_PER_INSERT` rows.
+    """
     query = sa.select(table).order_by(*table.primary_key)
     return connection.execution_options(yield_per=ROWS_PER_INSERT).execute(query).partitions()

@@ -14,7 +14,7 @@ MAX_IDS_PER_QUERY: Final = 500
 K = TypeVar("K", int, str)
 
 EXCLUDING_KINDS: Final[tuple[Kind, ...]] = ("corrected", "withdrawn")
-"""Kinds of events that exclude earlier events: a fold skips the excluded events."""
+"""Kinds of events because of which a learner has to skip earlier events."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class EpisodeRecord:
     withdrawn: int | None = None
     """Sequence number of the event that withdrew the episode; None if it is not withdrawn."""
     lost: int | None = None
-    """Sequence number of the event that declared the episode lost; None if it is not lost, or if
-    feedback has arrived since."""
+    """Sequence number of the event that declared the episode lost; None if there is no such event,
+    or if feedback of the episode arrived after it."""
 
 
 EPISODE_COLUMNS: Final = (
@@ -53,13 +53,14 @@ EPISODE_COLUMNS: Final = (
 class Exclusions:
     """Set of the events to skip when the state of a learner is computed from events.
 
-    All events of a withdrawn episode are skipped, as if the episode had never been opened. Of a
-    corrected episode, the feedback before the last correction is skipped.
+    All events of a withdrawn episode are skipped, as if the episode had never been opened. For
+    a corrected episode, all feedback before the last correction is skipped.
 
     Parameters
     ----------
     events : iterable of Event
-        Corrections and withdrawals, in order of seq; events of other kinds are ignored.
+        Corrections and withdrawals, in order of their sequence numbers; events of other kinds are
+        ignored.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -68,7 +69,10 @@ class Exclusions:
         self.add(events)
 
     def add(self, events: Iterable[Event]) -> None:
-        """Add the corrections and withdrawals among `events`, which must be in order of seq."""
+        """Add the events to skip because of the corrections and withdrawals among `events`.
+
+        `events` must be in order of their sequence numbers.
+        """
         for event in events:
             if event.kind == "withdrawn":
                 self._withdrawn.update(event.body["episodes"])
@@ -87,17 +91,17 @@ class Exclusions:
 
 
 def opening_seqs(ids: Sequence[str]) -> sa.Select[tuple[int]]:
-    """Return a query for the seqs at which the episodes `ids` were opened.
+    """Return a query for the sequence numbers of the events that opened the episodes `ids`.
 
-    The tables of claims, of replaced events and of subjects refer to an episode by this seq.
+    The tables of claims, of replaced events and of subjects identify an episode by this number.
     """
     return sa.select(schema.episodes.c.seq).where(schema.episodes.c.id.in_(ids))
 
 
 def feedback_seqs(ids: Sequence[str]) -> sa.CompoundSelect[tuple[int]]:
-    """Return a query for the seqs of all feedback and corrections of the episodes `ids`.
+    """Return a query for the sequence numbers of all feedback and corrections of some episodes.
 
-    Feedback that a later correction replaced is included.
+    `ids` are the ids of the episodes. Feedback that a later correction replaced is included.
     """
     return sa.union(
         *(

@@ -51,7 +51,8 @@ class Event(NamedTuple):
     text: str | None
     """Body as canonical JSON; None if the event is redacted."""
     salt: bytes | None
-    """Random bytes hashed before the text; None if redacted, or if its kind cannot be redacted."""
+    """Random bytes that are hashed before the text. None if the event is redacted, or if it is of a
+    kind that is never redacted."""
     sha: str
     """SHA-256 digest of the salt followed by the text; it is kept when the event is redacted."""
     redacted: bool
@@ -59,14 +60,18 @@ class Event(NamedTuple):
     @property
     def body(self) -> Any:
         """Body of the event, parsed from its JSON text at each access; None if it is redacted."""
-        return None if self.text is None else _DECODER.decode(self.text)
+        if self.text is None:
+            return None
+        # `decode` also searches for spaces around the value, which canonical JSON does not have
+        value, end = _DECODER.raw_decode(self.text)
+        return value if end == len(self.text) else _DECODER.decode(self.text)
 
     @property
     def happened_at(self) -> int:
         """Time at which the event happened, in microseconds since 1970 (UTC).
 
-        This is `event_time`, or the time of recording if there is none. An event cannot have
-        happened after it was recorded, so a later `event_time` counts as the time of recording.
+        This is `event_time`, or the time of recording if `event_time` is None. An event cannot
+        happen after it is recorded, so a later `event_time` is replaced by the time of recording.
         """
         return self.at if self.event_time is None else min(self.event_time, self.at)
 
@@ -89,7 +94,7 @@ CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
     "episode": _check_episode,
     "event_time": check_time,
 }
-"""Functions that check the fields of new events, by name of the field."""
+"""Map from the name of a field of a new event to the function that checks the field's value."""
 
 
 class _Checked:
@@ -136,11 +141,11 @@ class Feedback:
 
     episode: str
     content: Any
-    """Content of the feedback, in the format that `belated.ledger.recording.content` describes; or
-    `UnusableContent` of that module, which is rejected with its reason."""
+    """Content of the feedback, in the format that `belated.ledger.recording.content` describes. An
+    instance of `UnusableContent` is rejected with the reason that it contains."""
     event_time: int | None = None
     problem: int | None = None
-    """Id of the problem to which the episode must belong; None to accept every problem."""
+    """Id of the problem to which the episode must belong; None if it may belong to any problem."""
     kind: ClassVar[Kind] = "feedback"
 
     def __post_init__(self) -> None:  # explicit, since most events are feedback
@@ -150,7 +155,10 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Corrected(Feedback):
-    """New event: correction, a whole episode that replaces all earlier feedback of that episode."""
+    """New event: correction of an episode.
+
+    Its content is a whole episode, which replaces all earlier feedback of this episode.
+    """
 
     kind: ClassVar[Kind] = "corrected"
 
@@ -204,7 +212,7 @@ class Tick(_Checked):
 
     problem: int
     upto: int | None = None
-    """Seq of the last event of the batch; None for the last event in the ledger."""
+    """Sequence number of the last event of the batch; None for the last event in the ledger."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "tick"
 
@@ -218,7 +226,8 @@ class Published(_Checked):
     """Version number: 1, 2, ... within the problem."""
     policy: Policy
     tick: int | None = None
-    """Seq of the tick after which the policy was computed; None if there was no tick before."""
+    """Sequence number of the last tick before the policy was computed; None if the policy was
+    computed before the first tick."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "published"
 
@@ -263,4 +272,4 @@ NewEvent: TypeAlias = (
     | Control
     | StoredResponse
 )
-"""New event, to be recorded by `Ledger.append`; or a response to store in the same transaction."""
+"""Object that `Ledger.append` records: a new event, or a response to be stored with new events."""

@@ -110,12 +110,12 @@ class Ledger:
     def append(self, events: Iterable[NewEvent]) -> list[Outcome]:
         """Record `events` in one transaction, in the given order.
 
-        Returns the outcome of each event. A rejected event does not affect the other events;
-        rejected feedback is put in the quarantine. When the method returns, all recorded events are
-        on disk. If recording raises an exception, no event has been recorded.
+        Returns one outcome for each event, in the same order. A rejected event does not affect the
+        other events; rejected feedback is put in the quarantine. When the method returns, all
+        recorded events are on disk. If the method raises an exception, no event has been recorded.
 
-        `events` is read when no other process can write any more, so an iterator may yield events
-        that arrive while this method waits for other processes.
+        `events` is iterated only after this method has acquired the lock that serializes writers.
+        An iterator may therefore also yield events that arrive while the method waits for the lock.
         """
         if isinstance(events, Sized) and not events:
             return []
@@ -168,8 +168,8 @@ class Ledger:
     def tick(self, problem: int, upto: int | None = None) -> Outcome:
         """Record a tick, the end of a batch of feedback for the problem with id `problem`.
 
-        The batch ends with the event of seq `upto`, by default the last event of the ledger.
-        Returns the outcome.
+        `upto` is the sequence number of the last event of the batch, by default that of the last
+        event of the ledger. Returns the outcome of recording the tick.
         """
         return self.append([Tick(problem, upto)])[0]
 
@@ -187,7 +187,8 @@ class Ledger:
         version : int
             Number of the new version, one more than the number of the last version.
         tick : int, optional
-            Seq of the tick after which the policy was computed; None if there was no tick before.
+            Sequence number of the last tick before the policy was computed; None if the policy was
+            computed before the first tick.
 
         Returns
         -------
@@ -221,11 +222,11 @@ class Ledger:
         return self.append([Control(problem, action, version, by)])[0]
 
     def withdraw(self, *, episode: str | None = None, subject: str | None = None) -> list[Outcome]:
-        """Withdraw the data of `episode`, or the data of `subject` in all problems.
+        """Withdraw the data of an episode, or the data of a subject in all problems.
 
-        Exactly one of the two arguments must be given. With `episode`, the returned list has one
-        outcome. With `subject`, it has one outcome for each problem in which `subject` has
-        episodes.
+        `episode` is the id of the episode, and `subject` the pseudonym of a person. Exactly one of
+        the two arguments must be given. With `episode`, the returned list has one outcome. With
+        `subject`, it has one outcome for each problem in which the subject has episodes.
         """
         if subject is None or episode is not None:
             return self.append([Withdrawn(episode, None, subject)])
@@ -245,7 +246,7 @@ class Ledger:
             return connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
 
     def problem_ids(self) -> list[int]:
-        """Return the ids of all problems, in order of their last event, latest first."""
+        """Return the ids of all problems, beginning with the problem that has the latest event."""
         problems, events = schema.problems.c, schema.events.c
         last = sa.select(sa.func.max(events.seq)).where(events.problem == problems.id)
         query = sa.select(problems.id).order_by(last.scalar_subquery().desc())
@@ -253,7 +254,10 @@ class Ledger:
             return list(connection.scalars(query))
 
     def changed_problems(self, *, after: int, upto: int) -> list[int]:
-        """Return the ids of the problems that have events with `after` < seq <= `upto`."""
+        """Return the ids of all problems that have events with `after` < seq <= `upto`.
+
+        Here seq is the sequence number of an event.
+        """
         columns = schema.events.c
         query = sa.select(columns.problem).where(columns.seq > after, columns.seq <= upto)
         with self.store.reading() as connection:
@@ -268,7 +272,9 @@ class Ledger:
         limit: int | None = None,
         kinds: Collection[Kind] | None = None,
     ) -> Iterator[Event]:
-        """Return an iterator over events in order of seq. The events are read page by page.
+        """Return an iterator over events in order of their sequence number, seq.
+
+        The events are read page by page during the iteration.
 
         Parameters
         ----------
@@ -308,7 +314,7 @@ class Ledger:
     def problem(self, which: str | int) -> Problem | None:
         """Return the problem whose name or id is `which`; None if there is no such problem.
 
-        Raises ValueError if its definition is damaged.
+        Raises ValueError if the stored definition of the problem is damaged.
         """
         with self.store.reading() as connection:
             if isinstance(which, int):
@@ -316,13 +322,16 @@ class Ledger:
             return self._problems.find(connection, which) if is_name(which) else None
 
     def problems(self) -> list[Problem]:
-        """Return all problems, oldest first, except those in `damaged_problems`."""
+        """Return all problems, oldest first, except those with a damaged definition."""
         with self.store.reading() as connection:
             return self._problems.all(connection)
 
     @property
     def damaged_problems(self) -> dict[int, str]:
-        """Message about each problem that was read and has a damaged definition, by its id."""
+        """Map from the id of each problem whose definition was found damaged to an error message.
+
+        A definition is checked when it is read for the first time.
+        """
         return dict(self._problems.damaged)
 
     def archived(self) -> set[int]:
@@ -337,7 +346,10 @@ class Ledger:
         return self.episodes([id]).get(id)
 
     def episodes(self, ids: Iterable[str]) -> dict[str, EpisodeRecord]:
-        """Return the records of the episodes `ids`, by id; unknown ids are omitted."""
+        """Return a dict that maps each of `ids` to the record of the episode with this id.
+
+        Ids for which there is no episode are omitted.
+        """
         table, wanted = schema.episodes, sorted({id for id in ids if is_id(id)})
         if not wanted:
             return {}
@@ -351,19 +363,25 @@ class Ledger:
         return {record.id: record for record in found}
 
     def digest(self, problem: int | None = None, *, upto: int | None = None) -> str:
-        """Return one SHA-256 digest of all events, or of the events up to seq `upto`.
+        """Return one SHA-256 digest of many events.
 
-        If `problem` is given, only the events of the problem with this id are included. Redacting
-        an event does not change the digest.
+        If `problem` is given, only events of the problem with this id are included. If `upto` is
+        given, only events with a sequence number up to `upto` are included. Redacting an event does
+        not change the digest.
         """
         return audit.digest_events(self.events(problem, upto=upto))
 
     def faults(self) -> list[str]:
         """Return a message for each event that is missing or changed, and for each orphan row.
 
-        The list is empty if there is no fault.
+        An orphan row refers to a problem or an episode that does not exist. In SQLite, indexes that
+        do not match their tables are reported too. The list is empty if no fault is found.
         """
-        return audit.check_events(self.events()) + audit.check_orphans(self.store)
+        return [
+            *audit.check_database(self.store),
+            *audit.check_events(self.events()),
+            *audit.check_orphans(self.store),
+        ]
 
 
 def _check_kinds(kinds: Collection[Kind]) -> list[Kind]:

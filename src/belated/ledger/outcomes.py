@@ -8,7 +8,7 @@ from belated.ledger.episodes import EpisodeRecord
 
 @dataclass(frozen=True)
 class Recorded:
-    """Outcome: the event was recorded, and is on disk when its transaction ends."""
+    """Outcome: the event was recorded. It is on disk when its transaction is committed."""
 
     name: ClassVar[str] = "recorded"
     seq: int
@@ -70,8 +70,11 @@ class Invalid:
     name: ClassVar[str] = "refused"
     reason: str
     field: str | None = None
-    """Name of the invalid field, such as `rewards[3]` or `steps[0].state`; None if not known."""
+    """Name of the invalid field, such as `rewards[3]` or `steps[0].state`; None if no single field
+    is invalid."""
 
 
 Outcome: TypeAlias = Recorded | AlreadyRecorded | Conflict | NotFound | DataWithdrawn | Invalid
-"""Outcome of recording an event; `name` identifies its type in the quarantine and in metrics."""
+"""Outcome of recording an event.
+
+The attribute `name` of an outcome identifies its type in the quarantine and in metrics."""

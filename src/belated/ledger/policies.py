@@ -18,11 +18,12 @@ class EncodedPolicy(NamedTuple):
     """Policy encoded as bytes, with a digest. Each field is a column of the table of policies."""
 
     actions: bytes
-    """Action of each (step, state), as little-endian int32."""
+    """Index of the action for each step and state, as little-endian int32."""
     explore: bytes | None
-    """Mask of actions to explore, (H, S, A), as packed bits; None if no bit is set."""
+    """Mask, over all steps, states and actions, of the actions to explore, as packed bits; None if
+    the mask contains no action."""
     epsilon: float
-    """Probability of a uniformly random action."""
+    """Probability of a uniformly random action where the mask `explore` contains no action."""
     sha: str
     """SHA-256 of the other fields."""
 
@@ -36,7 +37,8 @@ class Version:
     seq: int
     """Sequence number of the event that published the version."""
     tick: int | None
-    """Seq of the tick after which the policy was computed; None if there was no tick before."""
+    """Sequence number of the last tick before the policy was computed; None if the policy was
+    computed before the first tick."""
     sha: str
     """SHA-256 digest of the encoded policy."""
 
@@ -54,7 +56,7 @@ def encode_policy(policy: Policy) -> EncodedPolicy:
 def decode_policy(encoded: EncodedPolicy, spec: ProblemSpec) -> Policy:
     """Return the policy that was encoded as `encoded`.
 
-    `spec` is the problem of the policy; it determines the shapes of the arrays.
+    `spec` specifies the problem of the policy; it determines the shapes of the arrays.
     """
     H, S, A = spec.shape.table
     actions = np.frombuffer(encoded.actions, "<i4").astype(np.int32).reshape(H, S)
@@ -73,7 +75,7 @@ def _digest(actions: bytes, explore: bytes | None, epsilon: float) -> str:
 
 
 def check_policy(policy: Policy, spec: ProblemSpec) -> None:
-    """Raise ValueError if a shape or an action of `policy` is not valid for the problem `spec`."""
+    """Raise ValueError unless the array shapes and actions of `policy` fit the problem `spec`."""
     H, S, A = spec.shape.table
     if policy.actions.shape != (H, S):
         raise ValueError(f"policy.actions must have shape {(H, S)}, got {policy.actions.shape}.")

@@ -42,7 +42,8 @@ class Part:
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options by name; each value is a number, text, bool or None, or a list of such values."""
+    """Map from the name of each option to its value: a number, text, bool or None, or a list of
+    such values."""
 
     def __post_init__(self) -> None:
         check_text("The name of a part", self.name)
@@ -68,7 +69,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class ProblemSpec:
-    """Specification of a decision problem and of its learner. It never changes.
+    """Immutable specification of a decision problem and of its learner.
 
     Parameters
     ----------
@@ -76,8 +77,8 @@ class ProblemSpec:
         Unique name of letters, digits, '.', '_' and '-'; it begins with a letter or digit.
     states, actions : sequence of str
         Names of the S states and A actions. States may also be given as a mapping from the name of
-        each factor to its values; their names are then those of
-        `belated.factored_states.product_states`.
+        each factor to its values. In this case, the states are all combinations of the values, with
+        names from `belated.factored_states.product_states`.
     horizon : int
         Number of steps H of an episode.
     rewards : array_like or None
@@ -92,22 +93,24 @@ class ProblemSpec:
     reward_bonus : str
         Name of the formula of the bonus for unknown rewards; see `belated.learner.rewards`.
     seed : int
-        Seed of the learner. The values of these three options are checked when a learner is
-        created.
+        Seed of the learner. The values of `stages`, `reward_bonus` and `seed` are fully checked
+        only when a learner is created.
     late : {"everything", "rewards"}
         Feedback that arrives late: all of it, or only the rewards.
     reward_range : (float, float), optional
-        Smallest and largest possible reward, which the learner's rewards 0 and 1 stand for. Known
-        rewards, rewards in feedback and reported returns are in these units. None for [0, 1]. With
-        terminal states it must begin at 0, the reward of an episode that has ended.
+        Smallest and largest possible reward; None for [0, 1]. Known rewards, rewards in feedback
+        and reported returns are in the units of this range. The learner uses rewards that are
+        scaled to [0, 1]. If the problem has terminal states, the range must begin at 0, since an
+        episode that has ended receives 0.
     terminal : sequence of str
         States in which an episode ends. Their value is 0, and nothing is learnt there.
     allowed : mapping or sequence of mappings, optional
-        Names of the actions that may be played, by name of the state; or one such mapping for each
-        step. In states that are not named, all actions are allowed.
+        Map from the name of a state to the names of the actions that may be played in it; or a list
+        of such maps, one for each step. In states that the map does not contain, all actions are
+        allowed.
     state_factors : sequence of mappings, optional
-        Name and values of each factor of the states: {"name": ..., "values": [...]}. It is set if
-        `states` is a mapping, and need not be given.
+        Name and values of each factor of the states: {"name": ..., "values": [...]}. It must be
+        omitted if `states` is a mapping, since it is then derived from `states`.
 
     >>> spec = ProblemSpec(name="clinic", states=("ill", "well"), actions=("wait",), horizon=3,
     ...                    rewards=None, base=Part("ucrl2"), updater=Part("lazy"), episodes=1000)
@@ -214,7 +217,7 @@ class ProblemSpec:
 
     @cached_property
     def factors(self) -> dict[str, list[str]] | None:
-        """Values of each factor of the states, by name; None if the states have no factors."""
+        """Map from the name of each factor of the states to its values; None without factors."""
         if self.state_factors is None:
             return None
         return {factor["name"]: factor["values"] for factor in self.state_factors}
@@ -241,12 +244,12 @@ class ProblemSpec:
 
     @cached_property
     def state_numbers(self) -> dict[str, int]:
-        """Index of each state, by name of the state."""
+        """Map from the name of each state to its index."""
         return {name: i for i, name in enumerate(self.states)}
 
     @cached_property
     def action_numbers(self) -> dict[str, int]:
-        """Index of each action, by name of the action."""
+        """Map from the name of each action to its index."""
         return {name: i for i, name in enumerate(self.actions)}
 
     @cached_property
@@ -256,7 +259,7 @@ class ProblemSpec:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "ProblemSpec":
-        """Return the specification from `body`, a mapping as returned by the property `body`.
+        """Return the specification with the fields in `body`, a mapping like the property `body`.
 
         Raises ValueError or TypeError if a field is missing, unknown or invalid.
         """
@@ -302,18 +305,18 @@ class Problem:
 
 
 class ProblemCache:
-    """Cache of problems by id. A problem is read from the database once, since it never changes."""
+    """Cache of the problems of a ledger. A problem is read only once, since it never changes."""
 
     def __init__(self) -> None:
         self._known: dict[int, Problem] = {}
         self.damaged: dict[int, str] = {}
-        """Message about each damaged definition that was read, by id of the problem."""
+        """Map from the id of each problem whose definition was found damaged to a message."""
 
     def get(self, connection: sa.Connection, id: int) -> Problem | None:
         """Return the problem with the id `id`; None if there is no such problem.
 
         A problem that is not cached is read from the database over `connection`. Raises ValueError
-        if its definition is damaged.
+        if the definition of the problem is damaged.
         """
         if id not in self._known:
             events = schema.events.c
@@ -336,13 +339,17 @@ class ProblemCache:
         return self._known[id]
 
     def find(self, connection: sa.Connection, name: str) -> Problem | None:
-        """Read the problem with the name `name` over `connection`; None if it does not exist."""
+        """Return the problem with the name `name`; None if there is no such problem.
+
+        The database is read over `connection`. Raises ValueError if the definition of the problem
+        is damaged.
+        """
         problems = schema.problems.c
         id = connection.scalar(sa.select(problems.id).where(problems.name == name))
         return None if id is None else self.get(connection, id)
 
     def all(self, connection: sa.Connection) -> list[Problem]:
-        """Read all problems over `connection`, and return them, oldest first.
+        """Return all problems, oldest first. The database is read over `connection`.
 
         Problems with a damaged definition are omitted; see `damaged`.
         """

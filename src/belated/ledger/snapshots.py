@@ -19,7 +19,10 @@ from belated.ledger.validation import check_seq
 LOG: Final = logging.getLogger("belated.service")
 
 SNAPSHOTS_PER_PROBLEM: Final = 4
-"""Number of snapshots to keep for each problem. A correction may delete the newest ones."""
+"""Number of snapshots to keep for each problem.
+
+More than one is kept, since a correction or withdrawal deletes those that include affected
+events."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Snapshots:
         """Save a snapshot, unless it may be stale.
 
         A snapshot may be stale if a correction or withdrawal of the problem was recorded after
-        `seq`. Of each problem, only the newest `SNAPSHOTS_PER_PROBLEM` snapshots are kept.
+        `seq`. Only the newest `SNAPSHOTS_PER_PROBLEM` snapshots of a problem are kept.
 
         Parameters
         ----------
@@ -83,10 +86,10 @@ class Snapshots:
         return True
 
     def newest(self, problem: int, *, upto: int | None = None) -> Snapshot | None:
-        """Return the newest snapshot of the problem with id `problem`, or None.
+        """Return the newest snapshot of the problem with id `problem`; None if there is none.
 
-        Snapshots that do not match their digest are skipped, which is logged. If `upto` is given,
-        snapshots with a greater seq are skipped too.
+        Snapshots that do not match their digest are skipped, and a warning is logged. If `upto` is
+        given, snapshots that include events with a sequence number above `upto` are skipped too.
         """
         columns = schema.snapshots.c
         query = sa.select(columns.seq, columns.data, columns.sha).where(columns.problem == problem)

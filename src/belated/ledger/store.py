@@ -46,7 +46,7 @@ def now() -> int:
 
 
 class UnreadableRowError(ValueError):
-    """Error because a row of the database is damaged: one of its texts is not valid UTF-8."""
+    """Error because a row is damaged: a text is not valid UTF-8, or a value has a wrong type."""
 
 
 class Store:
@@ -182,9 +182,10 @@ class Store:
                 yield connection
 
     def probe(self) -> None:
-        """Write to the database and commit; raise an exception if this is not possible.
+        """Check that the database can be written; raise an exception if it cannot.
 
-        The row with the version of the tables is overwritten with the same content.
+        The row with the version of the tables is overwritten with the same content, and the
+        transaction is committed.
         """
         with self.writing() as connection:
             connection.execute(_PROBE)
@@ -264,7 +265,7 @@ def parse_url(url: str) -> sa.URL:
 
 
 def is_undecodable(error: sa.exc.OperationalError) -> bool:
-    """Return whether the cause of `error` is a stored text that is not valid UTF-8, in SQLite."""
+    """Return whether SQLite raised `error` because a stored text is not valid UTF-8."""
     return "Could not decode to UTF-8" in str(error.orig)
 
 
@@ -329,7 +330,11 @@ def read_pages(
 def _find_undecodable(
     store: Store, query: sa.Select[Any], page: sa.Select[Any], key: sa.ColumnElement[int]
 ) -> int | None:
-    """Return the key of the first row of `page` with a text that cannot be decoded, or None."""
+    """Return the key of the first row of `page` that contains a text that cannot be decoded.
+
+    `query` is the query of `page` without a limit, and `key` its key column. Returns None if all
+    rows can be decoded.
+    """
     with store.reading() as connection:
         for number in connection.scalars(page.with_only_columns(key)).all():
             try:

@@ -1,7 +1,7 @@
 """Validation of values: texts, names, ids, sequence numbers, times, and the fields of a problem.
 
-The first parameter of a `check_` function for several fields is the name of the value in error
-messages. The functions for one field of a problem begin with the value.
+A general function, such as `check_text`, has a first parameter `name`: the name of the value in
+error messages. A function for one field of a problem, such as `check_terminal`, has none.
 """
 
 import math
@@ -19,7 +19,7 @@ from belated.factored_states import States
 
 MAX_TEXT_CHARS: Final = 200
 AllowedNames: TypeAlias = dict[str, list[str]]
-"""Names of the allowed actions, by name of the state."""
+"""Map from the name of a state to the names of the actions that are allowed in it."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22,64}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -93,7 +93,7 @@ def check_seq(name: str, value: object, least: int = 1) -> int:
 
 
 def check_time(name: str, value: object) -> int | None:
-    """Return `value` if it is None or an integer, a time in microseconds since 1970 (UTC).
+    """Return `value` if it is None, or a time as an integer in microseconds since 1970 (UTC).
 
     Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
     """
@@ -101,9 +101,9 @@ def check_time(name: str, value: object) -> int | None:
 
 
 def check_range(value: object) -> tuple[float, float]:
-    """Return `value` as a pair of floats if it is a reward_range, a list [low, high] of numbers.
+    """Return the range of rewards `value` as a pair of floats (low, high).
 
-    Otherwise raises TypeError or ValueError.
+    Raises TypeError or ValueError unless `value` is a list of two finite numbers, low < high.
     """
     if (
         not isinstance(value, Sequence)
@@ -134,9 +134,10 @@ def describe_range(reward_range: tuple[float, float] | None) -> str:
 
 
 def check_names(name: str, value: object) -> tuple[str, ...]:
-    """Return `value` as a tuple if it is a list of at least one name, all different.
+    """Return `value` as a tuple if it is a list of one or more names that are all different.
 
-    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
+    A name is a text that `check_text` accepts. Raises TypeError or ValueError if `value` is not
+    such a list; the message refers to the value as `name`.
     """
     if not isinstance(value, tuple | list) or not value:
         raise TypeError(f"{name} must be a list of at least one name, got {value!r}.")
@@ -151,12 +152,30 @@ def check_names(name: str, value: object) -> tuple[str, ...]:
 def check_states(
     states: object, state_factors: object
 ) -> tuple[tuple[str, ...], list[dict[str, Any]] | None]:
-    """Return the names of the states of a problem, and the factors of which they are products.
+    """Validate the states of a problem and their factors.
 
-    `states` is a list of names, or a mapping from the name of each factor to its values.
-    `state_factors` lists the name and the values of each factor; it is None if there are none, or
-    if `states` is a mapping. Raises TypeError or ValueError if a value is invalid, or if a list of
-    names is not that of the factors.
+    A factor is a property of a state. If a problem has factors, its states are all combinations of
+    their values.
+
+    Parameters
+    ----------
+    states : object
+        List of the names of the states, or a mapping from the name of each factor to its values.
+    state_factors : object
+        List of factors, each a mapping {"name": ..., "values": [...]}. None if the problem has no
+        factors, or if `states` is a mapping.
+
+    Returns
+    -------
+    tuple
+        Names of all states; and the list of factors in the form of `state_factors`, or None if the
+        problem has no factors.
+
+    Raises
+    ------
+    TypeError or ValueError
+        If an argument is malformed, or if both are given and `states` does not list the names of
+        all combinations of the factors.
     """
     if isinstance(states, Mapping):
         if state_factors is not None:
@@ -220,7 +239,7 @@ def check_allowed(
     Returns
     -------
     dict, list of dict, or None
-        The allowed actions in the form in which they were given; None if there are none.
+        The allowed actions, in the same form as `value`; None if all actions are allowed.
 
     Raises
     ------
@@ -271,8 +290,9 @@ def check_rewards(
 ) -> Floats:
     """Return known mean rewards as a read-only array of shape (S, A) or (H, S, A).
 
-    `shape` is the shape of the problem, and `reward_range` the range of its rewards, None for
-    [0, 1]. Raises TypeError or ValueError if `value` is not such a table.
+    `shape` is the shape of the problem: H steps, S states and A actions. `reward_range` is the
+    range of its rewards; None for [0, 1]. Raises TypeError or ValueError if `value` is not a table
+    of this shape, or if a reward is out of range.
     """
     H, S, A = shape.table
     try:

@@ -101,7 +101,7 @@ def move_outcomes(cell: Cell, action: int, slip: float, free: Container[Cell]) -
     Returns
     -------
     dict[tuple[int, int], float]
-        Probability of each possible cell, by (row, column).
+        Map from each possible cell, as (row, column), to its probability.
     """
     outcomes: dict[Cell, float] = {}
     for turn, probability in ((0, 1 - slip), (1, slip / 2), (-1, slip / 2)):

@@ -147,10 +147,25 @@ def terminal_states(env: Any) -> list[int]:
 
 
 def _end_states(outcomes: Outcomes, start: Floats) -> tuple[Ints, Bools]:
-    """Return the successor of each outcome in the world, and whether each state is an end.
+    """Return the state to which each outcome leads in the world, and the states that end episodes.
 
-    Terminating transitions to a state that can be visited earlier lead to state S, which exists
-    only if it is needed. `start` is the probability of each state to be the first.
+    If a terminating outcome leads to a state that an episode can also visit before it terminates,
+    the outcome leads in the world to an additional state instead. The additional state has the
+    number S, the number of states of the environment, and exists only if it is needed.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+        Table of transitions of the environment.
+    start : Floats
+        (S) Probability of each state to be the first.
+
+    Returns
+    -------
+    y : Ints
+        Successor of each outcome in the world.
+    ends : Bools
+        Mask of the states in which episodes end, of length S, or S + 1 with the additional state.
     """
     S = outcomes.states
     live = _live_states(outcomes, start)
@@ -170,7 +185,7 @@ def _self_loops(states: Ints, actions: int) -> tuple[Ints, Ints, Ints, Floats]:
 
 
 def _live_states(outcomes: Outcomes, start: Floats) -> Bools:
-    """Return whether each state can be visited before an episode terminates, shape (S,).
+    """Return a mask, of shape (S,), of the states that an episode can visit before it terminates.
 
     `start` is the probability of each state to be the first.
     """

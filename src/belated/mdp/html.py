@@ -1,4 +1,4 @@
-"""HTML description of a world for notebooks: a summary and, for a small world, transitions."""
+"""HTML description of a world for notebooks: a summary, and the transitions if they are few."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -19,7 +19,7 @@ REWARD_PHRASES: Final = {
     "bernoulli": "Bernoulli draws",
     "beta": "Beta draws",
 }
-"""Description of each value of `MDP.reward_draws`."""
+"""Map from each value of `MDP.reward_draws` to its description."""
 
 
 def describe_html(world: MDP) -> str:
@@ -43,7 +43,7 @@ def describe_html(world: MDP) -> str:
 
 
 def summary(world: MDP) -> dict[str, str]:
-    """Return short descriptions of properties of `world`, by name of the property.
+    """Return a map from names of properties of `world` to short descriptions.
 
     The properties are size, transitions, successors, rewards and first state, and if there are any,
     the terminal states and the states with forbidden actions.

@@ -113,7 +113,10 @@ def icu_sepsis_clinicians(*, horizon: int = 20) -> Floats:
 
 
 def _assets() -> Path:
-    """Return the folder of the authors' data files; raise ImportError if it is not installed."""
+    """Return the folder of the authors' data files.
+
+    Raises ImportError if the authors' package is not installed.
+    """
     try:
         # find_spec could find a user's own script called icu_sepsis.py
         package = distribution("icu-sepsis").locate_file("icu_sepsis")
@@ -146,9 +149,10 @@ def _read_array(data: ZipFile, name: str) -> Floats:
 
 
 def _read_admissible() -> Bools:
-    """Return whether each action is admissible in each state, shape (S, A).
+    """Return a mask, of shape (S, A), of the actions that are admissible in each state.
 
-    After a first line of counts, the file has one line of admissible actions for each state.
+    The first line of the data file is not used. Each of the next S lines lists the numbers of the
+    admissible actions of one state.
     """
     lines = (_assets() / "admissible_actions.txt").read_text().splitlines()[1 : STATES + 1]
     allowed = np.zeros((STATES, ACTIONS), np.bool_)

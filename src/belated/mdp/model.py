@@ -71,7 +71,8 @@ class MDP:
     start: Floats
     """Probability of each state to be the first of an episode; shape (S,)."""
     start_cum: Floats
-    """Cumulative sums of `start`, shape (S,); exactly 1 from the last possible first state on."""
+    """Cumulative sums of `start`, shape (S,). They are exactly 1 for the last state whose
+    probability in `start` is positive, and for all states after it."""
     reward_draws: Draws
     """Way to draw the reward of a step with mean m: m itself ("deterministic"); 1 with probability
     m and otherwise 0 ("bernoulli"); or a draw from Beta(m / (1 - m), 1), which has mean m
@@ -366,7 +367,8 @@ class MDP:
     ) -> "Axes":
         """Draw the world: its states, transitions, rewards and optimal actions.
 
-        A world that is too large for such a picture is drawn as a table of its optimal values.
+        If `layout` is not given and the world does not fit any layout, as a chain of more than 12
+        states, a table of the optimal values is drawn instead.
 
         Parameters
         ----------
@@ -374,7 +376,8 @@ class MDP:
             Axes of Matplotlib to draw on; by default those of a new figure.
         layout : {"row", "ring", "steps"} or tuple of int, optional
             Arrangement of the states: in a row, in a ring, in a row for each step, or in a grid of
-            (rows, columns). By default it is chosen by the transitions.
+            (rows, columns). By default it is derived from the transitions. ValueError is raised if
+            the world does not fit the given layout.
         actions : sequence of str
             Names of the actions. If empty, the actions are numbered.
 
@@ -525,7 +528,8 @@ def _close(shape: Shape, homogeneous: bool, flat: Ints, prob: Floats) -> tuple[I
 def _check_rewards(shape: Shape, rewards: Floats) -> Floats:
     """Return mean `rewards` with shape (1, S, A) or (H, S, A) after checking them.
 
-    Rewards of a wrong shape, outside [0, 1] or of a terminal state raise ValueError.
+    Raises ValueError if the shape is wrong, or if a reward is outside [0, 1] or is not 0 in a
+    terminal state.
     """
     if rewards.shape not in (shape.table, shape.table[1:]):
         raise ValueError(

@@ -94,9 +94,10 @@ def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
 
 
 def check_policy(shape: Shape, policy: Policy) -> None:
-    """Raise ValueError if `policy` has arrays of the wrong shape or actions that do not exist.
+    """Raise ValueError if `policy` cannot be played in a world with the given `shape`.
 
-    This also holds if it can play an action that is not allowed. `shape` is the shape of the world.
+    The arrays of the policy must have the right shapes, its actions must be in range, and it must
+    give no probability to an action that is not allowed.
     """
     H, S, A = shape.table
     if policy.actions.shape != (H, S):

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from typing import Final, Literal
 
 from belated.extras import install_command, missing_extra
+from belated.mdp.bandit import bandit, parse_bandit
 from belated.mdp.chain import chain
 from belated.mdp.deep_sea import deep_sea
 from belated.mdp.garnet import garnet
@@ -74,13 +75,19 @@ class WorldFamily:
     action_names: tuple[str, ...] = ()
     """Names of the actions; empty if the actions have no names."""
     layout: Callable[..., Layout] = lambda *_: "ring"
-    """Function that returns the arrangement of the states, given the numbers in a name."""
+    """Function that returns the arrangement of the states of a world in a figure, given the numbers
+    in the name of the world in order, such as 3 and 7 for "grid-3x7"."""
     requires: tuple[str, str] | None = None
     """Package that the world needs and the extra of belated that installs it; None if the world
     needs no other package."""
+    parse: Callable[[str], tuple[float, ...] | None] | None = None
+    """Function that returns the numbers in a name, or None if the name belongs to another family;
+    None if `pattern` says where the numbers are."""
 
-    def parse_numbers(self, name: str) -> tuple[int, ...] | None:
+    def parse_numbers(self, name: str) -> tuple[float, ...] | None:
         """Return the numbers in `name` in order, or None if `name` does not match `pattern`."""
+        if self.parse is not None:
+            return self.parse(name)
         optional = self.pattern.replace("[", "(?:").replace("]", ")?")
         match = re.fullmatch(re.sub("[A-Z]+", "([0-9]+)", optional), name)
         return match and tuple(int(number) for number in match.groups() if number is not None)
@@ -92,7 +99,7 @@ class NamedWorld:
 
     name: str
     family: WorldFamily
-    numbers: tuple[int, ...]  # the numbers in the name, in order
+    numbers: tuple[float, ...]  # the numbers in the name, in order
 
     @property
     def layout(self) -> Layout:
@@ -225,6 +232,15 @@ WORLD_FAMILIES: Final = (
         layout=lambda rows, columns: (rows, columns),
     ),
     WorldFamily(
+        pattern="bandit-MEAN-MEAN...",
+        example="bandit-0.4-0.6",
+        description="One state, one step; an arm pays 1 with the probability in the name, else 0.",
+        source="Thompson 1933; Auer, Cesa-Bianchi and Fischer 2002",
+        build=lambda *means: bandit(means),
+        layout=lambda *_: "row",
+        parse=parse_bandit,
+    ),
+    WorldFamily(
         pattern="frozen-lake-4x4",
         example="frozen-lake-4x4",
         description="A slippery lake with holes, 100 steps.",
@@ -272,9 +288,10 @@ WORLD_FAMILIES: Final = (
         requires=("icu_sepsis", "icu"),
     ),
 )
-"""Families of all worlds that have names. The first family whose pattern matches a name is used."""
+"""Families of all worlds that have names. A name belongs to the first family whose pattern it
+matches."""
 
 WORLD_NAMES: Final[Names[MDP]] = Names(
     "world", (MDP,), "an MDP", {}, forms=[family.pattern for family in WORLD_FAMILIES]
 )
-"""Parser of texts that name a world to import."""
+"""Parser of texts such as "module:name" that name a world to import."""

@@ -26,13 +26,13 @@ def build_feedback(
 ) -> list[Feedback]:
     """Convert the content of feedback events to feedback that a learner can absorb.
 
-    Rewards that arrive before the path of their episode are stored in `OpenEpisode.early_rewards`;
-    they are returned when the path arrives.
+    Rewards that arrive before the path of their episode are stored in `OpenEpisode.early_rewards`.
+    They are converted when the path arrives.
 
     Parameters
     ----------
     pieces : iterable
-        Episode and content of each event.
+        Pairs of the episode and the content of each feedback event.
     learner : Learner
         Learner that will absorb the feedback.
     reward_map : Affine
@@ -46,7 +46,8 @@ def build_feedback(
     Raises
     ------
     Exception
-        If content is malformed; of any type, since content can be malformed in any way.
+        If content is malformed. The exception can be of any type, since content can be malformed in
+        any way.
     """
     feedback: list[Feedback | None] = []
     whole: list[tuple[int, OpenEpisode, Content]] = []
@@ -78,7 +79,8 @@ def sum_rewards(feedback: list[Feedback], spec: ProblemSpec) -> Iterator[tuple[i
     feedback : list of Feedback
         Feedback that the learner absorbs.
     spec : ProblemSpec
-        The problem. Known mean rewards are summed instead of the rewards in `feedback`.
+        The problem. If its mean rewards are known, they are summed instead of the rewards in
+        `feedback`.
 
     Yields
     ------
@@ -128,7 +130,10 @@ def _build_whole(
 
 
 def _integers(values: list[Any]) -> Ints:
-    """Return `values` as an array; raise ValueError unless they are integers, not coerced ones."""
+    """Return `values` as an array of integers; raise ValueError if a value is not an integer.
+
+    Floats, such as 1.0, are not converted.
+    """
     array = np.array(values)
     if array.dtype != np.int64:
         raise ValueError(f"States, actions and steps must be integers, got {array.dtype}.")
@@ -136,7 +141,7 @@ def _integers(values: list[Any]) -> Ints:
 
 
 def _numbers(values: list[Any]) -> Floats:
-    """Return `values` as an array of floats; raise ValueError unless they are numbers."""
+    """Return `values` as an array of floats; raise ValueError if a value is not a number."""
     array = np.array(values)
     if array.dtype.kind not in "if":
         raise ValueError(f"Rewards must be numbers, got {array.dtype}.")
@@ -144,7 +149,11 @@ def _numbers(values: list[Any]) -> Floats:
 
 
 def _check_lengths(states: Ints, steps: int, shape: Shape) -> None:
-    """Raise ValueError unless each row of `states` is that of an episode with `steps` steps."""
+    """Raise ValueError unless each row of `states` has the states of an episode with `steps` steps.
+
+    A row must have `steps` + 1 states. If `steps` is below the horizon, the last state must be
+    terminal.
+    """
     if states.shape[1:] != (steps + 1,) or steps > shape.horizon:
         raise ValueError("An episode must have at most H actions, and one state more.")
     if steps < shape.horizon and not shape.is_terminal[states[:, -1]].all():
@@ -177,8 +186,8 @@ def _build_path_and_rewards(
     """Yield the feedback in `content`, which holds a path, rewards or both.
 
     Rewards are yielded only if the path of `episode` has arrived; otherwise they are stored in
-    `episode.early_rewards`. `paths` holds the paths of the current batch by number of the episode;
-    a path in `content` is added to it.
+    `episode.early_rewards`. `paths` maps the numbers of episodes to the paths that arrived in the
+    current batch; a path in `content` is added to it.
     """
     number = episode.number
     if "path" in content:

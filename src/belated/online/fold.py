@@ -3,7 +3,7 @@
     opened                 the learner starts the episode
     feedback, corrected    the feedback is queued until the next tick
     tick                   the learner absorbs the queued feedback at once, and may plan
-    lost                   the status no longer counts the episode as missing
+    lost                   the episode is no longer missing in the status
 
 A fold depends on the events alone: a fold that is restored from a snapshot continues with
 bit-identical results. When the feedback of an episode is complete, the episode is added to the
@@ -27,6 +27,7 @@ from belated.learner.snapshot import damage_errors
 from belated.learner.status import Status
 from belated.ledger.episodes import Exclusions
 from belated.ledger.events import Event
+from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.recording.content import parse_content
 from belated.online.feedback import build_feedback, sum_rewards
@@ -36,7 +37,7 @@ from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 
 LOG: Final = logging.getLogger("belated.service")
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Version of the format of snapshots; snapshots in another format are ignored."""
 
 
@@ -68,11 +69,22 @@ class WaitingFeedback(NamedTuple):
     text: str
     """Content of the feedback as JSON."""
     at: int
-    """Time of recording, in microseconds since 1970 (UTC)."""
+    """Time at which the feedback was recorded, in microseconds since 1970 (UTC)."""
     opened: int
     """Number of episodes that had been opened when the feedback was recorded."""
     happened_at: int
     """Time at which the feedback originated, in microseconds since 1970 (UTC)."""
+
+
+class PublishedVersion(NamedTuple):
+    """Newest published version of a problem, and whether it is the current policy."""
+
+    version: int = 0
+    """Number of the version; 0 if none is published."""
+    sha: str = ""
+    """Digest of its policy."""
+    is_current: bool = False
+    """Whether the learner's policy has not changed since the publication."""
 
 
 class Fold:
@@ -84,7 +96,7 @@ class Fold:
         The problem.
     exclusions : Exclusions, optional
         Events to skip; by default none. A correction or withdrawal that will be applied must either
-        be included here, or be passed to `exclude` before it is applied.
+        be added to these exclusions, or be passed to `exclude` before it is applied.
     """
 
     def __init__(self, spec: ProblemSpec, exclusions: Exclusions | None = None) -> None:
@@ -102,6 +114,7 @@ class Fold:
         # lost episodes, with the number of episodes that had been opened when they were lost
         self._lost: dict[str, int] = {}
         self._waiting: list[WaitingFeedback] = []
+        self._newest = PublishedVersion()
         self._watch = _create_watch(spec)
 
     @property
@@ -111,8 +124,17 @@ class Fold:
 
     @property
     def due(self) -> bool:
-        """Whether a tick is due: feedback or a withdrawal was recorded after the last batch."""
+        """Whether a tick is due, because feedback or a withdrawal follows the last batch."""
         return self._last_news > self._ticked_upto
+
+    @property
+    def due_at(self) -> int | None:
+        """Time at which a tick is due even without news, in microseconds since 1970 (UTC).
+
+        None if there is no such time, because the updater does not depend on the time of day, or no
+        feedback waits for it.
+        """
+        return self.learner.next_change_us
 
     @property
     def waiting(self) -> int:
@@ -142,18 +164,29 @@ class Fold:
         return [episode.opened_at for episode in self._expected()]
 
     @property
+    def lost_opened_at(self) -> list[int]:
+        """Times at which the lost episodes were opened, in microseconds since 1970 (UTC)."""
+        return [self._in_flight[id].opened_at for id in self._lost]
+
+    @property
     def recorded_at(self) -> list[int]:
-        """Times at which the openings of the episodes in `opened_at` were recorded."""
+        """Times at which the openings of the episodes in flight were recorded.
+
+        Unit, order and episodes are those of `opened_at`.
+        """
         return [episode.recorded_at for episode in self._expected()]
 
     @property
     def status(self) -> Status:
-        """Status of the learner, in which lost episodes are not in flight."""
+        """Status of the learner, in which lost episodes do not count as in flight."""
         lost = {self._in_flight[id].number: opened for id, opened in self._lost.items()}
         return self.learner.status_without(lost)
 
     def mean_delay_and_psi(self) -> tuple[float, float]:
-        """Return the mean delay and the bound ψ of `status`, without visiting every episode."""
+        """Return the mean delay in episodes, and the upper bound ψ on the number in flight.
+
+        Both are the values in `status`, computed without visiting every episode.
+        """
         return self.learner.mean_delay_and_psi(self._lost.values())
 
     def _expected(self) -> list[OpenEpisode]:
@@ -163,9 +196,10 @@ class Fold:
     def apply(self, event: Event) -> None:
         """Apply `event`, the next event of the problem.
 
-        Raises ValueError if the seq of `event` does not exceed the seq of the last applied event,
-        or if `event` or feedback of the batch that it ends is damaged; the message then contains
-        the seq of the damaged event. After any exception, the fold must be discarded.
+        Raises ValueError if the seq of `event` does not exceed the seq of the last applied event.
+        Raises DamagedEventError if `event` is damaged, or if `event` is a tick and feedback in its
+        batch is damaged; the message contains the seq of the damaged event. After any exception,
+        the fold must be discarded.
         """
         if event.seq <= self.seq:
             raise ValueError(
@@ -185,7 +219,10 @@ class Fold:
                         self._lost[event.episode] = self.history.opened
                 case "withdrawn":
                     self._last_news = event.seq
-                case "defined" | "published" | "control":
+                case "published":
+                    body = event.body
+                    self._newest = PublishedVersion(body["version"], body["sha"], is_current=True)
+                case "defined" | "control":
                     pass
                 case _:
                     raise ValueError(f"Its kind is unknown: {event.kind!r}.")
@@ -203,7 +240,7 @@ class Fold:
         event : Event
             Correction or withdrawal that has not been applied yet.
         opened : int
-            Seq at which the first episode that `event` corrects or withdraws was opened.
+            Seq of the opening of the first episode that `event` corrects or withdraws.
 
         Returns
         -------
@@ -220,10 +257,11 @@ class Fold:
         return bool(episode.early_rewards) or not pending.is_untouched
 
     def exclude(self, event: Event) -> None:
-        """Exclude from the fold the earlier events that `event` corrects or withdraws.
+        """Exclude the earlier events that `event` corrects or withdraws.
 
-        Queued feedback among these events is discarded. Call this method only if `is_undone_by`
-        returns False for `event`. The learner has then absorbed none of the affected feedback.
+        They are added to `exclusions`, and queued feedback of the episode of `event` is discarded.
+        Call this method only if `is_undone_by` returns False for `event`: the learner has then
+        absorbed none of the excluded feedback.
         """
         self.exclusions.add([event])
         self._waiting = [item for item in self._waiting if item.episode != event.episode]
@@ -234,13 +272,15 @@ class Fold:
             return
         body = event.body
         number, version = body["number"], body["version"]
-        self.learner.begin(number)
+        # an episode may follow an older version, or the policy before one not yet published
+        follows_plan = self._newest.is_current and version == self._newest.version
+        opened_at = event.happened_at
+        self.learner.begin(number, opened_us=max(0, opened_at), follows_plan=follows_plan)
         if self.history.opened == self.spec.episodes:
             LOG.warning(
                 "Problem %s: episode %d was opened, but its bonuses are computed for episodes=%d.",
                 *(self.spec.name, self.spec.episodes + 1, self.spec.episodes),
             )
-        opened_at = event.happened_at
         place = self.history.add_opening(opened_at, version, recorded_at=event.at)
         self._in_flight[event.episode] = OpenEpisode(number, opened_at, event.at, version, place)
 
@@ -270,10 +310,13 @@ class Fold:
             contents = json.loads(f"[{','.join(item.text for item in batch)}]")
             pieces = zip(episodes, contents, strict=True)
             feedback = build_feedback(pieces, self.learner, self.spec.reward_map)
-            self.learner.absorb(feedback)
+            changed = self.learner.absorb(feedback, now_us=event.at)
         except Exception:
             self._find_damage(batch)
             raise
+        if changed and self._needs_versions:
+            is_current = self._newest.sha == encode_policy(self.policy).sha
+            self._newest = self._newest._replace(is_current=is_current)
         self._warn_of_repetitions(feedback)
         for item, episode in zip(batch, episodes, strict=True):
             episode.last_feedback_at = max(episode.last_feedback_at, item.happened_at)
@@ -284,7 +327,11 @@ class Fold:
         self.tick, self._ticked_upto = event.seq, upto
 
     def _find_damage(self, batch: list[WaitingFeedback]) -> None:
-        """Raise DamagedEventError for the first event of `batch` whose content is not valid."""
+        """Raise DamagedEventError for the first event of `batch` that is damaged.
+
+        An event is damaged if its content is not valid, or if its episode is not in flight. If no
+        event is damaged, the method does nothing.
+        """
         for item in batch:
             try:
                 if item.episode not in self._in_flight:
@@ -294,7 +341,12 @@ class Fold:
                 raise DamagedEventError(item.seq, error) from error
 
     def _warn_of_repetitions(self, feedback: list[Feedback]) -> None:
-        """Log a warning, once, if whole episodes in `feedback` repeat one state to the end."""
+        """Log a warning if many episodes seem to end in states that are not defined as terminal.
+
+        An episode seems to end in a state if it stays in this state, without a reward, up to its
+        last step; see `RepetitionWatch`. Whole episodes in `feedback` are added to those seen
+        before. The warning is logged at most once.
+        """
         if self._watch is None:
             return
         spec, horizon = self.spec, self.spec.horizon
@@ -315,7 +367,7 @@ class Fold:
             self._watch = None
 
     def _remove_complete(self, batch: list[WaitingFeedback]) -> None:
-        """Move the episodes whose feedback is complete after `batch` to the history."""
+        """Move the episodes whose feedback became complete with `batch` to the history."""
         # an episode with several feedback events in the batch is complete at the last of them
         last = {item.episode: item for item in batch}
         complete = [
@@ -352,6 +404,7 @@ class Fold:
             "waiting": [list(item) for item in self._waiting],
             # absent if empty, as in snapshots from before there were lost episodes
             **({"lost": [list(item) for item in self._lost.items()]} if self._lost else {}),
+            **({"newest": list(self._newest)} if self._needs_versions else {}),
         }
 
     @classmethod
@@ -414,8 +467,14 @@ class Fold:
                 "episodes opened", check_integer("opened", opened, 0), 0, self.history.opened
             )
             self._lost[id] = opened
+        self._newest = PublishedVersion(*state.get("newest", ()))
         self._watch = _create_watch(spec)
         return self
+
+    @property
+    def _needs_versions(self) -> bool:
+        """Whether the learner uses which policy an episode follows; other folds do not save it."""
+        return self.learner.updater.needs_start
 
 
 def _create_watch(spec: ProblemSpec) -> RepetitionWatch | None:

@@ -18,7 +18,8 @@ SNAPSHOT_EVERY_EVENTS: Final = 10_000
 """Default number of events to apply between two snapshots."""
 
 RELEASE_SNAPSHOT_EVENTS: Final = 100
-"""Number of events since the last snapshot from which a snapshot is saved before a release."""
+"""Number of events applied since the last snapshot from which on another snapshot is saved before a
+learner is released."""
 
 
 class Follower:
@@ -26,7 +27,7 @@ class Follower:
 
     If a correction or withdrawal affects events that were already applied, the fold is computed
     again from the last snapshot before those events, or from the first event. A follower writes
-    nothing to the ledger except snapshots, by `save`. It is not thread-safe.
+    nothing to the ledger except snapshots. It is not thread-safe.
 
     Parameters
     ----------
@@ -46,20 +47,21 @@ class Follower:
 
     @property
     def fold(self) -> Fold | None:
-        """Fold as of the last call of `catch_up`; None if the next call has to compute it anew."""
+        """Fold that `catch_up` returned last; None if the next call has to compute it anew."""
         return self._fold
 
     def catch_up(self, upto: int | None = None) -> Fold:
         """Read and apply new events up to seq `upto`, by default up to the end of the ledger.
 
-        Returns the fold. Raises DamagedEventError, with the seq in the message, if an event cannot
-        be applied. If the method raises an exception, the fold is discarded, and the next call
-        computes it from the newest usable snapshot or from the first event.
+        Returns the fold. Raises DamagedEventError if an event cannot be applied or does not match
+        its digest; the message contains the seq of the event. If the method raises an exception,
+        the fold is discarded, and the next call computes it from the newest usable snapshot or from
+        the first event.
 
-        The learner checks the ranges of all content, a batch at a time, since compiled code does
-        not. Digests take longer: they are computed for events that were stored for some time, when
-        the fold is computed anew, and for corrections and withdrawals, but not for events that were
-        recorded since the last call. A digest mismatch raises DamagedEventError too.
+        The digests of corrections and withdrawals are always checked. The digests of other events
+        are checked only when the fold is computed anew. New events are applied without this check,
+        which takes time, since they were recorded recently and are hardly ever damaged. The learner
+        checks the ranges of all content, since compiled code does not.
         """
         upto = self._ledger.last if upto is None else upto
         fold, self._fold = self._fold, None
@@ -91,17 +93,18 @@ class Follower:
     def release(self, *, save: bool) -> None:
         """Discard the fold to free its memory; the next `catch_up` computes the same fold again.
 
-        If `save` is True, a snapshot is saved first, unless only few events would have to be
-        applied again.
+        If `save` is True, the method `save` is called first, with `RELEASE_SNAPSHOT_EVENTS` as the
+        minimum number of events since the last snapshot.
         """
         if save:
             self.save(every=RELEASE_SNAPSHOT_EVENTS)
         self._fold = None
 
     def _exclude_new(self, fold: Fold, upto: int) -> bool:
-        """Make `fold` skip the events that new corrections and withdrawals up to seq `upto` affect.
+        """Make `fold` skip the events that are affected by new corrections and withdrawals.
 
-        Returns False if the fold has already used such an event and must be computed again.
+        Only corrections and withdrawals up to seq `upto` are read. Returns False if the fold has
+        already used one of the events to skip and must be computed again, else True.
         """
         for event in self._read_excluding(fold.seq, upto):
             if fold.is_undone_by(event, _first_opening_seq(self._ledger, event)):
@@ -161,7 +164,11 @@ def read_excluding_events(
 
 
 def _check(event: Event) -> None:
-    """Raise DamagedEventError if `event` is changed, or is a withdrawal that names no episodes."""
+    """Raise DamagedEventError if `event` is damaged.
+
+    An event is damaged if it does not match its digest, or if it is a withdrawal that does not list
+    the withdrawn episodes.
+    """
     fault = find_event_fault(event)
     if fault is not None:
         raise DamagedEventError(event.seq, fault)
@@ -172,9 +179,9 @@ def _check(event: Event) -> None:
 
 
 def _first_opening_seq(ledger: Ledger, event: Event) -> int:
-    """Return the seq at which the first episode that `event` corrects or withdraws was opened.
+    """Return the seq of the opening of the first episode that `event` corrects or withdraws.
 
-    Return 0 if the ledger does not contain this episode.
+    Returns 0 if the ledger does not contain this episode.
     """
     # a withdrawal lists its episodes in order of number
     id = event.body["episodes"][0] if event.kind == "withdrawn" else event.episode

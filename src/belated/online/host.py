@@ -4,7 +4,7 @@ The state computed from the events of a problem is called its fold. If several h
 only the host that holds the planner lock plans. When its process ends, another host acquires the
 lock. If a broken connection lets two hosts plan at the same time, the results are still correct:
 both apply the same ticks and compute the same policies, and the ledger accepts versions only in
-order. The lock only avoids duplicate work.
+order. The lock is only necessary to avoid duplicate work.
 """
 
 import logging
@@ -35,18 +35,19 @@ POLL_INTERVAL_S: Final = 1.0
 MAX_POLL_INTERVAL_S: Final = 86400.0
 
 BACKLOG_PROBLEMS_PER_POLL: Final = 100
-"""Number of problems without new events that a poll folds for the first time."""
+"""Maximum number of problems without new events that one poll folds for the first time."""
 
 PROBLEMS_PER_TRANSACTION: Final = 100
 """Maximum number of problems whose ticks are recorded in one transaction."""
 
 MAX_LOCK_TIMEOUTS: Final = 3
-"""Number of successive polls that may fail because other writers held the lock of the ledger.
+"""Maximum number of successive polls that may time out while they wait for the lock of the writers.
 
-They are repeated without being reported, since this is no fault of the store or of a problem."""
+These polls are repeated without an error message, since neither the store nor a problem is at
+fault. Further timeouts are reported."""
 
 LOCK_TIMEOUT_S: Final = 0.2
-"""Maximum time in seconds to wait for a busy learner before the last status is returned."""
+"""Maximum time in seconds to wait for a busy learner; after it, the last status is returned."""
 
 T = TypeVar("T")
 
@@ -72,9 +73,10 @@ class ProblemState:
     lock: threading.Lock = field(default_factory=threading.Lock)
     """Lock that a thread holds while it uses the follower."""
     failure: Failure | None = None
-    """Failure of the problem; None if its events could be applied."""
+    """Error because of which the events of the problem cannot be applied; None if they can be."""
     status: ProblemStatus | None = None
-    """Last computed status; None until a status is requested, and after the learner's release."""
+    """Last computed status. None if no status has been requested, or if the learner was released
+    after the last request."""
     summary: Summary | None = None
     """Last computed summary; None until the problem is folded for the first time."""
 
@@ -85,21 +87,21 @@ class Host:
     A failure of one problem does not affect the others. The problem is retried after the next
     correction or withdrawal of its data.
 
-    The first polls fold every problem once, beginning with those whose events are the latest. Later
-    polls ask the ledger which problems have new events, and process only those.
+    The first polls fold every problem once, beginning with the problem that has the latest event.
+    Later polls process only the problems that have new events.
 
     Parameters
     ----------
     ledger : Ledger
         The ledger.
     interval : float
-        Seconds between two polls of the ledger; see `wake` for a poll without waiting.
+        Seconds between two polls of the ledger. The method `wake` starts a poll without waiting.
     snapshot_every : int
         Number of events to apply between two snapshots.
     memory_limit_bytes : int, optional
-        Memory for learners, in bytes; None for no limit. Beyond it, learners that were not used
-        recently are released at the end of a poll, after a snapshot. They are computed again when
-        they are needed. The learner that was used last is never released.
+        Maximum memory of all learners together, in bytes; None for no limit. If the learners need
+        more, the least recently used ones are released at the end of a poll, after a snapshot. They
+        are computed again when they are used. The learner that was used last is never released.
     """
 
     def __init__(
@@ -125,6 +127,8 @@ class Host:
         # ids of problems to process, in order: with new events, and without (dicts as ordered sets)
         self._changed: dict[int, None] = {}
         self._backlog: dict[int, None] = {}
+        # times at which ticks are due without new events, in microseconds, by id of the problem
+        self._due_at: dict[int, int] = {}
         self._wakeup = threading.Condition()  # guards the next two
         self._woken = self._stopping = False
         self._thread: threading.Thread | None = None
@@ -144,11 +148,12 @@ class Host:
 
     @property
     def ready(self) -> bool:
-        """Whether a poll has been completed since the host last acquired or lost the planner lock.
+        """Whether the host has completed a poll since it last acquired or lost the planner lock.
 
-        If the host never held the lock, a completed poll since its start is sufficient. If it holds
-        the lock, every problem must have been folded once. All policies are then up to date, or
-        another host plans. False if the thread has ended.
+        If the host has neither acquired nor lost the lock since its start, any completed poll is
+        sufficient. If it holds the lock, it must also have folded every problem once. A host that
+        is ready has either brought all policies up to date, or leaves planning to another host. A
+        host whose thread has ended is not ready.
         """
         return self._ready and (self._thread is None or self._thread.is_alive())
 
@@ -159,17 +164,17 @@ class Host:
 
     @property
     def failures(self) -> dict[int, Failure]:
-        """Failures of the problems whose events cannot be applied, by id of the problem."""
+        """Map from the id of each problem whose events cannot be applied to its failure."""
         states = list(self._states.items())
         failures = {id: state.failure for id, state in states if state.failure is not None}
         return self._undefined() | failures
 
     @property
     def summaries(self) -> list[tuple[str, Summary | Failure | None]]:
-        """Name and last known summary or failure of each problem that this host has seen.
+        """Name of each problem that this host has processed, with its failure or last summary.
 
-        None stands for a problem that is being folded for the first time. Neither learners nor the
-        ledger are used.
+        The second item of a pair is None for a problem that is being folded for the first time.
+        Neither learners nor the ledger are accessed.
         """
         states = list(self._states.values())
         known = [(state.follower.problem.name, state.failure or state.summary) for state in states]
@@ -177,15 +182,15 @@ class Host:
 
     @property
     def seconds_since_fold(self) -> float:
-        """Seconds since all new events were last applied; NaN if another host plans."""
+        """Seconds since the last poll that applied all new events; NaN if another host plans."""
         return time.monotonic() - self._folded_at if self._plans else math.nan
 
     @property
     def oldest_unfolded_age_s(self) -> float:
-        """Age in seconds of the oldest event that was not yet there at the last completed poll.
+        """Age in seconds of the oldest event that the last completed poll did not include.
 
-        0 if there is no such event; NaN if another host plans, the store is unavailable, or not all
-        problems have been folded since the start.
+        The value is 0 if there is no such event. It is NaN if another host plans, if the store is
+        unavailable, or if some problem has not been folded since the start.
         """
         if not self._plans or self._folded_seq is None:
             return math.nan
@@ -233,9 +238,10 @@ class Host:
         return found
 
     def status_nowait(self, problem: Problem) -> ProblemStatus | Failure | None:
-        """Return the status or the failure of `problem` as `status` does, without a long wait.
+        """Return the status or the failure of `problem` as `status` does, but without waiting long.
 
-        Returns None if the learner is busy and no status has been computed yet.
+        If the learner is busy for more than `LOCK_TIMEOUT_S` seconds, the last computed status is
+        returned, or None if no status has been computed yet.
         """
         return self._find_status(self._state(problem), timeout=LOCK_TIMEOUT_S)
 
@@ -294,16 +300,21 @@ class Host:
                 self._woken = False
 
     def _is_contention(self, error: Exception) -> bool:
-        """Return whether a poll that failed with `error` is to be repeated without a report."""
+        """Return whether to repeat the poll that failed with `error` without an error message.
+
+        This is the case if `error` is a lock timeout and one of the first `MAX_LOCK_TIMEOUTS` in
+        succession. Each call with a lock timeout is counted.
+        """
         if not isinstance(error, OUTAGES) or describe_outage(error).reason != LOCK_TIMEOUT:
             return False
         self._lock_timeouts += 1
         return self._lock_timeouts <= MAX_LOCK_TIMEOUTS
 
     def _find_changed(self) -> int:
-        """Add the problems with events since the last poll, or all at the first, to the queues.
+        """Queue the problems that have new events since the last poll.
 
-        Returns the seq of the last event of the ledger.
+        At the first poll, all problems are queued, and at every poll those whose updater requires a
+        plan at a time that has passed. Returns the seq of the last event of the ledger.
         """
         end = self._ledger.last
         if self._polled_seq is None:
@@ -311,18 +322,22 @@ class Host:
         elif self._polled_seq < end:
             changed = self._ledger.changed_problems(after=self._polled_seq, upto=end)
             self._changed |= dict.fromkeys(changed)
+        if self._due_at:
+            now = self._ledger.store.now()
+            self._changed |= dict.fromkeys(id for id, at in self._due_at.items() if at <= now)
         self._polled_seq = end
         return end
 
     def _undefined(self) -> dict[int, Failure]:
-        """Return the failures of the problems whose definition is damaged, by id of the problem."""
+        """Return a dict that maps the id of each problem with a damaged definition to a failure."""
         damaged = self._ledger.damaged_problems
         return {id: Failure(f"problem {id}", reason, id) for id, reason in damaged.items()}
 
     def _process(self, ids: Sequence[int]) -> None:
-        """Apply the new events of the problems `ids`, and publish their policies where changed.
+        """Apply the new events of the problems `ids`, and publish the policies that have changed.
 
-        The ticks that are due are recorded in one transaction, since all writers take turns.
+        The ticks that are due are recorded in one transaction, since only one process can write at
+        a time.
         """
         states = [state for state in map(self._usable_state, ids) if state is not None]
         due = {state.follower.problem.id for state in states if self._is_due(state)}
@@ -336,7 +351,11 @@ class Host:
             self._backlog.pop(id, None)
 
     def _usable_state(self, id: int) -> ProblemState | None:
-        """Return the state of the problem `id`; None if it is undefined or cannot be folded."""
+        """Return the state of the problem `id`.
+
+        Returns None if the definition of the problem is missing or damaged, or if the problem
+        cannot be folded because of an earlier failure.
+        """
         try:
             problem = self._ledger.problem(id)
         except ValueError:  # its definition is damaged; see `failures`
@@ -349,14 +368,20 @@ class Host:
     def _is_due(self, state: ProblemState) -> bool:
         """Apply new events to the learner in `state`, and return whether a tick is due."""
         assert self._polled_seq is not None
+
+        def is_due() -> bool:
+            fold = state.follower.catch_up()
+            return fold.due or (fold.due_at is not None and fold.due_at <= self._ledger.store.now())
+
         with state.lock:
-            found = self._catch_failure(
-                state, self._polled_seq, lambda: state.follower.catch_up().due
-            )
+            found = self._catch_failure(state, self._polled_seq, is_due)
         return found is True
 
     def _release_unused(self) -> None:
-        """Release learners until the others fit into the memory limit."""
+        """Release the least recently used learners until the others fit into the memory limit.
+
+        Learners that another thread is using are not released.
+        """
         for id in self._memory.excess():
             state = self._states[id]
             if not state.lock.acquire(blocking=False):  # in use
@@ -384,7 +409,11 @@ class Host:
         def advance() -> None:
             fold = None if is_due else state.follower.fold
             fold = fold or state.follower.catch_up()
-            publish_if_changed(self._ledger, state.follower.problem.id, fold)
+            id = state.follower.problem.id
+            publish_if_changed(self._ledger, id, fold)
+            self._due_at.pop(id, None)
+            if fold.due_at is not None:
+                self._due_at[id] = fold.due_at
             # only if a status was requested before, since it takes time for each episode in flight
             if state.status is not None:
                 state.status = ProblemStatus.of(fold)
@@ -418,16 +447,16 @@ class Host:
             state.lock.release()
 
     def _note_use(self, state: ProblemState, fold: Fold) -> None:
-        """Store the summary of `fold`, the fold in `state`, and that it was used now."""
+        """Store the summary of `fold` in `state`, and note that the learner was used now."""
         state.summary = Summary.of(fold)
         if self._memory.is_limited:
             self._memory.add(state.follower.problem.id, estimate_bytes(fold))
 
     def _failure(self, state: ProblemState) -> Failure | None:
-        """Return the failure in `state`, or None.
+        """Return the failure of the problem in `state`; None if there is none.
 
-        The failure is cleared if a correction or withdrawal was recorded later, since this may have
-        removed the cause of the failure.
+        If a correction or withdrawal was recorded after the failure, the failure is cleared, since
+        its cause may have been removed.
         """
         failure = state.failure
         if failure is not None:
@@ -443,9 +472,9 @@ class Host:
         return failure
 
     def _catch_failure(self, state: ProblemState, seq: int, action: Callable[[], T]) -> T | Failure:
-        """Return the result of `action`, or a failure if it raises an exception.
+        """Call `action` and return its result; if it raises an exception, return a failure.
 
-        The failure is stored in `state` together with `seq`, the seq of the last event of the
+        The failure is also stored in `state`. It contains `seq`, the seq of the last event of the
         ledger. Exceptions that indicate an unavailable database are not caught.
         """
         try:

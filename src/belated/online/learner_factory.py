@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar, cast
 
-from belated.learner.bases import BASES, PSRL, BaseAlgorithm, Fixed, Optimal
+from belated.learner.bases import BASES, PSRL, RLSVI, BaseAlgorithm, Fixed, Optimal
 from belated.learner.learner import Learner
-from belated.learner.updaters import UPDATERS, MultiInstance
+from belated.learner.updaters import UPDATERS, Matured, MultiInstance
 from belated.learner.updaters.updater import Updater
 from belated.ledger.problems import Part, ProblemSpec
 from belated.options import LearnerOptions, option_choices
@@ -28,7 +28,7 @@ LEARNER_OPTIONS: Final = [name for name in option_choices(LearnerOptions) if nam
 The option `planning` is excluded, since it does not affect results."""
 
 ONLINE_BASES: Final = {name: kind for name, kind in BASES.items() if kind not in (Fixed, Optimal)}
-"""Bases that can be used for real episodes, by name."""
+"""Map from the name of each base that can be used for real episodes to its class."""
 
 UNUSED_OPTIONS: Final = {
     "psrl": ("delta", "scale", "monotone"),
@@ -36,16 +36,18 @@ UNUSED_OPTIONS: Final = {
     "random": ("delta", "scale", "monotone", "ties"),
     "q-learning": ("monotone",),
 }
-"""Options of bases that version 0.1 accepted without using them. They are ignored, since problems
-that set them may be in a ledger."""
+"""Map from the name of a base to the names of its obsolete options.
+
+Version 0.1 accepted these options without using them. They are ignored, not rejected, since a
+ledger may contain problems that set them."""
 
 ONLINE_UPDATERS: Final = {
     name: kind for name, kind in UPDATERS.items() if kind is not MultiInstance
 }
-"""Updaters that can be used for real episodes, by name.
+"""Map from the name of each updater that can be used for real episodes to its class.
 
-MultiInstance is excluded: it would have to choose an instance at the time an episode is opened, but
-the learner processes the opening only later."""
+MultiInstance is excluded: it would have to choose an instance when an episode is opened, but the
+learner processes the opening only later."""
 
 
 def build_learner(spec: ProblemSpec) -> Learner:
@@ -70,7 +72,7 @@ def build_base(spec: ProblemSpec) -> BaseAlgorithm:
     Raises ValueError if there is no such base, or if an option is unknown, missing or invalid.
     """
     part = spec.base
-    if part.name == PSRL.name:
+    if part.name in (PSRL.name, RLSVI.name):
         # sampling for each episode would require a published version for each episode
         given = part.options.get("resample", "update")
         if given != "update":
@@ -89,6 +91,15 @@ def build_updater(spec: ProblemSpec) -> Updater:
 
     Raises ValueError if there is no such updater, or if an option is unknown, missing or invalid.
     """
+    inner = spec.updater.options.get("updater", "active")
+    if spec.updater.name == Matured.name and not (
+        isinstance(inner, str)
+        and inner.partition(":")[0] in ONLINE_UPDATERS.keys() - {Matured.name}
+    ):  # only a built-in name: no request may import a module
+        raise ValueError(
+            f"option 'updater' of {Matured.name!r} must be the name of an updater such as "
+            f"'active' or 'lazy:10', got {reprlib.repr(inner)}."
+        )
     return _build_part("updater", spec.updater, ONLINE_UPDATERS)
 
 

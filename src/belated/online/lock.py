@@ -1,6 +1,6 @@
-"""Planner lock, which only one host per ledger can hold; only that host plans.
+"""Planner lock of a ledger. Only one host at a time can hold the lock, and only this host plans.
 
-When the process of this host ends, the lock becomes free for another host.
+When the process of the host ends, the lock is released, and another host can acquire it.
 """
 
 from contextlib import suppress
@@ -18,7 +18,11 @@ PLANNER_LOCK_ID: Final = int.from_bytes(b"planner", "big")
 
 
 class PlannerLock(Protocol):
-    """Lock that is held until it is released, or until its process or database connection ends."""
+    """Lock that lets only one host per ledger plan.
+
+    The lock is held until it is released, or until the process or the database connection of the
+    host ends.
+    """
 
     def acquire(self) -> bool:
         """Try to acquire the lock without waiting; return whether the lock is now held."""
@@ -36,7 +40,7 @@ def create_lock(store: Store) -> PlannerLock:
 
 
 class NoLock:
-    """Planner lock that is always free, for a ledger in memory, which no other process can use."""
+    """Planner lock for a ledger in memory. It is always free, since no other process can plan."""
 
     def acquire(self) -> bool:
         """Return True: the lock can always be acquired."""

@@ -1,4 +1,4 @@
-"""Memory of learners: estimated sizes of folds, and the choice of those to release."""
+"""Memory of learners: estimates of their sizes, and selection of the learners to release."""
 
 import threading
 from typing import Final
@@ -6,13 +6,15 @@ from typing import Final
 from belated.online.fold import Fold
 
 FOLD_BYTES: Final = 100_000
-"""Approximate memory of a fold without data: its objects, and the bins of its history."""
+"""Approximate memory in bytes of a fold without its learner and without episodes in flight.
+
+It is used for Python objects and for the bins of the history."""
 
 EPISODE_BYTES: Final = 1_000
-"""Approximate memory of an episode in flight, in the fold and in the learner."""
+"""Approximate memory in bytes of an episode in flight, in the fold and in the learner together."""
 
 FEEDBACK_BYTES: Final = 1_000
-"""Approximate memory of feedback that is queued until the next tick."""
+"""Approximate memory in bytes of one feedback event that is queued until the next tick."""
 
 
 def estimate_bytes(fold: Fold) -> int:
@@ -22,9 +24,10 @@ def estimate_bytes(fold: Fold) -> int:
 
 
 class LearnerMemory:
-    """Sizes of the learners in memory, in the order in which they were used.
+    """Record of the sizes of the learners in memory, in the order in which they were last used.
 
-    Several threads may share an instance.
+    It determines the learners to release if the sum of the sizes exceeds a limit. Several threads
+    may share an instance.
 
     Parameters
     ----------
@@ -49,24 +52,25 @@ class LearnerMemory:
 
     @property
     def is_limited(self) -> bool:
-        """Whether there is a limit."""
+        """Whether the sum of the sizes is limited."""
         return self._limit_bytes is not None
 
     def add(self, problem: int, size_bytes: int) -> None:
-        """Note that the learner of `problem` was used now, and that its size is `size_bytes`."""
+        """Note that the learner of `problem`, an id, was used now and has the size `size_bytes`."""
         with self._lock:
             self._sizes.pop(problem, None)
             self._sizes[problem] = size_bytes
 
     def remove(self, problem: int) -> None:
-        """Note that the learner of `problem` is not in memory any more."""
+        """Note that the learner of `problem`, an id, is not in memory any more."""
         with self._lock:
             self._sizes.pop(problem, None)
 
     def excess(self) -> list[int]:
-        """Return the problems whose learners have to be released so that the others fit.
+        """Return the ids of the problems whose learners must be released to respect the limit.
 
-        The least recently used one is the first. The learner that was used last is not included.
+        They are the least recently used learners, beginning with the one that has not been used for
+        the longest time. The learner that was used last is never included.
         """
         if self._limit_bytes is None:
             return []

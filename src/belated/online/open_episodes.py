@@ -14,7 +14,7 @@ AGE_LIMITS_S: Final = (
     *(60, 600, 3600, 6 * 3600, 86400),
     *(3 * 86400, 7 * 86400, 14 * 86400, 30 * 86400),
 )
-"""Age limits in seconds; a status contains the number of episodes in flight below each limit."""
+"""Age limits in seconds; for each limit, a status contains the number of younger episodes."""
 
 BEFORE_ALL_TIMES: Final = -(2**63)
 """Time in microseconds that is earlier than every time of an event."""
@@ -36,14 +36,16 @@ class OpenEpisode:
     version: int
     """Version of the policy that the episode follows."""
     place: int
-    """Number of episodes of the problem opened up to and including this episode."""
+    """Number of episodes of the problem that were opened before this episode, plus 1."""
     last_feedback_at: int = BEFORE_ALL_TIMES
-    """Latest time at which absorbed feedback originated, in microseconds since 1970 (UTC)."""
+    """Latest time at which absorbed feedback of the episode originated, in microseconds since 1970
+    (UTC); `BEFORE_ALL_TIMES` if no feedback has been absorbed."""
     reward_sum: float = 0.0
-    """Sum of the rewards that the learner has absorbed, in the units of the problem."""
+    """Sum of the rewards of the episode that the learner has absorbed, in the units of the
+    problem."""
     early_rewards: dict[int, float] = field(default_factory=dict)
-    """Rewards that arrived before the path, by step and in the units of the problem; the learner
-    absorbs them with the path."""
+    """Map from the step to the reward, in the units of the problem, for rewards that arrived before
+    the path of the episode. The learner absorbs them when the path arrives."""
 
 
 INT_COLUMNS: Final = (
@@ -52,7 +54,10 @@ INT_COLUMNS: Final = (
 
 
 def snapshot_all(episodes: dict[str, OpenEpisode]) -> dict[str, Any]:
-    """Return a snapshot of `episodes`, given by id: a dict of arrays, texts and lists."""
+    """Return a snapshot of `episodes`, a dict that maps ids to episodes in flight.
+
+    The snapshot is a dict of arrays, texts and lists.
+    """
     columns: dict[str, Any] = {
         name: np.array([getattr(episode, name) for episode in episodes.values()], np.int64)
         for name in INT_COLUMNS
@@ -70,10 +75,12 @@ def snapshot_all(episodes: dict[str, OpenEpisode]) -> dict[str, Any]:
 
 
 def restore_all(state: dict[str, Any], horizon: int) -> dict[str, OpenEpisode]:
-    """Restore episodes from the snapshot `state`; return them by id, in their original order.
+    """Restore the episodes in flight from `state`, a snapshot as returned by `snapshot_all`.
 
-    `horizon` is the number of steps of an episode. Raises ValueError if a column has a wrong type,
-    or if a reward that arrived early is not a finite number of one of these steps.
+    Returns a dict that maps the id of each episode to the episode, in the original order. `horizon`
+    is the number of steps of an episode. Raises ValueError if a column has a wrong type, if one of
+    the `early_rewards` is not finite, or if the step of such a reward is not in
+    0 .. `horizon` - 1. Early rewards are those that arrived before the path of their episode.
     """
     for name in (*INT_COLUMNS, "reward_sum"):
         if state[name].dtype != (np.float64 if name == "reward_sum" else np.int64):

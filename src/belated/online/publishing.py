@@ -15,7 +15,7 @@ def publish_if_changed(ledger: Ledger, problem: int, fold: Fold) -> None:
     problem : int
         Id of the problem.
     fold : Fold
-        State computed from all events of the problem.
+        State computed from the events of the problem. Its policy is published.
     """
     newest = ledger.policies.newest(problem)
     if newest is None or newest.sha != encode_policy(fold.policy).sha:

@@ -24,7 +24,7 @@ MAX_CACHED_POLICIES: Final = 256
 
 @dataclass(frozen=True)
 class ServingState:
-    """Newest version, frozen version and shadow version of a problem, computed from its events.
+    """State that determines the served version of a problem, computed from its events.
 
     >>> from types import SimpleNamespace
     >>> state = ServingState()
@@ -36,11 +36,11 @@ class ServingState:
     """
 
     seq: int = 0
-    """Sequence number of the last event that was read; 0 for none."""
+    """Sequence number of the last event that the state includes; 0 if there is none."""
     newest: int = 0
-    """Newest published version; 0 for none."""
+    """Newest published version; 0 if no version has been published."""
     frozen: int | None = None
-    """Version to serve until unfreeze; None if the problem is not frozen."""
+    """Version to serve until an operator unfreezes the problem; None if it is not frozen."""
     shadow: int | None = None
     """Version to serve in shadow mode, unless the problem is frozen; None if shadow mode is off."""
 
@@ -52,7 +52,7 @@ class ServingState:
         return self.newest if self.shadow is None else min(self.shadow, self.newest)
 
     def after(self, event: Event) -> "ServingState":
-        """Return the state after `event`, which is a publication or an operator's decision."""
+        """Return the state after `event`, a publication of a version or an operator's decision."""
         body, state = event.body, replace(self, seq=event.seq)
         if event.kind == "published":
             return replace(state, newest=body["version"])
@@ -72,7 +72,7 @@ class ServingState:
 
 
 class ServedPolicy(NamedTuple):
-    """Served version of a problem: its number, its policy, and the state that determines it."""
+    """Served version of a problem: its number, its policy, and the state that determined it."""
 
     version: int
     policy: Policy
@@ -82,8 +82,8 @@ class ServedPolicy(NamedTuple):
 class Serving:
     """Served versions of all problems, computed from the events of a ledger.
 
-    No learner or host is needed. Each call reads only new events. Several threads may share an
-    instance.
+    No learner or host is needed. Each call reads only the events that are new since the last call.
+    Several threads may share an instance.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -93,7 +93,10 @@ class Serving:
         self._lock = threading.Lock()
 
     def served(self, problem: int) -> ServedPolicy | None:
-        """Return the served version of the problem with id `problem`; None if none is published."""
+        """Return the served version of the problem with id `problem`.
+
+        Returns None if no version has been published.
+        """
         state = self.state(problem)
         policy = self.policy(problem, state.version)
         return None if policy is None else ServedPolicy(state.version, policy, state)
@@ -111,7 +114,10 @@ class Serving:
             return self._states[problem]
 
     def policy(self, problem: int, version: int) -> Policy | None:
-        """Return the policy published as `version` of the problem with id `problem`, or None."""
+        """Return the policy published as `version` of the problem with id `problem`.
+
+        Returns None if there is no such version.
+        """
         key = (problem, version)
         with self._lock:
             known = self._policies.get(key)

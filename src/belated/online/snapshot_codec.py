@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 ARRAY_KEY: Final = "$array"
-"""Key of a reference to an array in JSON; keys of a state must not begin with a dollar sign."""
+"""Key of the JSON object that replaces an array; its value is the index of the array.
+
+Keys of a state must not begin with a dollar sign, so that they cannot be mistaken for it."""
 
 TREE: Final = "tree"
-"""Name under which the archive of arrays contains the JSON text."""
+"""Name of the archive entry with the JSON text of a state; the other entries are its arrays."""
 
 Arrays = list[NDArray[Any]]
 

@@ -32,11 +32,11 @@ class Verdict:
     faults: list[str] = field(default_factory=list)
     """Messages about differences between the stored data and the events."""
     unsettled: list[str] = field(default_factory=list)
-    """Messages about pending work of a host, such as a policy that has not been published yet."""
+    """Messages about work that a host has yet to do, such as publishing a new policy."""
 
     @property
     def sound(self) -> bool:
-        """Whether no faults were found."""
+        """Whether the verification found no faults."""
         return not self.faults
 
 
@@ -93,10 +93,11 @@ def _check_events(events: Iterable[Event], spec: ProblemSpec, verdict: Verdict) 
 def _check_versions(
     ledger: Ledger, problem: Problem, end: int, verdict: Verdict
 ) -> dict[int | None, dict[str, Any]]:
-    """Compare the stored versions with their publications up to seq `end`.
+    """Compare the stored policies with the events up to seq `end` that published them.
 
-    Differences are added to the faults of `verdict`. Returns the body of each publication, by the
-    tick after which its policy was computed.
+    Differences are added to the faults of `verdict`. Returns a dict that maps the seq of a tick to
+    the body of the event that published the policy computed after this tick. The key is None for a
+    policy that was computed before the first tick.
     """
     stored = {version.version: version for version in ledger.policies.versions(problem.id)}
     published = {}
@@ -114,7 +115,7 @@ def _check_versions(
 
 
 def _policy_digest(ledger: Ledger, problem: Problem, version: int) -> str | None:
-    """Return the digest of the stored policy; None if the policy is missing or damaged."""
+    """Return the digest of the stored policy with number `version`; None if missing or damaged."""
     try:
         policy = ledger.policies.get(problem.id, version)
     except ValueError:
@@ -125,8 +126,8 @@ def _policy_digest(ledger: Ledger, problem: Problem, version: int) -> str | None
 def _check_snapshots(ledger: Ledger, problem: Problem, verdict: Verdict) -> dict[int, str]:
     """Compare the stored snapshots with their digests.
 
-    A fault is added to `verdict` for each damaged snapshot. Returns the digest of the state in each
-    snapshot of the current format, by seq.
+    A fault is added to `verdict` for each damaged snapshot. Returns a dict that maps the seq of
+    each snapshot in the current format to the digest of the state in it.
     """
     columns = schema.snapshots.c
     query = sa.select(columns.seq, columns.data, columns.sha)
@@ -165,12 +166,13 @@ def _compare(
     events : iterable of Event
         All events of the problem.
     versions : dict
-        Body of each publication, by the tick after which its policy was computed.
+        Map from the seq of a tick to the body of the event that published the policy computed after
+        this tick. The key is None for a policy that was computed before the first tick.
     snapshots : dict
-        Digest of the state in each snapshot, by seq.
+        Map from the seq of each snapshot to the digest of the state in it.
     since : int
-        Seq of the last correction or withdrawal. Versions of earlier ticks are not compared, since
-        they were computed from data that has been changed since.
+        Seq of the last correction or withdrawal; 0 if there is none. Versions of earlier ticks are
+        not compared, since they were computed from data that the correction or withdrawal changed.
     verdict : Verdict
         Verdict to which the results are added.
     """

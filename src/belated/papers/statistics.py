@@ -1,7 +1,7 @@
-"""Bootstrap confidence intervals, tests and least-squares fits for quantities with common seeds.
+"""Bootstrap confidence intervals, tests and least-squares fits for runs with common seeds.
 
-A table has one row for each seed and one column for each quantity. The bootstrap resamples whole
-rows, so that comparisons of columns are paired by seed.
+Quantities measured in several runs form a table with one row for each seed and one column for each
+quantity. The bootstrap resamples whole rows, so that comparisons of columns are paired by seed.
 """
 
 import math
@@ -15,10 +15,10 @@ from scipy import special
 from belated.episode import Bools, Floats
 
 RESAMPLES: Final = 10_000
-"""Number of bootstrap resamples."""
+"""Number of bootstrap resamples for each confidence interval."""
 
 CONFIDENCE: Final = 0.95
-"""Confidence level of the intervals."""
+"""Confidence level of all intervals of this module."""
 
 MIN_SEEDS: Final = 5
 """Minimum number of seeds for a confidence interval.
@@ -70,7 +70,7 @@ def resample_weights(seeds: int) -> Floats:
 def resample_means(table: Floats) -> Floats:
     """Return the column means of `table` in each bootstrap resample of its rows.
 
-    The shape of the result is (RESAMPLES, columns).
+    `table` has one row per seed. The shape of the result is (RESAMPLES, columns).
     """
     return resample_weights(table.shape[0]) @ table
 
@@ -78,9 +78,9 @@ def resample_means(table: Floats) -> Floats:
 def tail_probability(seeds: int) -> float:
     """Return the probability of each tail of the bootstrap percentile interval with `seeds` seeds.
 
-    With few seeds, the plain percentile interval is too narrow. Its tails are therefore reduced, so
-    that for normal data the interval agrees with Student's t interval (Hesterberg 2015, "expanded
-    percentiles").
+    With few seeds, the interval from the 2.5 % to the 97.5 % percentile is too narrow. The tail
+    probability is therefore below 2.5 %, chosen so that for normal data the interval agrees with
+    Student's t interval (Hesterberg 2015, "expanded percentiles").
 
     >>> [round(tail_probability(seeds), 4) for seeds in (10_000, 30, 5)]
     [0.025, 0.0188, 0.001]
@@ -137,8 +137,8 @@ def p_value_above(interval: Interval, bound: float, seeds: int) -> float:
     """Return the p-value of the hypothesis that the true value is at most `bound`.
 
     The p-value agrees with the confidence interval: it is below 0.025 if and only if the whole
-    interval is above `bound`. Beyond the ends of the interval, the tails are those of Student's t
-    distribution, centred on the interval.
+    interval is above `bound`. It is computed from a Student's t distribution whose central 95 % are
+    the interval.
 
     Parameters
     ----------
@@ -170,7 +170,8 @@ def p_value_above(interval: Interval, bound: float, seeds: int) -> float:
 def p_value_below(interval: Interval, bound: float, seeds: int) -> float:
     """Return the p-value of the hypothesis that the true value is at least `bound`.
 
-    See `p_value_above`, which tests the opposite hypothesis.
+    The parameters are those of `p_value_above`, which tests the opposite hypothesis: `interval` is
+    the confidence interval of the value, computed from `seeds` seeds.
     """
     estimate, low, high = interval
     return p_value_above(Interval(-estimate, -high, -low), -bound, seeds)

@@ -40,17 +40,19 @@ from belated.service.tokens import SCOPES, find_token
 F = TypeVar("F", bound=Callable[..., Any])
 
 LOCAL_CALLER: Final = "local"
-"""Name of the caller of a request that needs no token, used in place of the id of a token."""
+"""Value that is used in place of the id of a token for a request that needs no token."""
 
 
 PROXY_HEADERS: Final = frozenset({b"forwarded", b"via"})
+"""Names of headers with which a proxy marks a request that it forwards."""
 PROXY_HEADER_PREFIX: Final = b"x-forwarded-"
+"""Beginning of the names of other headers with which a proxy marks a request that it forwards."""
 PROXY_PREFIX_BYTES: Final = len(PROXY_HEADER_PREFIX)
-"""Headers by which a proxy shows that it forwards a request."""
+"""Length of `PROXY_HEADER_PREFIX`."""
 
 
 class RouteRequirements(NamedTuple):
-    """Requirements of a route, as declared with `require_scope`."""
+    """Requirements of a route. The fields are the arguments of `require_scope`."""
 
     scope: str
     bulk: bool
@@ -81,8 +83,9 @@ def require_scope(
         Whether to skip FastAPI's validation, to save time in routes that are called often. The
         route gets its path parameters as strings, and must check its input itself.
     all_problems : bool
-        Whether the route reads several problems. A token of one problem is then accepted, and the
-        route must return only that one, whose id is `request.state.problem`.
+        Whether the route reads several problems. If so, a token that is restricted to one problem
+        is accepted, and the route must return only this problem, whose id is
+        `request.state.problem`.
     """
     if name not in SCOPES:
         raise ValueError(f"scope must be one of {', '.join(SCOPES)}; got {name!r}.")
@@ -117,7 +120,7 @@ class AuthorizedRoute(APIRoute):
             self.app = self._call_directly
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the function that computes the response to a request."""
+        """Return the function that authorizes a request and computes the response to it."""
         call, requirements = super().get_route_handler(), self.requirements
         may_have_key = "POST" in (self.methods or ())
         if requirements.bypass_validation:
@@ -153,7 +156,7 @@ class AuthorizedRoute(APIRoute):
         return handle
 
     def _check_query(self, request: Request) -> None:
-        """Raise ApiError (422) if the URL of `request` has a parameter that the route has not."""
+        """Raise ApiError (422) if `request` has a query parameter that the route does not have."""
         known = [parameter.alias for parameter in self.dependant.query_params]
         for name in request.query_params:
             if name not in known:
@@ -217,12 +220,12 @@ async def authorize(request: Request, state: AppState, requirements: RouteRequir
 
 
 async def check_problem(request: Request, state: AppState, token: Token) -> None:
-    """Raise ApiError unless a request concerns the problem to which its token is restricted.
+    """Raise ApiError (403) unless a request concerns the problem to which its token is restricted.
 
     Parameters
     ----------
     request : Request
-        Request to check. A request for an unknown episode is rejected with a 404. Otherwise, the
+        Request to check. A request for an unknown episode is rejected with a 404, because the
         episode might be opened in another problem before the request is recorded.
     state : AppState
         State of the application.
@@ -248,8 +251,8 @@ async def check_problem(request: Request, state: AppState, token: Token) -> None
 def check_local(request: Request) -> None:
     """Raise ApiError if `request` may come from another machine or another web site.
 
-    A proxy on this machine may forward requests of other machines, and a page of another port on
-    this machine is another web site.
+    A request with headers of a proxy is rejected, because a proxy on this machine may forward
+    requests of other machines. A page on another port of this machine is another web site.
     """
     # one pass over the headers, since each lookup by name is such a pass
     host, origin, forwarded = b"", None, False
@@ -273,7 +276,7 @@ def check_local(request: Request) -> None:
 
 @lru_cache(maxsize=64)
 def is_local_host(host: bytes) -> bool:
-    """Return whether the header `host` is this machine: "localhost" or a loopback address.
+    """Return whether `host`, the header Host of a request, is "localhost" or a loopback address.
 
     >>> is_local_host(b"localhost:8000"), is_local_host(b"example.org")
     (True, False)

@@ -40,7 +40,7 @@ ERROR_CODES: Final = {
     500: "internal",
     503: "unavailable",
 }
-"""Value of the field `error` in the body of an error response, by HTTP status."""
+"""Map from an HTTP status to the value of the field `error` in the body of the response."""
 DESCRIPTIONS: Final = {
     401: "Missing or invalid token.",
     403: "The token does not allow this request.",
@@ -54,7 +54,7 @@ DESCRIPTIONS: Final = {
     500: "Internal error. The request can be retried.",
     503: "The store is unavailable, or the queue is full. Try again.",
 }
-"""Descriptions of the error responses in the OpenAPI schema, by HTTP status."""
+"""Map from an HTTP status to the description of the response in the OpenAPI schema."""
 RETRY_AFTER_S: Final = 1
 """Seconds after which a client may retry a request that got a 429 or a 503."""
 
@@ -70,7 +70,7 @@ class ApiError(Exception):
     field: str | None = None
     """Invalid field or parameter, such as "rewards[3]"; None if no single one is invalid."""
     headers: dict[str, str] | None = None
-    """Additional headers of the response; None for none."""
+    """Additional headers of the response; None if there are none."""
 
 
 REJECTIONS: Final = (ApiError, RequestValidationError, HTTPException)
@@ -110,7 +110,7 @@ def error_json(status: int, message: str, field: str | None = None) -> dict[str,
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI entries of the error responses with these HTTP `statuses`."""
+    """Return a dict from each of the HTTP `statuses` to the OpenAPI entry of its error response."""
     return {
         status: {
             "model": Error,

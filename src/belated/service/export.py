@@ -25,7 +25,7 @@ COLUMNS: Final = {
     "sha": "VARCHAR",
     "redacted": "BOOLEAN",
 }
-"""DuckDB types of the columns of an exported Parquet file, by the name of the column."""
+"""Map from the name of each column of an exported Parquet file to its DuckDB type."""
 
 
 def event_line(event: Event) -> str:
@@ -79,7 +79,7 @@ def write_parquet(
     max_line_bytes : int
         Length of the longest line, in bytes.
     columns : Mapping[str, str]
-        DuckDB types of the columns, by the name of the column.
+        Map from the name of each column to its DuckDB type.
     """
     import duckdb
 

@@ -23,11 +23,14 @@ GROUP_COMMIT_WAIT_S: Final = 0.002
 
 
 class BusyError(Exception):
-    """Events cannot be accepted, because the queue is full or the service is stopping."""
+    """Error because events cannot be queued: the queue is full, or the service is stopping."""
 
 
 class Job(NamedTuple):
-    """Events of one request, the future that receives their outcomes, and the end of the wait."""
+    """Events of one request, and the future that receives their outcomes.
+
+    The request waits for the outcomes until the deadline.
+    """
 
     events: Sequence[NewEvent]
     outcomes: asyncio.Future[list[Outcome]]
@@ -40,8 +43,9 @@ class GroupCommit:
     Parameters
     ----------
     append : Append
-        Function that records events in one transaction and returns their outcomes. Requests that
-        arrive before it reads the events, such as while another process writes, are included.
+        Function that records an iterable of events in one transaction and returns their outcomes.
+        The events are taken from the queue when the function begins to iterate. They include events
+        that arrived while the function waited, for example for another process that writes.
     max_batch_events : int
         Maximum number of events in a transaction. A request with more events gets a transaction of
         its own.
@@ -110,9 +114,9 @@ class GroupCommit:
     async def submit(self, events: Sequence[NewEvent]) -> list[Outcome]:
         """Record `events` in one transaction, in this order, and return their outcomes.
 
-        Raises BusyError if the queue is full or the service is stopping, and TimeoutError if there
-        are no outcomes in time. In this case the events may be recorded later, unless they are
-        still in the queue. An exception that `append` raises for these events is raised too.
+        Raises BusyError if the queue is full or the service is stopping. Raises TimeoutError if
+        there are no outcomes in time: events that are still in the queue are then dropped, others
+        may be recorded later. An exception that `append` raises for these events is raised too.
         """
         loop = asyncio.get_running_loop()
         job = Job(events, loop.create_future(), time.monotonic() + self._timeout_s)
@@ -132,7 +136,10 @@ class GroupCommit:
         return await job.outcomes
 
     def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
-        """End the wait of the requests in `loop`, the running loop, whose time is over."""
+        """Raise TimeoutError in the requests of the event loop `loop` whose deadline has passed.
+
+        This method must be called in `loop`. It is called again at the next deadline.
+        """
         now, later = time.monotonic(), math.inf
         with self._changed:
             for job in (*self._batch, *self._jobs):
@@ -152,9 +159,11 @@ class GroupCommit:
             self._record_queue()
 
     def _wait_for_queue(self) -> bool:
-        """Wait for jobs, also for further ones if recent batches held several.
+        """Wait until the queue contains jobs, each with the events of one request.
 
-        Returns False if `stop` has been called and no jobs are left.
+        If recent transactions recorded several jobs, wait up to `wait_s` seconds until the queue
+        contains about as many. Returns False if `stop` has been called and no jobs are left, else
+        True.
         """
         with self._changed:
             self._wait_for_jobs(1, None)
@@ -163,7 +172,11 @@ class GroupCommit:
             return bool(self._jobs)
 
     def _take_batch(self) -> list[Job]:
-        """Remove jobs from the queue, and return those whose requests still wait."""
+        """Remove the jobs of the next transaction from the queue, and return them.
+
+        A job contains the events of one request. Jobs whose requests were cancelled or timed out
+        are removed, but not returned.
+        """
         with self._changed:
             batch: list[Job] = []
             size = 0
@@ -184,7 +197,10 @@ class GroupCommit:
         self._changed.wait_for(lambda: len(self._jobs) >= jobs or self._stopping, timeout_s)
 
     def _record_queue(self) -> None:
-        """Record a batch, which is taken from the queue when `append` begins to read its events."""
+        """Record the events of the next jobs in one transaction.
+
+        The jobs are taken from the queue when `append` begins to read the events.
+        """
         batch: list[Job] = []
 
         def take_events() -> Iterator[NewEvent]:
@@ -213,7 +229,7 @@ class GroupCommit:
 
 
 def _resolve(batch: list[Job], results: Sequence[list[Outcome] | Exception]) -> None:
-    """Complete the future of each job in `batch` with its item of `results`.
+    """Complete the future of each job in `batch` with the item of `results` at the same index.
 
     A future must be completed in its own event loop. Each event loop is woken up only once.
     """

@@ -1,4 +1,7 @@
-"""Cache of problems by name, and of episodes by id. These never change after they are recorded."""
+"""Cache of the problems and episodes of a ledger.
+
+Problems are found by name, and episodes by id. Neither changes after it is recorded.
+"""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple

@@ -35,7 +35,7 @@ WATCHED: Final = {
     "connections": "Open HTTP connections.",
     "store_connections": "Connections to the store that are in use.",
 }
-"""Description of the metrics that are set by `Metrics.watch`, by name."""
+"""Map from the name of each metric that `Metrics.watch` sets to its description."""
 
 
 class Metrics:
@@ -103,9 +103,9 @@ class Metrics:
         self._store_errors.labels(operation, reason).inc()
 
     def watch(self, name: str, value: Callable[[], float]) -> None:
-        """Report `value()`, which is called whenever the metrics are read, as the metric `name`.
+        """Report the result of `value()` as the metric `name`, which must be a key of `WATCHED`.
 
-        The name is one of `WATCHED`.
+        The function is called whenever the metrics are read.
         """
         self._watched[name].set_function(value)
 
@@ -144,7 +144,7 @@ def _format_problems(problems: Sequence[tuple[str, Summary | Failure | None]]) -
         ("psi_episodes", "Bound on episodes in flight.", [(n, s.psi) for n, s in known]),
         (
             "mean_delay_episodes",
-            "Observed mean delay, in episodes.",
+            "Observed mean delay, in episodes; too low while episodes are in flight.",
             [(n, s.mean_delay) for n, s in known],
         ),
         (

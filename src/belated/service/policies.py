@@ -159,7 +159,10 @@ def policy_json(spec: ProblemSpec, version: int, policy: Policy) -> dict[str, An
 
 
 def restrictions_json(spec: ProblemSpec) -> dict[str, Any]:
-    """Return the optional fields of `models.policies.Policy` that the problem `spec` has."""
+    """Return the optional fields of a policy in JSON: `terminal`, `allowed` and `factors`.
+
+    Fields that do not apply to the problem `spec` are omitted.
+    """
     fields: dict[str, Any] = {}
     if spec.terminal is not None:
         fields["terminal"] = list(spec.terminal)

@@ -17,21 +17,23 @@ class Settings:
     max_bulk_lines: int = 100_000
     """Maximum number of lines in a bulk request."""
     max_problem_cells: int = 2_000_000
-    """Maximum product of the numbers of steps, states and actions of a problem."""
+    """Maximum product of the numbers of steps, states and actions of one problem. A definition that
+    exceeds it gets a 422."""
     max_total_cells: int = 20_000_000
-    """Maximum sum of these products over all problems. A learner takes about 100 bytes for each
-    unit, so this is about 2 GB if all learners are in memory."""
+    """Maximum sum, over all problems, of the product of the numbers of steps, states and actions.
+    A definition that exceeds it gets a 422. A learner takes about 100 bytes for each unit of the
+    product, so the default allows about 2 GB if all learners are in memory."""
     max_problems: int = 50_000
-    """Maximum number of problems. Definitions beyond these limits get a 422."""
+    """Maximum number of problems. A definition that exceeds it gets a 422."""
     max_exports: int = 4
-    """Maximum number of exports at a time. A request that exceeds it gets a 429."""
+    """Maximum number of concurrent exports. A request that exceeds it gets a 429."""
     max_batch_events: int = 1000
     """Maximum number of events in one transaction. A request with more events gets a transaction of
     its own."""
     max_queued_events: int = 10_000
-    """Maximum number of events in the queue for recording. A request that exceeds it gets a 503."""
+    """Maximum number of events that wait to be recorded. A request that exceeds it gets a 503."""
     store_timeout_s: float = 10.0
-    """Maximum time for which a request waits for the store. After it the request gets a 503."""
+    """Maximum time for which a request waits for the store, after which it gets a 503."""
     slow_timeout_s: float = 120.0
     """Maximum time for which a request waits for a long computation, such as an export."""
     write_probe_ttl_s: float = 2.0
@@ -41,7 +43,7 @@ class Settings:
     served_version_ttl_s: float = 0.1
     """Time for which the served version of a problem is cached."""
     max_requests_per_s: float = 0
-    """Maximum number of requests per second with one token, with bursts of one second; 0 for no
-    limit. Each process counts on its own."""
+    """Maximum number of requests per second with one token; 0 for no limit. The requests of one
+    second may arrive at once. Each process counts separately."""
     token_ttl_s: float = 1.0
     """Time for which tokens are cached. A revoked token may be accepted for this long."""

@@ -111,8 +111,9 @@ class SingleFlightCache(Generic[K, V]):
 class BatchedLookup(Generic[K, V]):
     """Lookup that combines the keys of concurrent callers into one query.
 
-    `look_up(keys)` runs the query and returns the values found, by key. Keys that are requested
-    while a query is running are looked up together in the next query, without duplicates.
+    `look_up(keys)` runs the query and returns a dict from each key that was found to its value.
+    Keys that are requested while a query is running are looked up together in the next query,
+    without duplicates.
     """
 
     def __init__(self, look_up: Callable[[list[K]], Awaitable[dict[K, V]]]) -> None:

@@ -47,7 +47,7 @@ class WorkerThreads:
             return await asyncio.get_running_loop().run_in_executor(self._executor, function, *args)
 
     def submit(self, function: Callable[..., object], *args: object) -> None:
-        """Call `function(*args)` in one of the threads, without waiting; log if it fails."""
+        """Call `function(*args)` in one of the threads, without waiting. Exceptions are logged."""
 
         def log(done: Future[object]) -> None:
             if done.exception() is not None:
@@ -116,9 +116,10 @@ class AppState:
             2, settings.slow_timeout_s, max_exports=settings.max_exports
         )
         self.defining = asyncio.Lock()
-        """Lock held while a problem is defined, so that the limits on problems are kept."""
+        """Lock held while a problem is defined, so that concurrent definitions exceed no limit."""
         self.busy_keys: dict[str, asyncio.Event] = {}
-        """Idempotency keys of requests in progress, with the event of their end."""
+        """Map from the hashed idempotency key of each request in progress to an event, which is set
+        when the request ends."""
         self.metrics = metrics = Metrics()
         self.reads = OutageLog("read", metrics.count_store_error)
         self.writes = OutageLog("write", metrics.count_store_error)

@@ -14,8 +14,8 @@ from belated.online.status import ProblemStatus
 from belated.service.requests.parsing import UNIX_EPOCH
 
 FOLD_FIELDS: Final = (
-    *("seq", "waiting", "begun", "observed", "missing", "lost", "mean_delay", "psi", "ages"),
-    *("recorded_ages", "in_flight", "updates", "epochs", "alpha"),
+    *("seq", "waiting", "begun", "observed", "missing", "lost", "mean_delay", "psi", "lateness"),
+    *("ages", "recorded_ages", "in_flight", "updates", "epochs", "alpha"),
 )
 """Fields of a status that are null if the problem's state cannot be computed from its events."""
 
@@ -59,6 +59,10 @@ def status_json(
         "lost": fold.lost,
         "mean_delay": finite_or_none(status.mean_delay),
         "psi": finite_or_none(status.psi),
+        "lateness": {
+            "episodes": status.lateness.facts(),
+            "seconds": fold.lateness_s(now=now).facts(),
+        },
         "ages": summarize_ages(fold.opened_at, now=now),
         "recorded_ages": summarize_ages(fold.recorded_at, now=now),
         "in_flight": {
@@ -106,7 +110,8 @@ def history_json(problem: str, fold: ProblemStatus | Failure) -> dict[str, Any]:
 def times_json(view: HistogramView) -> dict[str, Any]:
     """Return `view`, a histogram over time, as a JSON object.
 
-    The object has the fields of `models.history.TimeBins`; `outside` only if there are outliers.
+    The object has the fields of `models.history.TimeBins`. The field `outside` is present only if
+    some times lie in no bin.
     """
     bins = []
     for start, row in bin_rows(view):
@@ -148,7 +153,7 @@ def versions_json(view: HistogramView, newest: int) -> dict[str, Any]:
 
 
 def bin_rows(view: HistogramView) -> list[tuple[int, dict[str, float]]]:
-    """Return the start of each bin of `view`, and the values of the bin by column name."""
+    """Return the start of each bin of `view`, and a dict from column names to its values."""
     columns = [column.tolist() for column in view.columns.values()]
     rows = (dict(zip(view.columns, row, strict=True)) for row in zip(*columns, strict=True))
     return list(zip(view.starts, rows, strict=True))
@@ -186,7 +191,8 @@ def standard_error(count: int, total: float, squares: float) -> float | None:
 def format_utc(microseconds: int) -> str:
     """Return a time, given in `microseconds` since 1970 (UTC), in ISO 8601 to the second.
 
-    Times before the year 1, which ISO 8601 cannot represent, are returned as its first second.
+    Times before the year 1, which ISO 8601 cannot represent, are returned as the first second of
+    the year 1.
 
     >>> format_utc(1_794_750_602_000_000)
     '2026-11-15T13:50:02Z'

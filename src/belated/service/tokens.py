@@ -26,11 +26,11 @@ SCOPES: Final = {
     "metrics": "read the metrics",
     "admin": "all of the above; define problems; freeze, roll back and shadow mode; archive",
 }
-"""Description of each scope, by the name of the scope."""
+"""Map from the name of each scope to its description."""
 PREFIX: Final = "belated"
 
 BURST_S: Final = 1.0
-"""Time in seconds whose requests may arrive at once."""
+"""Length of a burst in seconds. The requests that are allowed in this time may arrive at once."""
 
 USE_INTERVAL_S: Final = 60
 """Minimum time in seconds between two records of the use of a token."""
@@ -122,7 +122,9 @@ class TokenCache:
 
 
 class RateLimiter:
-    """Token bucket for each caller: requests at a given rate, with bursts of `BURST_S` seconds.
+    """Limit on the rate of the requests of each caller, implemented as token buckets.
+
+    The requests of `BURST_S` seconds may arrive at once.
 
     Parameters
     ----------
@@ -157,9 +159,10 @@ class RateLimiter:
 
 
 class TokenUses:
-    """Record of the times at which tokens were last used, at most one per token and minute.
+    """Recording of the times at which tokens were last used, at most once a minute per token.
 
-    `write(id, time)` stores a time in microseconds since 1970 (UTC). It must not block.
+    `write(id, time)` is called to store the time at which the token `id` was used, in microseconds
+    since 1970 (UTC). It must not block.
     """
 
     def __init__(self, write: Callable[[str, int], object]) -> None:
@@ -167,7 +170,10 @@ class TokenUses:
         self._written: dict[str, int] = {}
 
     def add(self, token: Token, now: int) -> None:
-        """Record that `token` was used at the time `now`, in microseconds since 1970 (UTC)."""
+        """Record that `token` was used at the time `now`, in microseconds since 1970 (UTC).
+
+        Nothing is recorded if the last record is less than `USE_INTERVAL_S` seconds old.
+        """
         last = max(self._written.get(token.id, 0), token.used or 0)
         if now - last >= USE_INTERVAL_S * 1_000_000:
             self._written[token.id] = now

@@ -26,30 +26,31 @@ from belated.simulation.run import Run
 from belated.simulation.setting import OptimismCheck
 
 FIRST_SEED: Final = 1_000_000
-"""First of the default seeds. The seeds of studies and reproductions are counted from 0, so that a
-scale is not chosen by the runs in which it is used."""
+"""First of the default seeds of `calibrate`. Seeds of studies and reproductions are numbered from
+0, so that the runs by which a scale is chosen differ from those in which it is used."""
 
 DEFAULT_SEEDS: Final = range(FIRST_SEED, FIRST_SEED + 40)
-"""Default seeds, one for each of 40 runs. If optimism holds in 38 of 40 runs, the 95 % confidence
-interval of its probability is 83 % to 99 %."""
+"""Default seeds of `calibrate`, one for each of 40 runs. If optimism holds in 38 of 40 runs, the
+95 % confidence interval of its probability is 83 % to 99 %."""
 
 SEEDS_PER_STEP: Final = 5
-"""Number of runs between two checks of whether a trial can still succeed, with `stop_early`."""
+"""Number of runs after which a trial with `stop_early` checks whether its scale can still be
+sufficient."""
 
 DEFAULT_UPDATER: Final = Active()
 
 MAX_SCALE: Final = 1024.0
-"""Largest scale to try."""
+"""Largest bonus scale that `calibrate` tries."""
 
 SCALE_DIGITS: Final = 3
-"""Number of significant digits to which a scale is rounded before use.
+"""Number of significant digits to which `calibrate` rounds a scale before it tries the scale.
 
 A rounded scale can be printed exactly."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Result of the runs with one bonus scale."""
+    """Result of the runs with one bonus scale: their number, and how many were optimistic."""
 
     scale: float  # factor of the bonus
     held: int  # number of runs in which optimism holds
@@ -76,7 +77,10 @@ class Calibration(Trial):
 
 
 class NotOptimisticError(ValueError):
-    """Exception raised if no scale up to `MAX_SCALE` is sufficient; `tried` are all trials."""
+    """Exception raised if no scale up to `MAX_SCALE` is sufficient.
+
+    The attribute `tried` holds all trials, in the order in which they were made.
+    """
 
     def __init__(self, tried: Sequence[Trial]) -> None:
         last = tried[-1]
@@ -88,14 +92,15 @@ class NotOptimisticError(ValueError):
 
 
 def check_base(base: object, given: object) -> Base:
-    """Return `base` if it is a Base, which has a scale; otherwise raise TypeError.
+    """Return `base` if it is a Base, optimistic and with a scale; otherwise raise TypeError.
 
     `given` is the base as given by the user, for the error message.
     """
     if not isinstance(base, Base):
         listed = ", ".join(name for name, kind in BASES.items() if issubclass(kind, Base))
         raise TypeError(
-            f"base must have a scale, got {given!r}; built-in bases with a scale are {listed}."
+            f"base must be optimistic and have a scale, got {given!r}; such built-in bases are "
+            f"{listed}."
         )
     return base
 
@@ -243,7 +248,7 @@ def calibrate(
 
 
 def geometric_mean(low: float, high: float) -> float:
-    """Return the geometric mean of `low` and `high`, rounded to `SCALE_DIGITS` digits.
+    """Return the geometric mean of `low` and `high`, with `SCALE_DIGITS` significant digits.
 
     >>> geometric_mean(0.001, 1)
     0.0316

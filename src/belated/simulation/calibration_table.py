@@ -87,13 +87,13 @@ class CalibratedScale(CalibrationTask):
 
     @property
     def task(self) -> CalibrationTask:
-        """The setting without the result."""
+        """The task of which this is the result: all fields except those of the result."""
         names = [field.name for field in fields(CalibrationTask)]
         return CalibrationTask(**{name: getattr(self, name) for name in names})
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % confidence interval of the probability that optimism holds in a run."""
+        """95 % confidence interval of the probability that optimism holds in a run with `scale`."""
         return clopper_pearson(self.held, self.runs)
 
 
@@ -117,7 +117,8 @@ def calibrate_table(
         Number of processes, each of which calibrates one setting at a time. The results do not
         depend on it. With 1, this process does the work.
     on_row : callable, optional
-        Function called with the scale of each setting when it has been found.
+        Function called with each new `CalibratedScale` when it has been computed. Scales that were
+        read from the file are not passed to it.
 
     Returns
     -------
@@ -149,7 +150,8 @@ def calibrate_table(
 def _calibrate_all(tasks: Sequence[CalibrationTask], jobs: int) -> Iterator[CalibratedScale]:
     """Yield the calibrated scales of `tasks`, in the order in which they are found.
 
-    `jobs` is the number of processes. With several, the settings with most episodes start first.
+    `jobs` is the number of processes. With several processes, the settings with the most episodes
+    are started first.
     """
     if jobs == 1 or len(tasks) < 2:
         yield from map(CalibrationTask.calibrate, tasks)
@@ -173,7 +175,10 @@ def write_table(path: str | os.PathLike[str], rows: Iterable[CalibratedScale]) -
 
 
 def read_table(path: str | os.PathLike[str]) -> list[CalibratedScale]:
-    """Return the calibrated scales in the file `path`; raise ValueError if it is invalid."""
+    """Return the calibrated scales in the file `path`, which `write_table` has written.
+
+    ValueError is raised if the content of the file cannot be that of such a file.
+    """
     try:
         rows: list[dict[str, Any]] = json.loads(Path(path).read_bytes())
         return [CalibratedScale(**row) for row in rows]

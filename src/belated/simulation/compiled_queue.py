@@ -108,7 +108,8 @@ def push(queue: CompiledQueue, number: int, arrival: int) -> None:
     number : int
         Number of the feedback; entries with the same arrival are ordered by it.
     arrival : int
-        Time of arrival, i + tau_i: the feedback is usable from episode i + tau_i + 1 on.
+        Time of arrival i + tau_i of the feedback of episode i with delay tau_i. The feedback is
+        usable from the start of episode i + tau_i + 1 on.
     """
     at = queue.size[0]
     queue.size[0] += 1

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from belated.compiled import JIT
 from belated.delays.laws import longest_delay
+from belated.delays.selector import Selector
 from belated.episode import Floats, Ints
 from belated.exact.incremental import world_arrays
 from belated.exact.values import optimal_table
@@ -18,6 +19,7 @@ from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, configure, with_room_for
 from belated.learner.status import share_in_flight
 from belated.learner.updaters.trigger import Trigger, TriggerRule, no_trigger
+from belated.learner.updaters.updater import min_delay
 from belated.mdp.model import MDP
 from belated.simulation import engine
 from belated.simulation.compiled_queue import enlarge, is_full
@@ -34,10 +36,11 @@ OnProgress = Callable[[int], None]
 raises stops the run."""
 
 
-def why_not_compiled(problem: LearningProblem, pieces: int) -> str | None:
+def why_not_compiled(problem: LearningProblem, pieces: int, groups: int = 1) -> str | None:
     """Return the reason why the compiled engine cannot run `problem`, or None if it can.
 
-    `pieces` is the number of delays per episode: 1, or H if each step has its own delay.
+    `pieces` is the number of delays per episode: 1, or H if each step has its own delay. `groups`
+    is the number of laws from which an episode selects one.
     """
     base, updater = problem.base, problem.updater
     if problem.algorithm.planner is not None:
@@ -53,6 +56,8 @@ def why_not_compiled(problem: LearningProblem, pieces: int) -> str | None:
         return f"the trigger {rule.trigger} is a plain Python function (see bl.trigger)"
     if updater.multi_instance and (pieces > 1 or problem.late_rewards):
         return "MultiInstance needs the feedback of an episode in one piece"
+    if updater.multi_instance and groups > 1:
+        return "MultiInstance needs delays that do not depend on the episode"
     return None
 
 
@@ -71,6 +76,7 @@ def run_compiled(
     world: MDP,
     problem: LearningProblem,
     delays: Ints,
+    selector: Selector,
     *,
     at: Ints,
     trace: bool,
@@ -89,8 +95,11 @@ def run_compiled(
     problem : LearningProblem
         Problem of the learner, with the seed.
     delays : Ints
-        Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
-        delay.
+        Delays of the feedback, of shape (episodes, pieces * groups). There is one piece, or H if
+        each step has its own delay. The groups of a piece, one unless delays depend on the episode,
+        are next to each other.
+    selector : Selector
+        Rule that selects the group of an episode.
     at : Ints
         Checkpoints, in increasing order.
     trace : bool
@@ -114,13 +123,13 @@ def run_compiled(
     episodes = len(delays)
     shape = problem.shape
     policies = np.zeros((episodes if trace else 0, shape.horizon, shape.states), np.int32)
-    player = Player(world, problem, plans, everywhere, on_progress)
+    player = Player(world, problem, selector, plans, everywhere, on_progress)
     reporter = None
     if on_checkpoint is not None:
         reporter = CheckpointReporter(on_checkpoint, seed=problem.seed, episodes=episodes, at=at)
     if checkpoint is not None:
         options = (trace, plans, everywhere)
-        player.saver = RunSaver(checkpoint, player.truth, problem, delays, options)
+        player.saver = RunSaver(checkpoint, player.truth, problem, (delays, *selector), options)
     if problem.updater.multi_instance:
         played, instances = play_instances(player, delays, policies)
         if reporter:
@@ -141,7 +150,9 @@ def run_compiled(
         optimism_broken=int(tally[engine.OPTIMISM_BROKEN]),
         instances=instances,
         last_explored=int(tally[engine.LAST_EXPLORED]),
-        longest_delay=float(longest_delay(delays)),
+        longest_delay=float(
+            longest_delay(delays if selector.groups == 1 else tally[engine.LONGEST :][:1])
+        ),
         missing=int(tally[engine.MISSING]),
         mean_delay=mean_delay,
         psi=psi(mean_delay, episodes, problem.algorithm.failure_probability),
@@ -222,6 +233,8 @@ class Player:
         World to simulate.
     problem : LearningProblem
         Problem of the learner.
+    selector : Selector
+        Rule that selects the group of an episode, and thereby its delay.
     plans : bool
         Whether to plan. If False, the first plan is used in all episodes.
     everywhere : bool
@@ -234,11 +247,13 @@ class Player:
         self,
         world: MDP,
         problem: LearningProblem,
+        selector: Selector,
         plans: bool,
         everywhere: bool,
         on_progress: OnProgress,
     ) -> None:
         self.problem = problem
+        self.selector = selector
         self.plans = plans
         self.on_progress = on_progress
         self.reporter: CheckpointReporter | None = None
@@ -258,10 +273,9 @@ class Player:
         instance : int
             Number of the instance.
         labels : Ints
-            (episodes) Episodes to play, as numbered in the whole run.
+            (episodes) Number of each episode to play, counted over the whole run.
         delays : Ints
-            Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its
-            own delay.
+            Delays of the feedback, of shape (episodes, pieces * groups); see `run_compiled`.
         policies : NDArray
             (episodes, H, S) array that receives the policy of every episode, or an empty array.
 
@@ -273,7 +287,7 @@ class Player:
         problem, truth = self.problem, self.truth
         backup = problem.backup_rule.backup
         assert isinstance(backup, Backup)
-        episodes, pieces = delays.shape
+        episodes, pieces = len(delays), delays.shape[1] // self.selector.groups
         config = configure(problem, instance)
         rule = problem.trigger_rule or TriggerRule(no_trigger).checked()
         assert isinstance(rule.trigger, Trigger)
@@ -281,8 +295,11 @@ class Player:
             last=episodes,
             plans=self.plans,
             triggered=problem.trigger_rule is not None,
+            every_start=problem.updater.every_start,
             trigger_constants=rule.constants,
+            min_delay=min_delay(problem.updater),
             v_star=self.v_star,
+            selector=self.selector,
         )
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
         gaps = np.zeros(episodes)
@@ -334,11 +351,11 @@ class Player:
         Parameters
         ----------
         played : int
-            Number of these episodes.
+            Number of episodes that have been played or restored since the last call.
         gaps : Floats
-            Their regret.
+            (played) Regret of each of these episodes.
         report : bool
-            Whether to report the checkpoints among them.
+            Whether to report the checkpoints among these episodes. False for restored episodes.
         """
         self.on_progress(played)
         if self.reporter is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import address, inlined, kernel
+from belated.delays.selector import BY_RETURN, Selector, select_group
 from belated.episode import Floats, Ints
 from belated.exact.incremental import WorldArrays, reevaluate
 from belated.exact.values import evaluate
@@ -18,7 +19,15 @@ from belated.learner.counts import has_room
 from belated.learner.exploration import draw_action, explores
 from belated.learner.planning import is_terminal
 from belated.learner.problem import LearningProblem
-from belated.learner.state import PLAN_DUE, SINCE_PLAN, Config, LearnerState, empty_state
+from belated.learner.state import (
+    EPOCH,
+    OWN,
+    PLAN_DUE,
+    SINCE_PLAN,
+    Config,
+    LearnerState,
+    empty_state,
+)
 from belated.learner.updaters.trigger import Callback, TriggerCall
 from belated.learner.updating import absorb_delayed, absorb_transition, make_plan
 from belated.mdp.model import mean_reward
@@ -46,7 +55,8 @@ STARTED: Final = 5  # number of episodes started
 PLANNED: Final = 6  # number of episodes started before the last plan
 ARRIVED: Final = 7  # number of items of feedback that the trigger has not been evaluated for
 NEW_ROWS: Final = 8  # number of their rows, in `RunState.new_rows`
-TALLY_SIZE: Final = 9  # number of counters
+LONGEST: Final = 9  # longest delay so far; counted only if delays depend on the episode
+TALLY_SIZE: Final = 10  # number of counters
 
 
 class Truth(NamedTuple):
@@ -57,13 +67,16 @@ class Truth(NamedTuple):
 
 
 class RunOptions(NamedTuple):
-    """Options of a run that do not concern the learner."""
+    """Options of a run that are not part of the learner's configuration."""
 
     last: int  # last episode; feedback that arrives after it is dropped
     plans: bool  # whether to plan; False keeps the first plan, to measure all other costs
     triggered: bool  # whether the trigger decides when to plan, instead of the condition of Lazy
+    every_start: bool  # whether the trigger is evaluated even if no feedback has arrived
     trigger_constants: Floats  # constants of the trigger
+    min_delay: int  # delay in episodes before which no feedback is counted
     v_star: Floats  # (H, S) V*, to check optimism everywhere; empty to check it at s_1 only
+    selector: Selector  # rule by which an episode selects one of several delays
 
 
 class RunState(NamedTuple):
@@ -99,7 +112,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
     pieces : int
         Number of delays per episode: 1, or H if each step has its own delay.
     episodes : int
-        Number of episodes.
+        Number of episodes to play: those of the whole run or, with MultiInstance, of one instance.
 
     Returns
     -------
@@ -171,7 +184,8 @@ def send(
 ) -> None:
     """Add feedback of the episode just played to the queue.
 
-    Feedback that would arrive after the last episode is dropped and only counted.
+    Feedback that will not be usable in any episode of the run is dropped: it is not queued, and its
+    visits are counted in `run.dropped`.
 
     Parameters
     ----------
@@ -182,9 +196,9 @@ def send(
     length : int
         Number of steps of the episode.
     last : int
-        Last episode of the run.
+        Number of the last episode of the run.
     k : int
-        Number of the episode.
+        Number of the episode just played.
     piece : int
         Step whose feedback is added if each step has its own delay; 0 for a whole episode.
     delay : int
@@ -242,36 +256,39 @@ def receive(config: Config, run: RunState) -> None:
             note_row(run, first + j, s, a)
     run.tally[ARRIVED] += 1
     # Count the episode as observed if all of its feedback has arrived.
-    if steps == H:
-        run.tally[MISSING] -= 1
-    else:
-        episode = number // H
+    episode = number if steps == H else number // H
+    if steps < H:
         run.outstanding[episode - 1] -= 1
-        if run.outstanding[episode - 1] == 0:
-            run.tally[MISSING] -= 1
+        if run.outstanding[episode - 1] > 0:
+            return
+    run.tally[MISSING] -= 1
+    if learner.numbers.size > OWN and episode > run.tally[PLANNED]:
+        learner.numbers[OWN] += 1
 
 
 @kernel
 def count_steps(fixed: Floats, states: NDArray[np.int32], first: int, steps: int, A: int) -> int:
-    """Return the number of steps before a terminal state.
+    """Return the number of steps of an episode, or of a part of it, before a terminal state.
 
     Parameters
     ----------
     fixed : Floats
-        (H, S * A) fixed values, which tell the terminal states.
+        (H, S * A) result of `Shape.fixed_values`, which is 0 for action 0 of a terminal state.
+        Empty if the problem has no terminal states and no forbidden actions.
     states : NDArray
-        (steps + 1) states.
+        (steps + 1) consecutive states of the episode.
     first : int
-        Step of the first state.
+        Number of the step that begins in the first of `states`.
     steps : int
-        Largest number of steps.
+        Number of steps to examine.
     A : int
         Number of actions.
 
     Returns
     -------
     int
-        Number of steps whose state is not terminal.
+        Number of steps before the first step that begins in a terminal state; `steps` if there is
+        no such step.
     """
     for j in range(steps):
         if is_terminal(fixed, first + j, states[j], A):
@@ -300,9 +317,12 @@ def note_row(run: RunState, h: int, s: int, a: int) -> None:
 
 @inlined
 def evaluate_trigger(
-    trigger: Callback, config: Config, constants: Floats, learner: LearnerState, run: RunState
+    trigger: Callback, config: Config, options: RunOptions, learner: LearnerState, run: RunState
 ) -> None:
-    """Evaluate the trigger if feedback has arrived, and store the result in PLAN_DUE.
+    """Evaluate the trigger if feedback has arrived, and store whether a plan is due.
+
+    `learner.numbers[PLAN_DUE]` is set to 1 or 0. If no feedback has arrived, it is 0, unless the
+    trigger is evaluated at the start of every episode.
 
     Parameters
     ----------
@@ -310,16 +330,16 @@ def evaluate_trigger(
         Function that evaluates the trigger.
     config : Config
         Configuration of the learner.
-    constants : Floats
-        Constants of the trigger.
+    options : RunOptions
+        Options of the run, with the constants of the trigger.
     learner : LearnerState
         State of the learner, changed in place.
     run : RunState
         State of the run; its list of rows that have arrived is emptied.
     """
-    tally = run.tally
+    tally, constants = run.tally, options.trigger_constants
     learner.numbers[PLAN_DUE] = 0
-    if tally[ARRIVED] > 0:
+    if tally[ARRIVED] > 0 or options.every_start:
         learner.numbers[SINCE_PLAN] += tally[ARRIVED]
         counts = learner.reward_sums.n if config.late_rewards else learner.counts.n
         call = TriggerCall(
@@ -333,16 +353,20 @@ def evaluate_trigger(
             tally[ARRIVED],
             learner.numbers[SINCE_PLAN],
             tally[STARTED] - tally[PLANNED],
+            learner.numbers[OWN],
+            learner.numbers[EPOCH],
         )
         learner.numbers[PLAN_DUE] = trigger(call)
     tally[NEW_ROWS] = 0
 
 
 @inlined
-def play(config: Config, truth: Truth, run: RunState, label: int, may_end: bool) -> int:
+def play(
+    config: Config, truth: Truth, run: RunState, label: int, draws_rewards: bool, may_end: bool
+) -> int:
     """Play one episode and store its states, actions and rewards in the run state.
 
-    Rewards are drawn and stored only if they are unknown to the learner. If the episode reaches a
+    If the episode reaches a
     terminal state, it ends, and the remaining states are stored as this state.
 
     Parameters
@@ -355,8 +379,12 @@ def play(config: Config, truth: Truth, run: RunState, label: int, may_end: bool)
         State of the run, changed in place.
     label : int
         Number of the episode in the whole run, part of the key of its random numbers.
+    draws_rewards : bool
+        Whether to draw and store rewards, which is needed if the learner does not know their means
+        or if delays depend on them.
     may_end : bool
-        Whether there can be terminal states. A constant, so that the compiler removes the check.
+        Whether the world may have terminal states. The callers pass a constant, so that the
+        compiler can remove the check.
 
     Returns
     -------
@@ -379,7 +407,7 @@ def play(config: Config, truth: Truth, run: RunState, label: int, may_end: bool)
             if explores(exploration, h, s):
                 run.tally[LAST_EXPLORED] = label
             a = draw_action(exploration, config.fixed, h, s, a, config.seed, label)
-        if config.unknown_rewards:
+        if draws_rewards:
             u = uniform(config.seed, REWARD, label, h)
             run.rewards[h] = draw_reward(world.draws, mean_reward(world.rewards, h, s, a), u)
         row = ((0 if homogeneous else h) * S + s) * A + a
@@ -445,12 +473,14 @@ def advance(
     run : RunState
         State of the run, changed in place.
     first : int
-        Number of the first episode of the block, counted from 1 over the episodes of the instance.
+        Number of the first episode of the block, counted from 1 over the episodes that this
+        instance of the learner plays.
     labels : Ints
         (episodes) Numbers of the episodes in the whole run, part of the key of random numbers.
     delays : Ints
-        Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
-        delay.
+        Delays of the feedback, of shape (episodes, pieces * groups). There is one piece, or H if
+        each step has its own delay. The groups of a piece, one unless delays depend on the episode,
+        are next to each other.
     outputs : Outputs
         Arrays that receive one entry for each episode of the block.
 
@@ -462,7 +492,9 @@ def advance(
     """
     learner, tally = run.learner, run.tally
     H = run.actions.size
-    pieces = delays.shape[1]
+    groups = options.selector.groups
+    pieces = delays.shape[1] // groups
+    draws_rewards = config.unknown_rewards or options.selector.kind == BY_RETURN
     for i in range(delays.shape[0]):
         k = first + i
         # 1. Stop if there may not be enough free capacity for the feedback of this episode.
@@ -478,7 +510,7 @@ def advance(
                 return i
             receive(config, run)
         if options.triggered:
-            evaluate_trigger(trigger, config, options.trigger_constants, learner, run)
+            evaluate_trigger(trigger, config, options, learner, run)
         tally[ARRIVED] = 0
         # 3. Plan if a plan is due; transitions that are not late are used at once.
         due = k == 1 or learner.numbers[PLAN_DUE] == 1 or config.every_episode
@@ -494,9 +526,9 @@ def advance(
         tally[STARTED] += 1
         # 4. Play, and add the exact regret for the first state drawn.
         if config.fixed.size > 0:
-            length = play(config, truth, run, labels[i], True)
+            length = play(config, truth, run, labels[i], draws_rewards, True)
         else:
-            length = play(config, truth, run, labels[i], False)
+            length = play(config, truth, run, labels[i], draws_rewards, False)
         s = run.states[0]
         outputs.gaps[i] = truth.v_star[s] - run.v_pi[0, s]
         if options.v_star.size > 0:
@@ -513,7 +545,14 @@ def advance(
                 absorb_transition(learner, h, run.states[h], run.actions[h], run.states[h + 1])
         if pieces > 1:
             run.outstanding[k - 1] = length
+        group = 0
+        if groups > 1:
+            group = select_group(options.selector, run.states, run.actions, run.rewards, length)
         for piece in range(min(pieces, length)):
-            send(config, run, length, options.last, k, piece, delays[i, piece])
+            delay = delays[i, piece * groups + group]
+            if groups > 1:
+                tally[LONGEST] = max(tally[LONGEST], delay)
+            counted = max(delay, options.min_delay)
+            send(config, run, length, options.last, k, piece, counted)
         tally[MISSING] += 1
     return delays.shape[0]

@@ -49,8 +49,9 @@ def simulate_many(
         Whether to show progress on stderr. By default, progress is shown if the runs take more than
         two seconds.
     on_checkpoint : callable, optional
-        Function called for each checkpoint of each run; see `simulate`. It is called in the calling
-        thread, about every 0.1 seconds for the checkpoints since. Those of one seed are in order.
+        Function called with a `RunSoFar` for each checkpoint of each run, in the thread that called
+        `simulate_many`. The checkpoints that runs have reached are reported about every 0.1 seconds
+        (with engine="gpu", about every second). Those of one run are reported in order.
 
     Returns
     -------
@@ -180,9 +181,10 @@ def run_seeds_on_gpu(
     progress: bool | None,
     on_checkpoint: OnCheckpoint | None,
 ) -> list[Run]:
-    """Simulate one setting with several seeds on a GPU; see `run_seeds`.
+    """Simulate one setting with several seeds on a GPU, and return the runs in order of the seeds.
 
-    No run is finished before the others, so that `Interrupted` holds none.
+    `setting`, `seeds`, `progress` and `on_checkpoint` are as in `run_seeds`. The exception
+    `Interrupted`, raised on Ctrl-C, holds no runs.
     """
     from belated.simulation.gpu.many import run_on_gpu
 

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from belated.delays.laws import longest_delay
 from belated.delays.queue import Queue
+from belated.delays.selector import Selector, group_of
 from belated.episode import Episode, Ints, Policy
 from belated.exact.values import optimal_table, policy_table
 from belated.learner.feedback import Feedback, path_of, rewards_of, whole_episode
 from belated.learner.learner import Learner
 from belated.learner.problem import LearningProblem
 from belated.learner.status import share_in_flight
+from belated.learner.updaters.updater import min_delay
 from belated.mdp.model import MDP
 from belated.mdp.play import play
 from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
@@ -34,6 +36,7 @@ def run_reference(
     world: MDP,
     problem: LearningProblem,
     delays: Ints,
+    selector: Selector,
     *,
     at: Ints,
     trace: bool,
@@ -50,8 +53,11 @@ def run_reference(
     problem : LearningProblem
         Problem of the learner, with the seed.
     delays : Ints
-        Delays of the feedback, of shape (episodes, 1), or (episodes, H) if each step has its own
-        delay.
+        Delays of the feedback, of shape (episodes, pieces * groups). There is one piece, or H if
+        each step has its own delay. The groups of a piece, one unless delays depend on the episode,
+        are next to each other.
+    selector : Selector
+        Rule that selects the group of an episode.
     at : Ints
         Checkpoints, in increasing order.
     trace : bool
@@ -82,8 +88,10 @@ def run_reference(
     paths: list[Feedback] = []
     evaluated: Policy | None = None
     max_missing = optimism_broken = last_explored = 0
+    longest = 0
+    shortest = min_delay(problem.updater)
 
-    for k, taus in enumerate(delays.tolist(), start=1):
+    for k, choices in enumerate(delays.tolist(), start=1):
         late = queue.due(k)
         learner.absorb(paths + late)
         max_missing = max(max_missing, learner.missing)
@@ -94,9 +102,11 @@ def run_reference(
             evaluated = policy
         episode = play(world, policy, seed=problem.seed, episode=k)
         paths = [path_of(episode)] if problem.late_rewards else []
+        taus = choices[group_of(selector, episode, world.shape) :: selector.groups]
         # an episode that ends early has fewer steps than delays
         for feedback, delay in zip(split(problem, episode, len(taus)), taus, strict=False):
-            queue.push(feedback, delay)
+            queue.push(feedback, max(delay, shortest))
+            longest = max(longest, delay)
 
         start = episode.states[0]
         gaps.append(v_star[start] - v_pi[start])
@@ -126,7 +136,7 @@ def run_reference(
         optimism_broken=optimism_broken,
         instances=learner.instances,
         last_explored=last_explored,
-        longest_delay=float(longest_delay(delays)),
+        longest_delay=float(longest_delay(delays if selector.groups == 1 else [longest])),
         missing=learner.missing,
         mean_delay=learner.mean_delay,
         psi=psi(learner.mean_delay, len(delays), problem.algorithm.failure_probability),

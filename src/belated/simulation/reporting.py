@@ -17,13 +17,14 @@ class RunSoFar:
     episodes: int
     """Number of episodes K of the whole run."""
     episode: int
-    """Checkpoint: the number of episodes played."""
+    """Checkpoint: number of the episode after which the regret is reported."""
     regret: float
-    """Cumulative regret after these episodes, equal to the entry of `Run.regret`."""
+    """Cumulative regret after the checkpoint; the same number as in `Run.regret`."""
 
 
 OnCheckpoint = Callable[[RunSoFar], object]
-"""Function that is called at each checkpoint. An exception that it raises stops the run."""
+"""Function that is called with a `RunSoFar` for each checkpoint. An exception that it raises stops
+the run."""
 
 
 def check_callback(on_checkpoint: object) -> None:
@@ -33,7 +34,7 @@ def check_callback(on_checkpoint: object) -> None:
 
 
 class CheckpointReporter:
-    """Calls a function once for each checkpoint, in order, as episodes are played.
+    """Reporter that calls a function once for each checkpoint, in order, as episodes are played.
 
     Parameters
     ----------
@@ -55,11 +56,11 @@ class CheckpointReporter:
         self._regret = 0.0
 
     def skip(self, gaps: Floats) -> None:
-        """Add the regret `gaps` of the next episodes without reporting their checkpoints."""
+        """Add `gaps`, the regret of each of the next episodes, but report no checkpoints."""
         self._add(gaps)
 
     def report(self, gaps: Floats) -> None:
-        """Add the regret `gaps` of the next episodes, and report the checkpoints among them."""
+        """Add `gaps`, the regret of each of the next episodes, and report their checkpoints."""
         first = self._played
         totals = self._add(gaps)
         for episode in self._at[(self._at > first) & (self._at <= self._played)].tolist():
@@ -67,7 +68,10 @@ class CheckpointReporter:
             self._on_checkpoint(RunSoFar(self._seed, self._episodes, episode, regret))
 
     def _add(self, gaps: Floats) -> Floats:
-        """Add `gaps`, and return the cumulative regret before them and after each of them."""
+        """Add `gaps`, the regret of each of the next n episodes, to the cumulative regret.
+
+        Returns n + 1 numbers: the cumulative regret before these episodes and after each of them.
+        """
         totals: Floats = np.add.accumulate(np.concatenate(([self._regret], gaps)))
         self._played += gaps.size
         self._regret = float(totals[-1])

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from belated import __version__
 from belated.array_checks import Arrays
 from belated.compiled import digest_sources
-from belated.episode import Ints
 from belated.learner.backup import as_backup
 from belated.learner.problem import LearningProblem
 from belated.learner.state import configure
@@ -32,11 +31,11 @@ SAVE_INTERVAL_S: Final = 30.0
 """Approximate time between two saves of a run, in seconds."""
 
 INSTANCE: Final = "instance"
-"""Name of the array with the number of the instance that is played."""
+"""Name, in a checkpoint file, of the array that holds the number of the instance being played."""
 
 
 class RunSaver:
-    """Saves the state of a run to a file, and restores it from there.
+    """Object that saves the state of one run to a checkpoint file and restores it from the file.
 
     Parameters
     ----------
@@ -46,10 +45,10 @@ class RunSaver:
         Simulated world.
     problem : LearningProblem
         Problem of the learner.
-    delays : Ints
-        Delays of the feedback.
+    delays : tuple
+        Delays of the feedback, and the rule by which an episode selects one of several.
     options : tuple
-        Other options that determine the results.
+        Further options that affect the results, such as `trace`; compared with those in the file.
 
     Raises
     ------
@@ -62,7 +61,7 @@ class RunSaver:
         path: str | os.PathLike[str],
         truth: engine.Truth,
         problem: LearningProblem,
-        delays: Ints,
+        delays: tuple[Any, ...],
         options: tuple[Any, ...],
     ) -> None:
         self.path = Path(path)
@@ -71,7 +70,8 @@ class RunSaver:
             raise ValueError(f"checkpoint must be in a folder that is writable, got {path}.")
         self.problem = problem
         self.totals: Arrays = {}
-        """Results of the instances that are finished, included in each save."""
+        """Results of the finished instances of a run with MultiInstance: a map from names to
+        arrays, which is part of each save. Empty with other updaters."""
         self._identity = describe_run(truth, problem, delays, options)
         self._saved = read_run(self.path, self._identity)
         self._next_save_s = time.monotonic() + SAVE_INTERVAL_S
@@ -134,7 +134,10 @@ class RunSaver:
         return array
 
     def save_if_due(self, instance: int, run: engine.RunState, outputs: engine.Outputs) -> None:
-        """Save the state if SAVE_INTERVAL_S have passed; the parameters are those of `save`."""
+        """Save the state if SAVE_INTERVAL_S have passed since the last save.
+
+        The parameters are those of `save`.
+        """
         if time.monotonic() >= self._next_save_s:
             self.save(instance, run, outputs)
 
@@ -146,9 +149,9 @@ class RunSaver:
         instance : int
             Number of the instance that is played.
         run : RunState
-            Its state.
+            State of this instance.
         outputs : Outputs
-            Results of its episodes.
+            Results of the episodes of this instance.
         """
         done = int(run.tally[engine.STARTED])
         if done + instance > 0:
@@ -161,9 +164,12 @@ class RunSaver:
 
 
 def describe_run(
-    truth: engine.Truth, problem: LearningProblem, delays: Ints, options: tuple[Any, ...]
+    truth: engine.Truth,
+    problem: LearningProblem,
+    delays: tuple[Any, ...],
+    options: tuple[Any, ...],
 ) -> dict[str, str]:
-    """Return a description of everything that determines the results of a run, by part.
+    """Return a description of everything that determines the results of a run.
 
     Parameters
     ----------
@@ -171,15 +177,16 @@ def describe_run(
         Simulated world.
     problem : LearningProblem
         Problem of the learner.
-    delays : Ints
-        Delays of the feedback.
+    delays : tuple
+        Delays of the feedback, and the rule by which an episode selects one of several.
     options : tuple
-        Other options that determine the results.
+        Further options that affect the results, such as `trace`.
 
     Returns
     -------
     dict of str to str
-        Short values as text, others as digests.
+        Map from the name of a part, such as "seed" or "world", to the part: as text if it is short,
+        otherwise as a digest.
     """
     functions = [as_backup(problem.backup_rule.backup).function.__code__]
     rule = problem.trigger_rule
@@ -201,7 +208,10 @@ def describe_run(
 
 
 def digest(part: Any) -> str:
-    """Return the SHA-256 of `part`: an array, a number, code, or a tuple of such parts."""
+    """Return the SHA-256 of `part`, in hexadecimal.
+
+    `part` is an array, a number, the code of a function, or a tuple of such parts.
+    """
     if isinstance(part, CodeType):
         return digest((part.co_code.hex(), part.co_names, part.co_consts))
     if isinstance(part, tuple):

@@ -1,13 +1,17 @@
 """`Run`: the result of a simulation with one seed."""
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.delays.laws import parse
 from belated.episode import Floats, Ints
 from belated.html import describe
+from belated.survival.estimate import Unit
+from belated.survival.records import DelayRecords
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,9 +45,12 @@ class Run:
     updates: int
     """Number of plans, without the first plan of each instance, which uses no observations."""
     epochs: int
-    """Number of plans, including the first plan of each instance."""
+    """Number of plans, including the first plan of each instance. With the updater `Batched`, this
+    is the number of batches, unless only rewards are late."""
     max_missing: int
-    """max_k S_k, the largest number of episodes in flight at the start of an episode."""
+    """max_k S_k, the largest number of episodes in flight at the start of an episode. With the
+    updater `Matured`, an episode is in flight until its feedback is counted; the same holds for
+    `missing`, `mean_delay` and `in_flight`."""
     optimism_broken: int
     """Number of episodes in which V~_1(s_1) < V*_1(s_1) - 1e-9; with optimism="everywhere", those
     in which V~_h(s) < V*_h(s) - 1e-9 at any step and state."""
@@ -57,7 +64,8 @@ class Run:
     """Number of episodes in flight at the end of the run, including the last episode."""
     mean_delay: float = 0.0
     """Mean delay observed by the learner until the end of the run, in episodes. The delay of an
-    episode in flight is taken as the number of episodes started after it."""
+    episode in flight is taken as the number of episodes started after it, so that the mean is too
+    low; `bl.lateness` estimates the delay without this bias."""
     psi: float = 0.0
     """Upper bound of all S_k with high probability, computed from `mean_delay` (Lemma 1)."""
     in_flight: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)), repr=False)
@@ -70,19 +78,38 @@ class Run:
     """Action in each episode, step and state, or -1 where the policy explores; shape (K, H, S).
     None unless the run was traced."""
     world: str = ""
-    """Size of the world, such as "5 states, 2 actions, 5 steps"; empty if unknown, as are `base`,
-    `updater` and `delay`."""
+    """Size of the world, such as "5 states, 2 actions, 5 steps"; empty if unknown."""
     base: str = ""
-    """Name of the base and its options, such as "ucrl2:scale=0.1"."""
+    """Name of the base and its options, such as "ucrl2:scale=0.1"; empty if unknown."""
     updater: str = ""
-    """Name of the updater and its options, such as "lazy:10"."""
+    """Name of the updater and its options, such as "lazy:10"; empty if unknown."""
     delay: str = ""
-    """Name of the delay law, such as "geometric:100"."""
+    """Name of the delay law, such as "geometric:100"; empty if unknown."""
 
     @property
     def total_regret(self) -> float:
         """Cumulative regret after the last episode."""
         return float(self.regret[-1])
+
+    def delay_records(self) -> DelayRecords:
+        """Return the delays of the episodes, for `bl.lateness`.
+
+        They are drawn again from the name of the delay law and the seed. Raises ValueError if that
+        does not give the delays of this run: for your own law, or with a delay for each step.
+        """
+        try:
+            delays = parse(self.delay).draw(seed=self.seed, episodes=self.episodes)
+        except (ValueError, TypeError):
+            delays = np.zeros(0, np.int64)
+        ages = np.arange(self.episodes - 1, -1, -1)
+        durations = np.minimum(delays, ages) if delays.size else np.zeros(0, np.int64)
+        if not durations.size or not math.isclose(durations.mean(), self.mean_delay):
+            raise ValueError(
+                f"The delays of a run with delay {self.delay!r} cannot be drawn again from its "
+                "name and seed; pass them to bl.lateness as opened=... and returned=...."
+            )
+        units: dict[Unit, Floats] = {"episodes": durations.astype(np.float64)}
+        return DelayRecords(units, delays <= ages, {"episodes": ages.astype(np.float64)})
 
     def plot(self, *, ax: "Axes | None" = None) -> "Axes":
         """Draw the regret over episodes.
@@ -102,7 +129,7 @@ class Run:
         return belated.plot(self, ax=ax)
 
     def _repr_html_(self) -> str:
-        """Return the table that notebooks display."""
+        """Return an HTML table with the main results of the run, which notebooks display."""
         return describe(
             "Run",
             {
@@ -138,8 +165,8 @@ def checkpoints(episodes: int, every: int, *, early: bool = False) -> Ints:
         Number of episodes between two checkpoints. The checkpoints are the multiples of `every`,
         and `episodes` itself.
     early : bool
-        Whether to add those of 1, 2, 5, 10, 20, 50, ... that are below `every`. Most is often
-        learnt before the first multiple of `every`.
+        Whether to add the checkpoints 1, 2, 5, 10, 20, 50, ... below `every`. A learner often
+        learns most before the first multiple of `every`.
 
     Returns
     -------

@@ -23,7 +23,7 @@ IDENTITY: Final = "identity"
 """Name of the array that holds the description of the run, as JSON in UTF-8."""
 
 MAX_SHOWN_CHARACTERS: Final = 100
-"""Length up to which the values of a difference are shown in an error message."""
+"""Largest total length of two different values that an error message shows."""
 
 
 class DamagedFileError(ValueError):
@@ -34,7 +34,7 @@ class DamagedFileError(ValueError):
     path : Path
         The file.
     reason : str
-        Part of the content that is invalid.
+        Reason why the content is invalid, for the error message.
     """
 
     def __init__(self, path: Path, reason: str) -> None:
@@ -51,9 +51,9 @@ def write_run(path: Path, identity: Mapping[str, str], arrays: Arrays) -> None:
     path : Path
         File to write or replace.
     identity : mapping of str to str
-        Description of the run.
+        Description of the run; see `belated.simulation.resume.describe_run`.
     arrays : dict of str to NDArray
-        State of the run; the names must be valid names of files.
+        State of the run, as a map from names to arrays. The names must be valid names of files.
     """
     text = json.dumps(dict(identity)).encode()
     content = io.BytesIO()
@@ -71,7 +71,8 @@ def read_run(path: Path, identity: Mapping[str, str]) -> Arrays | None:
     path : Path
         File to read.
     identity : mapping of str to str
-        Description of the run that is to be continued.
+        Description of the run that is to be continued, with which the description in the file is
+        compared; see `belated.simulation.resume.describe_run`.
 
     Returns
     -------
@@ -113,21 +114,22 @@ def read_run(path: Path, identity: Mapping[str, str]) -> Arrays | None:
 
 
 def describe_difference(name: str, saved: object, expected: str) -> str:
-    """Return text that says how a part of two runs differs.
+    """Return text that says how a saved run and the run to be continued differ in one part.
 
     Parameters
     ----------
     name : str
-        Name of the part.
+        Name of the part, such as "seed".
     saved : object
-        Value in the file.
+        Value of the part in the file.
     expected : str
-        Value of the run that is to be continued.
+        Value of the part in the run that is to be continued.
 
     Returns
     -------
     str
-        Text with both values if they are short.
+        Text with both values; without them if they have more than MAX_SHOWN_CHARACTERS characters
+        in total.
     """
     if len(f"{saved}{expected}") > MAX_SHOWN_CHARACTERS:
         return f"the {name} is different"

@@ -20,13 +20,15 @@ GROWING_IN_RUN: Final = GROWING | {
     "run.new_rows",
     *(f"queue.{field}" for field in CompiledQueue._fields if field != "size"),
 }
-"""Names of arrays that may be longer than in an empty state, each with the name of its record."""
+"""Names of the arrays that may be longer in a saved state than in a state before the first episode.
+A name consists of a record and one of its fields, such as "queue.slot"."""
 
 
 def arrays_of(run: RunState) -> Arrays:
-    """Return all arrays of `run` by name, without working memory and constants.
+    """Return a map from names, such as "run.queue.slot", to the arrays of `run`.
 
-    A worklist is stored as the sorted array of its items. The arrays are not copied.
+    Working memory, which is a `Scratch`, and numbers that are not in arrays are left out. A
+    worklist is represented by the sorted array of its items. The arrays are not copied.
     """
     found: Arrays = {}
     collect(PREFIX, run, found)
@@ -36,7 +38,7 @@ def arrays_of(run: RunState) -> Arrays:
 def restore_run(
     empty: RunState, arrays: Arrays, problem: LearningProblem, episodes: int
 ) -> RunState:
-    """Return the state that `arrays_of` has turned into arrays.
+    """Return the state of a run, rebuilt from the arrays that `arrays_of` returned for it.
 
     Parameters
     ----------
@@ -47,7 +49,8 @@ def restore_run(
     problem : LearningProblem
         Problem of the learner.
     episodes : int
-        Number of episodes of the instance.
+        Number of episodes that the run plays in total; with MultiInstance, those that the saved
+        instance plays.
 
     Returns
     -------
@@ -80,7 +83,10 @@ def restore_run(
 
 
 def check_queue(queue: CompiledQueue, problem: LearningProblem, episodes: int) -> None:
-    """Raise ValueError if a queue is inconsistent.
+    """Raise ValueError if `queue` cannot be the queue of a run of `problem`.
+
+    The lengths of the arrays are checked, and the ranges of states, actions and numbers of
+    feedback. Rewards must be finite, and each slot must occur once.
 
     Parameters
     ----------
@@ -89,7 +95,8 @@ def check_queue(queue: CompiledQueue, problem: LearningProblem, episodes: int) -
     problem : LearningProblem
         Problem of the learner.
     episodes : int
-        Number of episodes of the instance.
+        Number of episodes that the run plays in total; with MultiInstance, those that the saved
+        instance plays.
     """
     H, S, A = problem.shape.table
     capacity = queue.slot.size

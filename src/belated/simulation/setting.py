@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Final, Literal, Required, get_args
 
 import numpy as np
@@ -57,7 +58,7 @@ class SettingKeywords(SimulationKeywords, total=False):
 
 
 def ignore_progress(episodes: int) -> None:
-    """Progress callback that does nothing; `episodes` is the number of episodes played."""
+    """Do nothing; this is the default for `on_progress`. `episodes` is ignored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +127,7 @@ class Setting(SimulationOptions):
             check_integer("every", self.every, 1)
         check_choice("engine", self.engine, get_args(Engine))
         check_choice("optimism", self.optimism, get_args(OptimismCheck))
+        self.law.selector(self.world.shape)  # may reject the shape
         super().__post_init__()
         problem = self.problem(0)
         if problem.algorithm.planner is None:
@@ -139,8 +141,9 @@ class Setting(SimulationOptions):
         seed : int
             Seed of the run.
         longest_delay : float, optional
-            Longest delay of the run, in episodes, for updaters that depend on it. By default it is
-            left unspecified.
+            Longest delay of the run, in episodes, for updaters that depend on it; see
+            `Updater.with_longest_delay`. If delays depend on what is played, it is the longest that
+            is possible. By default the updater is used unchanged.
 
         Returns
         -------
@@ -151,8 +154,10 @@ class Setting(SimulationOptions):
         rewards = self.rewards
         if isinstance(base, BaseAlgorithm) and base.needs_optimal_policy:
             base = base.with_optimal_policy(optimal_actions(self.world).argmax(axis=2))
-        if isinstance(updater, Updater) and longest_delay is not None:
-            updater = updater.with_longest_delay(longest_delay)
+        if isinstance(updater, Updater):
+            updater = updater.for_simulation(self.law)
+            if longest_delay is not None:
+                updater = updater.with_longest_delay(longest_delay)
         if isinstance(rewards, str) and rewards == "known":
             rewards = self.world.reward_table()
         options = option_values(self, LearnerOptions)
@@ -201,14 +206,16 @@ class Setting(SimulationOptions):
                 raise ValueError("checkpoint needs the compiled engine, but engine is 'gpu'.")
             return run_on_gpu(self, [seed], on_progress, on_checkpoint)[0]
         pieces = self.world.shape.horizon if self.delay_per == "step" else 1
+        selector = self.law.selector(self.world.shape)
         delays = draw_delays(self.law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
         problem = self.problem(seed, longest_delay(delays))
-        if self._is_compiled(problem, pieces, checkpoint is not None):
+        if self._is_compiled(problem, pieces, selector.groups, checkpoint is not None):
             announce_compilation()
             run = run_compiled(
                 self.world,
                 problem,
                 delays,
+                selector,
                 at=self.checkpoints(),
                 trace=self.trace,
                 plans=self.planning != "none",
@@ -222,6 +229,7 @@ class Setting(SimulationOptions):
                 self.world,
                 problem,
                 delays,
+                selector,
                 at=self.checkpoints(),
                 trace=self.trace,
                 everywhere=self.optimism == "everywhere",
@@ -232,11 +240,11 @@ class Setting(SimulationOptions):
 
     @property
     def law(self) -> Law:
-        """Delay law; without delay, that of a constant delay of 0 episodes."""
+        """Delay law of the setting; a constant delay of 0 episodes if `delay` is None."""
         return constant(0) if self.delay is None else parse_delay(self.delay)
 
     def part_names(self) -> dict[str, Any]:
-        """Return the names of the parts of this setting, as arguments of `Run`."""
+        """Return descriptions of world, base, updater and delay, as keyword arguments of `Run`."""
         shape = self.world.shape
         return {
             "world": f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
@@ -251,8 +259,8 @@ class Setting(SimulationOptions):
             return checkpoints(self.episodes, self.every)
         return checkpoints(self.episodes, max(1, self.episodes // self.points), early=True)
 
-    def _is_compiled(self, problem: LearningProblem, pieces: int, saved: bool) -> bool:
-        reason = why_not_compiled(problem, pieces)
+    def _is_compiled(self, problem: LearningProblem, pieces: int, groups: int, saved: bool) -> bool:
+        reason = why_not_compiled(problem, pieces, groups)
         if self.engine == "reference":
             reason = "engine is 'reference'"
         elif reason is None:
@@ -293,13 +301,14 @@ def draw_delays(
     Returns
     -------
     Ints
-        (episodes, pieces) delays, in episodes.
+        (episodes, pieces * groups) delays, in episodes. The delays of a piece under each law in
+        `law.groups`, of which the played episode selects one, are next to each other.
     """
-    delays = np.zeros((episodes, pieces), np.int64)
-    for step in range(pieces):
+    delays = np.zeros((episodes, pieces * len(law.groups)), np.int64)
+    for column, (step, group) in enumerate(product(range(pieces), law.groups)):
         for first in range(0, episodes, DELAYS_PER_BLOCK):
-            part = delays[first : first + DELAYS_PER_BLOCK, step]
-            part[:] = law.draw(seed=seed, episodes=part.size, first=first + 1, step=step)
+            part = delays[first : first + DELAYS_PER_BLOCK, column]
+            part[:] = group.draw(seed=seed, episodes=part.size, first=first + 1, step=step)
             if first + DELAYS_PER_BLOCK < episodes:
                 on_progress(0)
     return delays

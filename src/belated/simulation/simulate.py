@@ -37,7 +37,8 @@ def simulate(
     updater : Updater or str
         Rule that decides when to plan, or its name, such as "lazy:10".
     delay : Law or str, optional
-        Delay law, or its name, such as "geometric:100"; by default there is no delay.
+        Delay law, or its name, such as "geometric:100"; by default there is no delay. It may depend
+        on what is played, as in "by_action:0=constant:5,1=geometric:100".
     episodes : int
         Number of episodes, at least 1.
     seed : int
@@ -51,9 +52,9 @@ def simulate(
     checkpoint : str or PathLike, optional
         File to which the run is saved about every 30 seconds, when it is interrupted and when it is
         finished. If the file exists, the run continues from it, with the same result as without
-        interruption; checkpoints before are not passed to `on_checkpoint` again. A file of another
-        run and a damaged file are rejected. The file is kept, so that the same call returns the
-        finished run at once. Needs the compiled engine.
+        interruption; checkpoints before the saved episode are not passed to `on_checkpoint`. A file
+        of another run and a damaged file are rejected. The file is kept, so that the same call
+        returns the finished run at once. Needs the compiled engine.
     rewards : "known", "unknown", None or array_like
         "known": the learner is given the world's mean rewards, as in the paper. "unknown" or None:
         rewards are drawn and observed with the feedback. An array of shape (H, S, A) or (S, A): the

@@ -18,10 +18,9 @@ TAIL_PROBABILITY = 0.025
 """Fraction of the runs that lie below a band; the same fraction lies above it."""
 
 OUTLIER_RATIO = 2.0
-"""Threshold for outlying lines.
+"""Minimum ratio of the maximum of an outlying line to the maximum of the next lower line.
 
-A line is an outlier if its maximum exceeds this multiple of the next lower maximum of a line.
-Outliers are cut off; see `axis_limit`.
+An outlying line and all higher lines are cut off at the top of a panel; see `axis_limit`.
 """
 
 HEADROOM = 1.6
@@ -42,27 +41,28 @@ class Band:
 
 
 Panels = Mapping[str, Mapping[str, Band]]
-"""Content of a figure: panels by title. Each panel maps the label of a line to its band."""
+"""Content of a figure: map from the title of a panel to a map from the label of a line to its
+band."""
 
 Columns = Mapping[str, NDArray[Any]]
-"""Table of results: arrays of equal length by the name of the column."""
+"""Table of results: map from the name of a column to its array. All arrays have the same length."""
 
 Published = Mapping[tuple[str, str, float], float]
-"""Published final regrets.
-
-The keys are (updater, law, expected delay), such as ("lazy:10", "poisson", 100).
-"""
+"""Map from (updater, law, expected delay), such as ("lazy:10", "poisson", 100), to the published
+final regret."""
 
 Points = Mapping[str, Mapping[str, Mapping[float, float]]]
-"""Values of single points by title of the panel, label of the line, and x coordinate."""
+"""Single points of a figure: map from the title of a panel to a map from the label of a line to a
+map from x coordinates to values."""
 
 PanelPer = Literal["learner", "law"]
 
 
 def band(runs: Sequence[Run]) -> Band:
-    """Return the band of the regret of `runs`, which begins with regret 0 at episode 0.
+    """Return the band of the cumulative regret of `runs` over episodes.
 
-    Raise ValueError if there are no runs, or if their checkpoints differ.
+    The band begins with regret 0 at episode 0. Raise ValueError if there are no runs, or if their
+    checkpoints differ.
     """
     if not runs:
         raise ValueError("runs must hold at least one run, got none.")
@@ -77,7 +77,7 @@ def band(runs: Sequence[Run]) -> Band:
 
 
 def quantile_band(x: Ints | Floats, regret: Floats) -> Band:
-    """Return the band of `regret` over runs, at each value of `x`.
+    """Return the mean and the central 95 % of `regret` over runs, at each value of `x`.
 
     `regret` has shape (runs, len(x)).
     """
@@ -86,15 +86,15 @@ def quantile_band(x: Ints | Floats, regret: Floats) -> Band:
 
 
 def curve_from_origin(episode: Ints, regret: Floats) -> Band:
-    """Return the band of curves of `regret` over runs, with regret 0 at episode 0 in front.
+    """Return the band of the regret curves of several runs, beginning with 0 at episode 0.
 
-    `regret` has shape (runs, len(`episode`)).
+    `episode` contains the checkpoints, and `regret` has shape (runs, len(`episode`)).
     """
     return quantile_band(np.append(0, episode), np.pad(regret, ((0, 0), (1, 0))))
 
 
 def curve_band(curves: Columns) -> Band:
-    """Return the band of the regret curves of one setting, which begins with 0 at episode 0.
+    """Return the band of the regret curves of one setting, beginning with 0 at episode 0.
 
     `curves` has the columns seed, episode and regret, sorted by seed and episode. Raise ValueError
     if the checkpoints differ between seeds.
@@ -139,8 +139,8 @@ def regret_bands(
     runs : Columns
         Final results, with one row per run.
     curves : Callable[[str], Columns]
-        Function from the id of a setting to its columns seed, episode and regret, with one row per
-        run and checkpoint.
+        Function that maps the id of a setting to a table with the columns seed, episode and regret,
+        with one row per run and checkpoint.
     world, base : str
         World and base to select.
     mean : float
@@ -148,12 +148,12 @@ def regret_bands(
     laws : Sequence[str]
         Delay laws, in the order of the panels.
     learners : Mapping[str, str]
-        Updaters to show, each with its label in the legend.
+        Map from each updater to show to its label in the legend.
 
     Returns
     -------
     Panels
-        Bands by title of the panel and label of the line. Lines without runs are omitted.
+        Bands of the lines of each panel. Lines without runs are omitted.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def delay_bands(
     laws : Sequence[str]
         Delay laws, in the order of the figure.
     learners : Mapping[str, str]
-        Updaters to show, each with its label in the figure.
+        Map from each updater to show to its label in the figure.
     per : {"learner", "law"}
         Kind of the panels. "learner": a panel for each learner with a line for each law, as in the
         paper. "law": a panel for each law with a line for each learner.
@@ -204,7 +204,7 @@ def delay_bands(
     Returns
     -------
     Panels
-        Bands by title of the panel and label of the line. Lines without runs are omitted.
+        Bands of the lines of each panel. Lines without runs are omitted.
     """
     panels: dict[str, dict[str, Band]] = {}
     for panel, line, updater, law in panel_lines(laws, learners, per):
@@ -234,8 +234,8 @@ def published_points(
     Returns
     -------
     Points
-        Values by panel, line and expected delay. A line without published values has an empty
-        mapping.
+        Published values of each line of each panel, with the expected delay as x coordinate. A line
+        without published values has an empty mapping.
     """
     panels: dict[str, dict[str, dict[float, float]]] = {}
     for panel, line, updater, law in panel_lines(laws, learners, per):
@@ -246,7 +246,7 @@ def published_points(
 
 
 def select_runs(runs: Columns, *, world: str, base: str, law: str, updater: str) -> Bools:
-    """Return a mask of the runs of one world, base, law and updater.
+    """Return a mask of the runs with a given world, base, law and updater.
 
     Runs without delay match every law.
 
@@ -272,8 +272,8 @@ def panel_lines(
 ) -> list[tuple[str, str, str, str]]:
     """Return (title of panel, label of line, updater, law) for each learner under each law.
 
-    `learners` maps updaters to labels. Each panel shows one learner or one law, according to `per`;
-    see `delay_bands`.
+    `learners` maps updaters to labels. If `per` is "learner", each panel shows one learner with a
+    line for each law. If `per` is "law", each panel shows one law with a line for each learner.
     """
     if per == "learner":
         return [(name, law.capitalize(), u, law) for u, name in learners.items() for law in laws]
@@ -281,9 +281,10 @@ def panel_lines(
 
 
 def axis_limit(panels: Panels) -> float | None:
-    """Return the upper limit of the y axis that cuts off outlying lines of `panels`.
+    """Return an upper limit of the y axis at which outlying lines of `panels` are cut off.
 
-    Return None if no line lies far above the others. Fewer than half of the lines are cut off.
+    Return None if no line lies far above the others; see `OUTLIER_RATIO`. Fewer than half of the
+    lines are cut off.
     """
     maxima: dict[str, float] = {}
     for lines in panels.values():

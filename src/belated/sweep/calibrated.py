@@ -1,4 +1,4 @@
-"""Scales of a study that were found by `belated calibrate --table`."""
+"""Scales of the bases of a study, read from a file of `belated calibrate --table`."""
 
 import os
 from typing import Any
@@ -10,7 +10,7 @@ from belated.sweep.cell import Options, normalize_delay
 
 
 class CalibratedScales:
-    """Scales of bases, by world and delay, from a file of `belated calibrate --table`.
+    """Scale of each base in each world with each delay, from a file of `belated calibrate --table`.
 
     Parameters
     ----------
@@ -41,14 +41,17 @@ class CalibratedScales:
         self._bases = {base for _, base, _ in self._rows}
 
     def options(self, world: str, name: str, options: Options, delay: str) -> Options:
-        """Return the options of a base, with its scale if the file has scales for the base.
+        """Return the options of a base, with its scale from the file added.
+
+        The options are returned unchanged if they contain a scale, or if the file has no scale for
+        the base in any world.
 
         Parameters
         ----------
         world : str
             Name of the world.
         name, options : str, tuple
-            Name of the base, and its options without the scale.
+            Name of the base, and its options.
         delay : str
             Name of the delay law.
 

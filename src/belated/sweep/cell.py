@@ -10,7 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from belated.delays import parse as parse_delay
+from belated.delays.laws import FORMS
+from belated.delays.laws import parse as parse_delay
 from belated.learner.bases import BASE_NAMES
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import Updater
@@ -25,43 +26,50 @@ It must be increased whenever a change of the code changes results.
 """
 
 WORLD_VERSIONS = {"frozen-lake": 2, "icu-sepsis": 2}
-"""Version numbers of the worlds whose results have changed, by the beginning of their names.
+"""Map from the beginning of the name of a world to the version number of its results.
 
-Version 2 has terminal states."""
+It contains the worlds whose results have changed. Since version 2 they have terminal states."""
 
 BASE_VERSIONS = {"ubev": 2, "ucrl2b": 2, "kl-ucrl": 2, "psrl": 2}
-"""Version numbers of the bases whose results have changed, by name.
+"""Map from the name of a base to the version number of its results.
 
-Version 2 computes logarithms with `belated.elementary`."""
+It contains the bases whose results have changed. Version 2 computes logarithms with
+`belated.elementary`."""
 
 CORRECTED_VERSION = 2
-"""Version number of cells whose results were changed by a corrected formula; see
+"""Version number in the digest of cells whose results were changed by a corrected formula; see
 `Cell.is_corrected`."""
 
+MAX_DELAY_CHARACTERS = 120
+"""Length up to which the name of a delay law is part of an id in full; an id is the name of a file.
+"""
+
 SEEDS_PER_CELL = 5
-"""Maximum number of seeds in a cell. A sweep that is killed loses only its unfinished cells."""
+"""Maximum number of seeds in a cell. It is small because a sweep that is killed loses the runs of
+its unfinished cells."""
 
 DEFAULT_POINTS = 200
-"""Number of evenly spaced checkpoints of a run if a cell does not give one."""
+"""Number of evenly spaced checkpoints of a run if the attribute `points` of its cell is None."""
 
 DEFAULTS = SimulationOptions()
 """Options of a simulation with their default values."""
 
 OLD_DEFAULTS = {"planning": "incremental"}
-"""Earlier default values of options that do not affect results.
+"""Map from the name of an option to its earlier default value. The option does not affect results.
 
-They are left out of ids and digests like the defaults, so that results stored before stay valid.
+Earlier defaults are left out of ids and digests, like the current ones, so that results that were
+stored with them stay valid.
 """
 
 NOT_IN_BASE_LABEL = ("late", "delay_per", "stages")
-"""Options that are not in the part of an id that names the base.
+"""Names of options that are not included in the part of an id that names the base.
 
 `late` and `delay_per` are in the part that names the delay. `stages` is in no part of an id,
 because older ids do not have it.
 """
 
 IDENTIFIER = re.compile(r"[^\W\d][\w.]*")
-"""Form of the names of modules and of their objects."""
+"""Regular expression for the name of a module, or of an object in a module."""
 
 Options = tuple[tuple[str, Any], ...]
 """Names and values of options, as a hashable tuple of pairs."""
@@ -90,12 +98,13 @@ class Cell(SimulationOptions):
     @property
     def setting(self) -> str:
         """Id of the setting, without the seeds, such as "chain-30/ucrl2/geometric-100/lazy-10"."""
-        parts = (self.world, self.base_label, self.delay + self.delay_suffix, self.updater)
+        delay = shorten(self.delay) + self.delay_suffix
+        parts = (self.world, self.base_label, delay, self.updater)
         return "/".join(part.replace(":", "-").replace("/", "-") for part in parts)
 
     @property
     def base_label(self) -> str:
-        """Part of the id with the base and with the options that differ from their defaults."""
+        """Part of the id that names the base, and the options that differ from their defaults."""
         parts = [self.label or self.base.rpartition(":")[2]]
         if self.rewards == "unknown":
             parts.append("unknown-rewards")
@@ -107,7 +116,10 @@ class Cell(SimulationOptions):
 
     @property
     def delay_suffix(self) -> str:
-        """Suffix of the delay in the id; empty if `late` and `delay_per` have their defaults."""
+        """Suffix that shows the options `late` and `delay_per` in the part of the id for the delay.
+
+        It is empty if both options have their defaults.
+        """
         return (":rewards" if self.late == "rewards" else "") + (
             ":steps" if self.delay_per == "step" else ""
         )
@@ -119,7 +131,7 @@ class Cell(SimulationOptions):
 
     @property
     def every(self) -> int | None:
-        """Number of episodes between two checkpoints; None if `points` is not given."""
+        """Number of episodes between two checkpoints; None if `points` is None."""
         return None if self.points is None else max(1, self.episodes // self.points)
 
     @property
@@ -138,7 +150,8 @@ class Cell(SimulationOptions):
                 facts["base_version"] = version
         if self.is_corrected:
             facts["formula_version"] = CORRECTED_VERSION
-        if code := digest_own_code((self.world, self.base, self.delay, self.updater)):
+        own = (self.world, self.base, *split_delay(self.delay), self.updater)
+        if code := digest_own_code(own):
             facts["code"] = code
         text = json.dumps([RESULTS_VERSION, facts], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -147,9 +160,9 @@ class Cell(SimulationOptions):
     def is_corrected(self) -> bool:
         """Whether a correction of a formula has changed the results of the cell.
 
-        The corrections: the reward bonus "filippi" has a union bound over the steps; the radius
-        "paper" of UCRL2 uses the same delta with unknown rewards; `Lazy("auto")` takes the scale of
-        the base into account.
+        There were three corrections. The reward bonus "filippi" now has a union bound over the
+        steps. The radius "paper" of UCRL2 now uses the same delta with unknown rewards as with
+        known ones. `Lazy("auto")` now takes the scale of the base into account.
         """
         base = BASE_NAMES.parse(self.base, dict(self.base_options))
         updater = UPDATER_NAMES.parse(self.updater, dict(self.updater_options))
@@ -174,11 +187,28 @@ class Cell(SimulationOptions):
         )
 
 
+def shorten(text: str) -> str:
+    """Return `text`, or its beginning and a digest if it is too long for the name of a file."""
+    if len(text) <= MAX_DELAY_CHARACTERS:
+        return text
+    return f"{text[:MAX_DELAY_CHARACTERS]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def split_delay(text: str) -> list[str]:
+    """Return the names of the laws in `text`, the name of a delay law that is made of others.
+
+    >>> split_delay("by_action:0=constant:5,1=my_laws:slow")[1:]
+    ['constant:5', '1', 'my_laws:slow']
+    """
+    return re.split("[(),=]", text) if text.partition(":")[0] in FORMS else [text]
+
+
 def digest_own_code(texts: Iterable[str]) -> str:
     """Return a digest of the source files of the modules named in `texts`; "" if there are none.
 
-    `texts` are names of parts, such as "my_bases:MyBase:scale=0.1"; see `belated.names`. The digest
-    changes when such a file changes, so that its results are computed again.
+    `texts` name bases, updaters, delay laws and worlds, such as "my_bases:MyBase:scale=0.1"; see
+    `belated.names`. The digest changes when one of the files changes, so that results of the old
+    code are computed again.
     """
     pairs = [pair for text in texts for pair in pairwise(text.split(":"))]
     modules = [a for a, b in pairs if IDENTIFIER.fullmatch(a) and IDENTIFIER.fullmatch(b)]
@@ -187,7 +217,10 @@ def digest_own_code(texts: Iterable[str]) -> str:
 
 
 def read_source(module: str) -> bytes:
-    """Return the source file of `module`; empty if there is no such module or file."""
+    """Return the content of the source file of the module named `module`.
+
+    The content is empty if there is no such module or file.
+    """
     try:
         found = importlib.util.find_spec(module)
         return Path(found.origin).read_bytes() if found and found.origin else b""
@@ -198,8 +231,8 @@ def read_source(module: str) -> bytes:
 def normalize_delay(text: str) -> str:
     """Return the canonical name of the delay law named `text`.
 
-    All laws with mean zero have the canonical name "constant:0". The name of a law that is imported
-    is `text`.
+    All laws with mean zero have the canonical name "constant:0". A law that cannot be created from
+    its attribute `name`, such as an imported law, has the canonical name `text`.
 
     >>> normalize_delay("geometric:0"), normalize_delay("geometric:100.0")
     ('constant:0', 'geometric:100')
@@ -214,10 +247,10 @@ def normalize_delay(text: str) -> str:
 
 
 def seed_blocks(seeds: Iterable[int], size: int = SEEDS_PER_CELL) -> Iterator[tuple[int, ...]]:
-    """Yield `seeds` in blocks of at most `size`, without duplicates.
+    """Yield the distinct `seeds` in blocks of at most `size` seeds.
 
-    The block of a seed depends only on seed // `size`. A full block therefore stays the same when
-    more seeds are added.
+    Two seeds are in the same block if and only if seed // `size` is the same. A full block
+    therefore stays the same when more seeds are added.
 
     >>> list(seed_blocks(range(7)))
     [(0, 1, 2, 3, 4), (5, 6)]

@@ -1,4 +1,4 @@
-"""Expected computing times of cells, and the share of a sweep's work that is done."""
+"""Estimates of the computing times of cells, and of the fraction of a sweep that is done."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -8,31 +8,43 @@ from belated.episode import Shape
 from belated.sweep.cell import Cell
 
 STEP_COST: Final = 0.1
-"""Time of one step of an episode, relative to the fixed time of an episode."""
+"""Estimated time of one step of an episode. The unit is the time of an episode without its steps
+and plans."""
 
 PLAN_COST: Final = 1.0
-"""Fixed time of a plan, in the same unit."""
+"""Estimated time of a plan, without the part that grows with the size of the problem. The unit is
+the time of an episode without its steps and plans."""
 
 VALUE_COST: Final = 0.05
-"""Time of a plan for each step, state and action, in the same unit."""
+"""Estimated time of a plan for each triple of step, state and action, in addition to `PLAN_COST`.
+The unit is the time of an episode without its steps and plans."""
 
 MAX_PLANS: Final = 0.7
-"""Number of plans for each episode if every arrival makes a plan due."""
+"""Estimated number of plans per episode if a plan is due after every arrival of feedback."""
 
 LAZY_PLANS: Final = 11.0
-"""Number of plans of lazy updating with alpha = 1, divided by the root of the number of rows."""
+"""Estimated number of plans of a run of lazy updating with alpha = 1, divided by the square root of
+the number of rows of the counts."""
 
-BASE_COSTS: Final = {"psrl": 50.0, "kl-ucrl": 10.0, "epsilon-greedy": 4.0, "ucrl2": 2.0}
-"""Factor of `VALUE_COST` by name of the base; 1 for other bases."""
+BASE_COSTS: Final = {
+    "psrl": 50.0,
+    "kl-ucrl": 10.0,
+    "rlsvi": 10.0,
+    "epsilon-greedy": 4.0,
+    "ucrl2": 2.0,
+}
+"""Map from the name of a base to the factor by which its `VALUE_COST` is multiplied. The factor of
+all other bases is 1."""
 
 MIN_CELLS: Final = 3
-"""Number of finished cells of a kind from which on their times are used for cells of this kind."""
+"""Minimum number of finished cells with the same world, base and updater as an unfinished cell for
+which its time is estimated from theirs alone; see `SweepWork.share`."""
 
 
 def expected_cost(cell: Cell, shape: Shape) -> float:
     """Return a rough estimate of the computing time of `cell`, in arbitrary units.
 
-    `shape` is the shape of its world.
+    `shape` is the shape of the world of the cell.
     """
     H, S, A = shape.table
     plans = MAX_PLANS * cell.episodes
@@ -46,35 +58,38 @@ def expected_cost(cell: Cell, shape: Shape) -> float:
 
 
 class SweepWork:
-    """Work of a sweep: expected times of its cells, corrected by the times that cells took.
+    """Estimate of the work of a sweep, from which the fraction that is done is computed.
+
+    The expected computing times of cells are corrected by the times that finished cells took.
 
     Parameters
     ----------
     cells : Sequence[Cell]
         Cells to compute.
     shapes : Mapping[str, Shape]
-        Shape of the world by id of the setting.
+        Map from the id of a setting to the shape of its world.
     """
 
     def __init__(self, cells: Sequence[Cell], shapes: Mapping[str, Shape]) -> None:
         self.expected = {cell.id: expected_cost(cell, shapes[cell.setting]) for cell in cells}
-        """Expected computing time of each cell by its id, in arbitrary units."""
+        """Map from the id of a cell to its expected computing time, in arbitrary units."""
         self._kinds = {cell.id: (cell.world, cell.base_label, cell.updater) for cell in cells}
         self._finished: set[str] = set()
         self._ratios: dict[tuple[str, ...], list[float]] = {}  # measured to expected, by kind
 
     def finish(self, id: str, seconds: float) -> None:
-        """Record that the cell with this `id` is finished, and took this number of `seconds`."""
+        """Record that the cell with the id `id` is finished, and took `seconds` seconds."""
         self._finished.add(id)
         self._ratios.setdefault(self._kinds[id], []).append(seconds / self.expected[id])
 
     def share(self, running: Mapping[str, float]) -> float:
-        """Return the share of the work that is done, in [0, 1].
+        """Return the fraction of the work that is done, in [0, 1].
 
-        `running` holds the share of each running cell that is done, by id. The expected time of a
-        cell is corrected by the median of the times of finished cells of the same world, base and
-        updater; if these are fewer than `MIN_CELLS`, of all finished cells. A median ignores the
-        time of compilation, which is part of the first cells.
+        `running` maps the id of each running cell to the fraction of the cell that is done. The
+        expected time of a cell is multiplied by a median ratio of measured to expected time. The
+        median is over the finished cells with the same world, base and updater or, if these are
+        fewer than `MIN_CELLS`, over all finished cells. The median is hardly affected by the time
+        of compilation, which is part of the first cells.
         """
         every = [ratio for ratios in self._ratios.values() for ratio in ratios]
         typical = median(every) if every else 1.0

@@ -18,7 +18,7 @@ MAX_RETRIES = 5
 """Maximum number of retries of a cell whose worker died."""
 
 CONNECT_TIMEOUT = "10s"
-"""Maximum time to connect to a scheduler, in Dask's notation."""
+"""Maximum time to connect to a Dask scheduler, as text in Dask's notation: "10s" is 10 seconds."""
 
 
 class DaskPool:
@@ -30,9 +30,10 @@ class DaskPool:
         self.device = device
 
     def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
-        """Start to compute `cells`; return each with the future of its runs and their duration.
+        """Start to compute `cells`, and return a map from the future of each cell to the cell.
 
-        A GPU computes many cells at once. Each worker gets an equal part of them.
+        The result of a future is the runs of the cell and their computing time. On GPUs, which
+        compute many cells at once, each worker receives an equal part of the cells.
         """
         if self.device == "cpu":
             return {self.executor.submit(run_cell, cell): cell for cell in cells}
@@ -46,12 +47,16 @@ class DaskPool:
         return pending
 
     def running(self) -> dict[str, int]:
-        """Return nothing, because workers do not report their progress."""
+        """Return an empty dictionary, because Dask workers do not report their progress."""
         return {}
 
 
 def share_out(whole: "Future[list[TimedRuns]]", parts: "Sequence[Future[TimedRuns]]") -> None:
-    """Give each of `parts` its entry of the list that is the result of `whole`, or its error."""
+    """Set the results of the futures `parts` when the future `whole` is done.
+
+    The result of `whole` is a list with one entry for each of `parts`. If `whole` fails, all
+    `parts` fail with the same error.
+    """
 
     def share(done: "Future[list[TimedRuns]]") -> None:
         error = done.exception()
@@ -69,8 +74,9 @@ def dask_pool(scheduler: str, device: Device = "cpu") -> Iterator[Pool]:
     """Yield a pool of Dask workers, which is closed at the end of the block.
 
     `scheduler` is "local:N" for N processes on this machine, or the network address of a Dask
-    scheduler. `device` is that on which each worker computes. Raise ValueError if `scheduler` is
-    invalid, if the scheduler cannot be reached, or if Dask is not installed.
+    scheduler. `device` is the device on which each worker computes, "cpu" or "gpu". Raise
+    ValueError if `scheduler` is invalid, if the scheduler cannot be reached, or if Dask is not
+    installed.
     """
     try:
         from distributed import Client, LocalCluster

@@ -14,14 +14,23 @@ from belated.sweep.cell import Cell
 from belated.sweep.sweep import CellThreads, TimedRuns, run_cell
 
 OnCell = Callable[[Cell, TimedRuns], None]
-"""Function called with each cell when it is finished, and with its runs and their duration."""
+"""Function that is called when a cell is finished.
+
+Its arguments are the cell, and the runs of the cell with their computing time in seconds.
+"""
 
 OnProgress = Callable[[Mapping[str, int]], None]
-"""Function called with numbers of episodes by id of the cell."""
+"""Function that is called during a computation to report progress.
+
+Its argument maps the id of a cell to the number of episodes simulated since the previous call.
+"""
 
 
 def split_cells(cells: Sequence[Cell]) -> tuple[list[Cell], dict[Cell, str]]:
-    """Return the cells that a GPU can run, and the others with the reason why it cannot."""
+    """Return the cells that the GPU engine supports, and a map from each other cell to the reason.
+
+    A reason is a text that says why the GPU engine cannot run the cell.
+    """
     from belated.simulation.gpu.kinds import why_not_on_gpu
 
     reasons: dict[str, str | None] = {}
@@ -35,7 +44,8 @@ def split_cells(cells: Sequence[Cell]) -> tuple[list[Cell], dict[Cell, str]]:
 def explain(others: Mapping[Cell, str], total: int) -> str:
     """Return a message about the cells of a sweep that run on the CPU.
 
-    `others` holds these cells and the reason for each, and `total` is the number of all cells.
+    `others` maps each cell that runs on the CPU to the reason why it cannot run on a GPU. `total`
+    is the number of all cells of the sweep.
     """
     counts = Counter(others.values())
     reasons = "; ".join(f"{reason} ({count})" for reason, count in counts.most_common())
@@ -50,11 +60,12 @@ def run_together(cells: Sequence[Cell], on_cell: OnCell, on_progress: OnProgress
     cells : sequence of Cell
         Cells that the GPU engine supports.
     on_cell : callable
-        Function called with each cell when it is finished. The duration of a cell is its share, by
-        number of episodes, of the time until then.
+        Function called when a cell is finished, with the cell, its runs and its computing time. The
+        computing time is the time since the start, multiplied by the cell's fraction of all
+        episodes.
     on_progress : callable
-        Function called between two slices of episodes, with the number of episodes that the slice
-        added to each cell, by id. An exception that it raises stops the computation.
+        Function called after each slice of episodes, with a map from the id of a cell to the number
+        of its episodes in the slice. An exception that it raises stops the computation.
     """
     from belated.simulation.gpu.batch import Batch, Job
     from belated.simulation.gpu.engine import prepare, run_jobs
@@ -81,9 +92,10 @@ def run_together(cells: Sequence[Cell], on_cell: OnCell, on_progress: OnProgress
 
 
 def run_cells_on_gpu(cells: Sequence[Cell]) -> list[TimedRuns]:
-    """Compute `cells` in this process, on a GPU if it supports them, and return them in order.
+    """Compute `cells` in this process, and return the runs and computing time of each, in order.
 
-    A worker of Dask calls this function. It needs neither DuckDB nor pydantic.
+    Cells that the GPU engine does not support are computed on the CPU. Dask workers call this
+    function, so it needs neither DuckDB nor pydantic.
     """
     on_gpu, others = split_cells(cells)
     results: dict[Cell, TimedRuns] = {}
@@ -95,7 +107,9 @@ def run_cells_on_gpu(cells: Sequence[Cell]) -> list[TimedRuns]:
 
 
 class GpuPool:
-    """Pool that computes cells on one GPU, and those that it does not support on the CPU.
+    """Pool that computes cells on one GPU.
+
+    Cells that the GPU engine does not support are computed on the CPU.
 
     Parameters
     ----------
@@ -112,7 +126,10 @@ class GpuPool:
         self.progress: dict[str, int] = {}  # simulated episodes by id of a running cell
 
     def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
-        """Start to compute `cells`; return each with the future of its runs and their duration."""
+        """Start to compute `cells`, and return a map from the future of each cell to the cell.
+
+        The result of a future is the runs of the cell and their computing time in seconds.
+        """
         from belated.simulation.gpu.compiler import check_device
 
         check_device()
@@ -127,7 +144,7 @@ class GpuPool:
         return pending
 
     def running(self) -> dict[str, int]:
-        """Return the number of episodes simulated so far, by id of each running cell."""
+        """Return a map from the id of each running cell to its number of simulated episodes."""
         return {**self.threads.running(), **self.progress.copy()}
 
     def _run(self, futures: "dict[Cell, Future[TimedRuns]]") -> None:
@@ -151,9 +168,9 @@ class GpuPool:
 
 @contextmanager
 def gpu_pool(threads: CellThreads) -> Iterator[GpuPool]:
-    """Yield a pool that uses a GPU and, where it must, `threads`.
+    """Yield a pool that computes cells on a GPU, and is closed at the end of the block.
 
-    It is closed at the end of the block.
+    Cells that the GPU engine does not support are computed by the pool `threads`.
     """
     executor = ThreadPoolExecutor(1, thread_name_prefix="belated-gpu")
     pool = GpuPool(threads, executor)

@@ -23,9 +23,9 @@ def study_names() -> list[str]:
 def find_study(study: Path | str) -> Path:
     """Return the path of the file of `study`.
 
-    `study` is the path of a file or, if there is no such file, the name of a packaged study, also
-    as NAME.toml or studies/NAME.toml. Raise ValueError if it is neither; the message lists the
-    names.
+    `study` is the path of a file or, if there is no such file, the name of a packaged study, given
+    as NAME, NAME.toml or studies/NAME.toml. Raise ValueError if it is neither; the message lists
+    the names of the packaged studies.
     """
     file = Path(study)
     if os.path.isfile(file):

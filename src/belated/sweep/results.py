@@ -32,10 +32,10 @@ If there are more invalid files, one further warning gives the number of the oth
 
 Library = Literal["pandas", "polars"]
 LIBRARIES: Final[tuple[Library, ...]] = ("pandas", "polars")
-"""Libraries of data frames, by the name of the package."""
+"""Names of the packages whose data frames `Results.frame` can return."""
 
 PARTS: Final = ("world", "base", "delay", "updater", "stages", "rewards", "late", "delay_per")
-"""Columns of results that distinguish settings."""
+"""Names of the columns of results whose values distinguish settings."""
 
 MAX_LISTED_SETTINGS: Final = 20
 """Maximum number of settings in the table that notebooks display."""
@@ -46,7 +46,7 @@ FOLDER_HINT: Final = (
 """Advice in the error messages for folders without results."""
 
 ROW_ORDER: Final = {"runs": "setting, seed", "curves": "setting, seed, episode"}
-"""Columns by which the rows of each table are sorted."""
+"""Map from the name of a table to the columns by which its rows are sorted, as text of SQL."""
 
 CURVES_VIEW: Final = """
     CREATE VIEW curves AS
@@ -57,7 +57,8 @@ CURVES_VIEW: Final = """
         FROM runs GROUP BY setting
     ) USING (setting)
 """
-"""Definition of the table `curves`: the stored curves, with the parts of their setting."""
+"""SQL statement that defines the view `curves`: the stored curves, with the world, base, updater
+and delay of their setting."""
 
 
 class Results:
@@ -97,10 +98,11 @@ class Results:
         return self.sql(f"SELECT * FROM runs ORDER BY {ROW_ORDER['runs']}")
 
     def base_names(self) -> dict[str, str]:
-        """Return the values of the column `base` that name the class of your own base.
+        """Return a map from values of the column `base` to the names that imported bases declare.
 
-        The keys are these values, such as "MyBase-0.1"; the values are the same texts with the
-        `name` that the base declares, such as "my-base-0.1".
+        The key of a base that is imported from a module begins with the name of its class, such as
+        "MyBase-0.1". The value begins with the attribute `name` of the class instead, such as
+        "my-base-0.1".
         """
         names = {}
         for facts in self.provenance.values():
@@ -129,7 +131,7 @@ class Results:
         return self._by_setting[setting]
 
     def _split_curves(self) -> dict[str, Columns]:
-        """Return the table `curves` split by setting: the columns of each setting by its id."""
+        """Return a map from the id of each setting to its columns seed, episode and regret."""
         table = self.sql(f"SELECT * FROM stored_curves ORDER BY {ROW_ORDER['curves']}")
         names, starts = np.unique(table.pop("setting").astype(str), return_index=True)
         ends = np.append(starts[1:], table["seed"].size)
@@ -139,7 +141,7 @@ class Results:
         }
 
     def sql(self, query: str, values: Sequence[object] = ()) -> Columns:
-        """Return the columns of the result of `query`, in the SQL of DuckDB.
+        """Return the columns of the result of `query`, which is written in the SQL of DuckDB.
 
         The query can use the tables `runs` and `curves`. `values` replace the placeholders `?` in
         the query.
@@ -150,7 +152,9 @@ class Results:
     def frame(
         self, table: Literal["runs", "curves"] | Library = "runs", library: Library = "pandas"
     ) -> Any:
-        """Return a table as a data frame, sorted by setting, seed and episode.
+        """Return a table as a data frame.
+
+        The rows are sorted by setting and seed; those of "curves" are then sorted by episode.
 
         Parameters
         ----------
@@ -228,9 +232,10 @@ class Results:
     def summary(self) -> Columns:
         """Return the columns of a table with one row per setting.
 
-        The columns are the id and the parts of the setting, the number of runs, the mean and the
-        central 95 % of the final regret (mean_regret, low, high), the mean number of updates, and
-        the number of runs in which optimism held in every episode (optimism_held).
+        The columns are the id of the setting, the columns in `PARTS`, the numbers of episodes and
+        runs, the mean and the central 95 % of the final regret (mean_regret, low, high), the mean
+        number of updates, and the number of runs in which optimism held in every episode
+        (optimism_held).
         """
         known = [row[0] for row in self._connection.execute("DESCRIBE runs").fetchall()]
         parts = ", ".join(f"any_value({name}) AS {name}" for name in PARTS if name in known)
@@ -247,7 +252,7 @@ class Results:
         )
 
     def _repr_html_(self) -> str:
-        """Return the tables that notebooks display."""
+        """Return HTML for notebooks: facts about the results, and a table of settings."""
         rows = self.summary()
         settings = rows["setting"].size
         varied = varied_parts(rows)

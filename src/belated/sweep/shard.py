@@ -23,7 +23,10 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the shard written as `text`, such as "3/16"."""
+        """Return the shard written as `text`, such as "3/16" for the third of 16 parts.
+
+        Raise ValueError if `text` is not of this form.
+        """
         match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise ValueError(
@@ -36,10 +39,10 @@ class Shard:
         return f"{self.index}/{self.count}"
 
     def select(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells of this shard.
+        """Return those of `cells` that belong to this shard. `cells` are all cells of the sweep.
 
-        Cells are dealt out in descending order of their expected cost, forwards and backwards in
-        turn, so that all shards take about the same time.
+        Cells are assigned to the shards in descending order of their expected cost: to the shards
+        1 to N, then N to 1, and so on. All shards therefore take about the same time.
         """
         shapes = {world: parse_world(world).shape for world in {cell.world for cell in cells}}
         ordered = sorted(

@@ -34,7 +34,7 @@ from belated.simulation.run import Run
 from belated.sweep.cell import Cell
 
 Columns = dict[str, np.ndarray]
-"""Table: arrays of equal length by the name of the column."""
+"""Table: map from the name of a column to its array. All arrays have the same length."""
 
 Provenance = dict[str, Any]
 """Content of a provenance file: digest, cell, checksums, duration, versions and machine."""
@@ -55,9 +55,9 @@ class Store:
         self.folder = Path(folder)
 
     def path(self, table: str, id: str) -> Path:
-        """Return the path of a file of the cell with this `id`.
+        """Return the path of one of the three files of the cell with the id `id`.
 
-        `table` is "runs", "curves" or "provenance".
+        `table` selects the file: "runs", "curves" or "provenance".
         """
         suffix = "json" if table == "provenance" else "parquet"
         return self.folder / table / f"{id}.{suffix}"
@@ -93,7 +93,7 @@ class Store:
         write_atomically(self.path("provenance", cell.id), json.dumps(facts, indent=1).encode())
 
     def is_finished(self, cell: Cell) -> bool:
-        """Return whether the results of `cell` are stored and intact."""
+        """Return whether the results of `cell` are stored, and match its digest and checksums."""
         facts = self.provenance(cell.id)
         return (
             facts is not None
@@ -102,7 +102,7 @@ class Store:
         )
 
     def provenance(self, id: str) -> Provenance | None:
-        """Return the provenance of the cell with this `id`; None if it is missing or invalid."""
+        """Return the provenance of the cell with the id `id`; None if it is missing or invalid."""
         try:
             facts = json.loads(self.path("provenance", id).read_bytes())
         except (OSError, ValueError):
@@ -131,8 +131,8 @@ class Store:
     def read_provenance(self) -> tuple[dict[str, Provenance], list[str]]:
         """Read all provenance files, and check the checksums of the Parquet files.
 
-        Return the provenance of all finished cells by id, and a list of messages about invalid
-        files.
+        Return a map from the id of each finished cell to its provenance, and a list of messages
+        about files that are invalid or have no provenance file.
         """
         finished: dict[str, Provenance] = {}
         known = set()
@@ -158,16 +158,16 @@ class Store:
 
 
 def file_ids(root: Path, suffix: str) -> Iterator[str]:
-    """Yield the path, relative to `root` and without suffix, of each file with `suffix`.
+    """Yield the path of each file in `root` and its subfolders that has the suffix `suffix`.
 
-    Subfolders of `root` are included. The paths are sorted.
+    The paths are relative to `root`, without suffix, and sorted.
     """
     for path in sorted(root.rglob(f"*.{suffix}")):
         yield path.relative_to(root).with_suffix("").as_posix()
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that affect results, by name."""
+    """Return a map from "python" and the packages that affect results to their versions."""
     import duckdb
     import numba
     import scipy
@@ -228,7 +228,10 @@ def curve_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
 
 @cache
 def _open_duckdb(process: int) -> Any:
-    """Return a DuckDB database in memory for one process, since to open one takes 20 ms."""
+    """Return a DuckDB database in memory. It is cached, because opening one takes 20 ms.
+
+    `process` is the id of this process, so that a forked process opens a database of its own.
+    """
     import duckdb
 
     return duckdb.connect(config={"threads": 1})

@@ -80,8 +80,8 @@ OPTION_FIELDS: dict[str, Any] = {
 OptionLists: Any = create_model(
     "OptionLists", __config__=ConfigDict(extra="forbid", frozen=True), **OPTION_FIELDS
 )
-"""Model in which every option of a simulation is a list of values. A study runs all combinations.
-"""
+"""Pydantic model with a field for each option of a simulation. Each field is a list of values, and
+a study runs all combinations of them."""
 
 
 class Study(OptionLists):  # type: ignore[misc]
@@ -102,7 +102,7 @@ class Study(OptionLists):  # type: ignore[misc]
     @field_validator("bases", mode="before")
     @classmethod
     def _expand_names(cls, value: Any) -> Any:
-        """Convert each base given as text to a section with its name and options."""
+        """Convert each base that is given as text to a section with its name and options."""
         if not isinstance(value, list):
             return value
         return [_expand_base(entry) for entry in value]
@@ -239,7 +239,11 @@ def _check_listed(kind: str, name: str, listed: list[str]) -> None:
 
 
 def _expand_base(entry: Any) -> Any:
-    """Return the section of a base given as text, or whose name has options; else `entry`."""
+    """Return the section of a base, with the options in its name moved to keys of their own.
+
+    `entry` is the name of a base as text, or a section with the key `name`. Any other value is
+    returned unchanged.
+    """
     section = {"name": entry} if isinstance(entry, str) else entry
     if not (isinstance(section, dict) and isinstance(section.get("name"), str)):
         return section
@@ -277,7 +281,7 @@ def read_study(path: Path | str) -> Study:
 
 
 CHOICES: Final = {"rewards": ("known", "unknown"), **option_choices(SimulationOptions)}
-"""Allowed values of the keys that have a fixed set of them."""
+"""Map from a key of a study file to its allowed values, for keys with a fixed set of values."""
 
 EXPECTED: Final = {
     "name": "text that is not empty",
@@ -293,7 +297,7 @@ EXPECTED: Final = {
     "omit": "a table with a list of names of bases for each world",
     **{name: f"one or a list of {', '.join(map(repr, CHOICES[name]))}" for name in OPTION_NAMES},
 }
-"""Description of the value of each key, for error messages."""
+"""Map from a key of a study file to a description of its valid values, for error messages."""
 
 
 def format_error(detail: Any) -> str:

@@ -28,7 +28,7 @@ TimedRuns = tuple[list[Run], float]
 
 @dataclass(frozen=True)
 class SweepResult:
-    """Summary of a sweep: numbers of cells, and duration."""
+    """Summary of a sweep: numbers of computed and skipped cells, and duration in seconds."""
 
     computed: int  # number of cells computed
     skipped: int  # number of cells that were already finished
@@ -39,10 +39,16 @@ class Pool(Protocol):
     """Interface of a pool of threads or processes that computes cells."""
 
     def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
-        """Start to compute `cells`; return each with the future of its runs and their duration."""
+        """Start to compute `cells`, and return a map from the future of each cell to the cell.
+
+        The result of a future is the runs of the cell and their computing time in seconds.
+        """
 
     def running(self) -> dict[str, int]:
-        """Return the number of episodes simulated so far in each running cell, by id, if known."""
+        """Return a map from the id of each running cell to its number of simulated episodes.
+
+        Cells whose progress is unknown are not included.
+        """
 
 
 def sweep(
@@ -132,7 +138,10 @@ def run_cell(cell: Cell, on_progress: Callable[[int], None] | None = None) -> Ti
 
 
 class CellThreads:
-    """Pool of threads. When the event `stopped` is set, the cells being computed are aborted."""
+    """Pool of threads that computes cells on the CPU.
+
+    When the event `stopped` is set, the computation of running cells is aborted.
+    """
 
     def __init__(self, executor: ThreadPoolExecutor) -> None:
         self.executor = executor
@@ -140,11 +149,14 @@ class CellThreads:
         self.progress: dict[str, int] = {}  # simulated episodes by id of a running cell
 
     def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
-        """Start to compute `cells`; return each with the future of its runs and their duration."""
+        """Start to compute `cells`, and return a map from the future of each cell to the cell.
+
+        The result of a future is the runs of the cell and their computing time in seconds.
+        """
         return {self.executor.submit(self._run, cell): cell for cell in cells}
 
     def running(self) -> dict[str, int]:
-        """Return the number of episodes simulated so far, by id of each running cell."""
+        """Return a map from the id of each running cell to its number of simulated episodes."""
         return self.progress.copy()
 
     def _run(self, cell: Cell) -> TimedRuns:
@@ -163,10 +175,10 @@ class CellThreads:
 
 @contextmanager
 def open_pool(threads: int | None, scheduler: str | None, device: Device = "cpu") -> Iterator[Pool]:
-    """Yield a pool of threads or, if `scheduler` is given, of Dask workers.
+    """Yield a pool that computes cells, and is closed at the end of the block.
 
-    `threads`, `scheduler` and `device` are as in `sweep`. The pool is closed at the end of the
-    block.
+    The pool consists of threads or, if `scheduler` is given, of Dask workers. The parameters are as
+    in `sweep`.
     """
     if scheduler is not None:
         from belated.sweep.distributed import dask_pool

@@ -21,8 +21,8 @@ from belated.theory.missing import delay_log
 from belated.theory.validation import check_delta, check_episodes, check_mean_delay
 
 BISECTIONS = 100
-"""Number of bisections of the interval that contains 1/alpha; enough for the precision of a
-double."""
+"""Number of bisections of the interval [0, 1] that contains 1/alpha. It is large enough for the
+precision of a double."""
 
 
 def lazy_terms(
@@ -31,7 +31,8 @@ def lazy_terms(
     """Return the coefficients of the regret bound of Theorem 2 as a function of alpha.
 
     The bound is the sum of H J (1 + psi), linear (1 + 1/alpha), root sqrt(1 + 1/alpha) and terms
-    without alpha, where J is the bound on the number of epochs.
+    without alpha. J is the bound on the number of epochs, and psi is the bound on the number of
+    missing episodes. `linear` and `root` are two of the coefficients.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def lazy_terms(
         Number of episodes K, at least 1.
     base : str
         Name of the base. If the constants C, B_1 and B_2 of its bonus are unknown, the constants of
-        "ucbvi-ch" are used. This base has the widest bonus among the bases with C = 1.
+        "ucbvi-ch" are used, which has the widest bonus among the bases with C = 1.
     delta : float
         Probability that the bound fails, in (0, 1); the base runs with delta / 5.
     scale : float
@@ -83,10 +84,10 @@ def lazy_terms(
 def minimize_bound(terms: Floats, mean_delay: float) -> float:
     """Return the alpha >= 1 that minimizes the regret bound of Theorem 2.
 
-    J is the bound on the number of epochs. Where J < K, the regret bound is convex in
-    ln(1 + 1/alpha), so its derivative has at most one root, which is found by bisection. Where
-    J = K, the regret bound decreases in alpha. Therefore the bound at the root is compared with the
-    bound at alpha = infinity.
+    J is the bound on the number of epochs, and K is the number of episodes. Where J < K, the regret
+    bound is convex in ln(1 + 1/alpha), so its derivative has at most one root, which is found by
+    bisection. Where J = K, the regret bound decreases in alpha. Therefore the regret bound at the
+    root is compared with the regret bound at alpha = infinity.
 
     Parameters
     ----------
@@ -151,8 +152,8 @@ def best_alpha(
     delta : float
         Probability that the bound fails, in (0, 1).
     scale : float
-        Factor of the bonus of the base, or of its radius. Below 1, nothing is proved; the alpha
-        then minimises the formula of the bound with the smaller bonus.
+        Factor of the bonus of the base, or of its radius; at least 0. If it is below 1, the regret
+        bound is not proved; the returned alpha minimises the formula with the smaller bonus.
 
     Returns
     -------

@@ -37,21 +37,31 @@ from belated.theory.validation import check_delta, check_episodes
 
 @dataclass(frozen=True)
 class Optimism:
-    """Constants of the bonus of one base, for a problem of a given size."""
+    """Constants of the bonus B_1 / sqrt(N') + B_2 / N' of one base, for a problem of a given size.
+
+    N' is the number of observed visits of a triple (h, s, a).
+    """
 
     C: int
-    """0 if the bonus is an upper bound on <P^ - P, V~>, else 1."""
+    """0 if the bonus is an upper bound on <P^ - P, V~>, else 1. <P^ - P, V~> is the mean of V~, the
+    optimistic value of the next step, under the empirical transition probabilities P^, minus its
+    mean under the true transition probabilities P."""
     B: float
-    """Upper bound on B_1 in every episode and at every step, for Theorem 1."""
+    """Upper bound on B_1, the numerator of 1/sqrt(N') in the bonus, over all episodes and steps. It
+    is used in Theorem 1."""
     B1: float
-    """Root mean square of B_1 over the H steps, never above `B`. The sum of B_1^2 over all steps of
-    a run, which occurs in Theorem 2, is at most T times the square of this number."""
+    """Root mean square of B_1 over the H steps of an episode, never above `B`. B_1 is the numerator
+    of 1/sqrt(N') in the bonus. The sum of B_1^2 over all T steps of a run, which occurs in Theorem
+    2, is at most T times the square of this number."""
     B2: float
-    """Upper bound on B_2 in every episode and at every step."""
+    """Upper bound on B_2, the numerator of 1/N' in the bonus, over all episodes and steps."""
 
 
 class BonusNumerators(NamedTuple):
-    """Constants C, B_1 and B_2 of a bonus, where B_1 = slope (H - h) + flat at step h."""
+    """Constants C, B_1 and B_2 of the bonus B_1 / sqrt(N') + B_2 / N' of one base.
+
+    B_1 depends on the step h: B_1 = slope (H - h) + flat.
+    """
 
     C: int  # as in Optimism
     slope: float  # coefficient of H - h in B_1
@@ -105,10 +115,11 @@ def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> 
 
 
 def scaled(constants: Optimism, base: str, scale: float) -> Optimism:
-    """Return the constants of a bonus that is multiplied by a scale.
+    """Return the constants of the bonus of a base whose scale is not 1.
 
-    The bonus is proportional to the scale, except for KL-UCRL and chi2-UCRL, whose scale multiplies
-    the radius of the confidence set and whose bonus is proportional to its square root.
+    The bonus is proportional to the scale, except for KL-UCRL and chi2-UCRL. Their scale multiplies
+    the radius of the confidence set, and their bonus is proportional to the square root of the
+    scale.
 
     Parameters
     ----------
@@ -141,6 +152,8 @@ def scaled(constants: Optimism, base: str, scale: float) -> Optimism:
 def lower_order_factor(constants: Optimism, shape: Shape, delta: float) -> float:
     """Return B_2 + 3 C H^2 S L, the factor of the sum of 1/N' in the regret bound (Lemma 2).
 
+    N' is the number of observed visits of a triple (h, s, a).
+
     Parameters
     ----------
     constants : Optimism
@@ -161,7 +174,8 @@ def lower_order_factor(constants: Optimism, shape: Shape, delta: float) -> float
 
 
 SCALED_RADIUS: Final = ("kl-ucrl", "chi2-ucrl")
-"""Bases whose scale multiplies a radius, of which the bonus is the square root."""
+"""Names of the bases whose scale multiplies the radius of a confidence set. Their bonus is
+proportional to the square root of the scale."""
 
 
 def check_base(base: object) -> None:
@@ -230,7 +244,10 @@ NUMERATORS: Final[dict[str, Callable[[Shape, int, float], BonusNumerators]]] = {
     "kl-ucrl": _kl_ucrl,
     "chi2-ucrl": _chi2_ucrl,
 }
-"""Function that computes the constants of the bonus from (shape, K, delta), by name of the base."""
+"""Map from the name of a base to the function that computes the constants of its bonus.
+
+The arguments of the function are the shape, the number of episodes K, and delta.
+"""
 
 BASES: Final = tuple(NUMERATORS)
 """Names of the bases for which the constants of the bonus are known."""

@@ -15,7 +15,8 @@ from belated.theory.validation import check_alpha, check_delta, check_episodes, 
 Updating = Literal["active", "lazy", "multi", "explicit"]
 
 MAX_EPISODES: Final = 10**18
-"""Largest number of episodes K for which the delay term is compared with the leading term."""
+"""Largest number of episodes K at which the delay term of a regret is compared with its leading
+term."""
 
 
 @dataclass(frozen=True)
@@ -25,18 +26,20 @@ class Guarantee:
     base: str | None
     """Name of the base; None for explicit exploration, whose order is the same for all bases."""
     updating: Updating
-    """Name of the updater."""
+    """Name of the updater: "active", "lazy", "multi" (multi-instance) or "explicit"."""
     order: Regret
     """Order of the regret, without constants. An order can be compared only with other orders."""
     order_fades: int | None
-    """Smallest K from which on the delay term of the order is below its leading term: 1 if this is
-    so at every K, None if there is no such K up to `MAX_EPISODES`."""
+    """Smallest number of episodes K from which on the delay term of `order` is below its leading
+    term. It is 1 if the delay term is below at every K, and None if there is no such K up to
+    `MAX_EPISODES`."""
     bound: Regret | None = None
     """Regret bound with constants, or None if no theorem gives one."""
     bound_fades: int | None = None
-    """Smallest K from which on the delay term of the bound is below its leading term, which
-    includes all terms that do not depend on the delay: 1 if this is so at every K, None if there is
-    no such K up to `MAX_EPISODES`, or no bound."""
+    """Smallest number of episodes K from which on the delay term of `bound` is below its leading
+    term. The leading term includes all terms that do not depend on the delay. The number is 1 if
+    the delay term is below at every K, and None if there is no bound, or no such K up to
+    `MAX_EPISODES`."""
 
 
 def compare(
@@ -139,8 +142,8 @@ def _evaluate(
 def find_crossover(regret: Callable[[int], Regret]) -> int | None:
     """Return the smallest K from which on the delay term is below the leading term.
 
-    Starting from `MAX_EPISODES`, K is halved until the delay term is not below the leading term.
-    The crossover is then found by bisection.
+    K is the number of episodes. Starting from `MAX_EPISODES`, it is halved as long as the delay
+    term is below the leading term. The exact K is then found by bisection.
 
     Parameters
     ----------
@@ -150,7 +153,8 @@ def find_crossover(regret: Callable[[int], Regret]) -> int | None:
     Returns
     -------
     int or None
-        The K, or None if the delay term is not below the leading term at `MAX_EPISODES`.
+        Smallest K from which on the delay term is below the leading term, or None if it is not
+        below at `MAX_EPISODES`.
 
     Examples
     --------

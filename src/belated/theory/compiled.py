@@ -70,8 +70,8 @@ def _assign(first_use: Ints) -> Ints:
 def sum_visits(triples: Ints, first_use: Ints, arrivals: Ints, size: int) -> Floats:
     """Return the sums of max(1, N')^(-1/2) and max(1, N')^-1 over all episodes and steps.
 
-    N' is the count, at the start of the episode, of the triple (h, s, a) visited at the step. The
-    count includes only usable feedback.
+    N' is the number of observed visits, at the start of the episode, of the triple (h, s, a) that
+    is visited at the step. A visit is observed if the feedback of its episode is usable.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Lemma 2: the regret of an optimistic base is bounded by sums along the paths that it plays."""
+"""Lemma 2: bound on the regret of an optimistic base by sums over the steps of a run."""
 
 import math
 from collections.abc import Sequence
@@ -26,10 +26,12 @@ def lemma_2(
 
         R_K <= 6 (H + C) sqrt(T x) + 6 sum (beta^+ + 3 C H^2 S L / max(1, N'))
 
-    The sum is over all steps of all episodes, with the counts N' at the start of the episode. The
-    bonus beta^+ = min(H', B_1 / sqrt(N') + B_2 / N') has the constants of the base (Eq. 5), and is
-    H' for a triple without observations. Moreover, delta' = delta / 5, x = ln(K pi / (6 delta')),
-    and L = ln(S^2 A H pi^2 / (6 delta')).
+    R_K is the regret after K episodes. The sum is over all steps of all episodes. N' is the number
+    of observed visits, at the start of the episode, of the triple that is visited at the step. The
+    bonus is beta^+ = min(H', B_1 / sqrt(N') + B_2 / N'), or H' for a triple without observations
+    (Eq. 5), where H' is the number of steps that follow the step. C, B_1 and B_2 are the constants
+    of the base; see `belated.theory.optimism`. Moreover, delta' = delta / 5,
+    x = ln(K pi / (6 delta')) and L = ln(S^2 A H pi^2 / (6 delta')).
 
     Parameters
     ----------

@@ -52,13 +52,14 @@ def epoch_bound(shape: Shape, episodes: int, alpha: float, *, printed: bool = Fa
 
 
 def sharp_epoch_bound(shape: Shape, episodes: int, alpha: float) -> float:
-    """Return an upper bound on the number of epochs J that is never above `epoch_bound`.
+    """Return an upper bound on the number of epochs J of lazy updating, at most `epoch_bound`.
 
         J <= min(K, 1 + HSA min(K/SA, ceil(alpha) + ln^+(K / (SA alpha)) / ln(1 + 1/alpha)))
 
-    ln^+ x is max(0, ln x). The bound is sharper than `epoch_bound` if alpha is above about 2. While
-    a triple has fewer than alpha observations, each observation starts an epoch; these are at most
-    ceil(alpha) epochs. After that, the count of the triple must grow by a factor of 1 + 1/alpha.
+    ln^+ x is max(0, ln x). The bound is below `epoch_bound` if alpha is above about 2. While a
+    triple has fewer than alpha observations, each observation starts an epoch; these are at most
+    ceil(alpha) epochs. Every later epoch requires that the count of the triple has grown by a
+    factor of 1 + 1/alpha.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def lazy_bound(total: float, alpha: float, *, power: float) -> float:
         p = 1      (1 + 1/alpha) (1 + ln N_J)
 
     n_j is the number of observations of one triple in epoch j, without the last episode of the
-    epoch. n_j is at most N_{j-1} / alpha, where N_j = max(1, n_1 + ... + n_j).
+    epoch, and N_j = max(1, n_1 + ... + n_j). The lemma assumes that n_j is at most N_{j-1} / alpha.
 
     Parameters
     ----------
@@ -159,10 +160,11 @@ def lazy_sum(observed: Sequence[float] | Floats, *, power: float) -> float:
 def count_log(shape: Shape, episodes: int) -> float:
     """Return max(2, 2 ln(K/SA)), a factor in the bound of Lemma 8.
 
-    `shape` gives the sizes of the problem, and K = `episodes`. Lemma 8 bounds the sum of n_j / N'_j
-    over all triples and epochs j by HSA (1 + 1/alpha) times this factor. For each triple, n_j is
-    the number of observations in epoch j, and N'_j is the count at the start of the epoch. Lemma 8
-    requires K/SA >= e. If K/SA is smaller, the bound holds with the factor 2.
+    `shape` contains the sizes S, A and H of the problem, and K = `episodes`. Lemma 8 states that
+    the sum of n_j / N'_j over all triples and epochs j is at most HSA (1 + 1/alpha) times this
+    factor. For each triple, n_j is the number of observations in epoch j, and N'_j is the count at
+    the start of epoch j. Lemma 8 requires K/SA >= e. If K/SA is smaller, the bound holds with the
+    factor 2.
     """
     ratio = episodes / (shape.states * shape.actions)
     return 2 * max(1.0, math.log(ratio))

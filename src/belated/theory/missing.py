@@ -78,12 +78,12 @@ def first_uses(delays: Sequence[int] | Ints) -> Ints:
 
 
 def psi(mean_delay: float, episodes: int, delta: float, *, safe: bool = False) -> float:
-    """Return psi, an upper bound on all S_k of a run (Lemma 1).
+    """Return psi, an upper bound on the numbers of missing episodes S_k of a run (Lemma 1).
 
         psi = E[tau] + x + sqrt(2 E[tau] x),   x = ln(K pi / (6 delta')),   delta' = delta / 5
 
-    According to the lemma the bound holds with probability 1 - delta'. The proof in the paper omits
-    a factor of 2 in the exponent of Bernstein's inequality and requires delta' <= 1/6.
+    According to Lemma 1, all S_k are at most psi with probability 1 - delta'. The proof in the
+    paper omits a factor of 2 in the exponent of Bernstein's inequality and requires delta' <= 1/6.
 
     Parameters
     ----------

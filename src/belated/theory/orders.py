@@ -30,7 +30,7 @@ class Order:
     T: float = 0
 
     def __call__(self, shape: Shape, *, episodes: int, reachable: int | None = None) -> float:
-        """Return the value of the order, its product of powers, for a problem of a given size.
+        """Return the numerical value of the product of powers for a problem of a given size.
 
         Parameters
         ----------
@@ -39,7 +39,8 @@ class Order:
         episodes : int
             Number of episodes K, at least 1; T = K H.
         reachable : int, optional
-            Largest number G of possible successors, between 1 and S. If None, G is S.
+            Largest number G of possible successors of any state and action, between 1 and S. If
+            None, G is S.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Counts along the paths of a run, from which lemmas are evaluated for that run."""
+"""Visited triples and arrivals of feedback in a run, for the evaluation of lemmas in this run."""
 
 from collections.abc import Sequence
 
@@ -36,8 +36,9 @@ def triples_of(shape: Shape, states: ArrayLike, actions: ArrayLike, episodes: in
 def arrivals_of(delays: Sequence[int] | Ints) -> list[Ints]:
     """Return the episodes whose feedback is first usable at the start of episode k, for each k.
 
-    `delays` holds tau_1, ..., tau_K. The result has an entry for each k = 1, ..., K, with episodes
-    numbered from 0. Feedback that is not usable in any of the K episodes is in no entry.
+    `delays` contains tau_1, ..., tau_K. The result has an array for each k = 1, ..., K, with the
+    indices of the episodes, numbered from 0. Episodes whose feedback is not usable in any of the K
+    episodes are in no array.
     """
     from belated.theory.missing import first_uses
 

@@ -1,16 +1,20 @@
 """The premise of Lemma 5 in the proof of Theorem 2, for the epochs of given paths and delays.
 
-Lemma 5 needs n_j <= N'_{k_j} / alpha for every triple (h, s, a) and every epoch j, where n_j is the
-number of visits of the triple in the episodes of epoch j with a short delay, and N'_{k_j} is its
-count at the start of the epoch. All other episodes cost at most H each.
+Lemma 5 requires n_j <= N'_{k_j} / alpha for every triple (h, s, a) and every epoch j. n_j is the
+number of visits of the triple in those episodes of epoch j that have a short delay, and N'_{k_j} is
+the number of its observed visits at the start of the epoch. All other episodes have a regret of at
+most H each. The paper and this package define short delays differently.
 
-- As printed, the first episode of an epoch is left out, and a delay is short if the feedback is
-  usable when the next epoch starts, k + tau_k < k_{j+1}. If several items of feedback arrive
-  together, n_j can exceed N'_{k_j} / alpha: the epoch ends because the count has grown by more.
-- As repaired, the last episode of an epoch is left out, and a delay is short if
-  k + tau_k < k_{j+1} - 1. The feedback is then usable at the start of the last episode of the
-  epoch, at which no count had grown enough to end the epoch. In both versions at most one episode
-  per epoch is left out, and at most psi have a long delay, which costs H J (1 + psi).
+- As printed in the paper, the first episode of an epoch is left out, and the delay of episode k is
+  short if the feedback is usable when the next epoch starts, k + tau_k < k_{j+1}. If several items
+  of feedback arrive together, n_j can exceed N'_{k_j} / alpha, because the count may have grown by
+  more than N'_{k_j} / alpha when the epoch ends.
+- As repaired in this package, the last episode of an epoch is left out, and the delay of episode k
+  is short if k + tau_k < k_{j+1} - 1. The feedback is then usable at the start of the last episode
+  of the epoch. At that time no count had grown enough to end the epoch.
+
+In both versions, at most one episode per epoch is left out, and at most psi episodes per epoch have
+a long delay. Their regret over all J epochs is at most H J (1 + psi).
 """
 
 from collections.abc import Sequence
@@ -25,19 +29,30 @@ from belated.theory.validation import check_alpha
 
 
 class EpochCounts(NamedTuple):
-    """Counts of every epoch j = 1, ..., J of lazy updating, for each triple (h, s, a)."""
+    """Visits and counts of each triple (h, s, a) in each epoch j = 1, ..., J of lazy updating.
+
+    They are the quantities in the premise of Lemma 5, n_j <= N'_{k_j} / alpha.
+    """
 
     starts: Ints
-    """(J) First episode k_j of each epoch."""
+    """First episode k_j of each epoch; shape (J,)."""
     short: Ints
-    """(J, HSA) n_j, the number of visits in the episodes of the epoch with a short delay."""
+    """n_j, the number of visits of each triple in those episodes of epoch j that have a short
+    delay; shape (J, HSA). The docstring of the module defines short delays. It also says which
+    episode of each epoch is left out, the first or the last one."""
     before: Ints
-    """(J, HSA) N'_{k_j}, the counts at the start of the epoch."""
+    """N'_{k_j}, the number of observed visits of each triple at the start of epoch j; shape
+    (J, HSA)."""
     long: Ints
-    """(J) Number of episodes of the epoch with a long delay, without the one that is left out."""
+    """For each epoch, the number of its episodes whose delay is not short; shape (J,). One episode
+    of each epoch, the first or the last, is not counted. The docstring of the module defines short
+    delays, and says which episode is left out."""
 
     def violations(self, alpha: float) -> Bools:
-        """Return for each epoch whether n_j > N'_{k_j} / `alpha` for some triple; shape (J)."""
+        """Return for each epoch whether the premise of Lemma 5 is violated; shape (J,).
+
+        It is violated in epoch j if n_j > N'_{k_j} / `alpha` for some triple.
+        """
         visited = np.maximum(self.short, 1)  # not 0, whose product with infinity is undefined
         exceeds = (self.short > 0) & (check_alpha(alpha) * visited > self.before)
         return np.asarray(exceeds.any(axis=1))
@@ -76,9 +91,10 @@ def epoch_counts(
 
     Examples
     --------
-    Feedback of one triple that arrives after every fourth episode. The second epoch starts with a
-    count of 4 and ends with a count of 8. Of the four visits, three are in episodes that are not
-    left out as printed, which exceeds 4 / alpha for alpha = 2.
+    Feedback of one triple arrives after every fourth episode. The second epoch consists of the
+    episodes 5 to 8 and starts with a count of 4. As printed, episode 5 is left out and the other
+    three have a short delay: n_j = 3 exceeds 4 / alpha for alpha = 2. As repaired, no episode has a
+    short delay, and n_j = 0.
 
     >>> one, path = Shape(1, 1, 1), [[0]] * 12
     >>> bunched = {"states": path, "actions": path, "delays": [3, 2, 1, 0] * 3, "alpha": 2}

@@ -24,7 +24,7 @@ from belated.theory.visits import visit_bound
 
 @dataclass(frozen=True)
 class Regret:
-    """Regret bound for K episodes, or order of the regret: a leading term plus a delay term."""
+    """Regret bound for K episodes, or order of the regret, as a leading term plus a delay term."""
 
     leading: float
     """Leading term: the bound or order without delay, E[tau] = 0."""
@@ -33,8 +33,8 @@ class Regret:
     max_regret: int
     """K H, the largest regret that any run can have."""
     order: bool
-    """Whether this is an order, without constants, logarithms and lower-order terms. An order shows
-    how regret grows and is not a bound."""
+    """Whether the two terms are an order instead of a bound. An order shows how regret grows; it
+    omits constants, logarithms and lower-order terms."""
 
     @property
     def total(self) -> float:
@@ -55,9 +55,11 @@ def theorem_1(
         R_K <= 6 (H + C) sqrt(T x)
              + 6 (B sum max(1, N')^(-1/2) + (B_2 + 3 C H^2 S L) sum max(1, N')^-1)
 
-    R_K is the regret after K episodes. The sums of max(1, N')^(-1/2) and max(1, N')^-1 over all
-    steps are bounded by Lemma 3, whose bound contains psi of Lemma 1. B is an upper bound on B_1.
-    Moreover, delta' = delta / 5, x = ln(K pi / (6 delta')), L = ln(S^2 A H pi^2 / (6 delta')).
+    R_K is the regret after K episodes. N' is the number of observed visits of the triple that is
+    visited at a step. The sums over all steps of the run are bounded by Lemma 3, whose bound
+    contains psi of Lemma 1. C, B (an upper bound on B_1) and B_2 are constants of the base; see
+    `optimism`. Moreover, delta' = delta / 5, x = ln(K pi / (6 delta')) and
+    L = ln(S^2 A H pi^2 / (6 delta')).
 
     Parameters
     ----------
@@ -104,12 +106,13 @@ def theorem_2(
         R_K <= H J (1 + psi) + 6 (H + C) sqrt(T x)
              + 6 ((B_2 + 3 C H^2 S L) Z + sqrt(Z sum B_1^2)),   Z = 2 (1 + 1/alpha) HSA ln(K/SA)
 
-    R_K is the regret after K episodes, J is `epoch_bound`, and psi is defined in Lemma 1. The other
-    symbols are delta' = delta / 5, x = ln(K pi / (6 delta')) and L = ln(S^2 A H pi^2 / (6 delta')).
-    If K/SA < e, ln(K/SA) is replaced by 1. The sum of B_1^2 over
-    all steps is at most T times the mean of B_1^2 over the steps of an episode. For bases whose B_1
-    contains a variance, the paper mentions an argument that improves the term with B_1 by a factor
-    of about sqrt(H). The paper gives no constants, so the improvement is not used.
+    R_K is the regret after K episodes, J is `epoch_bound`, and psi is defined in Lemma 1. C, B_1
+    and B_2 are constants of the base; see `optimism`. The other symbols are delta' = delta / 5,
+    x = ln(K pi / (6 delta')) and L = ln(S^2 A H pi^2 / (6 delta')). If K/SA < e, ln(K/SA) is
+    replaced by 1. The sum of B_1^2 over all steps of the run is at most T times the mean of B_1^2
+    over the steps of an episode. For bases whose B_1 contains a variance, the paper mentions an
+    argument that improves the term with B_1 by a factor of about sqrt(H). The paper gives no
+    constants for it, so the improvement is not used.
 
     Parameters
     ----------
@@ -159,10 +162,11 @@ def delayed_rewards(
         R_K <= 2 H sqrt(T x) + 10 H^(3/2) S sqrt(A T ln(A T pi / (6 delta')))
              + 2 sqrt(6 l) sum max(1, N')^(-1/2),   l = ln(2 S A T pi / (6 delta'))
 
-    R_K is the regret after K episodes, delta' = delta / 5 and x = ln(K pi / (6 delta')). The sum
-    over all steps is bounded by Lemma 3. Only the last term depends on the delay. Up to constants
-    and logarithms, the delay adds HSA E[tau]. If all feedback is delayed, the delay adds
-    H^2 S^(3/2) A E[tau].
+    R_K is the regret after K episodes, delta' = delta / 5 and x = ln(K pi / (6 delta')). N' is the
+    number of observed rewards of the triple that is visited at a step; the sum over all steps of
+    the run is bounded by Lemma 3. Only the last term depends on the delay. Up to constants and
+    logarithms, the delay adds HSA E[tau] to the regret bound. If all feedback were delayed, it
+    would add H^2 S^(3/2) A E[tau].
 
     Parameters
     ----------
@@ -210,15 +214,16 @@ def _constants(base: str, shape: Shape, K: int, delta: float) -> Optimism:
 
 
 def _noise(C: int, shape: Shape, K: int, delta: float) -> float:
-    """Return the martingale term 6 (H + C) sqrt(T x) of Lemma 2, where x is `delay_log`."""
+    """Return the martingale term 6 (H + C) sqrt(T x) of Lemma 2, with x = `delay_log(K, delta)`."""
     return 6 * (shape.horizon + C) * math.sqrt(K * shape.horizon * delay_log(K, delta))
 
 
 def _split(total: Callable[[float], float], mean_delay: float, shape: Shape, K: int) -> Regret:
-    """Return `total(mean_delay)`, split into a leading term, `total(0)`, and a delay term.
+    """Return the regret bound `total(mean_delay)`, split into a leading term and a delay term.
 
-    The function `total` returns the bound for a given mean delay. `shape` gives the sizes of the
-    problem, and K is the number of episodes.
+    The function `total` returns the bound for a given mean delay. The leading term is `total(0)`,
+    and the delay term is the rest. `shape` contains the sizes of the problem, and K is the number
+    of episodes.
     """
     leading = total(0.0)
     delay = total(check_mean_delay(mean_delay)) - leading

@@ -17,8 +17,8 @@ from belated.theory.regret import Regret, multiply
 from belated.theory.validation import check_alpha, check_mean_delay
 
 LAZY_DELAY: Final = Order(H=2, S=1, A=1)
-"""Factor of E[tau] / ln(1 + 1/alpha) in the order of the regret with lazy updating; it is the same
-for every base."""
+"""Factor of E[tau] / ln(1 + 1/alpha) in the order of the regret with lazy updating. The factor is
+the same for every base."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class TableRow:
     title: str
     """Name of the base as printed in the paper."""
     C: int
-    """0 if the bonus of the base is an upper bound on <P^ - P, V~>, else 1."""
+    """Constant C of the bonus of the base, 0 or 1; see `belated.theory.optimism`."""
     immediate: Order
     """Order of the regret with immediate feedback."""
     penalty: bool
     """Whether the leading term of the order with active updating is sqrt(H) times `immediate`. This
-    is the case if B_1 contains a variance."""
+    is the case if the constant B_1 of the bonus contains a variance."""
     delay: Order
     """Factor of E[tau] in the order of the regret with active updating."""
 

@@ -1,7 +1,7 @@
-"""Validation of arguments that occur in several functions of this package.
+"""Validation of arguments that occur in several functions of `belated.theory`.
 
-Each function returns a valid argument as a number. It raises TypeError or ValueError for an
-invalid argument.
+Each function returns its argument as a number if it is valid, and otherwise raises TypeError or
+ValueError.
 """
 
 from belated.arguments import check_integer
@@ -55,7 +55,8 @@ def check_alpha(alpha: float) -> float:
 def check_power(power: float) -> float:
     """Return `power`, the exponent of a count; raise ValueError unless it is 0.5 or 1.
 
-    The exponent is 0.5 in the term of the bonus with B_1, and 1 in the term with B_2.
+    In the bonus B_1 / N'^0.5 + B_2 / N', the exponent of the count N' is 0.5 in the first term and
+    1 in the second.
     """
     if power not in (0.5, 1):
         raise ValueError(f"power must be 0.5 or 1, got {power}.")

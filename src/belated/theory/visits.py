@@ -1,4 +1,7 @@
-"""Sums of max(1, N')^-p over the triples visited in a run, and their bound (Lemma 3)."""
+"""Sums of max(1, N')^-p over the triples visited in a run, and the bound of Lemma 3 on the sums.
+
+N' is the number of observed visits of a triple (h, s, a) at the start of an episode.
+"""
 
 import math
 from collections.abc import Sequence
@@ -18,6 +21,10 @@ def visit_bound(shape: Shape, episodes: int, *, missing: float, power: float) ->
 
         p = 1/2    4 sqrt(HSAT) + 3 HSA psi
         p = 1      2 HSA ln(8T) + HSA psi ln(16 psi)
+
+    N' is the number of observed visits, at the start of the episode, of the triple (h, s, a) that
+    is visited at the step. T = K H is the number of steps, and psi is an upper bound on the number
+    of missing episodes.
 
     Parameters
     ----------
@@ -53,21 +60,26 @@ def visit_bound(shape: Shape, episodes: int, *, missing: float, power: float) ->
 
 
 class VisitSums(NamedTuple):
-    """Sums of powers of max(1, N') over all episodes and steps of a run."""
+    """Sums of powers of max(1, N') over all episodes and steps of a run.
+
+    N' is the number of observed visits, at the start of the episode, of the triple (h, s, a) that
+    is visited at the step.
+    """
 
     root: float
-    """Sum of max(1, N')^(-1/2)."""
+    """Sum of max(1, N')^(-1/2) over all steps, where N' is the number of observed visits."""
     inverse: float
-    """Sum of max(1, N')^-1."""
+    """Sum of max(1, N')^-1 over all steps, where N' is the number of observed visits."""
 
 
 def visit_sums(
     shape: Shape, *, states: ArrayLike, actions: ArrayLike, delays: Sequence[int] | Ints
 ) -> VisitSums:
-    """Return the sums of max(1, N')^-p, bounded by Lemma 3, for given paths and delays.
+    """Return the sums of max(1, N')^-p over all steps of a run with given paths and delays.
 
-    N' is the count, at the start of the episode, of the triple (h, s, a) visited at the step. The
-    count includes only usable feedback.
+    Lemma 3 bounds these sums. N' is the number of observed visits, at the start of the episode, of
+    the triple (h, s, a) that is visited at the step. A visit is observed if the feedback of its
+    episode is usable.
 
     Parameters
     ----------

@@ -42,6 +42,8 @@ BASES = {
     "chi2-ucrl bonus": bl.Chi2_UCRL(scale=0.01, form="bonus", ties="random"),
     "psrl": bl.PSRL(prior=0.5),
     "psrl update": bl.PSRL(resample="update"),
+    "rlsvi": bl.RLSVI(scale=0.1),
+    "rlsvi clipped": bl.RLSVI(0.2, k="K", clip=True, resample="update"),
     "epsilon-greedy": bl.EpsilonGreedy(epsilon=0.2),
     "random": bl.UniformRandom(),
     "optimal": bl.Optimal(),
@@ -205,6 +207,7 @@ def test_a_run_that_does_not_fit_into_memory_is_an_error(monkeypatch: pytest.Mon
         ({"updater": "lazy:auto"}, "alpha is 'auto'"),
         ({"rewards": "unknown"}, "rewards are unknown"),
         ({"delay_per": "step"}, "each step has its own delay"),
+        ({"delay": "by_action:0=constant:1,1=constant:2"}, "delays depend on the episode"),
         ({"trace": True}, "policies are traced"),
     ],
 )

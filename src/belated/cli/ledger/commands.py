@@ -126,7 +126,7 @@ def archive(problem: ProblemArgument, store: StoreOption = DEFAULT_STORE) -> Non
 
 @ledger.command()
 def unarchive(problem: ProblemArgument, store: StoreOption = DEFAULT_STORE) -> None:
-    """End the effect of `archive`.
+    """Unarchive a problem: episodes can be opened again, and lists include the problem.
 
     Example: belated ledger unarchive clinic
     """
@@ -178,7 +178,8 @@ def format_from_suffix(file: Path) -> Format:
 def open_existing(url: str, option: str) -> "ExistingLedger":
     """Open the existing ledger at the database address `url`, and return it.
 
-    If this fails, exit with an error message that names `option`, the option with the address.
+    If this fails, exit with an error message that contains `option`, the name of the option with
+    the address.
     """
     require_database_packages()
     from belated.cli.ledger.existing_ledger import open_existing_ledger
@@ -190,7 +191,7 @@ def open_existing(url: str, option: str) -> "ExistingLedger":
 def require_database_packages() -> None:
     """Exit with a message if packages for databases are missing.
 
-    The message names the optional dependency group to install.
+    The message contains the command that installs them.
     """
     with missing_packages():
         import belated.ledger  # noqa: F401
@@ -231,8 +232,8 @@ def copy_existing(
 def find_problem(found: "ExistingLedger", name: str | None, hint: str = "--problem") -> int | None:
     """Return the id of the problem called `name` in the ledger `found`.
 
-    Return None if `name` is None. Exit with a usage error, which refers to the parameter `hint`, if
-    there is no such problem.
+    Return None if `name` is None. Exit with a usage error if there is no such problem. The error
+    message contains `hint`, the command-line parameter with the name.
     """
     ids = {problem: id for id, problem in found.names().items()}
     if name is not None and name not in ids:
@@ -244,7 +245,10 @@ def find_problem(found: "ExistingLedger", name: str | None, hint: str = "--probl
 
 
 def control_problem(store: str, problem: str, action: "Action") -> None:
-    """Record the `action` for the problem with the name `problem` in the ledger at `store`."""
+    """Change the status of the problem called `problem` in the ledger at the address `store`.
+
+    `action` is the change, such as "archive" or "unarchive"; see `belated.ledger.events.Action`.
+    """
     with open_existing(store, "--store") as found, database_errors():
         id = find_problem(found, problem, "PROBLEM")
         assert id is not None
@@ -253,7 +257,7 @@ def control_problem(store: str, problem: str, action: "Action") -> None:
 
 
 def exit_with_faults(faults: list[str]) -> None:
-    """Print `faults` on stderr and exit with code 1. Return if there are no faults."""
+    """Print `faults` on stderr and exit with code 1. If there are no faults, do nothing."""
     for fault in faults:
         typer.echo(fault, err=True)
     if faults:

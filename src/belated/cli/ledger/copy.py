@@ -15,7 +15,8 @@ from belated.ledger.store import parse_url
 from belated.progress import Progress
 
 JOURNAL_SUFFIXES: Final = ("-wal", "-journal")
-"""Suffixes of journal files. SQLite would apply such a file to the database of the same name."""
+"""Suffixes of the names of journal files. SQLite would apply a journal file to a new database of
+the same name."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,12 @@ class LedgerCopy:
     """Summary of a copy of a ledger: numbers of rows, digest of the events, and faults."""
 
     rows: dict[str, int]
-    """Number of rows of each table, by name of the table."""
+    """Map from the name of each table to its number of rows."""
     digest: str
     """Digest of all events of the copy."""
     faults: list[str]
-    """Messages about faults of the copy. The original has the same faults."""
+    """Messages about faults of the events and tables of the copy. They are faults of the original
+    too, because the copy has the same rows."""
 
 
 def copy_to(source: ExistingLedger, url: str) -> LedgerCopy:

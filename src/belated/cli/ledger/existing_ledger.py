@@ -35,7 +35,7 @@ class ExistingLedger(Ledger):
         return found if self.progress is None or kinds is not None else self.progress.track(found)
 
     def names(self) -> dict[int, str]:
-        """Return the names of all problems by id.
+        """Return a dict from the id of each problem to its name.
 
         Problems whose events cannot be processed are included.
         """

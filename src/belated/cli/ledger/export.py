@@ -51,7 +51,7 @@ def write_lines(path: Path, events: Iterable[Event], names: Mapping[int, str]) -
     events : iterable of Event
         Events to write.
     names : mapping
-        Name of each problem by its id.
+        Map from the id of each problem to its name.
 
     Returns
     -------

@@ -48,9 +48,10 @@ def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verificatio
 
 
 def verify_problem(ledger: ExistingLedger, id: int, name: str) -> Verdict:
-    """Verify one problem. If the problem cannot be read, the verdict contains this as a fault.
+    """Verify one problem.
 
-    Database errors are not caught.
+    If the events of the problem cannot be read, the verdict has a fault that states this. Database
+    errors are raised.
 
     Parameters
     ----------

@@ -31,11 +31,11 @@ class BoundsQuery:
     delta: float
     """Probability delta in the formulas of the bounds."""
     longest_delay: float | None
-    """Maximum delay tau_max in episodes; None for the mean delay."""
+    """Maximum delay tau_max in episodes; None to use the mean delay in its place."""
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Keyword arguments common to all functions that compute bounds."""
+        """Keyword arguments shared by all functions of `belated.theory` that compute bounds."""
         return {"episodes": self.episodes, "mean_delay": self.mean_delay, "delta": self.delta}
 
     def compare(self) -> "Sequence[Guarantee]":
@@ -47,7 +47,10 @@ class BoundsQuery:
         )
 
     def best_alphas(self) -> dict[str, float]:
-        """Return, for each base, the alpha with the smallest bound; may be infinite."""
+        """Return a dict from the name of each base to the alpha that minimizes its bound.
+
+        An alpha may be infinite.
+        """
         from belated.theory import best_alpha
         from belated.theory.bonus import BASES
 
@@ -107,9 +110,10 @@ def build_regret_table(
 
 
 def format_crossover(fades: int | None) -> str:
-    """Return the numbers of episodes K at which the delay term is below the leading term, as text.
+    """Return a text that says for which K the delay term is below the leading term.
 
-    `fades` is the smallest K from which on this is so, or None if there is none.
+    K is the number of episodes. `fades` is the smallest K from which on the delay term is below the
+    leading term, or None if there is no such K.
 
     >>> format_crossover(91_000), format_crossover(1), format_crossover(None)
     ('from K = 9.1e+04', 'at every K', 'at no K < 1e+18')
@@ -120,9 +124,9 @@ def format_crossover(fades: int | None) -> str:
 
 
 def format_updater(row: "Guarantee", alpha: float | None = None) -> str:
-    """Return the name of the updater of `row` as text.
+    """Return the name of the updater of `row`, for people.
 
-    The name of lazy updating includes `alpha`, unless `alpha` is None.
+    For lazy updating, the name includes `alpha`, unless `alpha` is None.
     """
     if row.updating == "lazy" and alpha is not None:
         return f"lazy, alpha {alpha:g}"
@@ -161,7 +165,10 @@ def format_conclusions(query: BoundsQuery, rows: "Sequence[Guarantee]") -> list[
 
 
 def _compare_terms(rows: "Sequence[Guarantee]") -> str:
-    """Return a sentence that names the orders whose delay term is at least the leading term."""
+    """Return a sentence about the orders whose delay term is not below the leading term.
+
+    The sentence names the updater and the base of each of these orders.
+    """
     late = [row for row in rows if row.order.delay >= row.order.leading]
     if not late:
         return "In every order, the leading term is larger than the delay term."
@@ -182,7 +189,7 @@ def _compare_terms(rows: "Sequence[Guarantee]") -> str:
 def _smallest_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
     """Return a sentence that names the rows with the smallest order and the smallest bound.
 
-    Explicit exploration is not considered if its tau_max is not known.
+    Explicit exploration is omitted if the maximum delay tau_max is not given in `query`.
     """
     known = query.longest_delay is not None
     candidates = [row for row in rows if known or row.updating != "explicit"]
@@ -195,7 +202,10 @@ def _smallest_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
 
 
 def _smallest(totals: "Sequence[tuple[float, Guarantee]]") -> str:
-    """Return the rows with the smallest of `totals`, and this total, as text."""
+    """Return a text with the smallest total, and the updaters and bases of the rows that have it.
+
+    `totals` contains a pair for each row: the total of its order or bound, and the row.
+    """
     least = min(total for total, _ in totals)
     bases: dict[str, list[str]] = {}  # by updater
     for total, row in totals:
@@ -218,7 +228,7 @@ def _best_alphas(query: BoundsQuery) -> str:
 
 
 def _vacuous_totals(query: BoundsQuery, rows: "Sequence[Guarantee]") -> str:
-    """Return a sentence about the number of bounds that exceed the maximum regret K H."""
+    """Return a sentence that says how many bounds exceed the maximum regret K H."""
     bounds = [row.bound for row in rows if row.bound is not None]
     vacuous = sum(bound.vacuous for bound in bounds)
     limit = f"K H = {bounds[0].max_regret:,}, the maximum reward of {query.episodes:,} episodes"

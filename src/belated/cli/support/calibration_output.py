@@ -104,6 +104,6 @@ def format_result(found: "Calibration", level: float) -> str:
 
 
 def format_interval(interval: tuple[float, float]) -> str:
-    """Return a confidence interval of a probability, formatted in percent."""
+    """Return `interval`, a confidence interval of a probability, as text in percent."""
     low, high = interval
     return f"{100 * low:.1f}% to {100 * high:.1f}%"

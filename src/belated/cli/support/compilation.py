@@ -4,9 +4,10 @@
 def compile_learner() -> None:
     """Compile the learner, or load the compiled code from the disk cache.
 
-    The learner announces a compilation on stderr. A learner of a very small problem plans, observes
-    an episode and plans again, with unknown and with known rewards. A base other than UCRL2
-    compiles its own backup when it is first used, which takes less time.
+    For this purpose, a learner with the base UCRL2 plans for a very small problem, observes an
+    episode and plans again, once with unknown and once with known rewards. The backup of another
+    base is compiled when it is first used, which takes less time. A message on stderr announces
+    the compilation.
     """
     from belated.episode import Episode, Shape
     from belated.learner.bases import UCRL2

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-"""Seconds in each unit of a duration."""
+"""Map from each unit of a duration to its length in seconds."""
 
 
 def parse_duration(text: str) -> int:

@@ -41,15 +41,15 @@ def missing_packages() -> Iterator[None]:
 def require_packages(subject: str, extra: str, *packages: str) -> None:
     """Exit with code 1 and a message if one of the `packages` of an extra is not installed.
 
-    Commands check this before they compute anything. `subject` is the command or option that needs
-    the packages, and `extra` the extra of this package that installs them.
+    Commands call this function before they compute anything. `subject` is the command or option
+    that needs the packages, and `extra` the extra of belated that installs them.
     """
     if missing := [name for name in packages if find_spec(name) is None]:
         exit_with_message(missing_extra(subject, " and ".join(missing), extra))
 
 
 def os_error_reason(error: OSError) -> str:
-    """Return why a file or folder cannot be used, and how to fix it, from `error` as text.
+    """Return a text that says why `error` occurred for a file or folder, and how to fix it.
 
     >>> os_error_reason(PermissionError(13, "Permission denied", "a.db"))
     'permission is denied; change its permissions or choose another path'

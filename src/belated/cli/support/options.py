@@ -19,16 +19,16 @@ T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
 
 HELP: Final = {option.name: option.metadata["help"] for option in fields(SimulationOptions)}
-"""Help text of each option of a simulation, by name."""
+"""Map from the name of each option of a simulation to its help text."""
 
 CHOICES: Final = {"rewards": ("known", "unknown"), **option_choices(SimulationOptions)}
-"""Allowed values of `rewards` and of each option of a simulation, by name."""
+"""Map from "rewards", and from the name of each option of a simulation, to its allowed values."""
 
 DEFAULTS: Final = {"rewards": "known", **asdict(SimulationOptions())}
-"""Default values of `rewards` and of each option of a simulation, by name."""
+"""Map from "rewards", and from the name of each option of a simulation, to its default value."""
 
 BaseOptions = dict[str, Any]
-"""Values of the options of a base by name, such as {"scale": 0.1}."""
+"""Map from the name of each option of a base to its value, such as {"scale": 0.1}."""
 
 EpisodesOption = Annotated[int, typer.Option(help="Number of episodes in each run.", min=1)]
 StagesOption = Annotated[str, typer.Option(help=HELP["stages"])]
@@ -101,7 +101,7 @@ def parse_option(option: str, parse: Callable[..., T], *values: Any) -> T:
 def check_choices(**values: str) -> None:
     """Exit with a usage error if one of `values` is not allowed by `CHOICES`.
 
-    The keywords are the names of the options.
+    Each keyword is the name of an option.
     """
     for name, value in values.items():
         parse_option(f"--{name.replace('_', '-')}", check_choice, name, value, CHOICES[name])
@@ -117,7 +117,7 @@ def format_value(value: object) -> str:
 
 
 def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, BaseOptions]:
-    """Return the options of each of `bases`, parsed from `texts`.
+    """Return a dict from each of `bases` to its options, parsed from `texts`.
 
     "key=value" sets an option of every base, and "base.key=value" an option of the bases with this
     name. Raise ValueError if a text has neither form, or names a base that is not in `bases`.
@@ -143,9 +143,10 @@ def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, 
 
 
 def join_options(separate: BaseOptions, in_text: BaseOptions) -> BaseOptions:
-    """Return the options of a base given in separate words and `in_text`, with its name.
+    """Return all options of a base, which can be given in two ways on the command line.
 
-    Raise ValueError if an option is given in both ways.
+    `separate` are the options given with --option, and `in_text` those in the text of the base,
+    such as "ucrl2:scale=0.1". Raise ValueError if an option is given in both ways.
 
     >>> join_options({"scale": 0.1}, {"ties": "random"})
     {'scale': 0.1, 'ties': 'random'}
@@ -170,7 +171,11 @@ def format_base(base: str, options: BaseOptions) -> str:
 
 
 def select_shard(cells: "Sequence[Cell]", text: str | None) -> "list[Cell]":
-    """Return the cells of the shard that the option --shard names; all `cells` if it is None."""
+    """Return the cells of one shard, and print their number on stderr.
+
+    `text` is the value of the option --shard, such as "2/8". If it is None, all `cells` are
+    returned, and nothing is printed.
+    """
     from belated.sweep.shard import Shard
 
     if text is None:

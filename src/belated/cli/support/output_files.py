@@ -58,7 +58,7 @@ def prepare_figure_path(option: str, path: Path) -> Path:
 
     The suffix is removed because a figure is written both as PDF and as PNG. If the path cannot be
     used, exit with a usage error. Its message contains `option`, the name of the option without
-    hyphens. Exit with a message if Matplotlib is not installed.
+    the leading hyphens. Exit with a message if Matplotlib is not installed.
     """
     require_packages(f"--{option}", "figures", "matplotlib")
     with usage_errors(f"--{option}"):

@@ -25,7 +25,7 @@ class RunSettings:
     """Settings to run in one world, with their names in tables and figures."""
 
     cells: "Mapping[str, Cell]"
-    """Cell (setting and seeds) of each setting, by name of the setting. A name contains only the
+    """Map from the name of each setting to its cell (setting and seeds). A name contains only the
     values that differ between the settings."""
     title: str
     """Values that all settings have in common, as text."""
@@ -62,10 +62,11 @@ def build_settings(
     world : str
         Name of the world.
     base_options : mapping
-        Options of each base given on the command line separately, by text of the base. An option
-        in the text takes precedence; a separate option that then applies to no base is an error.
+        Map from the text of each base, such as "ucrl2:scale=0.1", to the options given for this
+        base with --option. An option in the text takes precedence over --option. It is an error if
+        an --option has no effect, because every base to which it applies sets it in its text.
     option_texts : sequence of str
-        The same options as text from the command line, used in `RunSettings.command`.
+        Values of --option as given on the command line, used in `RunSettings.command`.
     updaters, delays : sequence of str
         Updaters and delay laws. Duplicates are ignored.
     episodes, seeds : int

@@ -34,7 +34,7 @@ class Summary:
     updater: str
     delay: str
     runs: int
-    """Number of runs."""
+    """Number of runs of the setting."""
     mean_regret: float
     """Mean final regret."""
     low: float
@@ -51,7 +51,8 @@ class Summary:
     max_missing: int
     """Maximum number of episodes in flight at the same time, over all runs."""
     psi: float | None
-    """Bound of Lemma 1 on the number of episodes in flight; None if it is infinite."""
+    """Upper bound psi of Lemma 1 on the number of episodes in flight; None if it is infinite, or if
+    there is none because delays depend on what is played."""
     optimism_held: int | None
     """Number of runs in which V~_1 >= V*_1 in every episode; None for a base that is not designed
     to be optimistic, such as psrl."""
@@ -67,7 +68,7 @@ class Summary:
             f"{100 * self.lost:.1f}%",
             format_mean_count(self.updates),
             format_mean_count(self.epochs),
-            f"{self.max_missing:,} ({'∞' if self.psi is None else format_regret(self.psi)})",
+            f"{self.max_missing:,} ({format_bound(self.psi, self.delay)})",
             format_optimism(self.optimism_held, self.runs),
         ]
 
@@ -82,7 +83,10 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
     setting = cell.build()
     final = band(runs)
     base = setting.problem(0).algorithm
-    bound = psi(parse_delay(cell.delay).mean, cell.episodes, base.failure_probability)
+    expected = parse_delay(cell.delay).mean
+    bound = math.inf
+    if not math.isnan(expected):
+        bound = psi(expected, cell.episodes, base.failure_probability)
     held = sum(run.optimism_broken == 0 for run in runs)
     mean = float(final.mean[-1])
     return Summary(
@@ -106,8 +110,22 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
     )
 
 
+def format_bound(psi: float | None, delay: str) -> str:
+    """Return the bound `psi` on the number of episodes in flight as text.
+
+    If it is None, this is "-" if the law named `delay` depends on what is played, otherwise "∞".
+    """
+    from belated.delays import parse as parse_delay
+
+    if psi is not None:
+        return format_regret(psi)
+    return "-" if parse_delay(delay).dependent else "∞"
+
+
 def format_optimism(held: int | None, runs: int) -> str:
-    """Return in how many of `runs` runs optimism `held`, as text; "-" if `held` is None.
+    """Return text with the number of runs in which optimism held; "-" if `held` is None.
+
+    `held` is this number, and `runs` the number of all runs.
 
     >>> format_optimism(4, 5), format_optimism(None, 5)
     ('4 of 5', '-')
@@ -116,7 +134,9 @@ def format_optimism(held: int | None, runs: int) -> str:
 
 
 def optimism_note(bases: Iterable[str]) -> str:
-    """Return a sentence about the names in `bases`, which are not optimistic; empty if none are.
+    """Return a sentence about `bases`, names of bases that are not designed to be optimistic.
+
+    The result is empty if there are no names.
 
     >>> optimism_note(["psrl", "random", "psrl"])
     'Optimism: - for psrl and random, which are not designed to be optimistic.'
@@ -130,7 +150,7 @@ def optimism_note(bases: Iterable[str]) -> str:
 def format_mean_count(value: float) -> str:
     """Return a mean number of updates or epochs as text, rounded half up.
 
-    Halves are always rounded up, so that means that differ by 1 are shown so.
+    Halves are always rounded up, so that means that differ by 1 also differ by 1 in the text.
 
     >>> format_mean_count(12_611.5), format_mean_count(12_612.5)
     ('12,612', '12,613')

@@ -1,4 +1,4 @@
-"""Settings of a command from a TOML file, and of the store from a file with its address."""
+"""Reading of the options of a command from a TOML file, and of the store's address from a file."""
 
 import os
 import tomllib
@@ -14,8 +14,9 @@ STORE_FILE_VARIABLE: Final = "BELATED_STORE_FILE"
 def load_settings(context: typer.Context, file: Path | None) -> Path | None:
     """Use the values in the TOML file `file` as defaults of the options of a command.
 
-    Values on the command line and in the environment take precedence. Exit with a usage error if
-    the file cannot be read or has an unknown key.
+    Values on the command line and in the environment take precedence. If `file` is None, nothing
+    is done. Returns `file`, as the callback of an option must. Exit with a usage error if the file
+    cannot be read or has an unknown key.
     """
     if file is None or context.resilient_parsing:
         return file
@@ -47,11 +48,11 @@ SettingsOption = Annotated[
 
 
 def read_store(context: typer.Context, param: typer.CallbackParam, store: str) -> str:
-    """Return the address of the store: `store`, or the content of a file.
+    """Return the database address of the store.
 
-    The file is the one that the environment variable BELATED_STORE_FILE names. It is read if the
-    address is given neither on the command line nor in BELATED_STORE. Exit with a usage error if it
-    cannot be read.
+    If the environment variable BELATED_STORE_FILE names a file, and the address is given neither on
+    the command line nor in BELATED_STORE, return the content of this file; otherwise `store`.
+    Exit with a usage error if the file cannot be read or is empty.
     """
     source: Any = context.get_parameter_source(str(param.name))
     file = os.environ.get(STORE_FILE_VARIABLE)

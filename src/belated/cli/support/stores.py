@@ -36,9 +36,10 @@ def open_ledger(store: str) -> "Ledger":
 
 
 def open_existing(store: str) -> "Ledger":
-    """Open the ledger at the database address `store` as `open_ledger` does.
+    """Open the ledger at the database address `store`, and return it.
 
-    Exit with a usage error if it is a SQLite file that does not exist; the file is not created.
+    Unlike `open_ledger`, exit with a usage error if `store` is the address of a SQLite file that
+    does not exist.
     """
     with missing_packages():
         import belated.ledger  # noqa: F401
@@ -48,7 +49,10 @@ def open_existing(store: str) -> "Ledger":
 
 
 def check_file(store: str) -> None:
-    """Raise ValueError if the database address `store` is of a SQLite file that does not exist."""
+    """Raise ValueError if `store` is the address of a SQLite database that does not exist.
+
+    Addresses of other databases are not checked.
+    """
     from belated.ledger.engines.sqlite import is_in_memory, is_uri
     from belated.ledger.store import parse_url
 
@@ -69,6 +73,8 @@ def check_file(store: str) -> None:
 
 def hide_password(store: str) -> str:
     """Return the database address `store` with asterisks in place of its password.
+
+    The name of the PostgreSQL driver is added if the address does not contain one.
 
     >>> hide_password("postgresql://me:secret@host/belated")
     'postgresql+psycopg://me:***@host/belated'

@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MAX_TABLE_CHARS = 10_000
-"""Console width for measuring tables, in characters. It exceeds the width of every table."""
+"""Width, in characters, of the imaginary console on which the width of a table is measured. It is
+larger than the width of any table, so that no cell is wrapped."""
 
 
 def build_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> "Table":

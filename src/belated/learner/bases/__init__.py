@@ -8,6 +8,7 @@ from belated.learner.bases.kl_ucrl import KL_UCRL
 from belated.learner.bases.planner import Planner
 from belated.learner.bases.psrl import PSRL
 from belated.learner.bases.q_learning import QLearning
+from belated.learner.bases.rlsvi import RLSVI
 from belated.learner.bases.ubev import UBEV
 from belated.learner.bases.ucbvi_bf import UCBVI_BF
 from belated.learner.bases.ucbvi_ch import UCBVI_CH
@@ -24,22 +25,23 @@ BUILT_IN: tuple[type[BaseAlgorithm], ...] = (
     KL_UCRL,
     Chi2_UCRL,
     PSRL,
+    RLSVI,
     QLearning,
     EpsilonGreedy,
     UniformRandom,
     Fixed,
     Optimal,
 )
-"""Classes of all built-in bases. A new base is registered here; names, choices of the command line
-and of the service, and the tests of every base are derived from this tuple."""
+"""Classes of all built-in bases. Add a new base to this tuple: the names of bases, the choices on
+the command line and in the service, and the tests of every base are derived from it."""
 
 BASES: dict[str, type[BaseAlgorithm]] = {base.name: base for base in BUILT_IN}
-"""Classes of all built-in bases, by name of the base."""
+"""Map from the name of each built-in base to its class."""
 
 OPTIMISTIC: dict[str, type[Base]] = {
     base.name: base for base in BUILT_IN if issubclass(base, Base) and not base.stepwise
 }
-"""Classes of the optimistic bases that plan from counts, by name of the base."""
+"""Map from the name of each built-in optimistic base that plans from counts to its class."""
 
 BASE_NAMES: Names[BaseAlgorithm | Planner] = Names(
     "base", (BaseAlgorithm, Planner), "a Base or an object with a plan method", BASES
@@ -53,6 +55,7 @@ __all__ = [
     "KL_UCRL",
     "OPTIMISTIC",
     "PSRL",
+    "RLSVI",
     "UBEV",
     "UCBVI_BF",
     "UCBVI_CH",

@@ -16,7 +16,10 @@ from belated.learner.backup import Backup, Function
 if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
 
-Reads = Literal["successors", "best", "extremes", "everything", "order"]
+Resample = Literal["auto", "update", "episode"]
+"""Option of a base that draws random numbers; see `resamples_every_episode`."""
+
+Reads = Literal["successors", "best", "extremes", "above", "everything", "order"]
 
 
 class Proof(NamedTuple):
@@ -29,12 +32,12 @@ class Proof(NamedTuple):
     by: str
     """Publication, or argument, that proves optimism; empty if no proof is known."""
     counts: Literal["", "each", "pooled", "each, pooled"] = ""
-    """Values of the option `stages` that the proof covers."""
+    """Values of the option `stages` that the proof covers; empty if there is no proof."""
     note: str = ""
     """Conditions of the proof, or the reason why there is none."""
     options: Mapping[str, Any] = MappingProxyType({})
-    """Values of the options of the base to which the declaration applies; all others may have any
-    value."""
+    """Map from names of options of the base to values. The declaration applies if these options
+    have these values; other options may have any value."""
 
 
 class BackupRule(NamedTuple):
@@ -48,14 +51,16 @@ class BackupRule(NamedTuple):
     reads: Reads = "order"
     """Values of V~_{h+1} that the backup reads. "successors": only the values of the row's
     successors. "best": also the largest value, `stage.top`. "extremes": also the smallest value,
-    `stage.low`. "everything": the values of all states. "order": also the order of the states by
-    value, `stage.order`. Each choice includes the choices before it. The fewer values a backup
-    reads, the fewer rows incremental planning recomputes."""
+    `stage.low`. "above": the largest value, and the values of all states that are at least the mean
+    <P^, V~_{h+1}>; for a row without observations, only the largest value. "everything": the values
+    of all states. "order": also the order of the states by value, `stage.order`. Each choice
+    includes the choices before it, except that "above" does not include `stage.low`. The fewer
+    values a backup reads, the fewer rows incremental planning recomputes."""
     reads_visits: bool = False
     """Whether the backup reads N'_{h+1}(y), `stage.visits`, for the successors y of the row."""
     samples: bool = False
-    """Whether the backup draws random numbers, with `stage.seed` and `stage.plan` as their key. If
-    so, every plan recomputes all rows."""
+    """Whether the backup draws random numbers, with `stage.seed` and `stage.plan` as their key, or
+    reads `stage.observed`, the number of observed steps. If so, every plan recomputes all rows."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +75,25 @@ class BaseAlgorithm:
     stepwise: ClassVar[bool] = False
     """Whether the base learns from single steps, in order of arrival. If not, the base plans from
     counts."""
-    reward_estimate: ClassVar[Literal["bonus", "mean", "sample"]] = "bonus"
+    reward_estimate: ClassVar[Literal["bonus", "mean", "sample", "ridge"]] = "bonus"
     """Estimate of an unknown reward: the mean of the observed rewards plus a bonus ("bonus"), the
-    mean alone ("mean"), or a sample from the posterior distribution ("sample")."""
+    mean alone ("mean"), a sample from the posterior distribution ("sample"), or the sum of the
+    observed rewards divided by N' + 1 ("ridge")."""
     optimistic: ClassVar[bool] = False
     """Whether the base is designed such that V~ >= V* with high probability."""
     needs_optimal_policy: ClassVar[bool] = False
     """Whether a simulation must call `with_optimal_policy` before it runs the base."""
 
     proofs: ClassVar[tuple[Proof, ...]] = ()
-    """Statements that are proved about the optimism of the base. The first one whose options agree
-    with those of the base applies."""
+    """Declarations of what is proved about the optimism of the base, each for certain values of its
+    options. The first declaration whose options agree with those of the base applies."""
 
     @property
     def proof(self) -> Proof:
-        """The declaration in `proofs` that applies, or one that says that no proof is known."""
+        """The declaration in `proofs` that applies to the options of this base.
+
+        If there is none, the result says that no proof is known.
+        """
         for proof in self.proofs:
             if all(getattr(self, option) == value for option, value in proof.options.items()):
                 return proof
@@ -121,7 +130,7 @@ class BaseAlgorithm:
         return None
 
     def replans_every_episode(self, updater: "Updater") -> bool:
-        """Return whether every episode has a new plan, even if `updater` does not require one."""
+        """Return whether to plan for every episode, even if `updater` does not require a plan."""
         return False
 
     def with_half_delta(self) -> Self:
@@ -180,6 +189,28 @@ class TieBreakingBase(BaseAlgorithm):
         return self.ties == "random"
 
 
+def resamples_every_episode(resample: Resample, updater: "Updater") -> bool:
+    """Return whether a base that draws random numbers plans for every episode.
+
+    Parameters
+    ----------
+    resample : {"auto", "update", "episode"}
+        Option of the base: "update" draws new random numbers whenever the updater requires a plan,
+        "episode" for every episode. "auto" is "update" with the updater `Lazy`, else "episode".
+    updater : Updater
+        Updater of the learner. The answer is False for multi-instance updating, because an instance
+        receives the feedback of its episode before it plays another one.
+
+    Returns
+    -------
+    bool
+        Whether to plan for every episode.
+    """
+    if updater.multi_instance:
+        return False
+    return resample == "episode" or (resample == "auto" and not updater.is_lazy)
+
+
 @dataclass(frozen=True)
 class Base(TieBreakingBase):
     """Optimistic base algorithm Base(N', M') -> policy, defined by one backup function.
@@ -191,7 +222,8 @@ class Base(TieBreakingBase):
     Parameters
     ----------
     delta : float
-        Probability that optimism may fail, in (0, 1), if it is proved; see `proof`.
+        Probability delta in the formulas, in (0, 1). If optimism is proved, it fails with at most
+        this probability; see `proof`.
     scale : float
         Factor of the bonus or of the radius of the confidence set, at least 0; 1 is as published.
         Nothing is proved for a smaller factor.

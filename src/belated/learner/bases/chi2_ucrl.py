@@ -35,9 +35,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arguments import check_choice
-from belated.compiled import kernel
+from belated.compiled import inlined, kernel
 from belated.episode import Shape
-from belated.learner.backup import Row, Stage, anywhere, backup, clipped, mean, unseen
+from belated.learner.backup import (
+    Row,
+    RowTerms,
+    Stage,
+    anywhere,
+    backup,
+    clipped,
+    mean,
+    unseen,
+)
 from belated.learner.bases.base import BackupRule, Base, Proof
 
 
@@ -86,35 +95,43 @@ def weighted_moments(
         Total weight; weighted mean of x; weighted sum of the squared deviations of x from this
         mean; lowest x of the unobserved states in the subset, infinite if there are none.
     """
-    # Total weight, mean and lowest unobserved x.
+    S = stage.v.size
+    # Total weight, mean and lowest unobserved x, in the order of the states.
     total = 0.0
     weighted = 0.0
     lowest = math.inf
-    j = row.lo
-    for y in range(stage.v.size):
-        x = stage.v[y] - centre
-        if j < row.hi and row.succ[j] == y:
+    first = 0
+    for j in range(row.lo, row.hi + 1):
+        end = int(row.succ[j]) if j < row.hi else S
+        for y in range(first, end):  # unobserved
+            x = stage.v[y] - centre
+            if x >= min_unobserved:
+                total += 1.0
+                weighted += x
+                lowest = min(lowest, x)
+        if j < row.hi:
+            x = stage.v[end] - centre
             if x >= min_observed:
                 total += row.m[j]
                 weighted += row.m[j] * x
-            j += 1
-        elif x >= min_unobserved:
-            total += 1.0
-            weighted += x
-            lowest = min(lowest, x)
+        first = end + 1
     mean_x = weighted / total
     # Sum of squared deviations from the mean.
     squares = 0.0
-    j = row.lo
-    for y in range(stage.v.size):
-        x = stage.v[y] - centre
-        gap = x - mean_x
-        if j < row.hi and row.succ[j] == y:
+    first = 0
+    for j in range(row.lo, row.hi + 1):
+        end = int(row.succ[j]) if j < row.hi else S
+        for y in range(first, end):
+            x = stage.v[y] - centre
+            gap = x - mean_x
+            if x >= min_unobserved:
+                squares += gap * gap
+        if j < row.hi:
+            x = stage.v[end] - centre
+            gap = x - mean_x
             if x >= min_observed:
                 squares += row.m[j] * (gap * gap)
-            j += 1
-        elif x >= min_unobserved:
-            squares += gap * gap
+        first = end + 1
     return total, mean_x, squares, lowest
 
 
@@ -145,20 +162,17 @@ def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
     if elsewhere * (1.0 + elsewhere) <= eps * row.n:
         return True
     weight = 0.0
-    j = row.lo
     for y in range(stage.v.size):
-        m = 0
-        if j < row.hi and row.succ[j] == y:
-            m = row.m[j]
-            j += 1
-        if stage.v[y] == best:
-            weight += max(1, m)
-            elsewhere -= m
+        weight += stage.v[y] == best
+    for j in range(row.lo, row.hi):
+        if stage.v[row.succ[j]] == best:
+            weight += row.m[j] - 1
+            elsewhere -= row.m[j]
     # The closest such p adds the mass from elsewhere to the best states in proportion to P+.
     return elsewhere * (1.0 + elsewhere / weight) <= eps * row.n
 
 
-@kernel
+@inlined
 def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
     """Return the largest <p, V> over the probability vectors p in the chi-squared ball of a row.
 
@@ -253,7 +267,45 @@ def chi2_bonus(stage: Stage, row: Row, eps: float) -> float:
     return math.sqrt(eps * squares / row.n)
 
 
-@backup
+@inlined
+def chi2_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
+    """Return the radius of a row with `n` observations, and 0.
+
+    For `constants` see `chi2_radius`.
+    """
+    return chi2_radius(constants, n), 0.0
+
+
+@inlined
+def back_up_over_chi2_ball(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
+) -> float:
+    """Return Q_h(s, a) of a row with observations; see `chi2_ucrl_exact`.
+
+    Parameters
+    ----------
+    constants : NDArray
+        See `chi2_radius`.
+    stage : Stage
+        Values V of the next step.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    terms : tuple[float, float]
+        Result of `chi2_terms`.
+
+    Returns
+    -------
+    float
+        Optimistic value of the row.
+    """
+    eps = terms[0]
+    if eps == math.inf:
+        return anywhere(stage, row)
+    centre = mean(stage, row)
+    return clipped(stage, row, centre, max_over_chi2_ball(stage, row, eps) - centre)
+
+
+@backup(terms=RowTerms(chi2_terms, back_up_over_chi2_ball))
 def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the chi-squared ball.
 
@@ -262,11 +314,7 @@ def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> f
     """
     if row.n == 0:
         return anywhere(stage, row)
-    eps = chi2_radius(constants, row.n)
-    if eps == math.inf:
-        return anywhere(stage, row)
-    centre = mean(stage, row)
-    return clipped(stage, row, centre, max_over_chi2_ball(stage, row, eps) - centre)
+    return back_up_over_chi2_ball(constants, stage, row, chi2_terms(constants, row.n))
 
 
 @backup
@@ -328,6 +376,7 @@ class Chi2_UCRL(Base):
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         H, S, A = shape.table
         log = math.log(4 * S * S * A * (episodes * H) / self.delta)
-        function = chi2_ucrl_exact if self.form == "exact" else chi2_ucrl_bonus
         constants = np.array([self.scale * S, log, float(self.radius == "provable")])
-        return BackupRule(function, constants, reads="everything")
+        if self.form == "bonus":
+            return BackupRule(chi2_ucrl_bonus, constants, reads="everything")
+        return BackupRule(chi2_ucrl_exact, constants, reads="above")

@@ -213,7 +213,10 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float, shrinkage: float) -> fl
 
 @inlined
 def kl_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
-    """Return eps of a row with `n` observations, and expm1(-eps); `constants` as in `kl_radius`."""
+    """Return the terms of a row with `n` observations: the radius eps of its ball, and expm1(-eps).
+
+    `constants` is described at `kl_radius`.
+    """
     eps = kl_radius(constants, n)
     return eps, expm1(-eps)
 
@@ -222,7 +225,7 @@ def kl_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
 def back_up_over_kl_ball(
     constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
 ) -> float:
-    """Return Q_h(s, a) of a row with observations; see `kl_ucrl_exact`.
+    """Return Q_h(s, a) of a row with observations, with the maximum of <p, V> over the KL ball.
 
     Parameters
     ----------

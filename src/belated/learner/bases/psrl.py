@@ -2,10 +2,11 @@
 
     p ~ Dirichlet(prior + M'(h, s, a, .)),   Q = R + <p, V>
 
-A plan is optimal for a world drawn from the posterior distribution; there is no bonus, no delta and
-no C. Gamma variates are computed with `belated.elementary`. Unknown rewards are drawn from
-Beta(1 + sum, 1 + N' - sum), where sum is the sum of the observed rewards. With late feedback, the
-posterior depends only on the feedback that has arrived.
+A plan is optimal for a world drawn from the posterior distribution. There is no bonus, and
+therefore neither delta nor the constants C, B_1 and B_2 of a bonus. Gamma variates are computed
+with `belated.elementary`. Unknown rewards are drawn from Beta(1 + sum, 1 + N' - sum), where sum is
+the sum of the observed rewards. With late feedback, the posterior depends only on the feedback that
+has arrived.
 
 The published regret bound is Bayesian and without delay. Kuang et al. (2023) analyse another
 posterior sampling algorithm under delay, for linear Markov decision processes.
@@ -15,13 +16,14 @@ draw is used at every step.
 
 With `resample="update"`, a world is drawn whenever the updater requires a plan. With
 `resample="episode"`, a world is drawn for every episode, so that the policy varies while feedback
-is in flight. "auto" means "update" with the updater `Lazy`, and "episode" with every other updater.
+is in flight. "auto" means "update" with the updaters `Lazy`, `Batched`, `Scheduled` and triggers of
+users, and "episode" with every other updater.
 With `MultiInstance` all choices give the same result, because an instance receives the feedback of
 its episode before it plays another episode.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +31,13 @@ from numpy.typing import NDArray
 from belated.arguments import check_choice, check_number
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup
-from belated.learner.bases.base import BackupRule, Proof, TieBreakingBase
+from belated.learner.bases.base import (
+    BackupRule,
+    Proof,
+    Resample,
+    TieBreakingBase,
+    resamples_every_episode,
+)
 from belated.randomness import POSTERIOR, UNUSED_NUMBER, gamma, numbered_uniform
 
 if TYPE_CHECKING:
@@ -72,7 +80,8 @@ class PSRL(TieBreakingBase):
         Parameter of the Dirichlet prior, the same for each successor; at least 0.001.
     resample : {"auto", "update", "episode"}
         When to draw a world from the posterior: "update" whenever the updater requires a plan,
-        "episode" for each episode. "auto" is "update" with the updater `Lazy`, else "episode".
+        "episode" for each episode. "auto" is "update" with the updaters `Lazy`, `Batched` and
+        `Scheduled`, else "episode".
     ties
         See `TieBreakingBase`.
 
@@ -85,7 +94,7 @@ class PSRL(TieBreakingBase):
     """
 
     prior: float = 1.0
-    resample: Literal["auto", "update", "episode"] = "auto"
+    resample: Resample = "auto"
 
     name = "psrl"
     proofs = (
@@ -100,14 +109,12 @@ class PSRL(TieBreakingBase):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("prior", self.prior)
-        check_choice("resample", self.resample, ("auto", "update", "episode"))
+        check_choice("resample", self.resample, get_args(Resample))
         if not 1e-3 <= self.prior < np.inf:
             raise ValueError(f"prior must be finite and at least 0.001, got {self.prior}.")
 
     def replans_every_episode(self, updater: "Updater") -> bool:
-        if updater.multi_instance:
-            return False
-        return self.resample == "episode" or (self.resample == "auto" and not updater.is_lazy)
+        return resamples_every_episode(self.resample, updater)
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         return BackupRule(psrl, np.array([self.prior]), reads="everything", samples=True)

@@ -92,7 +92,7 @@ def with_inbox_room(inbox: Inbox, steps: int) -> Inbox:
 
 
 def empty_memory(rows: int) -> QMemory:
-    """Return the statistics of `rows` rows, all zero."""
+    """Return the statistics that Q-learning stores for `rows` rows, all zero."""
     return QMemory(np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows))
 
 

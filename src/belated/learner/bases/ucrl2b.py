@@ -174,9 +174,9 @@ def box_bonus(stage: Stage, row: Row, scale: float, log: float) -> float:
 
 @inlined
 def ucrl2b_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
-    """Return the logarithmic term of a row with `n` observations, and 0.
+    """Return the terms of a row with `n` observations: l = ln(6 S A H n / delta), and 0.
 
-    For `constants` see `ucrl2b_exact`.
+    The second term is not used. `constants` is described at `ucrl2b_exact`.
     """
     return log(constants[1] * n), 0.0
 
@@ -185,7 +185,7 @@ def ucrl2b_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
 def back_up_over_box(
     constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
 ) -> float:
-    """Return Q_h(s, a) of a row with observations; see `ucrl2b_exact`.
+    """Return Q_h(s, a) of a row with observations, with the maximum of <p, V> over the box.
 
     Parameters
     ----------

@@ -4,10 +4,10 @@ A trigger is a function of an `Arrival`, or of an array of constants and an `Arr
 
     trigger(arrival) -> bool                 trigger(constants, arrival) -> bool
 
-It is evaluated at the start of an episode, after the feedback that has arrived since the start of
-the previous episode has been counted, and only if there is any. A function decorated with
-`@trigger` is compiled with numba for the compiled engine; `Learner` and the reference loop call it
-as Python. A plain function runs as Python, and only there.
+It is evaluated at the start of each episode, but only if feedback has arrived since the start of
+the previous episode, and after this feedback has been counted. A function decorated with `@trigger`
+is compiled with numba for the compiled engine; `Learner` and the reference loop call it as Python.
+A plain function runs only in `Learner` and the reference loop.
 
 >>> @trigger
 ... def every_fifth(arrival):
@@ -53,9 +53,11 @@ class TriggerCall(NamedTuple):
     rows: NDArray[np.int64]
     counts_size: int  # size of `counts` and of `epoch_counts`
     rows_size: int
-    arrived: int  # this field and the next two: see Arrival
+    arrived: int  # this field and the next four: see Arrival
     since_plan: int
     age: int
+    own: int
+    epoch: int
 
 
 TRIGGER_CALL_TYPE: Final = types.NamedTuple(
@@ -151,6 +153,10 @@ def is_due(call: TriggerCall) -> int:
         call.since_plan,
         math.inf,
         call.age,
+        call.own,
+        call.epoch,
+        0.0,
+        0.0,
     )
     return 1 if plan_now(view(call.constants, call.constants_size), arrival) else 0
 
@@ -168,7 +174,10 @@ class TriggerRule(NamedTuple):
         return rule.trigger(rule.constants, arrival)
 
     def checked(self) -> "TriggerRule":
-        """Return the rule with a `Trigger`, plain or compiled, and an array of constants."""
+        """Return the same rule with its function as a `Trigger` and its constants as an array.
+
+        A plain function becomes a `Trigger` that is not compiled.
+        """
         known = isinstance(self.trigger, Trigger)
         wrapped = self.trigger if known else Trigger(self.trigger, compiled=False)
         return TriggerRule(wrapped, np.ascontiguousarray(self.constants, np.float64).ravel())
@@ -176,13 +185,15 @@ class TriggerRule(NamedTuple):
 
 @trigger
 def no_trigger(arrival: Arrival) -> bool:
-    """Return False; this stands for the trigger of updaters that have none."""
+    """Return False for every `arrival`; used in place of a trigger if an updater has none."""
     return False
 
 
 @dataclass(frozen=True)
 class Triggered(Updater):
-    """Updater that plans when a trigger of the user requires it; `name` is that of the trigger.
+    """Updater that plans when a trigger of the user requires it.
+
+    The attribute `name` of the updater is the name of the trigger's function.
 
     Parameters
     ----------

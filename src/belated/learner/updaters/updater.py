@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 from belated.episode import Bools, Ints, Shape
 from belated.learner.exploration import Exploration
@@ -25,6 +25,28 @@ class Arrival(NamedTuple):
     since_plan: int  # number of items of feedback since the last plan, including the new ones
     alpha: float = math.inf  # result of `Updater.epoch_alpha` for this epoch
     age: int = 0  # number of episodes started since the last plan
+    own: int = 0  # number of those episodes whose feedback has arrived completely
+    epoch: int = 1  # number of the epoch: 1 until the first plan from observations
+    now_s: float = 0.0  # online: time of the arrival, in seconds since 1970 (UTC)
+    planned_s: float = 0.0  # online: time of the last plan, in seconds since 1970 (UTC)
+
+
+class DelayLaw(Protocol):
+    """Distribution of delays, as far as an updater needs it; see `belated.delays.Law`."""
+
+    @property
+    def name(self) -> str:
+        """Name of the law."""
+        ...
+
+    @property
+    def stationary(self) -> bool:
+        """Whether the delays of all episodes have the same distribution."""
+        ...
+
+    def quantile(self, p: float) -> float:
+        """Return the smallest delay j with P(tau <= j) >= `p`, or inf if there is no such j."""
+        ...
 
 
 class EpochStart(NamedTuple):
@@ -58,9 +80,10 @@ class Updater:
     """Base class of updaters, the rules that decide when a learner plans.
 
     A custom updater must define `name`, and either `trigger_rule` or `due`; all other methods have
-    defaults. With `trigger_rule`, its condition is compiled; with `due` alone, it runs as Python,
-    and only in the reference loop. If `due` is equivalent to the condition of `Lazy`, the updater
-    can override `lazy_alpha`; compiled code then evaluates the condition, and `due` is not called.
+    defaults. With `trigger_rule`, the condition for planning can be compiled. With `due` alone, the
+    condition runs as Python, and simulations need the reference loop. If `due` is equivalent to the
+    condition of `Lazy`, the updater can override `lazy_alpha`; compiled code then evaluates the
+    condition, and `due` is not called.
 
     Examples
     --------
@@ -80,6 +103,20 @@ class Updater:
     """Whether the updater may skip planning although feedback has arrived."""
     multi_instance: ClassVar[bool] = False
     """Whether each episode in flight has a separate instance of the base."""
+    needs_start: ClassVar[bool] = False
+    """Whether each episode must be started with `Learner.start` before its feedback arrives."""
+    every_start: ClassVar[bool] = False
+    """Whether the condition is evaluated at the start of every episode, even if no feedback has
+    arrived."""
+    keeps_policy: ClassVar[bool] = False
+    """Whether bases that plan for every episode are rejected, because they would change the policy
+    although the updater does not require a plan."""
+    min_age: ClassVar[int] = 0
+    """Number of episodes that must have been started since an episode, itself included, before its
+    feedback is counted. Feedback is never counted earlier than it arrives; 0 and 1 have no effect.
+    """
+    min_age_s: ClassVar[float] = 0.0
+    """Online: number of seconds since the opening of an episode before its feedback is counted."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -120,19 +157,25 @@ class Updater:
         return math.inf
 
     def explorer(self, shape: Shape) -> Explorer | None:
-        """Return a new exploration rule for a problem of size `shape`, or None if there is none."""
+        """Return a new exploration rule in Python for a problem of size `shape`.
+
+        The default is None, for an updater without such a rule.
+        """
         return None
 
     def lazy_alpha(self) -> float | Literal["auto"] | None:
         """Return the alpha with which the updater `Lazy` plans exactly when this updater does.
 
-        With this alpha, the condition of `Lazy` must be equivalent to `due`. The result is None if
-        there is no such alpha; `due` is then called.
+        With this alpha, the condition of `Lazy` must be equivalent to `due`. "auto" means that each
+        epoch has its own alpha, as in `Lazy("auto")`. The default is None: there is no such alpha,
+        and `due` is called.
         """
         return None
 
     def exploration(self, shape: Shape, epsilon: float) -> Exploration | None:
-        """Return a new exploration rule that compiled code evaluates, or None if there is none.
+        """Return a new exploration rule that compiled code evaluates.
+
+        The default is None, for an updater without such a rule.
 
         Parameters
         ----------
@@ -148,9 +191,41 @@ class Updater:
         """
         return None
 
+    def for_simulation(self, law: DelayLaw) -> Self:
+        """Return the updater to use in a simulation whose delay law is `law`.
+
+        By default the updater itself is returned. Raises ValueError if the updater cannot be used
+        with this law, or needs the time of day.
+        """
+        return self
+
+    def for_learner(self, episodes: int) -> Self:
+        """Return the updater to use in a learner of `episodes` episodes.
+
+        By default the updater itself is returned. Raises ValueError if an option has no value.
+        """
+        return self
+
+    def next_plan_s(self, planned_s: float) -> float | None:
+        """Return the time of the next scheduled plan, in seconds since 1970 (UTC).
+
+        `planned_s` is the time of the last plan. The default is None: no plan is due because of the
+        time alone.
+        """
+        return None
+
     def with_longest_delay(self, delay: float) -> Self:
         """Return the updater to use in a simulation whose longest delay is `delay`, in episodes.
 
         By default the updater itself is returned.
         """
         return self
+
+
+def min_delay(updater: Updater) -> int:
+    """Return the delay in episodes before which `updater` counts no feedback.
+
+    Feedback of episode i is counted at the start of episode k only if k - i >= `updater.min_age`.
+    This has the same effect as a delay of at least `updater.min_age` - 1.
+    """
+    return max(0, updater.min_age - 1)

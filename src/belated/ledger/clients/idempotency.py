@@ -2,7 +2,8 @@
 
 A client chooses a random key for a request. The response is stored under that key with a digest of
 the request, and sent again when the request is repeated. Neither the key nor the request is stored,
-only their digests; since the digest of the request includes the key, the request cannot be guessed.
+only their digests. Since the digest of the request includes the key, the request cannot be guessed
+from it.
 """
 
 from dataclasses import dataclass
@@ -28,30 +29,34 @@ class StoredResponse:
     """Response to a request with an idempotency key."""
 
     key: str
-    """SHA-256 of the key and of the caller who sent it."""
+    """SHA-256 of the idempotency key together with the caller who sent it."""
     sha: str
-    """SHA-256 of the key and of the request."""
+    """SHA-256 of the idempotency key together with the request."""
     status: int
     """HTTP status of the response."""
     media_type: str | None = None
     body: bytes | None = None
-    """Body of the response; None if it is not stored, because handling the request again has no
-    effect and gives the same body."""
+    """Body of the response; None if it is not stored, for example because it is too large. A
+    repeated request is then handled again, which has no further effect and gives the same body."""
     episode: str | None = None
-    """Id of the episode that the request opens, in the same transaction. The response is stored
-    only if the episode exists. None if the request opens no episode."""
+    """Id of the episode that the request opens; None if it opens no episode. The response is stored
+    in the same transaction as the opening, and only if the episode exists."""
 
 
 class IdempotencyKeys:
-    """Stored responses of the ledger whose database is `store`. They are written by `append`."""
+    """Read access to the stored responses to requests with an idempotency key.
+
+    `store` is the database of the ledger. Responses are stored with `Ledger.append`.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def get(self, key: str) -> StoredResponse | None:
-        """Return the response stored under the digest `key`; None if there is none, or it is old.
+        """Return the response stored under `key`, the digest `StoredResponse.key`.
 
-        A response is old after `KEY_LIFETIME_S` seconds.
+        Returns None if there is no response, or if it was stored more than `KEY_LIFETIME_S` seconds
+        ago.
         """
         table = schema.idempotency_keys.c
         query = sa.select(table.key, table.sha, table.status, table.media_type, table.body).where(
@@ -66,5 +71,9 @@ class IdempotencyKeys:
 
 
 def oldest_time(now: int) -> int:
-    """Return the time up to which responses are old at the time `now`, both in microseconds."""
+    """Return the time `KEY_LIFETIME_S` seconds before the time `now`.
+
+    A response that was stored at this time or earlier has expired. Both times are in microseconds
+    since 1970 (UTC).
+    """
     return now - KEY_LIFETIME_S * 1_000_000

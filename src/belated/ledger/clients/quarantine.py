@@ -20,12 +20,16 @@ MAX_REQUESTS_PER_PROBLEM: Final = 10_000
 The same maximum applies to all requests without a problem together. When there are more requests,
 the oldest ones are deleted."""
 MAX_BODY_CHARS: Final = 1 << 16
-"""Maximum number of characters of a body; a longer body is truncated and stored as a text."""
+"""Maximum number of characters of a request body.
+
+A longer body is truncated and stored as a text."""
 MAX_REASON_CHARS: Final = 1000
 MAX_REWRITTEN_CHARS: Final = 1 << 24
-"""Maximum number of characters in all bodies for which `rewrite_quarantine` rewrites the table."""
+"""Maximum number of characters of all stored request bodies together for which `rewrite_quarantine`
+rewrites the table."""
 PRUNE_EVERY_REQUESTS: Final = 100
-"""Average number of new requests after which requests beyond the maximum are deleted."""
+"""Average number of new requests between two deletions of old requests. A deletion reduces the
+requests of each problem to `MAX_REQUESTS_PER_PROBLEM`."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +95,13 @@ def quarantine_request(connection: sa.Connection, request: RejectedRequest, *, a
 
 
 def rewrite_quarantine(connection: sa.Connection) -> None:
-    """Write the table anew on SQLite, so that its pages contain no copies of deleted requests.
+    """Rewrite the quarantine table of SQLite, so that no copies of deleted requests remain in it.
 
     SQLite overwrites deleted content, but not the copies that it leaves in unallocated space when
     it moves a row or an index entry to another page. If a whole table is emptied, its pages are
-    overwritten. A table with very large bodies is left as it is, since other writers wait.
-
-    `connection` must have an open write transaction.
+    overwritten. The table is not rewritten if the bodies have more than `MAX_REWRITTEN_CHARS`
+    characters together, since other writers would have to wait for long. On PostgreSQL, nothing is
+    done. `connection` must have an open write transaction.
     """
     table = schema.quarantine
     if connection.dialect.name != "sqlite":
@@ -111,24 +115,24 @@ def rewrite_quarantine(connection: sa.Connection) -> None:
 
 
 class Quarantine:
-    """Rejected requests of the ledger whose database is `store`."""
+    """Access to the rejected requests of the ledger whose database is `store`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def __iter__(self) -> Iterator[QuarantinedRequest]:
-        """Return an iterator over all requests in order of id."""
+        """Return an iterator over all rejected requests in order of their ids."""
         return self.read()
 
     def read(
         self, problem: int | None = None, *, after: int = 0, limit: int | None = None
     ) -> Iterator[QuarantinedRequest]:
-        """Return an iterator over requests in order of id.
+        """Return an iterator over rejected requests in order of their ids.
 
         Parameters
         ----------
         problem : int, optional
-            Id of the problem; None for all requests.
+            Id of the problem whose requests are read; None for all requests.
         after : int
             Read only requests with an id greater than `after`.
         limit : int, optional
@@ -248,7 +252,7 @@ def _prune(connection: sa.Connection) -> None:
 
 
 def _printable(text: str) -> str:
-    """Return `text`, with escape sequences as in `repr` if a character is not printable."""
+    """Return `text` if all its characters are printable, else `text` with escapes as in `repr`."""
     return text if text.isprintable() else repr(text)[1:-1]
 
 

@@ -29,16 +29,19 @@ class Token:
     expires: int | None = None
     """Time from which the token is invalid, in microseconds since 1970 (UTC); None for never."""
     used: int | None = None
-    """Time of a use, in microseconds since 1970 (UTC), at most about a minute before the last use;
-    None if the token has not been used."""
+    """Approximate time of the last use, in microseconds since 1970 (UTC); it may be about a minute
+    too early. None if the token has not been used."""
 
     def is_valid(self, now: int) -> bool:
-        """Return whether the token is neither revoked nor expired at the time `now`."""
+        """Return whether the token is neither revoked nor expired at the time `now`.
+
+        `now` is in microseconds since 1970 (UTC).
+        """
         return self.revoked is None and (self.expires is None or now < self.expires)
 
 
 class Tokens:
-    """Tokens of the ledger whose database is `store`."""
+    """Access to the tokens of the ledger whose database is `store`."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -96,12 +99,12 @@ class Tokens:
         return token
 
     def get(self, id: str) -> Token | None:
-        """Return the token `id`, valid or revoked; None if there is no such token."""
+        """Return the token `id`, even if revoked or expired; None if there is no such token."""
         found = self._read(schema.tokens.c.id == id) if is_name(id) else []
         return found[0] if found else None
 
     def all(self) -> list[Token]:
-        """Return all tokens, valid and revoked, oldest first."""
+        """Return all tokens, including revoked and expired ones, oldest first."""
         return self._read(sa.true())
 
     def revoke(self, id: str) -> bool:
@@ -138,7 +141,10 @@ class Tokens:
         return token
 
     def touch(self, id: str, used: int) -> None:
-        """Store that the token `id` was used at the time `used`, in microseconds since 1970."""
+        """Store that the token `id` was used at the time `used`, unless a later use is stored.
+
+        `used` is in microseconds since 1970 (UTC).
+        """
         tokens = schema.tokens
         earlier = sa.or_(tokens.c.used.is_(None), tokens.c.used < used)
         with self._store.writing() as connection:

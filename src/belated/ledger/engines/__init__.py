@@ -1,1 +1,1 @@
-"""Engines of the databases that can store a ledger."""
+"""SQLAlchemy engines for the databases that can store a ledger, and the log of their outages."""

@@ -1,4 +1,4 @@
-"""Log of the changes between an available and an unavailable store."""
+"""Log messages for the beginning and the end of each outage of the store."""
 
 import logging
 import threading
@@ -13,18 +13,18 @@ LOG: Final = logging.getLogger("belated.store")
 
 
 class OutageLog:
-    """Log of the outages of one operation of the store.
+    """Log of the outages of one operation of the store, such as writing.
 
-    A line is written when the first error occurs, when the reason changes, and when the operation
-    succeeds again; the last one has the duration and the number of errors. Several threads may
-    share an instance.
+    A message is logged when the operation fails for the first time, when it fails for another
+    reason, and when it succeeds again. The message about the success contains the duration of the
+    outage and the number of errors. Several threads may share an instance.
 
     Parameters
     ----------
     operation : str
         Name of the operation: "read", "write" or "fold".
     on_error : Callable[[str, str], None], optional
-        Function that is called with the operation and the reason of each error.
+        Function that is called at each error, with the name of the operation and the reason.
     """
 
     def __init__(self, operation: str, on_error: Callable[[str, str], None] | None = None) -> None:
@@ -36,12 +36,16 @@ class OutageLog:
         self._since = self._started = self._failed_at = 0.0
 
     def recent(self, seconds: float) -> Outage | None:
-        """Return the outage that has not ended, if its last error is at most `seconds` ago."""
+        """Return the current outage if its last error was at most `seconds` ago, else None."""
         is_recent = time.monotonic() - self._failed_at <= seconds
         return self._outage if is_recent else None
 
     def failed(self, error: BaseException) -> None:
-        """Note that the operation failed with `error`. Its message is not logged."""
+        """Record that the operation failed with `error`.
+
+        A message is logged if an outage begins, or if its reason or error code has changed. The
+        message contains the reason and the error code, but not the message of `error`.
+        """
         outage = describe_outage(error)
         if self.on_error is not None:
             self.on_error(self._operation, outage.reason)
@@ -66,7 +70,7 @@ class OutageLog:
             )
 
     def succeeded(self) -> None:
-        """Note that the operation succeeded."""
+        """Record that the operation succeeded, and log the end of an outage if there was one."""
         if self._outage is None:
             return
         with self._lock:
@@ -90,7 +94,7 @@ class OutageLog:
 
 
 def format_time(seconds: float) -> str:
-    """Return `seconds` since 1970 (UTC) in ISO 8601.
+    """Return a time, given in `seconds` since 1970 (UTC), as text in ISO 8601.
 
     >>> format_time(0.25)
     '1970-01-01T00:00:00.250Z'

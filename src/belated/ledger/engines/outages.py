@@ -1,4 +1,7 @@
-"""Descriptions of errors that indicate an unavailable database, without its data or address."""
+"""Descriptions of database outages, derived from exceptions.
+
+A description contains no data and no address of the database.
+"""
 
 from typing import Final, NamedTuple
 
@@ -22,7 +25,10 @@ REASONS: Final = {
     "SQLITE_IOERR": "disk error",
     "SQLITE_READONLY": "read-only",
 }
-"""Meaning of an error code, by SQLSTATE, class of SQLSTATE (two characters), or SQLite's name."""
+"""Map from an error code to the reason of an outage in words.
+
+An error code is a SQLSTATE of PostgreSQL, the first two characters of a SQLSTATE (its class), or
+an error name of SQLite."""
 
 
 class Outage(NamedTuple):
@@ -31,14 +37,17 @@ class Outage(NamedTuple):
     reason: str
     """Reason in words, such as "disk full"."""
     code: str | None
-    """SQLSTATE of PostgreSQL or error name of SQLite; None if the database did not respond."""
+    """SQLSTATE of PostgreSQL or error name of SQLite; None if the error has no code, for example
+    because the database did not respond."""
 
     def __str__(self) -> str:
         return self.reason if self.code is None else f"{self.reason} ({self.code})"
 
 
 def describe_outage(error: BaseException) -> Outage:
-    """Return the reason of `error`, a database error as SQLAlchemy, the driver or a timeout raises.
+    """Return the reason of the database outage that the exception `error` indicates.
+
+    `error` is an exception of SQLAlchemy or of a database driver, or a TimeoutError.
 
     >>> print(describe_outage(TimeoutError()))
     no response

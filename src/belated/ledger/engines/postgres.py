@@ -1,7 +1,8 @@
 """Creation of the PostgreSQL engine, with limits on the time that a connection waits.
 
 The limits keep a process that is stopped while it writes, or a server that no longer responds, from
-blocking all other processes. A limit that is set in the URL or for the role is kept.
+blocking all other processes. A limit that is already set in the URL of the database or for the
+database role is not changed.
 """
 
 import math
@@ -15,28 +16,29 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from belated.extras import missing_extra
 
 POOL_SIZE: Final = 17
-"""Number of connections to keep open; equal to the number of threads of the service that read."""
+"""Number of connections to keep open: one for each thread with which the service reads."""
 
 CONNECT_TIMEOUT_S: Final = 5
 """Maximum time in seconds to establish a connection."""
 
 LOCK_TIMEOUT_S: Final = 5
-"""Maximum time in seconds that a statement waits for a lock, such as the lock of all writers."""
+"""Maximum time in seconds that a statement waits for a lock, such as the lock held by a writer."""
 
 IDLE_IN_TRANSACTION_TIMEOUT_S: Final = 10
 """Time in seconds after which the server ends a session that is idle in a transaction.
 
-The session's transaction is rolled back and its locks are released. A session is idle if its
-process is stopped, or computes for longer than this between two statements."""
+The session's transaction is rolled back and its locks are released. A session is idle while its
+process is stopped, or computes between two statements."""
 
 STATEMENT_TIMEOUT_S: Final = 30
 """Maximum time in seconds that a statement may run."""
 
 PING_AFTER_IDLE_S: Final = 1.0
-"""Time in seconds for which a connection must have been idle to be tested before its next use.
+"""Idle time in seconds after which a connection is tested before its next use.
 
-A test is a round trip, which would be a considerable part of a short transaction. A connection that
-breaks within this time causes an error when it is used, after which all others are replaced."""
+A connection that was used more recently is not tested, since the round trip of a test would be a
+considerable part of a short transaction. If such a connection is broken, its next use raises an
+error, and the pool then replaces all connections."""
 
 KEEPALIVE: Final = {
     "keepalives": 1,
@@ -45,13 +47,15 @@ KEEPALIVE: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,  # milliseconds
 }
-"""Parameters of libpq that end a connection whose server cannot be reached any more."""
+"""Parameters of libpq, PostgreSQL's client library, that make it close a connection whose server
+has become unreachable."""
 
 REMOVE_LIMITS: Final = sa.text(
     "SELECT set_config(name, '0', true) FROM unnest(ARRAY["
     "'lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout']) AS name"
 )
-"""Statement that removes all limits on waiting until the end of the transaction."""
+"""SQL statement that disables, for the current transaction only, the timeouts for locks, for
+statements and for idle transactions."""
 
 _PREPARE: Final = (
     "SELECT set_config(name, value, false) "

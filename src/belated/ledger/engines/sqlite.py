@@ -26,9 +26,10 @@ def is_in_memory(url: sa.URL) -> bool:
 
 
 def create_sqlite_engine(url: sa.URL, **pool: Any) -> sa.Engine:
-    """Return an engine for the SQLite database at `url`, with the options `pool` of its pool.
+    """Return an engine for the SQLite database at `url`.
 
-    The file is created if it does not exist; raises OSError if this is not possible.
+    `pool` contains options for the connection pool of the engine. The database file is created if
+    it does not exist. Raises OSError if the file cannot be created or opened.
     """
     if pool.get("poolclass") is not StaticPool and not is_uri(url):
         _create_private_file(Path(str(url.database)))

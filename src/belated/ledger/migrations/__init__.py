@@ -38,7 +38,8 @@ def upgrade(connection: sa.Connection, to: str = "head", *, folder: Path = FOLDE
     Raises
     ------
     ValueError
-        If the database has a version that is not in `folder`, such as that of a later release.
+        If `folder` does not contain the version of the database, for example because a later
+        release of belated wrote the database.
     """
     config = _config(folder)
     config.attributes["connection"] = connection
@@ -52,7 +53,7 @@ def upgrade(connection: sa.Connection, to: str = "head", *, folder: Path = FOLDE
 
 
 def current(connection: sa.Connection) -> str | None:
-    """Return the version of the database behind `connection`; None if it has no tables yet."""
+    """Return the version of the database of `connection`; None if it has no tables yet."""
     return MigrationContext.configure(
         connection, opts={"version_table": TABLE}
     ).get_current_revision()

@@ -21,4 +21,4 @@ RECORDERS: Final[dict[type, Callable[[Transaction, Any], Outcome]]] = {
     events.Control: problems.record_control,
     StoredResponse: idempotency.record_response,
 }
-"""Functions that record an event and return the outcome, by type of the event."""
+"""Map from the type of an event to the function that records the event and returns the outcome."""

@@ -9,11 +9,11 @@ Parts are described in `belated.ledger.recording.parts`. Content has one of the 
 where s_i, a_i and r_i are the state, action and reward of the i-th step, h is the index of a step
 from 0, and s, a, y and r are the state, action, next state and reward of step h. H is the horizon.
 
-States and actions are given by name (a text) or by index (a number); a state of a problem with
-factors also by an object with the value of each factor. Rewards lie in [0, 1], or in the problem's
-`reward_range`. They may be omitted or null if the mean rewards are known in the problem's
-specification. The third form is for problems in which only the rewards are late; the path and the
-rewards may arrive together or separately.
+A state or an action is given as its name (a text) or its index (a number). A state of a problem
+with factors may also be given as an object with the value of each factor. Rewards lie in [0, 1], or
+in the problem's `reward_range`. They may be omitted or null if the mean rewards are known in the
+problem's specification. The third form is for problems in which only the rewards are late; the path
+and the rewards may arrive together or separately.
 
 An episode ends when it reaches a terminal state of the problem, and may then have fewer than H
 steps. Steps after the end, the padding, may be sent if they repeat the terminal state without a
@@ -53,7 +53,7 @@ class UnusableContent(NamedTuple):
 
 
 def parse_content(content: object, spec: ProblemSpec, *, received: bool = False) -> Parts:
-    """Return the parts of feedback, by name of the part.
+    """Validate the content of feedback, and convert it to parts.
 
     Parameters
     ----------
@@ -62,12 +62,13 @@ def parse_content(content: object, spec: ProblemSpec, *, received: bool = False)
     spec : ProblemSpec
         The problem.
     received : bool
-        Whether the content comes from a request, so that its steps must join; see `parse_steps`.
+        True if the content comes from a request, False if it is stored in the ledger. Steps in a
+        request must join: each one begins in the state to which the step before it leads.
 
     Returns
     -------
     Parts
-        The parts, as described in `belated.ledger.recording.parts`.
+        Map from the name of each part to its value; see `belated.ledger.recording.parts`.
 
     Raises
     ------
@@ -116,7 +117,10 @@ def _parse_whole(content: Mapping[str, Any], spec: ProblemSpec) -> dict[str, Any
 
 
 def _parse_path(content: Mapping[str, Any], prefix: str, spec: ProblemSpec) -> dict[str, Any]:
-    """Return the states and actions in `content` up to the end of the episode."""
+    """Return the states and actions in `content`, as indices, up to the end of the episode.
+
+    `prefix` precedes the names of the fields in error messages.
+    """
     path = {}
     steps = _count_steps(content.get("actions"), spec)
     for name, count, numbers, factors in (
@@ -163,7 +167,11 @@ def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Pa
 
 
 def _parse_rewards(rewards: object, spec: ProblemSpec, steps: int) -> Parts:
-    """Return the parts of `rewards`, by step, of an episode that has at most `steps` steps."""
+    """Convert `rewards`, a mapping from steps to rewards, to one part for each reward.
+
+    The episode has at most `steps` steps. Rewards of later steps must be 0 or None, and are
+    dropped. Raises ContentError if a step or a reward is not valid.
+    """
     horizon = spec.horizon
     if not isinstance(rewards, Mapping) or not rewards:
         raise ContentError(
@@ -188,16 +196,22 @@ def _parse_rewards(rewards: object, spec: ProblemSpec, steps: int) -> Parts:
 
 
 def _count_steps(actions: Any, spec: ProblemSpec) -> int:
-    """Return the number of steps that the lists of an episode with these `actions` must have."""
+    """Return the number of steps that the lists of a whole episode or of a path must describe.
+
+    The lists of actions and rewards must have this length, and the list of states one item more. It
+    is the horizon or, if the problem has terminal states, the length of the list `actions`, but at
+    most the horizon.
+    """
     if spec.terminal is None or not hasattr(actions, "__len__"):
         return spec.horizon
     return min(len(actions), spec.horizon)
 
 
 def _check_lengths(content: Mapping[str, Any], prefix: str) -> None:
-    """Raise ContentError if the lists of states and actions in `content` do not belong together.
+    """Raise ContentError if `content` does not have exactly one state more than actions.
 
-    This is for episodes that may end early, of which neither list tells the number of steps alone.
+    Use this check if the problem has terminal states, so that episodes have different numbers of
+    steps. `prefix` precedes the names of the fields in the error message.
     """
     states, actions = content.get("states"), content.get("actions")
     if isinstance(states, list) and isinstance(actions, list) and len(states) != len(actions) + 1:
@@ -209,7 +223,12 @@ def _check_lengths(content: Mapping[str, Any], prefix: str) -> None:
 
 
 def _trim_path(path: dict[str, Any], prefix: str, spec: ProblemSpec) -> dict[str, Any]:
-    """Return `path` without its padding, after checking terminal states and allowed actions."""
+    """Return `path` without its padding, the steps after it has reached a terminal state.
+
+    Raises ContentError if the path ends neither at the horizon nor in a terminal state, if it
+    begins in a terminal state or leaves one, or if an action is not allowed. `prefix` precedes the
+    names of the fields in error messages.
+    """
     states, actions, is_terminal = path["states"], path["actions"], spec.shape.is_terminal
     names = spec.states
     end = next((i for i, state in enumerate(states) if is_terminal[state]), None)

@@ -2,7 +2,7 @@
 
 The parts of feedback are defined in `belated.ledger.recording.parts`. A claim is the record that
 a part of an episode has arrived; it holds the digest of the part. An episode arrives in one of
-three forms: as a whole, by steps, or by path and rewards.
+three forms: as a whole, as single steps, or as a path and rewards.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -27,7 +27,7 @@ SPLITTERS: Final[dict[Form, Callable[[Parts, int], Parts]]] = {
     "steps": split_into_steps,
     "path": split_into_path,
 }
-"""Functions that convert the part "whole" to the parts of another form, by name of that form."""
+"""Map from the name of a form to the function that converts a whole episode to this form."""
 
 ZERO_SHA: Final = digest(canonical(0.0))
 """Digest of a reward of 0."""
@@ -36,11 +36,11 @@ REMEDY: Final = (
     "; to replace all feedback of the episode, send a correction "
     "(POST /v1/episodes/{episode}/correction)."
 )
-"""End of the message of a conflict."""
+"""Last part of the message of a conflict: how to replace the recorded feedback."""
 
 
 class Claim(NamedTuple):
-    """Claim: record that a part of an episode has arrived."""
+    """Claim: record that a part of the feedback of an episode has arrived."""
 
     sha: str
     """Digest of the content of the part."""
@@ -49,23 +49,29 @@ class Claim(NamedTuple):
 
 
 Claims: TypeAlias = dict[str, Claim]
-"""Claims of one episode, by name of the part."""
+"""Map from the name of each recorded part of an episode to its claim."""
 
 
 def digest_parts(parts: Parts) -> dict[str, str]:
-    """Return the digest of each of `parts`, by name of the part."""
+    """Return a dict that maps the name of each of `parts` to the digest of its content."""
     return {part: digest(canonical(value)) for part, value in parts.items()}
 
 
 def encode_parts(parts: Parts) -> tuple[str, dict[str, str]]:
-    """Return feedback that consists of `parts` as canonical JSON, and the digest of each part."""
+    """Return feedback that consists of `parts` as canonical JSON, and the digests of the parts.
+
+    The digests are returned as a dict that maps the name of each part to the digest.
+    """
     text = canonical(join_parts(parts))
     # the text of a whole episode is also that of its only part
     return text, {WHOLE: digest(text)} if WHOLE in parts else digest_parts(parts)
 
 
 def _form(parts: Iterable[str]) -> Form:
-    """Return the form in which an episode arrives, given the names of some of its `parts`."""
+    """Return the form of an episode, given the names of some of its `parts`.
+
+    The form is "whole", "steps", or "path" for a path and rewards.
+    """
     part = next(part for part in parts if not part.startswith(END))
     if part == WHOLE:
         return "whole"
@@ -85,7 +91,7 @@ def find_new_parts(
     parts : Parts
         Parts of the feedback.
     known : mapping
-        Recorded parts (claims) of the episode, by name of the part.
+        Map from the name of each recorded part of the episode to its claim.
     load : callable
         Function that returns the parts of the feedback event with a given seq.
     horizon : int
@@ -137,9 +143,12 @@ def find_new_parts(
 
 
 def _drop_padding(parts: Parts, known: Mapping[str, Claim]) -> Parts | Conflict:
-    """Return `parts` without rewards of 0 after the end of the episode.
+    """Return the new `parts` of an episode without rewards of 0 after its end, which are padding.
 
-    Returns a conflict if another part, new or `known`, is of a step after the end.
+    `known` maps the name of each recorded part to its claim. The end is that of the part "end:..."
+    among the new and the recorded parts. If there is no such part, `parts` are returned unchanged.
+    Returns a Conflict if a new or recorded part other than padding belongs to a step after the end,
+    or if there is also a part that marks a later end.
     """
     ends = [_number(part) for part in (*known, *parts) if part.startswith(END)]
     if not ends:
@@ -161,7 +170,7 @@ def _drop_padding(parts: Parts, known: Mapping[str, Claim]) -> Parts | Conflict:
 
 
 def _number(part: str) -> int:
-    """Return the number in the name of a `part`: its step, or the number of steps; else -1."""
+    """Return the number in the name `part`, such as 3 in "step:3"; -1 if there is no number."""
     number = part.partition(":")[2]
     return int(number) if number else -1
 
@@ -169,12 +178,17 @@ def _number(part: str) -> int:
 def find_superseded(
     parts: Parts, earlier: Iterable[tuple[int, Parts]], *, horizon: int
 ) -> int | None:
-    """Find out whether feedback repeats earlier feedback that a correction has replaced.
+    """Find the replaced feedback that new feedback repeats.
+
+    Feedback is replaced when a correction of its episode is recorded. A whole episode is compared
+    in all three forms: as a whole, as steps, and as a path and rewards. A new reward of 0 for a
+    step after the end of the episode is padding; it repeats the replaced event that contains the
+    end.
 
     Parameters
     ----------
     parts : Parts
-        Parts of the feedback.
+        Parts of the new feedback.
     earlier : iterable of (int, Parts)
         Seq and parts of each feedback event of the episode that a correction has replaced.
     horizon : int
@@ -183,9 +197,8 @@ def find_superseded(
     Returns
     -------
     int or None
-        None if a part of the feedback is not in any of the events in `earlier`. Otherwise the
-        largest seq of the events that contain its parts. A whole episode is compared as a whole, by
-        its steps, and by its path and rewards. Rewards of 0 after an end repeat the end.
+        If each part of the new feedback is in some event of `earlier`, the largest seq of these
+        events; otherwise None.
     """
     old = {
         claim: seq

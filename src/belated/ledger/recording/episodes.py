@@ -48,10 +48,12 @@ F = TypeVar("F", bound=Feedback)
 def record_opening(transaction: Transaction, event: Opened) -> Outcome:
     """Record the opening `event` in `transaction`, and return the outcome.
 
-    The outcome is Conflict if the problem is archived. If an episode with the same id exists,
-    nothing is recorded. The outcome is then Conflict
-    if the existing episode has another problem or subject, DataWithdrawn if the episode has been
-    withdrawn, and otherwise AlreadyRecorded with the existing episode.
+    The outcome is NotFound if the problem does not exist, Conflict if it is archived, and Invalid
+    if the version has not been published.
+
+    If an episode with the same id exists, nothing is recorded. In this case the outcome is
+    DataWithdrawn if the existing episode has been withdrawn, Conflict if it has another problem or
+    subject, and otherwise AlreadyRecorded with the existing episode.
     """
     problem = transaction.problem(event.problem)
     if problem is None:
@@ -85,7 +87,7 @@ def record_opening(transaction: Transaction, event: Opened) -> Outcome:
 
 
 def _compare_opening(event: Opened, known: EpisodeRecord) -> Outcome:
-    """Return the outcome of opening the episode `known` again with `event`.
+    """Return the outcome of `event`, which opens the existing episode `known` again.
 
     The version in `event` is ignored, since an episode keeps its version.
     """
@@ -190,8 +192,10 @@ def record_correction(
 ) -> Outcome:
     """Record a correction, which replaces all earlier feedback of its episode.
 
-    Nothing is recorded if the correction equals the feedback that is currently valid. Parameters
-    and the returned outcome are as in `record_feedback`.
+    Nothing is recorded if the correction equals the feedback that is currently valid. The
+    parameters `transaction`, `event`, `episode` and `spec`, and the returned outcome, are as in
+    `record_feedback`. The outcome is Conflict if an identical correction, with the same event time,
+    was recorded before and has been replaced since.
     """
     try:
         parts = parse_correction(event.content, spec)
@@ -238,7 +242,11 @@ def _add_feedback(
 
 
 def _load_neighbours(transaction: Transaction) -> None:
-    """Load the bodies that `find_gap` reads for all events of `transaction`, in few queries."""
+    """Load the bodies of the recorded events that `find_gap` may read during `transaction`.
+
+    The first call in a transaction loads the bodies for all events to be recorded, in few queries.
+    Later calls do nothing.
+    """
     if transaction.has_neighbours:
         return
     transaction.has_neighbours = True
@@ -259,7 +267,10 @@ def _loader(transaction: Transaction, spec: ProblemSpec) -> Callable[[int], Part
 
 
 def _read_feedback(transaction: Transaction, episode: str) -> list[Event]:
-    """Return all feedback and corrections of `episode`, replaced or not, in order of seq."""
+    """Return all feedback and corrections of `episode`, in order of their sequence numbers.
+
+    Feedback that a later correction replaced is included.
+    """
     seq = schema.events.c.seq
     query = sa.select(schema.events).where(seq.in_(feedback_seqs([episode]))).order_by(seq)
     return [Event._make(row) for row in transaction.execute(query)]
@@ -285,12 +296,14 @@ def _find_superseded_repeat(
     spec : ProblemSpec
         Problem of the episode.
     padding : mapping, optional
-        Padding in the feedback whose end is not in the same request, by path in the request.
+        Padding steps of the feedback, if the request does not contain the step that reaches the
+        terminal state; otherwise None. The map is from the path of a step in the request, such as
+        "steps[0]", to the step.
 
     Returns
     -------
     AlreadyRecorded or None
-        AlreadyRecorded if it does, else None.
+        AlreadyRecorded if all parts and all padding repeat replaced feedback, else None.
     """
     events = _read_feedback(transaction, episode.id)
     last = max((event.seq for event in events if event.kind == "corrected"), default=0)

@@ -1,4 +1,4 @@
-"""Storing of responses to requests with an idempotency key, and deletion of old ones."""
+"""Storing of responses to requests with an idempotency key, and deletion of expired responses."""
 
 from collections.abc import Iterable
 
@@ -13,9 +13,10 @@ from belated.ledger.recording.transaction import Transaction
 
 
 def load_keys(transaction: Transaction, events: Iterable[NewEvent]) -> None:
-    """Delete old responses, and load the digests that are stored under the keys in `events`.
+    """Delete expired responses, and load the stored digests for the idempotency keys in `events`.
 
-    Nothing is done if `events` contains no response.
+    A digest identifies the request that was sent with the key. The digests are added to
+    `transaction.keys`. If `events` contains no StoredResponse, the function does nothing.
     """
     keys = sorted({event.key for event in events if type(event) is StoredResponse})
     if not keys:
@@ -31,11 +32,12 @@ def load_keys(transaction: Transaction, events: Iterable[NewEvent]) -> None:
 
 
 def record_response(transaction: Transaction, response: StoredResponse) -> Outcome:
-    """Store `response` in `transaction`, and return the outcome.
+    """Store `response`, with its idempotency key, in `transaction`, and return the outcome.
 
-    If the key is in use, nothing is stored: the outcome is AlreadyRecorded if the request is the
-    same, else Conflict. Nor is a response stored for an episode that was not opened (NotFound). The
-    keys must have been loaded by `load_keys`.
+    The outcome is KeyStored if the response was stored. If a response is already stored under the
+    key, the outcome is AlreadyRecorded for the same request, and Conflict for a different one. It
+    is NotFound if the request should open an episode that does not exist. The keys must have been
+    loaded with `load_keys`.
     """
     if response.episode is not None and transaction.episode(response.episode) is None:
         return NotFound(f"There is no episode {response.episode!r}.")

@@ -22,8 +22,10 @@ from belated.ledger.recording.transaction import Transaction
 def record_lost(transaction: Transaction, event: Lost) -> Outcome:
     """Record in `transaction` that the episode of `event` is lost, and return the outcome.
 
-    The outcome is Conflict if the feedback of the episode is complete, or if the episode is lost
-    for another reason. It is AlreadyRecorded if the episode is lost for the same reason.
+    The outcome is NotFound if the episode does not exist, and DataWithdrawn if it has been
+    withdrawn. It is Conflict if the feedback of the episode is complete, or if the episode was
+    declared lost for another reason. It is AlreadyRecorded if the episode was declared lost for the
+    same reason.
     """
     episode = transaction.episode(event.episode)
     if episode is None:

@@ -2,8 +2,9 @@
 
 A part is the smallest unit of feedback that is recorded: a whole episode, one step, the path of an
 episode, or the reward of one step. Parts are named "whole", "step:3", "path" or "reward:3", where 3
-is the step. In a part, states and actions are given by index. The part "end:4" accompanies the step
-or path from which it is known that the episode has 4 steps, fewer than the horizon.
+is the step. In a part, states and actions are given as indices. If an episode reaches a terminal
+state after fewer steps than the horizon, for example after 4, there is also the part "end:4". It is
+recorded together with the step or path that reaches the terminal state.
 """
 
 from collections.abc import Collection
@@ -14,11 +15,14 @@ Parts: TypeAlias = dict[str, Any]
 WHOLE: Final = "whole"
 PATH: Final = "path"
 END: Final = "end:"
-"""Beginning of the name of the part that tells the number of steps of an episode."""
+"""Prefix of the name of the part that marks the end of an episode.
+
+The prefix is followed by the number of steps, as in "end:4". Only an episode with fewer steps than
+the horizon has this part."""
 
 
 def join_parts(parts: Parts) -> dict[str, Any]:
-    """Return the content of feedback from which `parse_content` returns the same `parts`."""
+    """Return `parts` as content of feedback, which `parse_content` converts back to `parts`."""
     if WHOLE in parts:
         return dict(parts[WHOLE])
     steps = [value for part, value in parts.items() if part.startswith("step:")]
@@ -38,7 +42,8 @@ def join_parts(parts: Parts) -> dict[str, Any]:
 def split_into_steps(parts: Parts, horizon: int | None = None) -> Parts:
     """Convert the part "whole" in `parts` to one part for each step, and return these parts.
 
-    If the episode has fewer than `horizon` steps, the end is a part too.
+    If the episode has fewer than `horizon` steps, the part that marks its end is included; if
+    `horizon` is None, it is not.
     """
     whole = parts[WHOLE]
     states, rewards = whole["states"], whole["rewards"] or [None] * len(whole["actions"])
@@ -57,8 +62,9 @@ def split_into_steps(parts: Parts, horizon: int | None = None) -> Parts:
 def split_into_path(parts: Parts, horizon: int | None = None) -> Parts:
     """Convert the part "whole" in `parts` to the path and one part for each reward.
 
-    Returns these parts. If the episode contains no rewards, the path is the only part. If it has
-    fewer than `horizon` steps, the end is a part too.
+    Returns these parts. If the episode contains no rewards, there are no parts for rewards. If it
+    has fewer than `horizon` steps, the part that marks its end is included; if `horizon` is None,
+    it is not.
     """
     whole = parts[WHOLE]
     path = {"states": whole["states"], "actions": whole["actions"]}
@@ -67,15 +73,16 @@ def split_into_path(parts: Parts, horizon: int | None = None) -> Parts:
 
 
 def end_part(steps: int, horizon: int | None) -> Parts:
-    """Return the part for the end of an episode with a number of `steps`, by name of the part.
+    """Return a dict with the part that marks the end of an episode after a number of `steps`.
 
-    The result is empty if the episode has as many steps as `horizon`, or if `horizon` is None.
+    The dict maps the name of the part, such as "end:4", to True. It is empty if the episode has as
+    many steps as `horizon`, or if `horizon` is None.
     """
     return {f"{END}{steps}": True} if horizon is not None and steps < horizon else {}
 
 
 def is_complete(parts: Collection[str], horizon: int) -> bool:
-    """Return whether the names of `parts` are those of all feedback of an episode.
+    """Return whether the feedback of an episode is complete, given the names of its `parts`.
 
     `horizon` is the number of steps of an episode that does not reach a terminal state.
 

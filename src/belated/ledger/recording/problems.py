@@ -26,14 +26,16 @@ LAST_TICKS: Final = sa.select(_EVENTS.problem, _EVENTS.seq, _EVENTS.body).where(
         )
     )
 )
-"""Query for the problem, seq and body of the last ticks of problems. It uses the index."""
+"""Query for the problem, seq and body of the last tick of each problem in the parameter `ids`.
+
+It is written so that the database uses the index of rare events."""
 
 
 def record_definition(transaction: Transaction, event: Defined) -> Outcome:
     """Record the definition `event` of a problem in `transaction`, and return the outcome.
 
-    If the name exists already, nothing is recorded: the outcome is AlreadyRecorded if the
-    specification is the same, else Conflict.
+    If a problem with the same name exists, nothing is recorded. In this case the outcome is
+    AlreadyRecorded if the specifications are equal, else Conflict.
     """
     spec = event.spec
     known = transaction.find_problem(spec.name)
@@ -82,9 +84,10 @@ def record_tick(transaction: Transaction, event: Tick) -> Outcome:
 def record_publication(transaction: Transaction, event: Published) -> Outcome:
     """Record the publication `event` of a policy in `transaction`, and return the outcome.
 
-    The outcome is Invalid if a new version does not have the next version number, or if its tick is
-    given and is not the last tick of the problem. If the version exists already, the outcome is
-    AlreadyRecorded if the policy is the same, else Conflict.
+    The outcome is Invalid if the policy does not fit the problem, if a new version does not have
+    the next version number, or if its tick is given and is not the last tick of the problem. If the
+    version is published already, the outcome is AlreadyRecorded if the policies are equal, else
+    Conflict.
     """
     problem = transaction.problem(event.problem)
     if problem is None:
@@ -124,8 +127,9 @@ def record_publication(transaction: Transaction, event: Published) -> Outcome:
 def record_control(transaction: Transaction, event: Control) -> Outcome:
     """Record the operator's decision `event` in `transaction`, and return the outcome.
 
-    The outcome is Invalid if the decision names a version that has not been published, and
-    AlreadyRecorded if a problem that is to be archived is archived, or the reverse.
+    The outcome is Invalid if the decision refers to a version that has not been published. It is
+    AlreadyRecorded if the decision is to archive a problem that is archived, or to unarchive a
+    problem that is not archived.
     """
     problem = transaction.problem(event.problem)
     if problem is None:
@@ -158,7 +162,11 @@ def problem_not_found(problem: int) -> NotFound:
 
 
 def _compare_version(transaction: Transaction, event: Published, sha: str) -> Outcome:
-    """Return the outcome of publishing an existing version again, with a policy of digest `sha`."""
+    """Return the outcome of `event`, which publishes an existing version again.
+
+    `sha` is the digest of the policy in `event`. The outcome is AlreadyRecorded if the published
+    policy has the same digest, else Conflict.
+    """
     columns = schema.policies.c
     query = sa.select(columns.seq, columns.sha)
     known = transaction.execute(
@@ -172,9 +180,10 @@ def _compare_version(transaction: Transaction, event: Published, sha: str) -> Ou
 
 
 def _find_last_tick(transaction: Transaction, problem: int) -> tuple[int, int]:
-    """Return the seq of the last tick of `problem` and the seq at which its batch ends, or 0, 0.
+    """Return the seq of the last tick of `problem`, and the seq at which the tick's batch ends.
 
-    The first call loads the last ticks of all problems that the transaction ticks or publishes.
+    Both are 0 if there is no tick. The first call loads the last ticks of all problems for which
+    the transaction records a tick or a publication.
     """
     known = transaction.last_ticks
     if problem not in known:

@@ -1,7 +1,7 @@
 """Steps of feedback: their validation, and the checks that the steps of one episode join.
 
-Steps join if each one begins in the state to which the step before it leads. Stored feedback is not
-checked for this, since early versions recorded steps that do not join.
+Steps join if each one begins in the state to which the step before it leads. Steps in requests are
+checked for this. Stored steps are not, since early versions recorded steps that do not join.
 """
 
 import json
@@ -28,16 +28,20 @@ from belated.ledger.recording.values import (
 )
 
 ParsedStep: TypeAlias = dict[str, Any]
-"""Step: a dict with the keys "step", "state", "action", "next_state" and "reward", as indices."""
+"""Step of an episode, as a dict.
+
+The keys "step", "state", "action" and "next_state" have indices as values. The key "reward" has a
+number or None as its value; it is absent in padding."""
 
 PADDING: Final = "padding"
-"""Key in `Parts` of padding steps that were sent without the terminal step that they follow.
+"""Key of padding in a dict of parts, if the request does not contain the end of the episode.
 
-They are compared with the end that was recorded earlier, and are not recorded."""
+The end is the step that reaches the terminal state. The padding is compared with the end that was
+recorded earlier. It is not recorded itself."""
 
 
 def parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Parts:
-    """Return the parts of `steps`, a list of steps, by name of the part.
+    """Validate a list of steps, and convert it to parts.
 
     Parameters
     ----------
@@ -46,13 +50,15 @@ def parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Parts:
     spec : ProblemSpec
         Problem of the episode.
     received : bool
-        Whether the steps come from a request. They must then join, and padding without an end in
-        the same request is returned as the entry `PADDING`; otherwise it is dropped.
+        True if the steps come from a request, False if they are stored in the ledger. Steps in a
+        request must join. Padding in a request without the end of the episode is returned under the
+        key `PADDING`; all other padding is dropped.
 
     Returns
     -------
     Parts
-        One part for each step, in order, and the end if a step reaches a terminal state.
+        Map from the name of each part to its value: one part for each step, in order of the steps,
+        and the part that marks the end if the episode ends before the horizon.
 
     Raises
     ------
@@ -97,9 +103,29 @@ def parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Parts:
 def _parse_one(
     where: str, step: object, columns: Mapping[str, Mapping[str, int]], spec: ProblemSpec
 ) -> ParsedStep:
-    """Return `step`, called `where`, with states and actions by index.
+    """Check one step of feedback, and return it with indices instead of names.
 
-    `columns` has the index of each name, by name of the field.
+    Parameters
+    ----------
+    where : str
+        Path of the step in the feedback, such as "steps[0]", for error messages.
+    step : object
+        The step, as it was sent or stored.
+    columns : mapping
+        Map from each of the fields "state", "action" and "next_state" to a map from the names that
+        the field may contain to their indices.
+    spec : ProblemSpec
+        Problem of the episode.
+
+    Returns
+    -------
+    ParsedStep
+        The step. It has no reward if it is padding.
+
+    Raises
+    ------
+    ContentError
+        If the step is not valid.
     """
     if not isinstance(step, Mapping):
         raise ContentError(where, f"{where} must be an object, got {shorten(step)}.")
@@ -123,7 +149,11 @@ def _parse_one(
 
 
 def _find_end(steps: Sequence[ParsedStep], spec: ProblemSpec) -> Parts:
-    """Return the part which tells that one of `steps`, in order, reaches a terminal state."""
+    """Return a dict with the part that marks the end, if one of `steps` reaches a terminal state.
+
+    `steps` must be in order. The dict is empty if the episode does not end before the horizon.
+    Raises ContentError if a step follows the end.
+    """
     ends = [step["step"] for step in steps if spec.shape.is_terminal[step["next_state"]]]
     if ends and steps[-1]["step"] > ends[0]:
         raise ContentError(
@@ -135,7 +165,10 @@ def _find_end(steps: Sequence[ParsedStep], spec: ProblemSpec) -> Parts:
 
 
 def _check_joins(steps: Sequence[ParsedStep], places: dict[int, str], spec: ProblemSpec) -> None:
-    """Raise ContentError if two consecutive `steps`, in order, do not join."""
+    """Raise ContentError if two consecutive `steps` do not join. `steps` must be in order.
+
+    `places` maps the number of each step to its path in the request, for the error message.
+    """
     for before, after in pairwise(steps):
         if after["step"] == before["step"] + 1 and after["state"] != before["next_state"]:
             field = f"{places[after['step']]}.state"
@@ -149,9 +182,12 @@ def _check_joins(steps: Sequence[ParsedStep], places: dict[int, str], spec: Prob
 def _has_checked_padding(
     padding: Mapping[str, ParsedStep], steps: Sequence[ParsedStep], spec: ProblemSpec
 ) -> bool:
-    """Return whether the end to which `padding` belongs is among `steps`, in order.
+    """Compare `padding` with `steps` of the same request; return whether `steps` contain the end.
 
-    Raises ContentError if the padding does not belong to this end, or if it is of step 0.
+    The end is the step that reaches a terminal state. `padding` maps the path of each padding step
+    in the request to the step. `steps` are all other steps, in order. Raises ContentError if a
+    padding step is step 0, if it is not after all of `steps`, or if it is in another terminal state
+    than the one that the end reaches.
     """
     last = steps[-1] if steps else None
     end = None if last is None or not spec.shape.is_terminal[last["next_state"]] else last
@@ -174,14 +210,17 @@ def compare_padding(
     load: Callable[[int], Parts],
     spec: ProblemSpec,
 ) -> Invalid | Conflict | None:
-    """Compare `padding` that arrived without an end with the recorded end of its episode.
+    """Compare padding with the recorded end of its episode.
+
+    Use this function if the request does not contain the end, the step that reaches the terminal
+    state.
 
     Parameters
     ----------
     padding : mapping
-        Steps from terminal states, by path in the request.
+        Map from the path of each padding step in the request, such as "steps[0]", to the step.
     known : mapping
-        Claims of the episode, by name of the part.
+        Map from the name of each recorded part of the episode to its claim.
     load : callable
         Function that returns the parts of the feedback event with a given seq.
     spec : ProblemSpec
@@ -190,8 +229,8 @@ def compare_padding(
     Returns
     -------
     Invalid, Conflict or None
-        Invalid if no end is recorded. Conflict if the episode has ended in another state or later.
-        None if the padding belongs to the end.
+        Invalid if no end is recorded. Conflict if the recorded end is in another state than the
+        padding, or after a step of the padding. None if the padding may follow the recorded end.
     """
     seq = next((known[part].seq for part in known if part == WHOLE or part.startswith(END)), None)
     end = None if seq is None else _read_end(load(seq), spec)
@@ -217,12 +256,15 @@ def compare_padding(
 def find_superseded_end(
     padding: Mapping[str, ParsedStep], earlier: Iterable[tuple[int, Parts]], spec: ProblemSpec
 ) -> int | None:
-    """Find an end to which padding belongs among feedback that a correction has replaced.
+    """Find the replaced feedback that contains the end of an episode before given padding.
+
+    Feedback is replaced when a correction of its episode is recorded. The end is the step that
+    reaches a terminal state. It must be before all padding steps, and they must be in its state.
 
     Parameters
     ----------
     padding : mapping
-        Steps from terminal states, by path in the request.
+        Map from the path of each padding step in the request, such as "steps[0]", to the step.
     earlier : iterable of (int, Parts)
         Seq and parts of each feedback event of the episode that a correction has replaced.
     spec : ProblemSpec
@@ -231,7 +273,7 @@ def find_superseded_end(
     Returns
     -------
     int or None
-        Seq of the first event with such an end; None if there is none.
+        Seq of the first event in `earlier` that contains the end; None if there is no such event.
     """
     for seq, parts in earlier:
         end = _read_end(parts, spec)
@@ -241,13 +283,19 @@ def find_superseded_end(
 
 
 def _belongs_to(step: ParsedStep, end: tuple[int, int]) -> bool:
-    """Return whether the padding `step` may follow `end`, the number of steps and the state."""
+    """Return whether the padding `step` is in the terminal state of an episode, after its end.
+
+    `end` is the number of steps of the episode and the index of its terminal state.
+    """
     steps, state = end
     return bool(step["state"] == state and step["step"] >= steps)
 
 
 def _read_end(parts: Parts, spec: ProblemSpec) -> tuple[int, int] | None:
-    """Return the number of steps and the terminal state of an episode; None if not in `parts`."""
+    """Return the number of steps of an episode, and the index of its terminal state.
+
+    Returns None if `parts` do not contain the end of the episode.
+    """
     path = parts.get(WHOLE) or parts.get(PATH)
     if path is not None:
         state = path["states"][-1]
@@ -262,14 +310,14 @@ def _read_end(parts: Parts, spec: ProblemSpec) -> tuple[int, int] | None:
 def find_gap(
     new: Parts, known: Mapping[str, Claim], read_body: Callable[[int], str], spec: ProblemSpec
 ) -> Conflict | None:
-    """Return a conflict if a new step does not join a recorded step, else None.
+    """Check that new steps join the recorded steps directly before and after them.
 
     Parameters
     ----------
     new : Parts
         Steps that are not recorded yet; other parts are ignored.
     known : mapping
-        Claims of the episode, by name of the part.
+        Map from the name of each recorded part of the episode to its claim.
     read_body : callable
         Function that returns the body of the event with a given seq, as JSON.
     spec : ProblemSpec
@@ -278,7 +326,7 @@ def find_gap(
     Returns
     -------
     Conflict or None
-        Conflict with the recorded step.
+        Conflict with the first recorded step that a new step does not join; None if all join.
     """
     for step in new.values():
         if not isinstance(step, dict) or "next_state" not in step:
@@ -298,19 +346,21 @@ def find_gap(
 
 
 def find_neighbour_seqs(content: object, known: Mapping[str, Claim]) -> set[int]:
-    """Return the seqs of the events that `find_gap` may read for feedback, before it is validated.
+    """Return the seqs of the recorded events that `find_gap` may read for new feedback.
+
+    The feedback need not have been validated.
 
     Parameters
     ----------
     content : object
         Content of the feedback, of any form.
     known : mapping
-        Claims of the episode, by name of the part.
+        Map from the name of each recorded part of the episode to its claim.
 
     Returns
     -------
     set of int
-        Seqs of the events with the steps before and after those in `content`.
+        Seqs of the events that contain the steps directly before and after the steps in `content`.
     """
     steps = content.get("steps") if isinstance(content, Mapping) else None
     given = steps if isinstance(steps, list | tuple) else ()
@@ -324,6 +374,9 @@ def find_neighbour_seqs(content: object, known: Mapping[str, Claim]) -> set[int]
 
 
 def _find_neighbours(number: int, known: Mapping[str, Claim]) -> list[tuple[int, Claim]]:
-    """Return number and claim of the recorded steps directly before and after step `number`."""
+    """Return the number and the claim of each recorded step directly before or after step `number`.
+
+    `known` maps the name of each recorded part of the episode to its claim.
+    """
     found = ((near, known.get(f"step:{near}")) for near in (number - 1, number + 1))
     return [(near, claim) for near, claim in found if claim is not None]

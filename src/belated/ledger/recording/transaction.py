@@ -1,4 +1,4 @@
-"""Write transaction of a ledger: lookup of problems, episodes and claims; insertion in bulk."""
+"""Write transaction of a ledger: lookup of problems, episodes and claims; insertion of rows."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from belated.ledger.recording.deduplication import Claim, Claims
 from belated.ledger.validation import is_id
 
 MAX_PARAMETERS_PER_INSERT: Final = 10_000
-"""Maximum number of values in one INSERT; SQLite and PostgreSQL allow three times as many."""
+"""Maximum number of values in one INSERT statement; the databases allow three times as many."""
 
 EPISODE_EVENTS: Final = (Feedback, Lost, Withdrawn)
 """Types of events that refer to an existing episode."""
@@ -59,7 +59,7 @@ EPISODE_QUERIES: Final = {
         sa.select(schema.claims).where(_RELATED).offset(0).lateral("claims"), sa.true()
     ),
 }
-"""Queries for the EpisodeRecord fields and the claims of episodes, by SQL dialect."""
+"""Map from the SQL dialect to the query for the records and the claims of episodes."""
 
 
 class Transaction:
@@ -88,15 +88,17 @@ class Transaction:
         self.has_deleted_rejected = False
         """Whether rejected requests have been deleted from the quarantine in this transaction."""
         self.keys: dict[str, str] = {}
-        """Digest of the request of each idempotency key that was loaded or added."""
+        """Map from each idempotency key that was loaded or added to the digest of its request."""
         self.last_key_id = 0
-        """Id of the last stored response; valid once the keys are loaded."""
+        """Id of the last stored response; valid only after the idempotency keys were loaded."""
         self.last_ticks: dict[int, tuple[int, int]] = {}
-        """Seq of the last tick and of the end of its batch, by problem, where loaded or added."""
+        """Map from the id of a problem to a pair: the seq of its last tick, and the seq at which
+        the batch of this tick ends. Only ticks that were loaded or added are contained."""
         self.subject_seqs: dict[str, list[int]] = {}
-        """Seqs of the openings of each subject that was loaded, in increasing order."""
+        """Map from each subject that was loaded to the seqs of the openings of its episodes, in
+        increasing order."""
         self.has_neighbours = False
-        """Whether the steps with which the steps in `events` must join have been loaded."""
+        """Whether the recorded steps directly before and after the steps in `events` are loaded."""
         self.events: Collection[NewEvent] = ()
         """Events to be recorded, as given to `load_episodes`."""
         self.connection = connection
@@ -134,13 +136,13 @@ class Transaction:
                     self._claims[id][part] = Claim(sha, seq)
 
     def episode(self, id: str) -> EpisodeRecord | None:
-        """Return the episode `id`; None if it does not exist or was not loaded."""
+        """Return the record of the episode `id`; None if it does not exist or was not loaded."""
         return self._episodes.get(id)
 
     def claims(self, episode: str) -> Claims:
-        """Return the claims (records of arrived parts) of `episode`, by name of the part.
+        """Return a dict that maps the name of each recorded part of `episode` to its claim.
 
-        The episode must have been loaded.
+        A claim is the record that a part has arrived. The episode must have been loaded.
         """
         return self._claims[episode]
 
@@ -154,7 +156,10 @@ class Transaction:
         return new[0] if new else self._problems.find(self.connection, name)
 
     def max_value(self, column: sa.Column[Any], problem: int) -> int:
-        """Return the maximum of `column` over the rows of `problem`; 0 if `problem` has no rows."""
+        """Return the maximum of `column` over the rows of its table that belong to a problem.
+
+        `problem` is the id of the problem. The result is 0 if there are no such rows.
+        """
         if (column, problem) not in self._max_values:
             query = sa.select(sa.func.max(column)).where(column.table.c.problem == problem)
             self._max_values[column, problem] = self.execute(query).scalar() or 0
@@ -181,9 +186,9 @@ class Transaction:
             Id of the problem; None if the event defines a problem, whose id is then the sequence
             number of the event.
         episode : str, optional
-            Id of the episode.
+            Id of the episode; None if the event does not belong to a single episode.
         event_time : int, optional
-            Time at which the event happened, in microseconds since 1970 (UTC).
+            Time at which the event happened, in microseconds since 1970 (UTC); None if unknown.
 
         Returns
         -------
@@ -212,7 +217,8 @@ class Transaction:
     def read_body(self, seq: int) -> str:
         """Return the body of the event with sequence number `seq`, as canonical JSON.
 
-        Pending rows are not inserted for this, since one statement for many rows is faster.
+        An event that is not yet inserted is read from memory, since inserting it now would prevent
+        the insertion of many rows with one statement.
         """
         pending = self._rows[schema.events]
         place = seq - self.seq - 1 + len(pending)  # sequence numbers have no gaps
@@ -229,7 +235,7 @@ class Transaction:
             self._bodies |= {seq: str(body) for seq, body in rows}
 
     def add_problem(self, problem: Problem) -> None:
-        """Add `problem` to the table of problems. Call this after adding its definition."""
+        """Add `problem` to the table of problems. Call this after adding its event "defined"."""
         self._new_problems[problem.id] = problem
         self._add_row(schema.problems, id=problem.id, name=problem.name, archived=None)
 
@@ -245,13 +251,19 @@ class Transaction:
                 self.subject_seqs[episode.subject].append(episode.seq)
 
     def set_lost(self, episode: EpisodeRecord, seq: int | None) -> None:
-        """Record that the event `seq` declared `episode` lost, or with None that it is not lost."""
+        """Store that the event with sequence number `seq` declared `episode` lost.
+
+        If `seq` is None, store that the episode is not lost.
+        """
         self._episodes[episode.id] = replace(episode, lost=seq)
         table = schema.episodes
         self.execute(sa.update(table).where(table.c.id == episode.id).values(lost=seq))
 
     def add_response(self, response: StoredResponse) -> None:
-        """Add `response` to the stored responses. The keys must have been loaded."""
+        """Add `response` to the stored responses.
+
+        The idempotency keys must have been loaded before.
+        """
         self.keys[response.key] = response.sha
         self.last_key_id += 1
         row = {**vars(response), "id": self.last_key_id, "at": self.at}
@@ -259,7 +271,10 @@ class Transaction:
         self._add_row(schema.idempotency_keys, **row)
 
     def opening_limits(self, problem: int) -> tuple[int, int | None]:
-        """Return the newest version of `problem`, and the seq at which it was archived or None."""
+        """Return the newest version of `problem`, and the seq of the event that archived `problem`.
+
+        The version is 0 if none is published, and the seq is None if the problem is not archived.
+        """
         if problem not in self._limits:
             versions, problems = schema.policies.c, schema.problems.c
             archived = sa.select(problems.archived).where(problems.id == problem).scalar_subquery()
@@ -269,7 +284,10 @@ class Transaction:
         return self._limits[problem]
 
     def set_archived(self, problem: int, seq: int | None) -> None:
-        """Store that the event `seq` archived `problem`; None if it is no longer archived."""
+        """Store that the event with sequence number `seq` archived `problem`.
+
+        If `seq` is None, store that the problem is not archived.
+        """
         self._limits.pop(problem, None)
         table = schema.problems
         self.execute(sa.update(table).where(table.c.id == problem).values(archived=seq))
@@ -286,9 +304,10 @@ class Transaction:
         self._add_row(schema.policies, **row, **encoded._asdict())
 
     def add_claims(self, episode: str, digests: Mapping[str, str]) -> None:
-        """Add a claim for each part of `episode` that the last event contained.
+        """Add a claim for each part of the feedback in the event that was added last.
 
-        `digests` holds the digest of each part, by name of the part.
+        A claim is the record that a part has arrived. `episode` is the id of the episode, and
+        `digests` maps the name of each part to its digest.
         """
         opened = self._opening_seq(episode)
         for part, sha in digests.items():
@@ -296,14 +315,17 @@ class Transaction:
             self._add_row(schema.claims, episode=opened, part=part, sha=sha, seq=self.seq)
 
     def replace_claims(self, episode: str) -> None:
-        """Delete the claims of `episode`, and list their events in the table of replaced events."""
+        """Delete the claims of `episode`, the records of its parts that have arrived.
+
+        The events that contain these parts are added to the table of replaced events.
+        """
         opened = self._opening_seq(episode)
         for seq in sorted({claim.seq for claim in self._claims[episode].values()}):
             self._add_row(schema.replaced, episode=opened, seq=seq)
         self.delete_claims([episode])
 
     def delete_claims(self, episodes: Sequence[str]) -> None:
-        """Delete all claims (records of arrived parts) of `episodes`, which are ids."""
+        """Delete all claims (records of arrived parts) of the episodes with the ids `episodes`."""
         claims = schema.claims
         for chunk in chunk_ids(episodes):
             self.execute(sa.delete(claims).where(claims.c.episode.in_(opening_seqs(chunk))))
@@ -336,9 +358,10 @@ class Transaction:
                 self._rows[table] = []
 
     def commit(self) -> None:
-        """Insert all pending rows and commit, on PostgreSQL in one round trip.
+        """Insert all pending rows, and commit the transaction.
 
-        Other writers wait until then, so each round trip would delay all of them.
+        On PostgreSQL, both are sent in one round trip: other writers wait for the commit, so that
+        each further round trip would delay all of them.
         """
         transaction = self.connection.get_transaction()
         assert transaction is not None
@@ -371,7 +394,8 @@ def insert_rows(
     table : sa.Table
         Table to insert into.
     rows : sequence of mappings
-        Rows with a value for each column, of types that the driver accepts; other keys are ignored.
+        Rows to insert. Each row maps the name of every column to a value of a type that the driver
+        accepts; other keys are ignored.
     """
     names = [column.name for column in table.columns]
     size = MAX_PARAMETERS_PER_INSERT // len(names)

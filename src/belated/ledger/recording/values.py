@@ -1,6 +1,6 @@
 """Values in feedback: their validation, and their conversion to indices and rewards.
 
-A parameter `field` is the name of the value in error messages.
+The parameter `field` of a function is the name of the validated value in error messages.
 """
 
 import json
@@ -49,12 +49,14 @@ def parse_index(
     ----------
     field : str
         Name of the field in error messages.
-    value : str or int
-        Name or index of the state or action.
+    value : str, int or mapping
+        Name or index of the state or action, or a mapping from the name of each factor to its
+        value.
     numbers : mapping
-        Index of each state or action, by name.
+        Map from the name of each state or action to its index.
     factors : mapping, optional
-        Values of each factor of the states, by name; None if there are no factors.
+        Map from the name of each factor of the states to its possible values; None if there are no
+        factors.
 
     Returns
     -------
@@ -64,7 +66,7 @@ def parse_index(
     Raises
     ------
     ContentError
-        If `value` is not the name or index of a state or action.
+        If `value` does not identify a state or action.
 
     >>> parse_index("state", "well", {"ill": 0, "well": 1}), parse_index("state", 0, {"ill": 0})
     (1, 0)
@@ -85,7 +87,11 @@ def parse_index(
 def _check_factors(
     field: str, value: Mapping[str, Any], factors: Mapping[str, Sequence[str]]
 ) -> None:
-    """Raise ContentError unless the state `value`, called `field`, has a value of each factor."""
+    """Raise ContentError unless `value` maps the name of each factor to a value of this factor.
+
+    `factors` maps the names of the factors to their possible values. `field` is the name of the
+    state in the error message.
+    """
     for name in value:
         if name not in factors:
             raise ContentError(
@@ -105,16 +111,20 @@ def _check_factors(
 
 
 def list_names(names: Iterable[str]) -> str:
-    """Return the first of `names`, at most `MAX_LISTED_NAMES`, joined by commas."""
+    """Return at most the first `MAX_LISTED_NAMES` of `names`, joined by commas.
+
+    The text ends with "..." if there are more names.
+    """
     listed = list(islice(names, MAX_LISTED_NAMES + 1))
     more = ", ..." if len(listed) > MAX_LISTED_NAMES else ""
     return ", ".join(listed[:MAX_LISTED_NAMES]) + more
 
 
 def check_stays(field: str, terminal: int, state: int, spec: ProblemSpec) -> None:
-    """Raise ContentError if `state` is not `terminal`, which an episode of `spec` has reached.
+    """Raise ContentError if `state` differs from `terminal`, the state in which the episode ended.
 
-    Both states are indices; `field` is the name of the state in the message.
+    Both are indices of states of the problem `spec`. `field` is the name of `state` in the error
+    message.
     """
     if state != terminal:
         raise ContentError(
@@ -125,9 +135,9 @@ def check_stays(field: str, terminal: int, state: int, spec: ProblemSpec) -> Non
 
 
 def check_padding(field: str, reward: object) -> None:
-    """Raise ContentError if `reward`, called `field`, is neither 0 nor None.
+    """Raise ContentError unless `reward`, of a step after the end of an episode, is 0 or None.
 
-    It is the reward of a step after the end of an episode.
+    `field` is the name of the reward in the error message.
     """
     if reward is not None and reward != 0:
         raise ContentError(
@@ -138,7 +148,7 @@ def check_padding(field: str, reward: object) -> None:
 
 
 def check_allowed(field: str, step: int, state: int, action: int, spec: ProblemSpec) -> None:
-    """Raise ContentError if an action is not allowed.
+    """Raise ContentError if an action is not allowed in a state at a step.
 
     Parameters
     ----------
@@ -160,7 +170,11 @@ def check_allowed(field: str, step: int, state: int, action: int, spec: ProblemS
 
 
 def check_rewards_known(field: str, spec: ProblemSpec) -> None:
-    """Raise ContentError for the missing reward `field` unless the rewards of `spec` are known."""
+    """Raise ContentError unless the mean rewards are known in the problem `spec`.
+
+    Call this function if a reward is missing in feedback. `field` is the name of the reward in the
+    error message.
+    """
     if spec.rewards is None:
         raise ContentError(
             field,
@@ -169,9 +183,9 @@ def check_rewards_known(field: str, spec: ProblemSpec) -> None:
 
 
 def parse_list(field: str, values: Any, count: int) -> Any:
-    """Return `values`, called `field`, as a list if it is a list or array of `count` items.
+    """Return `values` as a list or tuple if it is a list, tuple or array of `count` items.
 
-    Otherwise raises ContentError.
+    Otherwise raises ContentError; the message refers to the values as `field`.
     """
     to_list: Callable[[], Any] | None = getattr(values, "tolist", None)
     values = to_list() if to_list is not None else values
@@ -182,7 +196,7 @@ def parse_list(field: str, values: Any, count: int) -> Any:
 
 
 def count_items(count: int, noun: str = "item") -> str:
-    """Return `count` with the `noun` in the singular or plural.
+    """Return a text with the number `count` and the `noun`, in the singular or plural.
 
     >>> count_items(1), count_items(2, "step")
     ('1 item', '2 steps')
@@ -191,9 +205,9 @@ def count_items(count: int, noun: str = "item") -> str:
 
 
 def parse_step(field: str, value: Any, horizon: int) -> int:
-    """Return `value`, called `field`, if it is the index of one of `horizon` steps.
+    """Return `value` if it is the index of a step, an integer from 0 to `horizon` - 1.
 
-    Otherwise raises ContentError.
+    Otherwise raises ContentError; the message refers to the value as `field`.
     """
     if type(value) is int and 0 <= value < horizon:
         return value
@@ -201,7 +215,7 @@ def parse_step(field: str, value: Any, horizon: int) -> int:
 
 
 def parse_reward(field: str, i: int | None, value: Any, spec: ProblemSpec) -> float:
-    """Return a reward as a float.
+    """Validate a reward, and return it as a float.
 
     Parameters
     ----------
@@ -217,7 +231,7 @@ def parse_reward(field: str, i: int | None, value: Any, spec: ProblemSpec) -> fl
     Returns
     -------
     float
-        The reward.
+        The reward, in the units of the problem.
 
     Raises
     ------
@@ -235,7 +249,10 @@ def parse_reward(field: str, i: int | None, value: Any, spec: ProblemSpec) -> fl
 
 
 def check_fields(given: Mapping[str, Any], *names: str, within: str = "content") -> None:
-    """Raise ContentError if the object `given`, called `within`, has other fields than `names`."""
+    """Raise ContentError if the object `given` has a field that is not one of `names`.
+
+    `within` is the name of the object in the error message.
+    """
     for key in given:
         if key not in names:
             whole = within == "content"
@@ -251,7 +268,7 @@ def check_fields(given: Mapping[str, Any], *names: str, within: str = "content")
 def shorten(value: object) -> str:
     """Return `value` as text, shortened to at most `MAX_SHOWN_CHARS` characters.
 
-    Constants are written as in JSON, other values as in Python.
+    None, booleans and floats are written as in JSON, other values as in Python.
 
     >>> shorten(True), shorten(float("nan")), shorten("ill")
     ('true', 'NaN', "'ill'")

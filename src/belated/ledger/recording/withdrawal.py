@@ -18,8 +18,8 @@ from belated.ledger.recording.transaction import Transaction
 def record_withdrawal(transaction: Transaction, event: Withdrawn) -> Outcome:
     """Record the withdrawal `event` in `transaction`, and redact the feedback of its episodes.
 
-    Returns the outcome: NotFound if there is no such episode or the subject has no episodes, and
-    AlreadyRecorded if the episode has been withdrawn before.
+    Returns the outcome. It is NotFound if the episode does not exist or the subject has no
+    episodes, and AlreadyRecorded if the episode has been withdrawn before.
     """
     if event.episode is not None:
         episode = transaction.episode(event.episode)
@@ -48,7 +48,7 @@ def record_withdrawal(transaction: Transaction, event: Withdrawn) -> Outcome:
 
 
 def _find_episodes(transaction: Transaction, problem: int, subject: str) -> list[str]:
-    """Return the ids of the episodes of `subject` in `problem`, in order of number."""
+    """Return the ids of the episodes of `subject` in `problem`, in the order of their openings."""
     if subject not in transaction.subject_seqs:
         _load_subjects(transaction)
     subjects, events = schema.subjects.c, schema.events.c
@@ -63,9 +63,11 @@ def _find_episodes(transaction: Transaction, problem: int, subject: str) -> list
 
 
 def _load_subjects(transaction: Transaction) -> None:
-    """Load the seqs of the openings of all subjects that the events of `transaction` withdraw.
+    """Find the episodes of all subjects that the events of `transaction` withdraw.
 
-    On SQLite, a query reads the whole table of subjects, because no index may contain a subject.
+    The sequence numbers of their openings are stored in `transaction.subject_seqs`. All subjects
+    are looked up at once: on SQLite, each query reads the whole table of subjects, because no index
+    may contain a subject.
     """
     texts = {event.subject for event in transaction.events if isinstance(event, Withdrawn)}
     transaction.subject_seqs = {text: [] for text in texts if text is not None}

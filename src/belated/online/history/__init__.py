@@ -1,1 +1,1 @@
-"""History of a problem: statistics of its episodes by time and by version, in histograms."""
+"""History of a problem: histograms of its episodes over time and over versions of the policy."""

@@ -12,7 +12,8 @@ MAX_BINS: Final = 256
 
 Aggregation = Literal["sum", "max"]
 AGGREGATIONS: Final = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf)}
-"""Pair of each aggregation: function that combines two numbers, and value of an empty bin."""
+"""Map from the name of an aggregation to a pair: the function that combines two numbers, and the
+value of an empty bin."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,27 +21,30 @@ class HistogramView:
     """Read-only copy of a histogram."""
 
     width: int
-    """Width of a bin, in units of the key."""
+    """Width of a bin, in the unit of the keys."""
     start: int
     """Smallest key of the first bin."""
     columns: Mapping[str, Floats] = field(repr=False)
-    """Values of the bins in use, in order of keys: one array for each column, by column name."""
+    """Map from the name of each column to an array with its value in each bin, in order of the
+    keys."""
     outside: Mapping[str, int] = field(default_factory=dict)
-    """Sums of the columns "opened" and "returned" over the entries that are not in any bin."""
+    """Numbers of episodes that are not in any bin, under the keys "opened" and "returned". Empty if
+    all episodes are in bins."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
     @property
     def starts(self) -> list[int]:
-        """Smallest key of each bin."""
+        """Smallest key of each bin, in increasing order."""
         return [self.start + place * self.width for place in range(len(self))]
 
 
 class Histogram:
     """Histogram over integer keys, with several columns and at most 256 bins of equal width.
 
-    If more bins would be needed, the width doubles and neighbouring bins are merged. Bins start at
+    The bins in use cover the range from the smallest to the largest key that was added. If more
+    than 256 would be needed, the width doubles and neighbouring bins are merged. Bins start at
     multiples of the width from a fixed origin, so that the bins do not depend on when the width was
     doubled.
 
@@ -49,10 +53,10 @@ class Histogram:
     width : int
         Initial width of a bin.
     columns : mapping
-        Aggregation of each column, "sum" or "max", by name of the column.
+        Map from the name of each column to its aggregation, "sum" or "max".
     origin : int, optional
-        Key at which some bin starts. None for the first key that is added, rounded down to a
-        multiple of the width.
+        Key at which some bin starts. If None, the origin is the first key that is added, rounded
+        down to a multiple of the width.
 
     >>> histogram = Histogram(1, {"seen": "sum"}, origin=0)
     >>> for key in (0, 1, 299):
@@ -73,7 +77,10 @@ class Histogram:
         self._columns = {name: _empty_column(how) for name, how in columns.items()}
 
     def count(self, key: int, column: str) -> None:
-        """Add 1 to the sum in `column` for the bin of `key`; faster than `add` for a single key."""
+        """Add 1 to the value of `column` in the bin that contains `key`.
+
+        For a single key, this is faster than `add`.
+        """
         place = (key - self._start) // self._width
         if not 0 <= place < self._size:
             self._extend(key, key)
@@ -81,7 +88,11 @@ class Histogram:
         self._columns[column][place] += 1
 
     def count_in_use(self, key: int, column: str) -> bool:
-        """Return whether a bin in use contains `key`; if so, count it as `count` does."""
+        """Add 1 to the value of `column` in the bin that contains `key`, if this bin is in use.
+
+        The bins in use cover the keys added so far. Returns whether the bin is in use. If it is
+        not, the histogram is not changed.
+        """
         place = (key - self._start) // self._width
         if not 0 <= place < self._size:
             return False
@@ -91,8 +102,9 @@ class Histogram:
     def add(self, keys: Ints, values: Mapping[str, Floats]) -> None:
         """Add numbers to several columns.
 
-        `values` holds, by name of the column, one number for each of `keys`. Each number is
-        combined with the value of the bin of its key, by the aggregation of the column.
+        `values` maps the name of a column to an array with one number for each of `keys`. Each
+        number is combined, by the aggregation of its column, with the value in the bin that
+        contains its key.
         """
         if not keys.size:
             return
@@ -102,7 +114,10 @@ class Histogram:
             AGGREGATIONS[self._aggregations[name]][0].at(self._columns[name], places, numbers)
 
     def include(self, other: "Histogram") -> None:
-        """Add the bins of `other`, which must have the same origin, initial width and columns."""
+        """Add the content of `other` to this histogram.
+
+        Both histograms must have the same origin, initial width and columns.
+        """
         while self._width < other._width:
             self._double_width()
         if other._size:
@@ -112,23 +127,30 @@ class Histogram:
             )
 
     def empty(self, width: int) -> "Histogram":
-        """Return a histogram without entries, with the same origin and bins of this `width`."""
+        """Return a new, empty histogram with the same columns and origin, and bins of `width`."""
         return Histogram(width, self._aggregations, origin=self._origin)
 
     def limits(self, bins: int) -> tuple[int, int]:
-        """Return the keys that are this number of `bins` before and after the bins in use."""
+        """Return the two keys that are `bins` bin widths before and after the bins in use."""
         reach = bins * self._width
         return self._start - reach, self._start + self._size * self._width + reach
 
     def view(self, outside: Mapping[str, int] | None = None) -> HistogramView:
-        """Return a read-only copy of the histogram, with the given field `outside`."""
+        """Return a read-only copy of the histogram.
+
+        `outside` holds the numbers of episodes that the histogram omits; see
+        `HistogramView.outside`. None means that it omits none.
+        """
         columns = {name: column[: self._size].copy() for name, column in self._columns.items()}
         for column in columns.values():
             column.setflags(write=False)
         return HistogramView(self._width, self._start, columns, outside or {})
 
     def _extend(self, low: int, high: int) -> None:
-        """Extend the range of bins in use so that it includes the keys from `low` to `high`."""
+        """Extend the range of bins in use so that it includes the keys from `low` to `high`.
+
+        The width of the bins is doubled while more than `MAX_BINS` bins would be necessary.
+        """
         if self._origin is None:
             self._origin = low // self._width * self._width
         while True:
@@ -156,7 +178,10 @@ class Histogram:
         self._size = int(places[-1]) + 1 if self._size else 0
 
     def _move(self, places: Ints) -> None:
-        """Move each bin in use to its index in `places`; merge bins that get the same index."""
+        """Move each bin in use to a new index, and merge bins that have the same new index.
+
+        `places` contains the new index of each bin in use.
+        """
         for name, how in self._aggregations.items():
             column = _empty_column(how)
             AGGREGATIONS[how][0].at(column, places, self._columns[name][: places.size])

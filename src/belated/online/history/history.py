@@ -1,13 +1,14 @@
-"""History of a problem: statistics of its episodes by time and by version of the policy.
+"""History of a problem: statistics of its episodes over time and over versions of the policy.
 
 The statistics are histograms of at most 256 bins. An episode has returned when its feedback is
 complete; it is counted at the next tick. Its delay lasts from its opening to the last feedback, not
 to the tick. For a corrected episode, the correction is the only feedback.
 
-There are two histograms by time. The first one uses the times at which openings and feedback
-happened, `Event.happened_at`; the last feedback is then the one with the latest time. The second
-one, of arrivals, uses the times of recording; the last feedback is then the one that arrived last.
-The delay in episodes is the number of episodes that were opened between these two arrivals.
+There are two histograms over time. The first one uses the times at which openings and feedback
+happened, `Event.happened_at`; the last feedback is the one with the latest time. The second one, of
+arrivals, uses the times of recording; the last feedback is the one that arrived last. The delay in
+episodes is the number of episodes whose openings arrived between the opening of the episode and the
+arrival of its last feedback.
 """
 
 from collections.abc import Iterable
@@ -16,8 +17,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from belated.array_checks import check_range
 from belated.online.history.histogram import Aggregation, Histogram, HistogramView
 from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND, TimeHistogram
+from belated.survival.duration_counts import DurationCounts
 
 VERSION_COLUMNS: Final[dict[str, Aggregation]] = {
     "opened": "sum",
@@ -25,11 +28,11 @@ VERSION_COLUMNS: Final[dict[str, Aggregation]] = {
     "earned": "sum",
     "squares": "sum",
 }
-"""Columns of the histogram by version, with their aggregation.
+"""Map from the name of each column of the histogram over versions to its aggregation.
 
-"opened" and "returned" are numbers of episodes. The return of an episode is the sum of
-its rewards. "earned" is the sum of the returns of returned episodes, and "squares" the sum of the
-squares of these returns."""
+"opened" and "returned" are numbers of episodes. The return of an episode is the sum of its rewards.
+"earned" is the sum of the returns of returned episodes, and "squares" is the sum of the squares of
+these returns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,33 +40,38 @@ class HistoryView:
     """Read-only copy of the history of a problem."""
 
     times: HistogramView
-    """Histogram by the time at which openings and feedback happened, in microseconds since 1970
+    """Histogram over the times at which openings and feedback happened, in microseconds since 1970
     (UTC), with the columns `TIME_COLUMNS`."""
     arrivals: HistogramView
-    """Histogram by the time of recording, with the same unit and columns."""
+    """Histogram over the times at which openings and feedback were recorded, in microseconds since
+    1970 (UTC), with the columns `TIME_COLUMNS`."""
     versions: HistogramView
-    """Histogram by version of the policy, with the columns `VERSION_COLUMNS`."""
+    """Histogram over the versions of the policy, with the columns `VERSION_COLUMNS`."""
     newest: int
-    """Newest version that an opened episode follows; 0 if no episode was opened."""
+    """Newest version of the policy that any opened episode follows; 0 if none was opened."""
+    delays: DurationCounts
+    """Delays of the returned episodes in microseconds, computed from the times at which openings
+    and feedback happened."""
 
 
 class Return(NamedTuple):
-    """Episode whose feedback is complete. Times are in microseconds since 1970 (UTC)."""
+    """Episode whose feedback is complete, as an entry of the history."""
 
     opened_at: int
-    """Time at which the episode was opened."""
+    """Time at which the episode was opened, in microseconds since 1970 (UTC)."""
     returned_at: int
-    """Latest time at which its feedback originated."""
+    """Latest time at which feedback of the episode originated, in microseconds since 1970 (UTC)."""
     opening_recorded_at: int
-    """Time at which the opening was recorded."""
+    """Time at which the opening was recorded, in microseconds since 1970 (UTC)."""
     return_recorded_at: int
-    """Time at which the last feedback was recorded."""
+    """Time at which the last feedback was recorded, in microseconds since 1970 (UTC)."""
     episodes: int
-    """Number of other episodes opened between the opening and the arrival of the last feedback."""
+    """Delay in episodes: number of other episodes that were opened after the opening of this
+    episode and before the arrival of its last feedback."""
     version: int
     """Version of the policy that the episode followed."""
     reward_sum: float
-    """Sum of the rewards, in the units of the problem."""
+    """Sum of the rewards of the episode, in the units of the problem."""
 
 
 class History:
@@ -71,15 +79,16 @@ class History:
 
     def __init__(self) -> None:
         self.opened = 0
-        """Number of episodes opened."""
+        """Number of episodes opened so far."""
         self.newest = 0
-        """Newest version that an opened episode follows; 0 if no episode was opened."""
+        """Newest version of the policy that any opened episode follows; 0 if none was opened."""
         self._times = TimeHistogram()
         self._arrivals = TimeHistogram()
         self._versions = Histogram(1, VERSION_COLUMNS, origin=1)
+        self._delays = DurationCounts()
 
     def add_opening(self, opened_at: int, version: int, *, recorded_at: int) -> int:
-        """Count an opened episode.
+        """Add an opened episode to the statistics.
 
         Parameters
         ----------
@@ -103,7 +112,7 @@ class History:
         return self.opened
 
     def add_returns(self, returns: Iterable[Return]) -> None:
-        """Count `returns`, episodes whose feedback is complete."""
+        """Add `returns`, episodes whose feedback is complete, to the statistics."""
         rows = list(returns)
         if not rows:
             return
@@ -117,6 +126,7 @@ class History:
             delays = np.maximum(columns[end] - columns[start], 0) / MICROSECONDS_PER_SECOND
             values = {"delay": delays, "longest": delays, "episodes": columns["episodes"]}
             histogram.add(columns[end], {"returned": ones, **values})
+        self._delays.add(np.maximum(columns["returned_at"] - columns["opened_at"], 0))
         self._versions.add(
             columns["version"], {"returned": ones, "earned": earned, "squares": earned * earned}
         )
@@ -124,7 +134,11 @@ class History:
     def view(self) -> HistoryView:
         """Return a read-only copy of the history."""
         return HistoryView(
-            self._times.view(), self._arrivals.view(), self._versions.view(), self.newest
+            self._times.view(),
+            self._arrivals.view(),
+            self._versions.view(),
+            self.newest,
+            self._delays.copy(),
         )
 
     def snapshot(self) -> dict[str, Any]:
@@ -135,6 +149,7 @@ class History:
             "times": self._times.snapshot(),
             "arrivals": self._arrivals.snapshot(),
             "versions": self._versions.snapshot(),
+            "delays": self._delays.snapshot(),
         }
 
     @classmethod
@@ -145,4 +160,6 @@ class History:
         self._times = TimeHistogram.restore(state["times"])
         self._arrivals = TimeHistogram.restore(state["arrivals"])
         self._versions = Histogram.restore(state["versions"])
+        self._delays = DurationCounts.restore(state["delays"])
+        check_range("number of delays", len(self._delays), 0, self.opened)
         return self

@@ -21,33 +21,39 @@ TIME_COLUMNS: Final[dict[str, Aggregation]] = {
     "longest": "max",
     "episodes": "sum",
 }
-"""Columns of the histograms by time, with their aggregation.
+"""Map from the name of each column of a histogram over time to its aggregation.
 
 "opened" and "returned" are numbers of episodes. The other columns describe the delays of returned
-episodes: "delay" is their sum in seconds, "longest" their maximum in seconds, and "episodes" their
-sum in numbers of episodes."""
+episodes: "delay" is the sum of the delays in seconds, "longest" is the largest delay in seconds,
+and "episodes" is the sum of the delays in episodes."""
 
 FAR_SPANS: Final = 8
-"""Distance from the bins in use, in maximum spans of the histogram, beyond which a time is far."""
+"""Distance from the bins in use beyond which a time is called far and may be an outlier.
+
+The unit of the distance is the width of `MAX_BINS` bins."""
 
 MIN_ENTRIES: Final = 50
-"""Minimum number of entries before a time can be classified as far."""
+"""Minimum number of entries of a histogram from which on new times can be far; see `FAR_SPANS`."""
 
 MAX_HIDDEN_SHARE: Final = 0.01
-"""Maximum share of entries that a view omits as outliers."""
+"""Maximum fraction of all entries that a view omits as outliers."""
 
 MAX_OUTLIER_SHARE: Final = 0.1
-"""Share of entries above which far times are not outliers: the service was paused, or old data is
-imported. They are then merged into the histogram for good."""
+"""Maximum fraction of all entries that can be outliers.
+
+If more entries have far times (see `FAR_SPANS`), these times are assumed to be correct: for
+example, the service was paused, or old data is imported. The entries are then merged into the
+histogram permanently."""
 
 
 class TimeHistogram:
     """Histogram over times in microseconds since 1970 (UTC), with the columns `TIME_COLUMNS`.
 
-    An entry is an opened or a returned episode. Its time is far if it is at least `FAR_SPANS` times
-    `MAX_BINS` bins away from the bins in use. Far entries are counted in a second histogram. A view
-    omits them if they are few and the last entry is not one of them; otherwise it includes them,
-    with bins as wide as necessary.
+    An entry is an opened or a returned episode. It is far if its time is more than `FAR_SPANS`
+    times the width of `MAX_BINS` bins away from the bins in use. Far entries are counted in a
+    second histogram. A view omits them if they are at most the fraction `MAX_HIDDEN_SHARE` of all
+    entries and the last entry is not far. Otherwise it includes them, with bins as wide as
+    necessary.
     """
 
     def __init__(self) -> None:
@@ -57,7 +63,7 @@ class TimeHistogram:
         self._last_is_far = False
 
     def count(self, key: int, column: str) -> None:
-        """Add 1 to the sum in `column` for the bin of the time `key`."""
+        """Add 1 to the value of `column` in the bin that contains the time `key`."""
         if not self._near.count_in_use(key, column):
             low, high = self._limits()
             if self._entries >= MIN_ENTRIES and not low <= key <= high:
@@ -69,7 +75,10 @@ class TimeHistogram:
         self._last_is_far = False
 
     def add(self, keys: Ints, values: Mapping[str, Floats]) -> None:
-        """Add one entry for each of the times `keys`, with `values` by column name."""
+        """Add one entry for each of the times `keys`.
+
+        `values` maps the name of a column to an array with one number for each entry.
+        """
         if not keys.size:
             return
         far = np.zeros(keys.size, np.bool_)
@@ -89,7 +98,10 @@ class TimeHistogram:
         self._note_far(int(far.sum()), last=bool(far[-1]))
 
     def view(self) -> HistogramView:
-        """Return a read-only copy of the histogram; its `outside` tells what it omits."""
+        """Return a read-only copy of the histogram.
+
+        The field `outside` of the copy contains the numbers of episodes that the copy omits.
+        """
         if self._far is None:
             return self._near.view()
         hidden = self._far_entries <= MAX_HIDDEN_SHARE * (self._entries + self._far_entries)
@@ -98,7 +110,7 @@ class TimeHistogram:
         return _merge(self._near, self._far).view()
 
     def _limits(self) -> tuple[int, int]:
-        """Return the smallest and the largest time that is not far."""
+        """Return the smallest and the largest time that are not far; see `FAR_SPANS`."""
         return self._near.limits(FAR_SPANS * MAX_BINS)
 
     def _far_histogram(self) -> Histogram:
@@ -136,7 +148,7 @@ class TimeHistogram:
 
 
 def _count_entries(histogram: Histogram) -> dict[str, int]:
-    """Return the numbers of opened and of returned episodes in `histogram`."""
+    """Return the numbers of episodes in `histogram`, under the keys "opened" and "returned"."""
     columns = histogram.view().columns
     return {name: int(columns[name].sum()) for name in ("opened", "returned")}
 

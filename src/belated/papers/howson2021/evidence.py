@@ -12,16 +12,16 @@ from belated.papers.statistics import MIN_SEEDS, Interval, mean_interval
 from belated.sweep.store import Columns
 
 Curves = Callable[[str], Columns]
-"""Function from the id of a setting to its columns seed, episode and regret.
+"""Function that maps the id of a setting to a table with the columns seed, episode and regret.
 
-The columns have one row per run and checkpoint.
+The table has one row for each checkpoint of each run of the setting.
 """
 
 
 class Condition(NamedTuple):
     """Experimental condition: a chain, a delay law and an expected delay.
 
-    Without delay, the law is "constant".
+    If the expected delay is 0, the law is "constant".
     """
 
     states: int
@@ -39,7 +39,8 @@ class Condition(NamedTuple):
 def make_condition(states: int, law: str, mean: float) -> Condition:
     """Return the experimental condition: a chain, a delay law and an expected delay.
 
-    If the expected delay is 0, the four laws are equal, and the law is set to "constant".
+    If the expected delay is 0, the four laws of the paper are equal. The law of the condition is
+    then "constant", whatever `law` is.
 
     Parameters
     ----------
@@ -63,22 +64,22 @@ Key = tuple[Condition, str]
 
 
 class Evidence:
-    """Runs of the paper's experiments with one base, by condition and updater.
+    """Runs of the paper's experiments with one base, grouped by condition and updater.
 
     All runs of a condition have the same world, so that learners are compared only on the same
-    chain. Runs of other worlds, delay laws and updaters are ignored.
+    chain. Runs whose world, delay law or updater is not in the paper's experiments are ignored.
 
     Parameters
     ----------
     runs : Columns
         Final results, with one row per run.
     curves : callable
-        Function from the id of a setting to its columns seed, episode and regret.
+        Function that maps the id of a setting to a table with the columns seed, episode and regret.
     suffix : str
-        Suffix of the names of the chains: "" for the chains whose last state gives a reward for
-        both actions, or `grid.PAID_RIGHT_SUFFIX`.
+        Suffix of the names of the chains to use: "" for the chains whose last state gives a reward
+        for both actions, or `grid.PAID_RIGHT_SUFFIX` for those that reward only the action "right".
     measurements : Measurements, optional
-        Measurements that the results of a sweep do not contain.
+        Measurements of quantities that the results of a sweep do not contain.
 
     Raises
     ------
@@ -97,7 +98,7 @@ class Evidence:
         self.measurements = measurements
         self._curves = curves
         self.groups: dict[Key, Columns] = {}
-        """Columns of the runs by (condition, updater), sorted by seed."""
+        """Map from each pair (condition, updater) to the table of its runs, sorted by seed."""
         worlds = {f"chain-{states}{suffix}": states for states in CHAINS}
         inside = np.isin(runs["world"].astype(str), list(worlds))
         inside &= np.isin(runs["law"].astype(str), LAWS)
@@ -130,11 +131,11 @@ class Evidence:
         return sorted({condition.states for condition, _ in self.groups})
 
     def table(self, keys: Sequence[Key]) -> Floats | None:
-        """Return a table of final regrets, with a column for each of `keys`.
+        """Return a table of final regrets, with a column for each of `keys` and a row per seed.
 
-        Each key is a pair of a condition and an updater. A row contains the regrets of one seed.
-        Only seeds for which every key has a run are included. Return None if a key has no runs, or
-        if there are fewer than `MIN_SEEDS` such seeds.
+        Each key is a pair of a condition and an updater. Only seeds for which every key has a run
+        are included. Return None if a key has no runs, or if fewer than `MIN_SEEDS` seeds are
+        common to all keys.
         """
         if not all(key in self.groups for key in keys):
             return None
@@ -149,20 +150,20 @@ class Evidence:
         )
 
     def regret_at(self, keys: Sequence[Key], shares: Sequence[float]) -> Floats | None:
-        """Return the regret after parts of the episodes, an array (seeds, keys, shares).
+        """Return the cumulative regret after given fractions of the K episodes of each run.
 
         Parameters
         ----------
         keys : sequence
             Pairs of a condition and an updater.
         shares : sequence of float
-            Parts of the number of episodes K, in (0, 1].
+            Fractions of the number of episodes K, in (0, 1].
 
         Returns
         -------
-        array or None
-            Cumulative regret of the seeds that all keys have in common. None if a key has no runs,
-            or if there are fewer than `MIN_SEEDS` such seeds.
+        array of shape (seeds, keys, shares), or None
+            Cumulative regret, for the seeds that all keys have in common. None if a key has no
+            runs, or if fewer than `MIN_SEEDS` seeds are common to all keys.
         """
         if not all(key in self.groups for key in keys):
             return None
@@ -181,8 +182,8 @@ class Evidence:
     def tables(self, updaters: Sequence[str]) -> Iterator[tuple[Condition, Floats]]:
         """Yield each condition with its table of final regrets.
 
-        The table has a row per seed and a column for each of `updaters`. Conditions for which
-        `table` returns None are skipped.
+        The table has a row per seed and a column for each of `updaters`. Conditions with too few
+        runs, for which the method `table` returns None, are skipped.
         """
         for condition in self.conditions():
             table = self.table([(condition, updater) for updater in updaters])
@@ -201,16 +202,16 @@ class Evidence:
         others : sequence of str
             Updaters to compare.
         updater : str
-            Updater with which they are compared.
+            Updater with which `others` are compared.
 
         Returns
         -------
         gaps : dict
-            For each updater in `others`, the confidence interval of the mean of its regret minus
-            the regret of `updater` with the same seed. The dictionary is empty if an updater has no
-            runs, or if there are too few common seeds.
+            Map from each updater in `others` to the confidence interval of its mean difference: its
+            regret minus the regret of `updater` with the same seed. Empty if an updater has no
+            runs, or if fewer than `MIN_SEEDS` seeds are common to all updaters.
         seeds : int
-            Number of common seeds.
+            Number of seeds common to all updaters; 0 if `gaps` is empty.
         """
         table = self.table([(condition, name) for name in (updater, *others)])
         if table is None:
@@ -228,7 +229,7 @@ class Evidence:
         states : int
             Number of states of the chain.
         laws, updaters : sequence of str
-            Delay laws and updaters that must all have runs.
+            Delay laws and updaters. Every combination of them must have runs.
 
         Returns
         -------
@@ -249,7 +250,7 @@ class Evidence:
     def curves(self, key: Key) -> Iterator[tuple[int, Ints, Floats]]:
         """Yield the seed, the checkpoints and the cumulative regret of each run of `key`.
 
-        `key` is a pair of a condition and an updater.
+        `key` is a pair of a condition and an updater. Checkpoints are numbers of episodes.
         """
         columns = self._curves(str(self.groups[key]["setting"][0]))
         seeds, starts = np.unique(columns["seed"], return_index=True)
@@ -278,7 +279,7 @@ def interpolate_regret(episode: Ints, regret: Floats, at: float) -> float:
 def _check_single(columns: Columns, name: str) -> None:
     """Raise ValueError if the runs in `columns` have different values in the column `name`.
 
-    Such runs cannot be compared with each other.
+    Runs with different values in this column cannot be compared with each other.
     """
     values = np.unique(columns[name].astype(str))
     if values.size > 1:

@@ -10,14 +10,14 @@ from typing import Final, Literal
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 
 CHAINS: Final = (5, 10, 20, 30)
-"""Numbers of states of the chains."""
+"""Number of states of each chain of the experiments."""
 
 LAWS: Final = ("constant", "uniform", "poisson", "geometric")
 LOW_VARIANCE_LAWS: Final = ("constant", "poisson")
 HIGH_VARIANCE_LAWS: Final = ("uniform", "geometric")
 
 MEANS: Final = (0, 100, 200, 300, 400, 500)
-"""Expected delays in episodes."""
+"""Expected delays of the experiments, in episodes."""
 
 LEARNERS: Final = {
     "active": "Active",
@@ -26,7 +26,7 @@ LEARNERS: Final = {
     "lazy:1": "Lazy, α = 1",
     "explicit": "Explicit exploration",
 }
-"""Updaters and their names in figures, in the order of the paper's legends."""
+"""Map from each updater to its name in figures, in the order of the paper's legends."""
 
 PROPOSED_UPDATERS: Final = ("active", "lazy:100", "lazy:10", "lazy:1")
 """Updaters that the paper proposes. The paper compares them with explicit exploration."""
@@ -34,7 +34,7 @@ PROPOSED_UPDATERS: Final = ("active", "lazy:100", "lazy:10", "lazy:1")
 LAZY_UPDATERS: Final = ("lazy:1", "lazy:10", "lazy:100")
 
 REGRET_FIGURE_MEANS: Final = (100, 300, 500)
-"""Expected delays of the figures of cumulative regret."""
+"""Expected delays, in episodes, for which the paper has a figure of cumulative regret."""
 
 VARIANTS: Final = ("figures", "calibrated", "literal")
 Variant = Literal["figures", "calibrated", "literal"]
@@ -43,7 +43,8 @@ CHECKPOINTS: Final = 200
 """Number of checkpoints of a run, evenly spaced."""
 
 CALIBRATED_SCALES: Final = {5: 0.0486, 10: 0.00649, 20: 0.00154, 30: 0.000562}
-"""Scale of the two-term bonus by number of states of the chain. The scales were found by
+"""Map from the number of states S of a chain to the scale of the two-term bonus of UCBVI-BF in the
+variant "calibrated". The scales were found by
 
     belated calibrate --world chain-S --base ucbvi-bf --preset two_term --episodes K --first-seed 0
 
@@ -54,10 +55,11 @@ reproduction; by default, `belated calibrate` now uses other seeds. On the chain
 PAID_RIGHT_SUFFIX: Final = "-right"
 """Suffix of the name of a chain whose last state gives a reward only for the action "right".
 
-The variant "figures" runs explicit exploration on both chains. The published curves of explicit
-exploration fit this chain, so the published plateaus are compared with it. The curves of the other
-learners fit the chain whose last state gives a reward for both actions. Learners are compared with
-each other only on that chain. Both chains have the same optimal value.
+The variant "figures" runs explicit exploration on the chains with and without this suffix. The
+published curves of explicit exploration fit the chain with the suffix, so the published plateaus
+are compared with runs on it. The curves of the other learners fit the chain without the suffix,
+whose last state gives a reward for both actions. Learners are compared with each other only on the
+chain without the suffix. Both chains have the same optimal value.
 """
 
 
@@ -76,11 +78,11 @@ PRESETS: Final = {
 
 
 def cells(preset: Preset, variant: Variant) -> list[Cell]:
-    """Return the cells of the whole grid.
+    """Return the cells of all combinations of chain, delay law, expected delay and updater.
 
-    `preset` gives the numbers of seeds and episodes, and `variant` the base. Without delay, the
-    four laws are equal and give one cell instead of four. The variant "figures" runs explicit
-    exploration also on the chains with the suffix `PAID_RIGHT_SUFFIX`.
+    `preset` determines the numbers of seeds and episodes, and `variant` determines the base.
+    Without delay, the four laws are equal, so their cells are included only once. The variant
+    "figures" runs explicit exploration also on the chains with the suffix `PAID_RIGHT_SUFFIX`.
     """
     found: dict[str, Cell] = {}
     for states, law, mean, updater in product(CHAINS, LAWS, MEANS, LEARNERS):
@@ -140,8 +142,8 @@ class Figure:
     def published_number(self) -> int:
         """Number of the figure in the paper.
 
-        Figures 1 and 2 are those of the chain of 30 states with E[τ] = 100 and of its delay
-        dependence; the others follow in the appendix.
+        Figure 1 shows the cumulative regret on the chain of 30 states with E[τ] = 100, and Figure 2
+        the delay dependence on the same chain. All other figures are in the appendix.
         """
         first = {(30, 100): 1, (30, None): 2}
         rest = [(figure.states, figure.mean) for figure in figures()]

@@ -1,8 +1,8 @@
-"""Small runs that measure what the results of a sweep do not contain.
+"""Small runs that measure quantities which the results of a sweep do not contain.
 
 - The part of the feedback of each epoch that arrives before the update that ends the epoch. The
   runs are those of the grid on its shortest chain, with lazy updating and alpha = 1. They are
-  simulated again with a `Learner`, because results do not contain the episodes of updates.
+  simulated again with a `Learner`, because results do not say in which episodes plans were made.
 - The number of episodes that epsilon-greedy needs to learn, on chains of a few states.
 
 The measurements are stored in the results folder, so that claims can be judged without simulation.
@@ -34,7 +34,10 @@ from belated.sweep.store import Columns
 FILE_NAME: Final = "measurements.json"
 
 VERSION: Final = 2
-"""Version number in the file. It must be increased whenever a change of the code changes values."""
+"""Version number of the measurements, which is stored in their file.
+
+It must be increased whenever a change of the code changes the measured values.
+"""
 
 EPOCH_MEANS: Final = (100, 500)
 """Expected delays at which epochs are measured, in episodes."""
@@ -46,30 +49,36 @@ EXPLORATION_SEEDS: Final = 100
 """Number of runs of epsilon-greedy on each chain."""
 
 EXPLORATION_LENGTH: Final = 12
-"""Length of the runs of epsilon-greedy: a run on a chain of S states has this number times 2^S
-episodes."""
+"""Number of episodes of a run of epsilon-greedy on a chain of S states, divided by 2^S."""
 
 EPSILON: Final = 0.1
-"""Probability of a random action of epsilon-greedy."""
+"""Probability with which epsilon-greedy draws its action at random."""
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """Measurements of epochs and of epsilon-greedy, each a table with one row per run."""
+    """Two tables of measurements, of epochs and of epsilon-greedy, each with one row per run."""
 
     epochs: Columns
-    """Columns states, law, mean_delay, seed, episodes, received (share of the episodes that have a
-    short delay) and mostly_received (share of the epochs of which more than half is received)."""
+    """Table with the columns states, law, mean_delay, seed, episodes, received and mostly_received.
+
+    The column received is the fraction of episodes whose feedback arrives before their epoch ends.
+    The column mostly_received is the fraction of epochs in which the feedback of more than half of
+    the episodes arrives before the epoch ends.
+    """
     exploration: Columns
-    """Columns states, seed, episodes (of the run), learnt_at (first episode from which on all
-    policies have at least half of the optimal value; `episodes` if there is none) and first_good
-    (first episode whose policy has at least half of the optimal value, be it by chance)."""
+    """Table with the columns states, seed, episodes, learnt_at and first_good.
+
+    A policy is good if it has at least half of the optimal value. The column learnt_at is the first
+    episode from which on all policies are good. The column first_good is the first episode whose
+    policy is good, possibly by chance. Both are the number of episodes if there is no such episode.
+    """
 
     @classmethod
     def make(cls, cells: Sequence[Cell], on_run: Callable[[], object]) -> Self:
-        """Simulate the runs, and return their measurements.
+        """Simulate the runs to be measured, and return the measurements.
 
-        `cells` are those of the grid. `on_run` is called after each run.
+        `cells` are the cells of the whole grid of experiments. `on_run` is called after each run.
         """
         exploring = [(S, seed) for S in EXPLORATION_CHAINS for seed in range(EXPLORATION_SEEDS)]
         epochs, exploration = [], []
@@ -93,9 +102,11 @@ class Measurements:
 
     @classmethod
     def load(cls, folder: Path, cells: Sequence[Cell] | None = None) -> Self | None:
-        """Return the measurements stored in `folder`, or None if there are none.
+        """Return the measurements stored in `folder`.
 
-        If `cells` are given, return None also if the file was written for other cells.
+        Return None if there is no file, or if the file is not valid JSON with the two tables.
+        If `cells` is given, return None also if the file was written for other cells or with other
+        values of the constants of this module.
         """
         try:
             facts = json.loads((folder / FILE_NAME).read_bytes())
@@ -113,9 +124,10 @@ def count_runs(cells: Sequence[Cell]) -> int:
 
 
 def epoch_cells(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells whose epochs are measured: on the shortest chain, with alpha = 1.
+    """Return those of `cells` whose epochs are measured.
 
-    They are the cells of the grid with the first block of seeds.
+    They have the shortest chain, lazy updating with alpha = 1, an expected delay in `EPOCH_MEANS`,
+    and the block of seeds that contains seed 0.
     """
     shortest = min((cell.world for cell in cells), key=lambda name: int(name.split("-")[1]))
     delays = {f"{law}:{mean}" for law in LAWS for mean in EPOCH_MEANS}
@@ -129,14 +141,18 @@ def epoch_cells(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def epoch_runs(cells: Sequence[Cell]) -> Iterator[tuple[Setting, int]]:
-    """Yield the setting and the seed of each run whose epochs are measured."""
+    """Yield the setting and the seed of each run whose epochs are measured; see `epoch_cells`."""
     for cell in epoch_cells(cells):
         setting = cell.build()
         yield from ((setting, seed) for seed in cell.seeds)
 
 
 def describe_inputs(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return everything on which the measurements depend, as JSON values."""
+    """Return everything on which the measurements depend, as a dict that can be written as JSON.
+
+    The dict contains the version of the measurements, the constants of this module, and the digests
+    of the cells whose epochs are measured. `cells` are the cells of the whole grid.
+    """
     return {
         "version": VERSION,
         "cells": [cell.digest for cell in epoch_cells(cells)],
@@ -148,9 +164,9 @@ def describe_inputs(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def measure_epochs(setting: Setting, seed: int) -> dict[str, Any] | None:
-    """Simulate a run, and return a row of `Measurements.epochs`.
+    """Simulate a run, and return its row of the table `Measurements.epochs`.
 
-    Return None if no update ends an epoch.
+    Return None if the run has only one epoch, which no update ends.
     """
     delays = np.asarray(setting.law.draw(seed=seed, episodes=setting.episodes))
     epochs = play_epochs(setting, seed, delays)
@@ -171,7 +187,10 @@ def measure_epochs(setting: Setting, seed: int) -> dict[str, Any] | None:
 
 
 def play_epochs(setting: Setting, seed: int, delays: Ints) -> Ints:
-    """Simulate a run with the given `delays`, and return the epoch of each episode, from 1."""
+    """Simulate a run with the given `delays`, and return the epoch of each episode.
+
+    Epochs are numbered from 1.
+    """
     learner = Learner.of(setting.problem(seed))
     queue: Queue[Feedback] = Queue()
     epochs = []
@@ -184,10 +203,11 @@ def play_epochs(setting: Setting, seed: int, delays: Ints) -> Ints:
 
 
 def received_by_epoch(epochs: Ints, delays: Ints) -> list[np.ndarray]:
-    """Return for each epoch, except the last, which of its episodes have a short delay.
+    """Return for each epoch, except the last, a mask of its episodes with a short delay.
 
-    The delay of episode k is short if k + tau_k < k_{j+1}, the first episode of the next epoch.
-    `epochs` contains the epoch of each episode, and `delays` the delays.
+    The delay tau_k of an episode k of epoch j is short if k + tau_k < k_{j+1}, where k_{j+1} is the
+    first episode of the next epoch. `epochs` contains the epoch of each episode, and `delays` the
+    delay of each episode.
     """
     starts = np.flatnonzero(np.diff(epochs)) + 2  # k_2, k_3, ...: first episodes of later epochs
     arrival = np.arange(1, delays.size + 1) + delays
@@ -198,7 +218,10 @@ def received_by_epoch(epochs: Ints, delays: Ints) -> list[np.ndarray]:
 
 
 def measure_exploration(states: int, seed: int) -> dict[str, Any]:
-    """Simulate epsilon-greedy on a chain, and return a row of `Measurements.exploration`."""
+    """Simulate epsilon-greedy on a chain, and return its row of `Measurements.exploration`.
+
+    `states` is the number of states of the chain.
+    """
     world = chain(states)
     setting = Setting(
         world=world,
@@ -219,9 +242,10 @@ def measure_exploration(states: int, seed: int) -> dict[str, Any]:
 
 
 def find_good_policies(gaps: Floats, optimal_value: float) -> tuple[int, int]:
-    """Return when policies have at least half of the optimal value: from then on, and first.
+    """Return the episode from which on all policies are good, and the first with a good policy.
 
-    Ties are broken at random, so a policy can be good by chance before anything is learnt.
+    A policy is good if it has at least half of the optimal value. Ties are broken at random, so a
+    policy can be good by chance before anything is learnt.
 
     Parameters
     ----------
@@ -233,9 +257,10 @@ def find_good_policies(gaps: Floats, optimal_value: float) -> tuple[int, int]:
     Returns
     -------
     learnt_at : int
-        First episode from which on all policies are good.
+        First episode from which on all policies are good, or the number of episodes if there is
+        none.
     first_good : int
-        First episode whose policy is good. Both are the number of episodes if there is none.
+        First episode whose policy is good, or the number of episodes if there is none.
     """
     poor = gaps > optimal_value / 2
     learnt_at = int(np.flatnonzero(poor)[-1]) + 2 if poor.any() else 1

@@ -26,10 +26,11 @@ from belated.papers.howson2021.grid import MEANS, PAID_RIGHT_SUFFIX, PRESETS
 from belated.sweep.store import Columns
 
 SELECTION_CHAINS: Final = (5, 10)
-"""Chains whose published numbers were all used to select the variant "figures"."""
+"""Numbers of states of two chains. All published numbers of these chains were used to select the
+variant "figures" of the base."""
 
 EPISODES: Final = PRESETS["paper"].episodes
-"""Number of episodes K in the published figures, by number of states of the chain."""
+"""Map from the number of states of a chain to the number of episodes K in its published figures."""
 
 READINGS: Final = """
  S  learner   law           0   100   200   300   400   500
@@ -95,9 +96,11 @@ READINGS: Final = """
 30  lazy:1    poisson       -     -     -     -     -  6451
 30  lazy:1    geometric     -  4732  5134  4890  5146  5159
 """
-"""Published mean regret after K episodes. The columns 0 to 500 are values of E[tau].
+"""Table, as text, of the mean regrets after K episodes that were read from the published figures.
 
-A dash marks a missing value. Without delay, the law is listed as "constant".
+A row has the number of states S, the learner, the delay law, and the regret at each value of E[tau]
+from 0 to 500. A dash marks a value that could not be read. Regret without delay is in the rows of
+the law "constant".
 """
 
 
@@ -112,7 +115,10 @@ def _parse_readings(text: str) -> dict[tuple[int, str, str, int], float]:
 
 
 PUBLISHED: Final = _parse_readings(READINGS)
-"""Published final regrets that are legible, by (number of states, updater, law, E[tau])."""
+"""Map from (number of states, updater, law, E[tau]) to the published final regret.
+
+It contains all values that could be read from the figures.
+"""
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,10 @@ PLATEAUS: Final = (
     Plateau(30, "uniform", 100, None, 10045),
     Plateau(30, "poisson", 100, None, 7449),
 )
-"""Plateaus that are legible. Under geometric delays, exploration does not end within the figure."""
+"""Regrets of explicit exploration that could be read from the published figures.
+
+There are none for geometric delays, because exploration does not end within the figures.
+"""
 
 
 @dataclass(frozen=True)
@@ -164,10 +173,10 @@ class Comparison:
 
     @property
     def selected(self) -> bool:
-        """Whether the number was used to select the variant "figures".
+        """Whether the published number was used to select the variant "figures" of the base.
 
-        It was selected by its final regrets without delay on all chains, and by those on the chains
-        in `SELECTION_CHAINS`. The rule of explicit exploration was selected by its plateaus.
+        The numbers used are the final regrets without delay on all chains, all final regrets on
+        the chains in `SELECTION_CHAINS`, and the plateaus of explicit exploration.
         """
         return self.kind == "plateau" or self.mean == 0 or self.states in SELECTION_CHAINS
 
@@ -176,8 +185,8 @@ class Comparison:
 class ErrorSummary:
     """Absolute relative errors of our results with respect to the published numbers.
 
-    Only comparisons whose attribute `comparable` is true are included. An error is NaN if there are
-    no such comparisons.
+    Only comparisons in which our runs have the same number of episodes as those of the paper are
+    included (attribute `comparable`). A mean or largest error of no comparison is NaN.
     """
 
     cells: int  # number of final regrets
@@ -194,11 +203,12 @@ class ErrorSummary:
 def compare(runs: Columns, curves: Curves) -> list[Comparison]:
     """Return a comparison for each published number whose setting has runs.
 
-    Comparisons of final regrets come first, then comparisons of plateaus. A plateau is the level at
+    The list begins with the final regrets and ends with the plateaus. A plateau is the level at
     which the regret of explicit exploration stops growing. Plateaus are compared with runs on the
-    chain whose last state gives a reward only for the action "right", if there are such runs.
-    `runs` has one row per run; `curves` maps the id of a setting to its columns seed, episode and
-    regret.
+    chain whose last state gives a reward only for the action "right", if there are any.
+
+    `runs` is the table of final results with one row per run. `curves` maps the id of a setting to
+    a table with the columns seed, episode and regret.
     """
     evidence = Evidence(runs, curves)
     found = []
@@ -243,10 +253,11 @@ def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Float
     """Return the cumulative regret at `episode` of each run of `key`, a condition and an updater.
 
     If `episode` is None, return the regret after exploration: the median over the checkpoints after
-    the last explored episode. Exploration must then end within the first nine tenths of every run.
+    the last explored episode. In this case exploration must end within the first nine tenths of
+    every run.
 
-    Return an empty array if a run ends before `episode`, or if exploration ends too late in a run.
-    A mean over the remaining runs would be biased.
+    Return an empty array if a run ends before `episode`, or if exploration ends too late in a run,
+    because a mean over the other runs would be biased.
     """
     group = evidence.groups[key]
     ends = dict(zip(group["seed"].tolist(), group["last_explored"].tolist(), strict=True))
@@ -260,7 +271,10 @@ def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Float
 
 
 def summarize(comparisons: Iterable[Comparison]) -> ErrorSummary:
-    """Return a summary of the errors of all `comparisons` whose attribute `comparable` is true."""
+    """Return a summary of the errors of all `comparisons` whose attribute `comparable` is true.
+
+    In these comparisons, our runs have the same number of episodes as those of the paper.
+    """
     errors: dict[tuple[str, bool], list[float]] = {}
     for row in comparisons:
         if row.comparable:
@@ -281,5 +295,5 @@ def summarize(comparisons: Iterable[Comparison]) -> ErrorSummary:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Return the mean of `values`, NaN if there are none."""
+    """Return the mean of `values`, or NaN if `values` is empty."""
     return fmean(values) if values else math.nan

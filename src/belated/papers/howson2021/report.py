@@ -38,9 +38,9 @@ TITLE: Final = "Optimism and Delays in Episodic Reinforcement Learning, reproduc
 DELAY_FIGURE_LEARNERS: Final = {
     updater: name for updater, name in LEARNERS.items() if updater != "explicit"
 }
-"""Updaters and their names in the paper's figures of delay dependence.
+"""Map from each updater in the paper's figures of delay dependence to its name in them.
 
-Explicit exploration is not shown in these figures.
+These figures do not show explicit exploration.
 """
 
 VARIANT_TEXTS: Final = {
@@ -63,7 +63,7 @@ VARIANT_TEXTS: Final = {
         "these numbers of episodes the base hardly learns."
     ),
 }
-"""Description of each variant of the base, as text of the report."""
+"""Map from each variant of the base to the paragraph of the report that describes it."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,10 @@ class PaperReport:
         return cls(results, runs, variant, command, comparisons, verdicts)
 
     def panels(self, figure: Figure) -> tuple[Panels, Sequence[str], Points | None]:
-        """Return the panels of `figure`, the order of its lines, and the published points.
+        """Return the panels of `figure`, the labels of its lines, and the published points.
 
-        The points are None if the figure shows none.
+        The labels are in the order of the legend. The points are None if `figure` does not show
+        published values.
         """
         world = f"chain-{figure.states}"
         if figure.mean is not None:
@@ -153,10 +154,11 @@ class PaperReport:
     def _render(
         self, figure: Figure, regret: Callable[..., T], delay: Callable[..., T], target: object
     ) -> T:
-        """Call the function `regret` or `delay`, and return its result.
+        """Draw `figure` with the function `regret` or `delay`, and return the result.
 
-        The kind of `figure` determines which function is called. The arguments are the panels of
-        the figure, `target`, and keyword arguments such as the title.
+        `regret` is called if the figure shows cumulative regret, and `delay` if it shows delay
+        dependence. The arguments of the call are the panels of the figure, `target` (a path or the
+        name of a chart), and keyword arguments such as the title.
         """
         panels, order, points = self.panels(figure)
         options = {"title": figure.title, "command": self.command, "order": order}
@@ -191,7 +193,7 @@ class PaperReport:
         )
 
     def agreement(self) -> str:
-        """Return sentences about the relative errors of our results, as text of the report."""
+        """Return the paragraph of the report about the relative errors of our results."""
         errors = summarize(self.comparisons)
         if not errors.cells:
             return "No run is as long as the paper's, so no number can be compared."
@@ -223,7 +225,7 @@ class PaperReport:
         return text
 
     def facts(self) -> dict[str, str]:
-        """Return facts about the computation of the results, such as versions, by name."""
+        """Return a map from names, such as "Versions", to facts about how results were computed."""
         cells = self.results.provenance.values()
         versions = Counter(
             ", ".join(f"{name} {version}" for name, version in facts["versions"].items())

@@ -1,10 +1,10 @@
-"""Comparison of the shapes of published curves with ours.
+"""Comparison of the shapes of published curves with the shapes of our curves.
 
-The published curves of delay dependence, final regret against E[tau], are compared after division
-by the regret without delay. This removes errors of the level, which the comparison of final values
+The curves of delay dependence, final regret against E[tau], are compared after division by the
+regret without delay. The division removes errors of the level, which the comparison of final values
 contains, and leaves the delay penalty. The published curves of regret over episodes cannot be
-compared: the sources of the paper contain no data of its figures, and only final values and the
-plateaus of explicit exploration were read from them.
+compared: the data of the paper's figures are not published, and only final values and the plateaus
+of explicit exploration were read from the figures.
 """
 
 from collections.abc import Iterable
@@ -19,15 +19,18 @@ from belated.papers.howson2021.published import SELECTION_CHAINS, Comparison
 from belated.papers.statistics import slope_weights
 
 MIN_POINTS: Final = 4
-"""Minimum number of legible points of a published curve, including the one without delay."""
+"""Minimum number of points that a published curve must have to be compared.
+
+The point without delay is included. Points that could not be read from the figure are not.
+"""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Comparison of a published curve of delay dependence with ours.
+    """Comparison of a published curve of final regret against E[tau] with our curve.
 
-    Regret is divided by the regret without delay of the same learner. A slope is that of the
-    least-squares line through the legible points.
+    The regret of both curves is divided by the regret without delay of the same learner. A slope is
+    the slope of the least-squares line through the points that could be read from the figure.
     """
 
     states: int
@@ -40,15 +43,16 @@ class Shape:
 
     @property
     def selected(self) -> bool:
-        """Whether the curve was used to select the variant "figures"."""
+        """Whether the published curve was used to select the variant "figures" of the base."""
         return self.states in SELECTION_CHAINS
 
 
 def compare_shapes(comparisons: Iterable[Comparison]) -> list[Shape]:
     """Return a comparison for each published curve of delay dependence with enough points.
 
-    `comparisons` are those of single numbers; only those whose attribute `comparable` is true are
-    used.
+    `comparisons` contains the comparisons of single numbers. Only final regrets are used, and only
+    those of runs with the same number of episodes as in the paper (attribute `comparable`). A curve
+    needs at least `MIN_POINTS` points.
     """
     final = {
         (row.states, row.updater, row.law, row.mean): (row.published, row.ours)

@@ -22,21 +22,22 @@ CLAIM_RULE: Final = (
     "is confirmed if all settings confirm it, refuted if any setting refutes it, and otherwise not "
     "resolved. Learners are compared only on the same chain."
 )
-"""Rule by which claims are judged, as text of the report."""
+"""Paragraph of the report that explains how claims are judged."""
 
 SHAPE_TEXT: Final = (
     "Shapes are compared for the published curves of final regret against E[τ], divided by the "
     "regret without delay. Curves of regret over episodes cannot be compared, because their data "
     "are not published: only final values and plateaus could be read from the figures."
 )
-"""Explanation of the comparison of shapes, as text of the report."""
+"""Paragraph of the report that explains the comparison of the shapes of curves."""
 
 
 def comparison_tables(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
     """Return a table of `comparisons` for each chain. Chains without comparisons are omitted.
 
-    If `variant` is "figures", the last column is "selection" for published values that were used to
-    select the variant, and "prediction" for all others.
+    `variant` is the variant of the base. If it is "figures", the tables have a further column: its
+    value is "selection" for published numbers that were used to select the variant, and
+    "prediction" for all others.
     """
     tables = []
     last = ("Used in",) if variant == "figures" else ()
@@ -68,9 +69,10 @@ def _use(selected: bool) -> str:
 
 
 def shape_table(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
-    """Return a table of the shapes of the curves of delay dependence, or none without curves.
+    """Return a list with one table, which compares the shapes of the curves of delay dependence.
 
-    `comparisons` and `variant` are those of `comparison_tables`.
+    The list is empty if no curve can be compared. `comparisons` and `variant` are as in
+    `comparison_tables`.
     """
     last = ("Used in",) if variant == "figures" else ()
     columns = (
@@ -99,7 +101,7 @@ def shape_table(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
 
 
 def figure_table() -> Table:
-    """Return a table of the numbers of the figures in the paper and in the results folder."""
+    """Return a table with the number of each figure in the paper, and its file name and title."""
     rows = sorted(
         (figure.published_number, f"{figure.number:02}-{figure.name}", figure.title)
         for figure in figures()
@@ -110,9 +112,10 @@ def figure_table() -> Table:
 
 
 def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
-    """Return three tables: the verdicts, the rules of the claims, and the values behind them.
+    """Return three tables: the verdicts, the rules of the claims, and the measured values.
 
-    `verdicts` contains one verdict per claim.
+    `verdicts` contains one verdict per claim. A rule is the condition under which a claim holds in
+    a setting.
     """
     outcomes = Table(
         "Claims of the paper, and their verdicts in these runs, with the numbers of settings.",
@@ -146,9 +149,10 @@ def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
 
 
 def format_claims(verdicts: Sequence[Verdict]) -> str:
-    """Return all verdicts with their settings as JSON text.
+    """Return all `verdicts`, with the results in each setting, as JSON text.
 
-    An interval is an object with its estimate and its ends. NaN becomes null.
+    An interval is written as an object with the keys estimate, low and high. NaN is written as
+    null.
     """
 
     def value(number: object) -> Any:
@@ -173,7 +177,7 @@ def format_numbers_page(
     Parameters
     ----------
     agreement : str
-        Text about the errors of our results, which begins the page.
+        First paragraph of the page, about the errors of our results.
     comparisons : sequence of Comparison
         Comparisons of published numbers with our results.
     verdicts : sequence of Verdict

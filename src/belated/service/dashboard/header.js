@@ -37,7 +37,8 @@ function withPeriod(text) {
 }
 
 function showTiles(spec, status) {
-  const {serving, begun, observed, missing, psi, ages} = status;
+  const {serving, begun, observed, missing, psi} = status;
+  const half = status.lateness?.episodes.median;
   const behind = serving.newest - serving.version;
   const share = begun ? observed / begun : null;
   const over = isKnown(psi) && missing > psi;
@@ -52,7 +53,7 @@ function showTiles(spec, status) {
     'missing-note': isKnown(psi)
       ? `${over ? 'above' : 'within'} the bound of ${formatCount(Math.floor(psi))}` : '',
     'mean-delay': formatNumber(status.mean_delay),
-    'mean-delay-note': `episodes${isKnown(ages?.median) ? `; median age ${formatDuration(ages.median)}` : ''}`,
+    'mean-delay-note': `episodes so far${isKnown(half) ? `; half is back after ${formatCount(half)}` : ''}`,
   };
   for (const [id, text] of Object.entries(tiles)) setText(byId(id), text);
   byId('missing').classList.toggle('over', over);

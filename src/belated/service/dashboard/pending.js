@@ -5,6 +5,7 @@ function showPending(status) {
   setText(byId('pending-words'), pendingText(status));
   showBullet(missing, psi);
   showAges(ages, status.recorded_ages);
+  showLateness(status.lateness);
   const facts = {
     'flight-mean': `${flight && !flight.exact ? 'at most ' : ''}${formatPercent(flight?.mean)}`,
     'flight-most': `${flight && !flight.exact ? 'at most ' : ''}${formatPercent(flight?.most)}`,
@@ -90,4 +91,22 @@ function showAges(ages, recorded) {
     row.querySelector('.age-bar').style.width = `${100 * bin.count / largest}%`;
     setText(row.lastChild, formatCount(bin.count));
   });
+}
+
+// Estimated delay, in seconds; the sentence is that of the service.
+function showLateness(lateness) {
+  const late = lateness?.seconds;
+  const range = (low, high, format) => `${format(low)} to ${isKnown(high) ? format(high) : 'unknown'}`;
+  const told = isKnown(late?.never);
+  const facts = {
+    'lateness-words': late?.summary ?? 'The delay is unknown.',
+    'late-median': formatDuration(late?.median),
+    'late-median-note': isKnown(late?.median) ? range(late.median_low, late.median_high, formatDuration) : '',
+    'late-out-name': late?.followed ? `Not back after ${formatDuration(late.followed)}` : 'Not back',
+    'late-out': formatPercent(late?.followed ? late.not_back : null),
+    'late-out-note': late?.followed ? range(late.not_back_low, late.not_back_high, formatPercent) : '',
+    'late-never': told ? formatPercent(late.never) : NO_VALUE,
+    'late-never-note': told ? range(late.never_low, late.never_high, formatPercent) : 'cannot be told yet',
+  };
+  for (const [id, text] of Object.entries(facts)) setText(byId(id), text);
 }

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 MAX_INT32: Final = 2**31 - 1
 EXAMPLE_ID: Final = "q3Jx0b8mT5yVf1sKz9WcRA"
 FIELDS_ERROR: Final = "fields"
-"""Type of a validation error about unknown and missing fields of an object."""
+"""Name of the error type in a validation error about unknown or missing fields of an object."""
 
 # Fields of bodies
 Text = Annotated[str, Field(min_length=1, max_length=200)]

@@ -20,7 +20,7 @@ from belated.service.models.common import (
 
 
 class Step(RequestModel):
-    """One step of an episode: state, action, next state, and reward unless rewards are known."""
+    """One step of an episode: state, action, next state, and the reward if rewards are unknown."""
 
     step: Index = Field(description="Step, from 0.")
     state: State
@@ -30,7 +30,7 @@ class Step(RequestModel):
 
 
 class WholeEpisode(RequestModel):
-    """A whole episode: H + 1 states, H actions, and H rewards unless rewards are known."""
+    """A whole episode: H + 1 states, H actions, and H rewards if rewards are unknown."""
 
     states: list[State]
     actions: list[Action]
@@ -63,7 +63,7 @@ class EpisodePath(RequestModel):
 
 
 class LateRewards(RequestModel):
-    """Feedback if only rewards are delayed: the path, rewards by step, or both."""
+    """Feedback if only rewards are delayed: the path, a map from steps to rewards, or both."""
 
     path: EpisodePath = optional_field()
     rewards: dict[str, Reward] = optional_field(min_length=1)

@@ -1,4 +1,4 @@
-"""Models of the history of a problem: its episodes by time and by version of the policy."""
+"""Models of the history of a problem: statistics of its episodes by time and by policy version."""
 
 from typing import Final
 
@@ -20,8 +20,8 @@ class TimeBin(Model):
     """Statistics of one interval of time: numbers of episodes opened and returned, and delays.
 
     An episode returns when its feedback is complete. The delays are those of the returned episodes,
-    and null if no episode returned. `episodes` counts the episodes opened between the arrivals of
-    the opening and of the last feedback.
+    and null if no episode returned. A delay in episodes is the number of episodes whose openings
+    arrived after the opening of the episode and before its last feedback.
     """
 
     start: str = Field(json_schema_extra={"format": "date-time"})
@@ -33,14 +33,14 @@ class TimeBin(Model):
 
 
 class Outside(Model):
-    """Numbers of episodes that were opened and returned at times outside all intervals."""
+    """Number of episodes opened, and number returned, at times outside all intervals."""
 
     opened: int
     returned: int
 
 
 class TimeBins(Model):
-    """Consecutive intervals of time of equal width, at most 256."""
+    """Statistics of at most 256 consecutive intervals of time of equal width."""
 
     width: float = Field(description="Width in seconds. It doubles when 256 bins are full.")
     bins: list[TimeBin]
@@ -65,7 +65,7 @@ class VersionBin(Model):
 
 
 class VersionBins(Model):
-    """Consecutive ranges of versions of equal width, at most 256."""
+    """Statistics of at most 256 consecutive ranges of versions of equal width."""
 
     width: int = Field(description="Versions in each bin. Doubles when 256 bins are full.")
     bins: list[VersionBin]

@@ -30,8 +30,9 @@ class Policy(Model):
     The action at step h (from 0) in a state is chosen as follows. If `explore[h][state]` is
     present, draw one of its actions with equal probabilities. Otherwise, with probability
     `epsilon`, draw one of all actions with equal probabilities, or of `allowed[h][state]` if it is
-    present. Otherwise take `plan[h][state]`. It is null in a terminal state, in which the episode
-    has ended. The fields after `sha` are present only if the problem has them.
+    present. Otherwise take `plan[h][state]`. The entry `plan[h][state]` is null for a terminal
+    state, in which the episode has ended. The fields after `sha` are present only if the problem
+    has terminal states, forbidden actions or factors, respectively.
     """
 
     problem: str

@@ -19,13 +19,13 @@ from belated.service.models.common import (
 )
 
 MAX_QUOTED_CHARS: Final = 100
-"""Maximum length of an example in an error message."""
+"""Maximum length of an example in an error message, in characters."""
 
 
 class DefinitionModel(RequestModel):
-    """Base class of the models of a definition, with one error for all unknown and missing fields.
+    """Base class of the models of a definition.
 
-    The context of the error has the first such field and the message without its subject.
+    Validation reports all unknown and missing fields in one error; see `fields_error`.
     """
 
     @model_validator(mode="before")
@@ -47,14 +47,18 @@ class DefinitionModel(RequestModel):
 
     @classmethod
     def _describe_unknown(cls, name: str, given: dict[str, Any]) -> str:
-        """Return the message, without its subject, that `given` has an unknown field `name`."""
+        """Return the predicate of an error message: "has no field ...", with the valid fields.
+
+        `name` is the name of the unknown field of the object `given`.
+        """
         return f"has no field {reprlib.repr(name)} (its fields are {', '.join(cls.model_fields)})"
 
 
 def fields_error(field: str | None, message: str) -> PydanticCustomError:
-    """Return an error about the fields of an object; `message` is a sentence without its subject.
+    """Return a validation error about the fields of an object.
 
-    `field` is the field of the object that is wrong; None if it is the object itself.
+    `field` is the name of the invalid field; None if the object itself is invalid. `message` is
+    the predicate of a sentence about the object, such as "needs the field name".
     """
     return PydanticCustomError(FIELDS_ERROR, "{message}", {"message": message, "field": field})
 
@@ -108,7 +112,7 @@ CLINIC: Final[dict[str, Any]] = {
 
 
 class StateFactor(DefinitionModel):
-    """Factor of the states: one part of the description of a state, and its values."""
+    """Factor of the states, with its possible values. A state has one value of each factor."""
 
     name: Text = Field(description="Name of the factor.")
     values: list[Text] = Field(min_length=1, description="Values of the factor.")
@@ -126,7 +130,7 @@ SHOP: Final[dict[str, Any]] = {
     "base": {"name": "ucrl2", "options": {"scale": 0.1}},
     "episodes": 1000,
 }
-"""Example of a problem with terminal states, allowed actions and rewards in other units."""
+"""Example of a problem with terminal states, allowed actions and rewards outside [0, 1]."""
 
 
 class NewProblem(DefinitionModel):
@@ -156,7 +160,9 @@ class NewProblem(DefinitionModel):
     updater: Part = Field(
         default=Part(name="active"),
         description="Rule that decides when to plan: active, after every batch of feedback; lazy, "
-        "when counts have grown by a share that its option alpha determines.",
+        "when counts have grown by a share that its option alpha determines; batched, when enough "
+        "episodes of the current policy are back; scheduled, every so often; matured, as another "
+        "updater, from episodes of a given age only.",
     )
     episodes: int = Field(
         ge=1,
@@ -206,7 +212,7 @@ class NewProblem(DefinitionModel):
 class Problem(NewProblem):
     """Definition of a problem, with default values for the fields that were omitted.
 
-    Fields after `seed` are present only if they were given.
+    Fields that follow `seed` are present only if they were given.
     """
 
     archived: bool = Field(

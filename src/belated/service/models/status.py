@@ -1,6 +1,6 @@
 """Models of the status of a problem, and of the health and readiness of the service."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -9,7 +9,10 @@ from belated.service.models.policies import ServingState
 
 
 class Ages(Model):
-    """Ages of the episodes in flight, in seconds. They are null if there are none."""
+    """Ages of the episodes in flight, in seconds.
+
+    `oldest` and `median` are null if no episodes are in flight.
+    """
 
     oldest: float | None
     median: float | None
@@ -20,11 +23,67 @@ class Ages(Model):
 
 
 class InFlight(Model):
-    """Fraction of the visits that belong to episodes in flight, by (stage, state, action)."""
+    """Fraction of the visits to a (stage, state, action) that belong to episodes in flight."""
 
     most: float = Field(description="Maximum over all (stage, state, action).")
     mean: float = Field(description="Mean over all (stage, state, action).")
     exact: bool = Field(description="False if the numbers are upper bounds.")
+
+
+class DelayEstimate(Model):
+    """Kaplan-Meier estimate of the delay, with 95 % intervals.
+
+    Episodes in flight and lost episodes count as not back at their age. Numbers are null if the
+    data do not tell them.
+    """
+
+    episodes: int = Field(description="Number of episodes, back or not.")
+    returned: int = Field(description="Number of episodes that are back.")
+    median: float | None = Field(description="Delay by which half is back; null if not reached.")
+    median_low: float | None
+    median_high: float | None = Field(description="Null if the data set no limit.")
+    followed: float = Field(
+        description="Largest age at which at least ten episodes are not back; 0 if there is none."
+    )
+    not_back: float | None = Field(description="Share that is not back at this age.")
+    not_back_low: float | None
+    not_back_high: float | None
+    never: float | None = Field(
+        description="Share that never returns; null if it cannot be told yet."
+    )
+    never_low: float
+    never_high: float = Field(description="Upper bound, also if the share cannot be told yet.")
+    complete_age: float | None = Field(
+        description="Age by which 99 % of what returns at all is back; null if it cannot be told "
+        "yet."
+    )
+    summary: str = Field(description="One sentence.")
+
+
+class Lateness(Model):
+    """Estimated delays, in episodes and in seconds."""
+
+    episodes: DelayEstimate
+    seconds: DelayEstimate = Field(description="By `event_time` where it was given.")
+
+
+EXAMPLE_DELAYS: Final = {
+    "episodes": 40,
+    "returned": 31,
+    "median": 6.0,
+    "median_low": 4.0,
+    "median_high": 9.0,
+    "followed": 11.0,
+    "not_back": 0.27,
+    "not_back_low": 0.14,
+    "not_back_high": 0.42,
+    "never": None,
+    "never_low": 0.0,
+    "never_high": 0.42,
+    "complete_age": None,
+    "summary": "Half of the feedback is back after 6 episodes (95 % interval: 4 episodes to 9 "
+    "episodes); which share never returns cannot be told yet, but it is at most 42 %.",
+}
 
 
 class Status(Model):
@@ -46,8 +105,14 @@ class Status(Model):
         description="Episodes whose feedback is no longer expected; they are in no other number "
         "than `begun`."
     )
-    mean_delay: float | None = Field(description="Observed mean delay, in episodes.")
+    mean_delay: float | None = Field(
+        description="Observed mean delay, in episodes. An episode in flight counts as late as it "
+        "is so far, so that the mean is too low; see `lateness`."
+    )
     psi: float | None = Field(description="Upper bound on `missing` with high probability.")
+    lateness: Lateness | None = Field(
+        description="Estimate of the delay that allows for the episodes in flight."
+    )
     ages: Ages | None = Field(
         description="Time since the episodes were opened, by `event_time` where it was given."
     )
@@ -71,6 +136,7 @@ class Status(Model):
             "lost": 1,
             "mean_delay": 8.5,
             "psi": 31.4,
+            "lateness": {"episodes": EXAMPLE_DELAYS, "seconds": EXAMPLE_DELAYS},
             "ages": {"oldest": 86000.0, "median": 3600.0, "counts": {"60": 1, "inf": 9}},
             "recorded_ages": {"oldest": 600.0, "median": 90.0, "counts": {"60": 4, "inf": 9}},
             "in_flight": {"most": 0.4, "mean": 0.1, "exact": False},

@@ -1,8 +1,9 @@
-"""Limits on connections: size and duration of a request's head, idle time, and their number.
+"""Limits on the connections of the service: number, idle time, and size and duration of a head.
 
-Uvicorn has no limit on the head of a request with httptools, and closes an idle connection only
-after its first request. `limit_connections` returns a protocol class that adds these limits. The
-limits are checked only where a read ends inside a request, so ordinary requests set no timer.
+The head of a request consists of the request line and the headers. With httptools, Uvicorn does not
+limit the head, and closes an idle connection only after its first request. `limit_connections`
+returns a protocol class that adds these limits. A timer is set only if the received data ends in
+the middle of a request, so most requests need none.
 """
 
 import asyncio
@@ -31,17 +32,20 @@ class ConnectionLimits:
     measured from the first byte of the request; for the first request of a connection, from the
     time at which the connection was opened."""
     body_timeout_s: float = 30.0
-    """Maximum time between two parts of a body."""
+    """Maximum time in seconds between two parts of the body of a request."""
     keep_alive_s: int = 5
     """Time in seconds after which an idle connection is closed."""
     max_connections: int = 4096
-    """Maximum number of connections. Beyond it, the connection that has waited for a request for
-    the longest time is closed; if there is none, the new connection is closed."""
+    """Maximum number of connections. When a new one exceeds it, the connection that has waited for
+    a request for the longest time is closed; if no other one waits, the new one is closed."""
     max_requests: int = 500
-    """Maximum number of requests in progress. Beyond it, a request gets a 503."""
+    """Maximum number of requests in progress. A request that exceeds it gets a 503."""
 
     def restrict_to_open_files(self) -> "ConnectionLimits":
-        """Return these limits, with connections for which the process may open enough files."""
+        """Return a copy with `max_connections` reduced to what the limit on open files allows.
+
+        Some files remain free for other uses; see `RESERVED_FILES`.
+        """
         try:
             import resource
         except ImportError:  # Windows
@@ -54,7 +58,10 @@ class ConnectionLimits:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """HTTP connection with limits. Subclasses define `limits` and `limit_log`."""
+    """Uvicorn protocol of one HTTP connection, with limits.
+
+    Subclasses define `limits` and `limit_log`, the log of limits that were exceeded.
+    """
 
     limits: ConnectionLimits
     limit_log: LimitLog
@@ -65,7 +72,11 @@ class LimitedProtocol(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request; close a connection if there are too many."""
+        """Begin to wait for the first request on the new connection `transport`.
+
+        If there are more than `max_connections`, close the one that has waited for a request for
+        the longest time.
+        """
         super().connection_made(transport)
         self._served_app = self.app
         self._changed_at = self.loop.time()
@@ -79,12 +90,12 @@ class LimitedProtocol(HttpToolsProtocol):
             oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
+        """Stop the timer of this connection, which has been closed; `exc` is the error, or None."""
         super().connection_lost(exc)
         self._stop_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Parse `data`, which must not make the head of a request too large."""
+        """Parse `data`, and refuse a request whose head is larger than `max_head_bytes`."""
         if self._timer is None and self._in_head and len(data) < self.limits.max_head_bytes:
             # Fast path: nothing is incomplete before `data`, and usually nothing after it.
             self._head_bytes = len(data)
@@ -105,7 +116,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self._stop_timer()
 
     def _parse_within_limit(self, data: bytes) -> None:
-        """Parse `data` in parts, of which none makes the head of a request too large."""
+        """Parse `data` in parts, so that no more than `max_head_bytes` of a head are parsed.
+
+        A request with a larger head is refused.
+        """
         limit = self.limits.max_head_bytes
         while data and not self.transport.is_closing():
             room = limit - self._head_bytes if self._in_head else len(data)
@@ -129,12 +143,12 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Begin to wait for the next request."""
+        """Begin to wait for the next request, since the current one was received completely."""
         super().on_message_complete()
         self._in_head, self._in_body, self._head_bytes = True, False, 0
 
     def on_response_complete(self) -> None:
-        """Note the time from which the connection is idle."""
+        """Record the time from which the connection is idle."""
         self._changed_at = self.loop.time()
         super().on_response_complete()
 
@@ -148,7 +162,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _check_time(self) -> None:
-        """Close the connection if its client takes too long, or check again later."""
+        """Close the connection if its client sends a request too slowly, else check again later.
+
+        The limits are `head_timeout_s` and `body_timeout_s`. The connection is not closed while the
+        service itself does not read from it.
+        """
         self._timer = None
         if self.transport.is_closing() or not (self._in_head or self._in_body):
             return
@@ -167,7 +185,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse("body_timeout_s", 408, message)
 
     def _refuse(self, limit: str, status: int, message: str) -> None:
-        """Log that a `limit` was hit, answer with an error if possible, and disconnect."""
+        """Log that the `limit` of this name was exceeded, and close the connection.
+
+        If no response has begun, an error response with `status` and `message` is sent before.
+        """
         self.limit_log.hit(limit, message)
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             body = json.dumps(error_json(status, message)).encode()
@@ -196,5 +217,5 @@ async def refuse_overload(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def limit_connections(limits: ConnectionLimits, log: LimitLog) -> type[LimitedProtocol]:
-    """Return a protocol class for uvicorn with these `limits`, which writes to `log`."""
+    """Return a protocol class for uvicorn that enforces `limits` and logs refusals to `log`."""
     return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits, "limit_log": log})

@@ -1,4 +1,4 @@
-"""Log of limits that were hit. Each kind of limit is logged at most once in an interval."""
+"""Log of limits that were exceeded. Each limit is logged at most once in `LOG_INTERVAL_S`."""
 
 import logging
 import time
@@ -12,7 +12,9 @@ LOG_INTERVAL_S: Final = 10.0
 
 
 class LimitLog:
-    """Log of limits that were hit, so that many refused clients do not fill the log.
+    """Log of limits that were exceeded, with at most one line in `LOG_INTERVAL_S` for each limit.
+
+    Many refused clients therefore do not fill the log.
 
     Parameters
     ----------
@@ -28,7 +30,7 @@ class LimitLog:
     def hit(self, limit: str, message: str) -> None:
         """Log `message`, unless this `limit` was logged less than `LOG_INTERVAL_S` ago.
 
-        The next line about this limit says how often it was hit without a line.
+        The next line about this limit says how often it was exceeded without being logged.
         """
         now, since = self._clock(), self._logged_at.get(limit)
         if since is not None and now - since < LOG_INTERVAL_S:

@@ -17,7 +17,7 @@ SECURITY_HEADERS: Final = {
 
 
 class RequestMiddleware:
-    """ASGI middleware that gives each request an id, counts it and completes its response.
+    """ASGI middleware that assigns an id to each request, counts it and adds response headers.
 
     `SECURITY_HEADERS` and the id are added to the headers of the response; a header that the
     response of `app` already has is kept. The request is counted in `metrics`. All of this is in

@@ -9,9 +9,9 @@ from belated.online.host import Host
 from belated.service.single_flight import SingleFlightCache
 
 DISK_FULL_S: Final = 10.0
-"""Time after a write that failed because the disk is full, for which the service is not ready.
+"""Time in seconds for which the service is not ready after a write failed on a full disk.
 
-The probe writes little, so it can succeed on a disk that is full for other writes."""
+The write probe writes little, so it can succeed on a disk that is too full for other writes."""
 
 
 class ProbeResult(NamedTuple):
@@ -21,7 +21,7 @@ class ProbeResult(NamedTuple):
 
 
 class WriteProbe:
-    """Cached result of a write to the store, for use in one event loop.
+    """Write probe of the store, with a cached result, for use in one event loop.
 
     Parameters
     ----------
@@ -59,7 +59,10 @@ class WriteProbe:
         return ProbeResult(outage)
 
     def _recent_full_disk(self) -> str | None:
-        """Return a description of the last failed write if the disk was full, else None."""
+        """Return a description of the error if the last write failed on a full disk, else None.
+
+        An error that occurred more than `DISK_FULL_S` seconds ago is ignored.
+        """
         outage = self._log.recent(DISK_FULL_S)
         return str(outage) if outage is not None and outage.reason == DISK_FULL else None
 
@@ -67,7 +70,7 @@ class WriteProbe:
 def list_reasons(outage: str | None, host: Host) -> list[str]:
     """Return the reasons why the service is not ready; an empty list if it is ready.
 
-    `outage` is the result of the write probe, and `host` the host of the service.
+    `outage` is the result of `WriteProbe.outage`, and `host` the host of the service.
     """
     reasons = []
     if outage is not None:

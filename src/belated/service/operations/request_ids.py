@@ -1,4 +1,8 @@
-"""Ids of requests: accepted from the client or created, returned, and part of each log line."""
+"""Ids of requests.
+
+The id of a request is sent by the client or created. It is returned in a response header and added
+to each log line.
+"""
 
 import re
 import secrets
@@ -8,7 +12,7 @@ from typing import Final
 
 HEADER: Final = b"x-request-id"
 VALID: Final = re.compile(rb"[A-Za-z0-9._:+/=@-]{1,128}")
-"""Ids that are accepted from a client. Any other id is replaced by a new one."""
+"""Regular expression of the ids that are accepted from a client. Other ids are replaced."""
 
 _REQUEST_ID: ContextVar[bytes | None] = ContextVar("belated_request_id", default=None)
 
@@ -22,7 +26,7 @@ def get_request_id() -> str | None:
 class RequestIds:
     """Source of the ids of requests, for use in one event loop.
 
-    A new id is a random number of this process, followed by the number of the request.
+    A new id is a random number, the same for all requests of this object, and a counter.
     """
 
     def __init__(self) -> None:
@@ -30,7 +34,11 @@ class RequestIds:
         self._number = 0
 
     def assign(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-        """Return the id of the request with these `headers`, and make it the current one."""
+        """Return the id of the request with these `headers`.
+
+        It is the id in the header X-Request-ID if this is valid, otherwise a new one. From now on,
+        `get_request_id` returns it in this request.
+        """
         id = None
         for name, value in headers:
             if name == HEADER:

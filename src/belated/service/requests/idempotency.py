@@ -34,7 +34,7 @@ PARAMETER: Final[dict[str, Any]] = {
     f"{KEY_LIFETIME_S // 3600} hours. A different request with the same key is rejected with 422.",
     "schema": {"type": "string", "pattern": r"^[!-~]{1,255}$"},
 }
-"""OpenAPI entry of the header."""
+"""OpenAPI entry of the header Idempotency-Key."""
 
 
 @dataclass
@@ -42,27 +42,31 @@ class KeyedRequest:
     """Request with an idempotency key."""
 
     key: str
-    """SHA-256 of the caller and the key, in hexadecimal."""
+    """SHA-256 of the caller and the idempotency key, in hexadecimal."""
     sha: str
-    """SHA-256 of the key and the request, in hexadecimal."""
+    """SHA-256 of the caller, the idempotency key and the request, in hexadecimal."""
     episode: str
-    """Id of the episode that the request opens if its body has no id."""
+    """Id for the episode that the request opens; it is used only if the body contains no id."""
     is_stored: bool = False
-    """Whether the response has been stored by the route itself."""
+    """Whether the route has stored the response. Otherwise, `respond_once` stores it."""
 
     def stored(self, status: int, **fields: Any) -> StoredResponse:
-        """Return the response with `status` to store, and other `fields` of StoredResponse."""
+        """Return a `StoredResponse` for this request.
+
+        `status` is the HTTP status of the response, and `fields` are further fields of
+        `StoredResponse`.
+        """
         return StoredResponse(self.key, self.sha, status, **fields)
 
 
 def get_keyed(request: Request) -> KeyedRequest | None:
-    """Return the idempotency key of `request` in the form for routes; None if it has no key."""
+    """Return the `KeyedRequest` of `request`; None if the request has no idempotency key."""
     keyed: KeyedRequest | None = request.scope.get(SCOPE_KEY)
     return keyed
 
 
 def find_key(request: Request) -> bytes | None:
-    """Return the idempotency key of `request`, or None."""
+    """Return the header Idempotency-Key of `request`; None if the request has no such header."""
     for name, value in request.scope["headers"]:
         if name == b"idempotency-key":
             return bytes(value)
@@ -81,14 +85,14 @@ async def respond_once(
     request : Request
         Authorized request. Its body is read.
     key : bytes
-        Value of the header.
+        Value of the header Idempotency-Key.
     call : Callable
         Function that handles the request.
 
     Returns
     -------
     Response
-        The stored response if the request is repeated, else that of `call`.
+        The stored response if the request is repeated, otherwise the response of `call`.
 
     Raises
     ------
@@ -123,7 +127,7 @@ async def _parse(request: Request, key: bytes) -> KeyedRequest:
 
 
 def _digest(*parts: bytes) -> Any:
-    """Return the SHA-256 of `parts`, each preceded by its length."""
+    """Return the SHA-256 hash object of `parts`, each preceded by its length."""
     total = sha256()
     for part in parts:
         total.update(len(part).to_bytes(8, "big") + part)

@@ -27,13 +27,15 @@ INVALID_TIME: Final = (
 
 
 MAX_PLAIN_COLONS: Final = 8
-"""Number of colons up to which a body is first parsed without a check of its keys."""
+"""Maximum number of colons in a JSON text up to which `load_json` first tries a faster parser,
+which does not check for duplicate keys. Its result is used only if the text has as many colons as
+the object has keys, so that no key can be a duplicate."""
 
 DECODER: Final = json.JSONDecoder()
 
 
 class TooLargeError(HTTPException):
-    """The body of a request has more than `max_bytes` bytes.
+    """Error because the body of a request has more than `max_bytes` bytes.
 
     `size` has the key `declared` with the value of Content-Length, or the key `read` with the
     number of bytes read, or no key if neither is known. The quarantine keeps `size` in place of the
@@ -85,8 +87,8 @@ class StrictRequest(Request):
 def load_json(raw: bytes) -> Any:
     """Return the value of the JSON text `raw`.
 
-    Raises ValueError if `raw` is not JSON, or if a key occurs twice in an object: which of the two
-    values counts would be a matter of chance.
+    Raises ValueError if `raw` is not JSON, or if a key occurs twice in an object, because it would
+    not be clear which of the two values is meant.
     """
     # each key is followed by a colon, so an object with as many colons as keys has no duplicates
     colons = raw.count(b":")
@@ -174,9 +176,9 @@ class ParsedFeedback(NamedTuple):
 def parse_feedback(body: Any, error: FieldError | None = None) -> ParsedFeedback:
     """Return the feedback in the JSON value `body`, with event_time separated from the content.
 
-    `error` is the error found while parsing the body, or None. With an error, or if event_time is
-    invalid, the ledger rejects the content with this reason and puts the whole `body` in the
-    quarantine.
+    `error` is the error found while parsing the body, or None. If there is an error, or if
+    event_time is invalid, the content of the result is an `UnusableContent` with the reason. The
+    ledger rejects it and puts the whole `body` in the quarantine.
     """
     if error is None:
         if not isinstance(body, dict) or "event_time" not in body:

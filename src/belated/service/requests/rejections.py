@@ -27,7 +27,7 @@ OUTCOMES: Final = {
     415: "refused",
     422: "refused",
 }
-"""Outcome under which a rejected request is kept in the quarantine, by HTTP status.
+"""Map from the HTTP status of a rejected request to its outcome, as kept in the quarantine.
 
 Requests rejected with another status are not kept. In particular, unauthorized requests are not
 kept, since otherwise anybody could fill the disk.
@@ -116,7 +116,10 @@ def _select(body: Any, outcome: str, fields: Sequence[str] | None) -> Any:
 
 
 def _find_episode(body: Any) -> str | None:
-    """Return the id of the episode in the field `episode` or `id` of `body`, or None."""
+    """Return the episode id in the field `episode` or, without this field, in the field `id`.
+
+    Returns None if `body` is not an object, or if the field is missing or not a text.
+    """
     id = body.get("episode", body.get("id")) if isinstance(body, dict) else None
     return id if isinstance(id, str) else None
 

@@ -1,4 +1,4 @@
-"""Error responses to invalid requests, whose `field` is the path of the value that is wrong."""
+"""Error responses to invalid requests. Their `field` is the path of the invalid value."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,12 +16,12 @@ from belated.service.models.common import FIELDS_ERROR
 from belated.service.models.problems import NewProblem
 
 FIRST_FIELD: Final = re.compile(r"([a-z_]+)(?:\[(?:\d+|'[^']*')\])*(?= )")
-"""Name of a field at the beginning of a message, with indices."""
+"""Regular expression of the name of a field at the beginning of a message, such as "allowed[0]"."""
 FORMATS: Final[dict[str, Callable[[str, object], str]]] = {
     "id": check_episode_id,
     "name": check_name,
 }
-"""Functions that raise ValueError if a field has an invalid format, by name of the field."""
+"""Map from the name of a field to a function that raises ValueError if its format is invalid."""
 NOT_AN_OBJECT: Final = ("model_attributes_type", "model_type", "dict_type")
 """Pydantic's error types for a body that is not an object, or that was not parsed as JSON."""
 
@@ -30,7 +30,7 @@ def validation_error(error: RequestValidationError) -> ApiError:
     """Return an ApiError (422) for the first field that is invalid according to `error`.
 
     If the field may have several types, `error` has entries for each of them. The entries with the
-    longest location belong to the type that the value resembles most.
+    longest location are used, because they belong to the type that the value resembles most.
     """
     errors = [(locate(entry, error.body), entry) for entry in error.errors()]
     location, first = errors[0]
@@ -74,7 +74,7 @@ def _predicate(message: str) -> str:
 
 
 def _describe_format(field: str, value: object) -> str:
-    """Return the message of the ledger about a `value` of `field` that has an invalid format."""
+    """Return the error message of the ledger for `value`, an invalid value of `field`."""
     try:
         FORMATS[field](field, value)
     except ValueError as error:
@@ -85,7 +85,8 @@ def _describe_format(field: str, value: object) -> str:
 def definition_error(error: Exception) -> ApiError:
     """Return an ApiError (422) with the message of `error`, raised for an invalid definition.
 
-    Its field is the one with which the message begins, such as "allowed[0]".
+    The field of the ApiError is the one with which the message begins, such as "allowed[0]"; None
+    if the message does not begin with a field.
     """
     message = str(error)
     found = FIRST_FIELD.match(message)

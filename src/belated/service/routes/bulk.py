@@ -33,7 +33,7 @@ from belated.service.state import AppState, get_state
 router = APIRouter(route_class=AuthorizedRoute, tags=["feedback"])
 
 BATCH_LINES: Final = 500
-"""Number of lines that are recorded in one transaction."""
+"""Maximum number of lines that are recorded in one transaction."""
 EXAMPLE_LINE: Final = {"episode": EXAMPLE_ID, "states": [0, 1], "actions": ["treat"]}
 
 
@@ -65,8 +65,8 @@ async def send_bulk(problem: ProblemName, request: Request) -> StreamingResponse
     Each object has the field `episode`, which is the id of an episode, and the fields of a feedback
     request for one episode. Lines are recorded in batches while the body is read. The response
     begins after the last line has been recorded, because few clients read a response while they
-    send a request. A request that was interrupted may be sent again: lines that are recorded get
-    the status 200, "already recorded", and count once.
+    send a request. A request that was interrupted may be sent again: lines that were recorded
+    before get the status 200, "already recorded", and have no further effect.
     """
     state, known = get_state(request), await get_problem(request, problem)
     check_content_type(request, NDJSON)
@@ -89,7 +89,7 @@ class Line(NamedTuple):
 
 
 class BulkRequest:
-    """Records the lines of a bulk request in batches and collects their results.
+    """Recording of a bulk request: lines are recorded in batches, and their results collected.
 
     `state` is the state of the application. All episodes must belong to `problem`.
     """
@@ -105,8 +105,8 @@ class BulkRequest:
     async def read(self, stream: AsyncIterator[bytes]) -> list[bytes]:
         """Record all lines of `stream`, and return the result of each line as a line of JSON.
 
-        If an error ends the request and there are results already, the last result states this
-        error. If there are no results yet, the error is raised.
+        If an error occurs before the end of `stream`, no further lines are recorded. The last
+        result then states the error; if there are no results yet, the error is raised.
         """
         try:
             await self._read(stream)

@@ -58,7 +58,7 @@ async def archive(problem: ProblemName, request: Request) -> dict[str, Any]:
 @router.post("/unarchive", response_model=Receipt, responses=error_responses(404))
 @require_scope("admin")
 async def unarchive(problem: ProblemName, request: Request) -> dict[str, Any]:
-    """End the effect of `archive`."""
+    """Unarchive a problem: episodes can be opened again, and lists include the problem."""
     return await _archive(request, problem, "unarchive")
 
 

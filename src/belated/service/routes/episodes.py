@@ -41,11 +41,11 @@ async def open_episode(
 ) -> Response:
     """Open an episode.
 
-    The response contains the whole policy, so that a device can choose its actions offline. An id
-    that is open already, with the same problem and subject, is answered with 200 and the same
-    episode; with another problem or subject, the request is rejected with 409. So is every opening
-    while the problem is archived. Without an id, send an Idempotency-Key to repeat a request
-    safely.
+    The response contains the whole policy, so that a device can choose its actions offline. If an
+    episode with the same id, problem and subject was opened before, the response is 200 with this
+    episode. If the id is in use with another problem or subject, the request is rejected with 409.
+    While the problem is archived, new episodes are rejected with 409. To repeat a request without
+    an id safely, send an Idempotency-Key.
     """
     state, known = get_state(request), await get_problem(request, problem)
     new = body or NewEpisode()

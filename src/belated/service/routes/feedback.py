@@ -43,10 +43,10 @@ ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
 async def send_feedback(episode: EpisodeId, request: Request) -> Response:
     """Send feedback of an episode: the whole episode, or steps and rewards as they arrive.
 
-    States and actions are given by name (string) or by index (number); steps count from 0. The
-    feedback is on disk when the response arrives. The same feedback again is answered with 200,
-    "already recorded", and counts once. Feedback that differs from recorded feedback of the same
-    steps is rejected with 409.
+    States and actions are given by name (string) or by index (number); steps are numbered
+    from 0. The feedback is on disk when the response arrives. If the same feedback is sent again,
+    the response is 200, "already recorded", and nothing changes. Feedback that differs from
+    recorded feedback of the same steps is rejected with 409.
     """
     return await _record(episode, request, Feedback)
 

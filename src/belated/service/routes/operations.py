@@ -68,7 +68,7 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
 async def metrics(request: Request) -> Response:
     """Return the metrics of the service in Prometheus' text format.
 
-    The numbers of a problem are those of the last time at which this process folded it.
+    The metrics of a problem describe its state when this process last folded its events.
     """
     state = get_state(request)
     text = await state.query_threads.run(_metrics_text, state)

@@ -40,8 +40,8 @@ router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["pr
 async def define_problem(request: Request) -> Response:
     """Define a problem.
 
-    A definition cannot be changed later. The same definition again is answered with 200 and has no
-    effect; a different definition with the same name is rejected with 409.
+    A definition cannot be changed later. If the same definition is sent again, the response is 200,
+    and nothing changes. A different definition with the same name is rejected with 409.
     """
     # A definition may be large, so it is parsed, planned and encoded in a thread.
     state, raw = get_state(request), await request.body()
@@ -79,7 +79,11 @@ async def read_problem(problem: ProblemName, request: Request) -> Response:
 
 
 def _list_problems(ledger: Ledger, include_archived: bool, only: int | None) -> Response:
-    """Return the response with all problems, or with the problem whose id is `only`."""
+    """Return the response with the definitions of all problems, oldest first.
+
+    If `only` is not None, it contains only the problem with this id. Archived problems are included
+    if `include_archived` is True.
+    """
     archived = ledger.archived()
     problems = [
         {**problem.spec.body, "archived": True} if problem.id in archived else problem.spec.body
@@ -132,9 +136,10 @@ def _first_policy(
 
 
 def _check_limits(state: AppState, spec: ProblemSpec) -> None:
-    """Raise ApiError (422) if there would be too many problems or cells with `spec`.
+    """Raise ApiError (422) if the new problem `spec` would exceed a limit on all problems.
 
-    A problem that is defined already is not checked.
+    The limits are `max_problems` and `max_total_cells`. A problem that is already defined is not
+    checked.
     """
     problems, settings = state.ledger.problems(), state.settings
     if any(problem.name == spec.name for problem in problems):

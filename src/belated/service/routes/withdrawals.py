@@ -30,7 +30,10 @@ async def withdraw_episode(episode: EpisodeId, request: Request) -> dict[str, An
 
 
 class TextConvertor(Convertor[str]):
-    """Path parameter with any characters: slashes, and line breaks, which `path` does not match."""
+    """Converter of a path parameter that may contain any characters.
+
+    Unlike the converter `path` of Starlette, it also matches line breaks.
+    """
 
     regex = r"[\s\S]*"
 

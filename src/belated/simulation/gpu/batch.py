@@ -1,4 +1,4 @@
-"""Batch of runs on the GPU: runs of one kind in one world, played in slices of episodes."""
+"""Batch of runs on the GPU: runs in one world that share a kernel, played in slices of episodes."""
 
 import math
 from collections.abc import Sequence
@@ -29,10 +29,10 @@ from belated.simulation.setting import Setting, draw_delays, ignore_progress
 from belated.theory import psi
 
 DRAW_THREADS: Final = 4 if SIMULATED else MAX_DRAW_THREADS
-"""Threads of a block that draws delays."""
+"""Number of threads of a block in the kernels that process delays."""
 
 MAX_SLICE: Final = 20_000
-"""Largest number of episodes of a slice, because of the memory for their delays."""
+"""Largest number of episodes of a run in one slice. It limits the memory for their delays."""
 
 Draws = tuple[Law, int, int]
 """Law, seed and number of episodes, which determine the delays of a run."""
@@ -40,7 +40,7 @@ Draws = tuple[Law, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A setting with all that its runs on a GPU have in common."""
+    """A setting, and the data that all its runs on a GPU share."""
 
     setting: Setting
     problem: LearningProblem
@@ -57,10 +57,11 @@ class Prepared:
 
     @cached_property
     def group(self) -> tuple[object, ...]:
-        """Properties that a batch has in common: kind, active or lazy updating, world and rewards.
+        """Key that is equal for settings whose runs may be in one batch.
 
-        Active and lazy runs take different times, and are not in one batch for this reason. The
-        contents of worlds are compared, since equal worlds may be different objects.
+        It consists of the kind of the kernel, whether updating is active or lazy, and the contents
+        of the world and the known rewards. Active and lazy runs are not in one batch, because they
+        take different times. Contents are compared, since equal worlds may be different objects.
         """
         world = self.setting.world
         arrays = (world.ptr, world.succ, world.prob, world.rewards, world.start_cum)
@@ -69,11 +70,14 @@ class Prepared:
 
     @cached_property
     def names(self) -> dict[str, Any]:
-        """Names of the parts of the setting, as arguments of `Run`."""
+        """Descriptions of world, base, updater and delay, as keyword arguments of `Run`."""
         return self.setting.part_names()
 
     def threshold(self, longest: float) -> float:
-        """Return the threshold of explicit exploration of a run with this longest delay."""
+        """Return the threshold m of explicit exploration for a run; 0 if the run does not use it.
+
+        `longest` is the longest delay of the run, in episodes.
+        """
         updater = self.problem.updater.with_longest_delay(longest)
         rate = self.problem.algorithm.exploration_rate
         rule = updater.exploration(self.problem.shape, rate)
@@ -82,7 +86,7 @@ class Prepared:
 
 @dataclass(eq=False)
 class Job:
-    """One run: a setting and a seed."""
+    """One run on a GPU: a setting, a seed and, after the run, its result."""
 
     prepared: Prepared
     seed: int
@@ -98,24 +102,29 @@ class Job:
 
     @property
     def draws(self) -> Draws:
-        """Law, seed and number of episodes."""
+        """Law, seed and number of episodes, which determine the delays of the run."""
         return self.prepared.law, self.seed, self.episodes
 
     @property
     def ring_size(self) -> int:
-        """Number of slots for episodes in flight."""
+        """Number of slots for episodes in flight in the ring buffer of the run."""
         return min(self.reach, self.episodes) + 2
 
     @property
     def work(self) -> float:
-        """Rough time of the run in arbitrary units, by which long runs are started first."""
+        """Rough estimate of the time of the run, in arbitrary units; long runs start first."""
         alpha, sizes = self.prepared.alpha, self.prepared.kind.sizes
         plans = 1.0 if alpha == math.inf else alpha / (alpha + 2000.0)
         plan = 1.0 + sizes.S * sizes.A / sizes.threads * (1.5 if sizes.stochastic else 1.0)
         return self.episodes * sizes.H * (1.0 + 10.0 * plans * plan)
 
     def draw(self) -> None:
-        """Draw all delays on the host, for a law that has no table."""
+        """Draw all delays of the run on the host, and set `drawn`, `longest` and `reach`.
+
+        This is used if the law has no table, or if a delay of the run is in doubt: its random
+        number is so close to a limit of the table that the table may give another delay than the
+        law.
+        """
         law, seed = self.prepared.law, self.seed
         delays = draw_delays(law, seed, self.episodes, pieces=1, on_progress=ignore_progress)
         self.drawn = delays[:, 0]
@@ -124,7 +133,7 @@ class Job:
 
     @property
     def bytes(self) -> int:
-        """Memory of the run on the GPU, in bytes."""
+        """Memory that the run needs on the GPU, in bytes."""
         kind = self.prepared.kind
         slot = 8 + path_type(kind)().itemsize * (2 * kind.sizes.H + 1)
         delays = 4 * min(self.episodes, MAX_SLICE)
@@ -132,22 +141,26 @@ class Job:
 
 
 def path_type(kind: Kind) -> type[np.integer[Any]]:
-    """Return the type of the states and actions of episodes in flight."""
+    """Return the smallest integer type for the states and actions of episodes in flight.
+
+    `kind` holds the numbers of states and actions.
+    """
     largest = max(kind.sizes.S, kind.sizes.A)
     return np.uint8 if largest <= 2**8 else np.int16 if largest <= 2**15 else np.int32
 
 
 class Batch:
-    """Runs of one kind in one world, with their memory on the GPU.
+    """Runs in one world that share a kernel, with their memory on the GPU.
 
     Parameters
     ----------
     jobs : sequence of Job
         The runs, longest first.
     tables : dict
-        Table of each law that has one.
+        Map from each delay law that has a table to its table.
     rank : int
-        Rank of the batch by the time of its runs, from 0. Batches of a lower rank have priority.
+        Priority of the batch on the GPU; 0 is the highest. Batches with longer runs have a lower
+        rank.
     """
 
     def __init__(self, jobs: Sequence[Job], tables: dict[Law, DelayTable], rank: int = 0) -> None:
@@ -221,10 +234,10 @@ class Batch:
         ]
 
     def launch(self, budget: int) -> None:
-        """Start to play the next slice of each run.
+        """Start to play the next slice of each run, without waiting for the result.
 
-        `budget` is the work of a run in the slice: 1 for each episode, and `PLAN_WORK` for each
-        plan.
+        The slice of a run ends when the work of the run reaches `budget`. An episode is 1 unit of
+        work, and a plan is another `PLAN_WORK` units.
         """
         runs = len(self.jobs)
         for i in self.host_drawn:
@@ -254,12 +267,15 @@ class Batch:
 
     @property
     def gpu_share(self) -> float:
-        """Share of the GPU that the runs need to be played at the same time."""
+        """Share of the GPU that is occupied if all runs of the batch are played at the same time.
+
+        1 is the whole GPU.
+        """
         return len(self.jobs) * self.kind.gpu_share
 
     @property
     def is_idle(self) -> bool:
-        """Whether the slice of the last launch has been played."""
+        """Whether the slice started by the last call of `launch` has been played."""
         return SIMULATED or bool(self.done.query())
 
     def update(self) -> None:
@@ -270,17 +286,20 @@ class Batch:
 
     @property
     def finished(self) -> bool:
-        """Whether all episodes have been played."""
+        """Whether all episodes of all runs have been played."""
         return bool((self.played >= self.episodes).all())
 
     def regrets(self) -> Floats:
-        """Return the regret at all checkpoints of all runs; 0 where it is not known yet."""
+        """Return the cumulative regret at all checkpoints, one run after another, in one array.
+
+        The regret is 0 at checkpoints that have not been reached.
+        """
         regrets: Floats = self.regret.copy_to_host(stream=self.stream)
         self.stream.synchronize()
         return regrets
 
     def collect(self) -> None:
-        """Set the results of all jobs, after the last episode."""
+        """Set the attribute `run` of each job to its result; all episodes must have been played."""
         self.stream.synchronize()
         ints = self.ints.copy_to_host()
         regrets = self.regret.copy_to_host()
@@ -300,11 +319,13 @@ def make_run(
     job : Job
         The run.
     ints : Ints
-        Its whole numbers; see `belated.simulation.gpu.kernel`.
+        Integers that the kernel stores for the run. `belated.simulation.gpu.kernel` defines their
+        indices, such as `PLANS`.
     regret : Floats
-        Regret at the checkpoints.
+        Cumulative regret at each checkpoint.
     arrived, dropped : NDArray
-        (rows) Numbers of visits whose feedback has arrived, and whose feedback has not.
+        (rows) For each row, the number of visits whose feedback has arrived, and the number of
+        visits whose feedback arrives after the last episode.
 
     Returns
     -------
@@ -335,7 +356,7 @@ def make_run(
 
 
 def world_arrays(prepared: Prepared) -> tuple[NDArray[Any], ...]:
-    """Return the arrays of the world in the order in which the kernel takes them."""
+    """Return the arrays of the world of `prepared`, in the order of the fields of `World`."""
     world, problem = prepared.setting.world, prepared.problem
     H, S, A = world.shape.table
     known = problem.rewards.reshape(H, S * A)
@@ -359,5 +380,8 @@ def send(array: NDArray[Any]) -> Any:
 
 
 def zeros(shape: tuple[int, ...], dtype: Any, value: float = 0) -> Any:
-    """Return an array on the GPU whose entries are all `value`."""
+    """Return an array in the memory of the GPU whose entries are all `value`.
+
+    `shape` and `dtype` are the shape and the type of the array.
+    """
     return cuda.to_device(np.full(shape, value, dtype))

@@ -33,7 +33,8 @@ SIMULATED: Final = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 """Whether kernels run in the simulator of numba-cuda, on the CPU."""
 
 SCALAR_MODULES: Final = ("belated.randomness",)
-"""Modules whose functions take numbers only. The simulator calls their compiled versions."""
+"""Modules whose functions take numbers only. Kernels in the simulator call the versions of these
+functions that are compiled for the CPU."""
 
 
 def _import_cuda() -> Any:
@@ -52,9 +53,9 @@ def _import_cuda() -> Any:
 
 
 def _disable_contraction() -> None:
-    """Let numba-cuda compile without fused multiply-add.
+    """Make numba-cuda compile without fused multiply-add, by replacing its function `compile_ir`.
 
-    If the internal function does not exist, the self-test fails.
+    If the replacement has no effect, the self-test fails.
     """
     nvvm: Any = import_module("numba.cuda.cudadrv.nvvm")
     compile_ir = nvvm.compile_ir
@@ -66,7 +67,7 @@ def _disable_contraction() -> None:
 
 
 def library_function(name: str) -> Any:
-    """Return a function of the library libdevice by name, or None if there is no numba-cuda."""
+    """Return the function `name` of NVIDIA's libdevice, or None if numba-cuda is not installed."""
     return None if cuda is None else getattr(import_module("numba.cuda.libdevice"), name)
 
 
@@ -76,7 +77,7 @@ cuda: Any = _import_cuda()
 
 @cache
 def check_device() -> None:
-    """Raise GpuUnavailableError, with one sentence, if there is no GPU that can be used."""
+    """Raise GpuUnavailableError if no GPU can be used; the message says why in one sentence."""
     if cuda is None:
         raise GpuUnavailableError(missing_extra("The GPU engine", "numba-cuda", "gpu"))
     if cuda.is_available():
@@ -101,7 +102,11 @@ def device_size() -> tuple[int, int]:
 
 
 def open_stream(rank: int) -> Any:
-    """Return a new stream. Blocks of streams of a lower `rank` start first, as far as supported."""
+    """Return a new CUDA stream with a priority.
+
+    The blocks of a stream with a lower `rank` are started first. If the driver does not support
+    priorities, `rank` has no effect.
+    """
     if not SIMULATED:
         with suppress(ImportError, AttributeError, TypeError):
             driver = import_module("cuda.bindings.driver")
@@ -128,7 +133,10 @@ _replacements: dict[Any, Any] = {}
 
 
 def replace_on_gpu(function: Any, replacement: Any) -> None:
-    """Compile `replacement` for the GPU where `function` is called; their results must be equal."""
+    """Make GPU code call `replacement` instead of `function`; both must return the same results.
+
+    This has no effect in the simulator.
+    """
     if not SIMULATED:
         _replacements[getattr(function, "py_func", function)] = replacement
 
@@ -186,18 +194,24 @@ def _uses_cuda(source: FunctionType) -> bool:
 
 
 def is_compiled(value: object) -> bool:
-    """Return whether `value` is a function compiled for the CPU, or a `phase` of a kernel."""
+    """Return whether `value` is a function compiled for the CPU or marked by `phase`."""
     return hasattr(value, "py_func") or getattr(value, "is_phase", False)
 
 
 def phase(function: Any) -> Any:
-    """Mark a Python function as a part of kernels, which `device_function` compiles on demand."""
+    """Return the Python `function`, marked as a part of kernels.
+
+    If a kernel calls the function, `device_function` compiles it for the GPU.
+    """
     function.is_phase = True
     return function
 
 
 def called_functions(function: Any) -> set[FunctionType]:
-    """Return the Python functions that `function` consists of: itself and all that it calls."""
+    """Return the plain Python versions of `function` and of all compiled functions that it calls.
+
+    Functions that are called indirectly are included.
+    """
     found: set[FunctionType] = set()
     pending = [getattr(function, "py_func", function)]
     while pending:
@@ -212,7 +226,7 @@ def called_functions(function: Any) -> set[FunctionType]:
 
 
 def clone(function: FunctionType) -> FunctionType:
-    """Return a copy of `function`, with its own attributes."""
+    """Return a copy of `function`; attributes set on the copy do not change the original."""
     copy = FunctionType(
         function.__code__,
         function.__globals__,

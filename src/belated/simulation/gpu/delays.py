@@ -1,13 +1,13 @@
 """Delays on the GPU: tables of quantiles, with which it draws the same delays as `Law.draw`.
 
 The delay of an episode is a non-decreasing function of one uniform random number u, a multiple of
-2**-53. A table holds, for each delay j, the largest u with a delay of at most j. The host computes
-it with the law itself, so that the GPU needs neither logarithms nor special functions. Laws that
-draw in another way are drawn by the host.
+2**-53. A table holds, for each delay j, the limit of j: the largest u with a delay of at most j.
+The host computes the table with the law itself, so that the GPU needs neither logarithms nor
+special functions. Laws that draw in another way are drawn by the host.
 
-Quantiles that are computed with special functions, such as those of the Poisson law, may err by
-rounding if u is within a few units of a limit. The host draws the delays of a run that has such
-a u, which is rare.
+Quantiles that are computed with special functions, such as those of the Poisson law, have rounding
+errors. If u is at most `DOUBT` away from a limit, its delay is therefore in doubt: the table may
+give another delay than the law. The host draws all delays of a run with such a u, which is rare.
 """
 
 import math
@@ -26,49 +26,66 @@ from belated.simulation.gpu.compiler import compile_kernel, cuda, device_functio
 from belated.simulation.gpu.kernel import EPISODES, PLAYED
 
 UNITS: Final = 2**53
-"""A uniform random number is a multiple of 1 / UNITS."""
+"""Number of possible values of a uniform random number, which is a multiple of 1 / UNITS in [0, 1).
+The distance 1 / UNITS is called a unit."""
 
 BUCKETS: Final = 2**14
-"""Number of equal parts of [0, 1). For each, a table has the delay of its lower end, at which the
-search for the delay of a random number begins."""
+"""Number of buckets, the equal parts into which [0, 1) is divided. A table stores the delay at the
+lower end of each bucket. The search for the delay of a random number in the bucket begins at this
+delay."""
 
 DOUBT: Final = 2.0**-43
-"""Distance of a random number from a limit up to which the host draws its delay. It is 1,024 units;
-the quantiles of the Poisson law err by at most a dozen."""
+"""Largest distance of a random number from a limit of a table at which its delay is in doubt:
+because of rounding errors, the table may give another delay than the law, so that the host draws
+the delay. It is 1,024 units of 2**-53; the rounding error of the quantiles of the Poisson law is at
+most 12 units."""
 
 MAX_DRAW_THREADS: Final = 128
-"""Largest number of threads of a block that draws delays."""
+"""Largest number of threads of a block in the kernels that process delays."""
 
 LATE: Final = 2**30
-"""Delay of feedback that arrives after the last episode of any run."""
+"""Delay, in episodes, by which the GPU represents all feedback that never arrives. It is larger
+than the number of episodes of a run."""
 
 
 class DelayTable(NamedTuple):
-    """Quantiles of a delay law."""
+    """Quantiles of a delay law: a table from which the delay for a random number u is read."""
 
     limits: Floats  # (delays) largest u with a delay of at most 0, 1, 2, ...
     first: NDArray[np.int32]  # (BUCKETS) delay of the lower end of each bucket
     lost: float  # feedback never arrives if u is below this number
 
     def __call__(self, u: Floats) -> Ints:
-        """Return the delay for each random number in `u`, as the GPU computes it."""
+        """Return the delay for each random number in `u`, as the GPU computes it.
+
+        Delays are in episodes; `LATE` means that the feedback never arrives.
+        """
         return np.where(u < self.lost, LATE, np.searchsorted(self.limits, u, side="left"))
 
     def is_doubtful(self, u: Floats) -> Bools:
-        """Return whether each random number in `u` is so close to a limit that it is in doubt."""
+        """Return a mask of the random numbers in `u` whose delay is in doubt.
+
+        These numbers are at most `DOUBT` away from one of `limits`, so that rounding errors may
+        change their delay.
+        """
         ends = np.concatenate([[-np.inf], self.limits, [np.inf]])
         at = np.searchsorted(self.limits, u, side="left")
         return (u - ends[at] <= DOUBT) | (ends[at + 1] - u <= DOUBT)
 
 
 def has_table(law: Law) -> bool:
-    """Return whether the delays of `law` are a function of one random number for each episode."""
+    """Return whether `law` computes each delay from one random number, with `Law.at`.
+
+    This is False if the class of the law overrides `Law.draw` or `Law.at`.
+    """
     kind = type(law)
     return kind.draw is Law.draw and kind.at is Law.at
 
 
 def make_table(law: Law, largest: float, episodes: int) -> DelayTable | None:
-    """Return the table of a law, or None if its delay does not increase with the random number.
+    """Return the table of a law, or None if no table gives the delays of the law.
+
+    This is the case if a larger random number may give a smaller delay.
 
     Parameters
     ----------
@@ -77,7 +94,7 @@ def make_table(law: Law, largest: float, episodes: int) -> DelayTable | None:
     largest : float
         Largest random number that is drawn.
     episodes : int
-        Number of episodes. Larger delays are not distinguished.
+        Largest number of episodes of a run. Delays of this number or more are not distinguished.
 
     Returns
     -------
@@ -110,24 +127,29 @@ def make_table(law: Law, largest: float, episodes: int) -> DelayTable | None:
 
 @phase
 def search(u: float, table: int, starts: Any, limits: Any, first: Any) -> int:
-    """Return the index in `limits` of the delay of a random number, for a table of several.
+    """Return the position of a random number among the limits of a table, which gives its delay.
+
+    The table is one of several tables that `join_tables` has joined. The delay in episodes is the
+    result minus `starts[table]`.
 
     Parameters
     ----------
     u : float
-        Random number.
+        Uniform random number in [0, 1).
     table : int
-        Number of the table.
+        Number of the table, from 0.
     starts : array
-        (tables + 1) Index in `limits` of the first limit of each table.
-    limits, first : array
-        Limits of all tables, and (tables, BUCKETS) delays; see `DelayTable`.
+        (tables + 1) Index in `limits` at which each table begins, and at which the last one ends.
+    limits : array
+        `DelayTable.limits` of all tables, one table after another.
+    first : array
+        (tables, BUCKETS) `DelayTable.first` of each table.
 
     Returns
     -------
     int
-        Index of the first limit of the table that is not below `u`. The delay is the difference
-        from the start of the table.
+        Index in `limits` of the first limit of the table that is at least `u`;
+        `starts[table + 1]` if all limits of the table are below `u`.
     """
     at = starts[table] + first[table, int(u * BUCKETS)]
     while at < starts[table + 1] and limits[at] < u:
@@ -137,7 +159,10 @@ def search(u: float, table: int, starts: Any, limits: Any, first: Any) -> int:
 
 @cache
 def range_kernel() -> Any:
-    """Return the kernel that finds the extreme random numbers of the delays of each run."""
+    """Return the kernel that finds the smallest and the largest random number of each run.
+
+    The numbers are those from which the delays of the run are computed.
+    """
     uniform_at = device_function(uniform)
 
     def find_range(seeds: Any, episodes: Any, found: Any) -> None:
@@ -165,7 +190,10 @@ def range_kernel() -> Any:
 
 @cache
 def doubt_kernel() -> Any:
-    """Return the kernel that finds the runs with a delay in doubt."""
+    """Return the kernel that finds the runs in which a delay is in doubt.
+
+    The random number of such a delay is at most `DOUBT` away from a limit of the table.
+    """
     uniform_at, find = device_function(uniform), device_function(search)
 
     def find_doubtful(
@@ -195,7 +223,7 @@ def doubt_kernel() -> Any:
 
 @cache
 def delay_kernel() -> Any:
-    """Return the kernel that draws the delays of the next episodes of each run."""
+    """Return the kernel that draws the delays of the next slice of episodes of each run."""
     uniform_at, find = device_function(uniform), device_function(search)
 
     def fill_delays(
@@ -225,7 +253,24 @@ def delay_kernel() -> Any:
 
 
 def join_tables(tables: Sequence[DelayTable]) -> tuple[Ints, Floats, NDArray[np.int32], Floats]:
-    """Return the arrays `starts`, `limits`, `first` and `lost` of several tables; see `search`."""
+    """Return several delay tables joined into four arrays, as the kernels take them.
+
+    Parameters
+    ----------
+    tables : sequence of DelayTable
+        Tables to join; there may be none.
+
+    Returns
+    -------
+    starts : Ints
+        (tables + 1) Index in `limits` at which each table begins, and at which the last one ends.
+    limits : Floats
+        `DelayTable.limits` of all tables, one table after another, and an unused 0.
+    first : NDArray
+        (tables, BUCKETS) `DelayTable.first` of each table.
+    lost : Floats
+        `DelayTable.lost` of each table, and an unused 0.
+    """
     starts = np.cumsum([0, *(one.limits.size for one in tables)])
     limits = np.concatenate([*(one.limits for one in tables), np.zeros(1)])
     lost = np.array([*(one.lost for one in tables), 0.0])

@@ -24,30 +24,34 @@ from belated.simulation.gpu.selftest import check_backup
 from belated.simulation.setting import Setting
 
 FIRST_BUDGET: Final = 1000
-"""Work of a run in the first slices, which measure the speed; see `Batch.launch`."""
+"""Budget of the first slices, by which the speed is measured; see `Batch.launch`."""
 
 SLICE_S: Final = 1.0
 """Approximate time of a slice, in seconds."""
 
 POLL_INTERVAL_S: Final = 0.001
-"""Time between two checks whether a slice is finished, in seconds."""
+"""Time in seconds between two checks whether the GPU has finished a slice."""
 
 MEMORY_SHARE: Final = 0.8
 """Share of the free memory of the GPU that batches may use."""
 
 BATCH_SHARE: Final = 0.25
-"""Largest share of the GPU that the runs of one batch need."""
+"""Largest share of the GPU that the runs of one batch may occupy together."""
 
 SIMULATED_MEMORY: Final = 2**30
 """Memory of the simulated GPU, in bytes."""
 
 OnSlice = Callable[[Batch, Ints], None]
-"""Function called after each slice, with its batch and the number of episodes of each run played
-before the slice. An exception that it raises stops all runs."""
+"""Function called after each slice of a batch. Its arguments are the batch, and an array with the
+number of episodes that each run had played before the slice. An exception that it raises stops all
+runs."""
 
 
 def prepare(setting: Setting) -> Prepared:
-    """Return `setting` with the data that all its runs share: problem, law, kind, checkpoints."""
+    """Return `setting` with the data that all its runs share.
+
+    The data are the learning problem, the delay law, the kind of the kernel and the checkpoints.
+    """
     problem = setting.problem(0)
     kind = kind_of(setting.world, problem)
     return Prepared(setting, problem, setting.law, kind, setting.checkpoints())
@@ -67,14 +71,14 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
     jobs : sequence of Job
         The runs. Runs of different settings share the GPU.
     on_slice : callable
-        Function called between two slices.
+        Function called after each slice of a batch; see `OnSlice`.
 
     Raises
     ------
     GpuUnavailableError
         If there is no GPU.
     GpuMismatchError
-        If the GPU computes other bits than the CPU.
+        If the results of a backup on the GPU and on the CPU differ in any bit.
     """
     if not jobs:
         return
@@ -94,9 +98,11 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
 
 
 def draw_all_delays(jobs: Sequence[Job]) -> dict[Law, DelayTable]:
-    """Return the table of each law, and set the longest delay of each job.
+    """Return a map from each law with a table to its table, and set the longest delay of each job.
 
-    The delays of jobs without a table, and of those with a delay in doubt, are drawn here.
+    All delays of a job are drawn on the host if its law has no table, or if one of its delays is in
+    doubt: the random number is so close to a limit of the table that the table may give another
+    delay than the law.
     """
     keys = {(job.seed, job.episodes) for job in jobs}
     ranges = find_ranges(sorted(keys))
@@ -124,9 +130,20 @@ def draw_all_delays(jobs: Sequence[Job]) -> dict[Law, DelayTable]:
 def find_ranges(
     pairs: Sequence[tuple[int, int]],
 ) -> dict[tuple[int, int], tuple[float, float]]:
-    """Return the smallest and the largest random number of the delays for each seed and K.
+    """Return the smallest and the largest random number used for the delays of each run.
 
-    Of all delays, one of these two is the longest, because feedback is lost if the number is small.
+    The longest delay of a run is that of its smallest or its largest random number: the delay
+    increases with the number, except that feedback may never arrive if the number is small.
+
+    Parameters
+    ----------
+    pairs : sequence of tuple[int, int]
+        Seed and number of episodes of each run.
+
+    Returns
+    -------
+    dict[tuple[int, int], tuple[float, float]]
+        Map from each of `pairs` to the smallest and the largest random number.
     """
     seeds = cuda.to_device(np.array([seed for seed, _ in pairs], np.uint64))
     episodes = cuda.to_device(np.array([episodes for _, episodes in pairs], np.int64))
@@ -136,7 +153,12 @@ def find_ranges(
 
 
 def find_doubtful(jobs: Sequence[Job], tables: dict[Law, DelayTable]) -> set[Draws]:
-    """Return the laws, seeds and numbers of episodes with a delay in doubt; see `delays`."""
+    """Return the (law, seed, number of episodes) of all `jobs` in which a delay is in doubt.
+
+    A delay is in doubt if its random number is at most `belated.simulation.gpu.delays.DOUBT` away
+    from a limit of the table, so that the table may give another delay than the law. `tables` maps
+    each law that has a table to its table. Jobs whose law has no table are ignored.
+    """
     index = {law: i for i, law in enumerate(tables)}
     draws = list({job.draws: None for job in jobs if job.prepared.law in tables})
     if not draws:
@@ -161,7 +183,10 @@ def free_memory() -> int:
 
 
 def take_fitting(jobs: Sequence[Job], memory: int) -> tuple[list[Job], list[Job]]:
-    """Return the first of `jobs` that fit into `memory` bytes together, and the others."""
+    """Return the first of `jobs`, as many as fit into `memory` bytes together, and the others.
+
+    Raises MemoryError if the first job alone does not fit.
+    """
     used = 0
     for i, job in enumerate(jobs):
         used += job.bytes
@@ -175,7 +200,7 @@ def take_fitting(jobs: Sequence[Job], memory: int) -> tuple[list[Job], list[Job]
 
 
 def group_jobs(jobs: Iterable[Job]) -> list[list[Job]]:
-    """Return `jobs` grouped by kind and world; the order within each group is kept."""
+    """Return `jobs` grouped by `Prepared.group`; the order within each group is kept."""
     groups: dict[object, list[Job]] = {}
     for job in jobs:
         groups.setdefault(job.prepared.group, []).append(job)
@@ -183,7 +208,11 @@ def group_jobs(jobs: Iterable[Job]) -> list[list[Job]]:
 
 
 def divide_groups(groups: Iterable[Sequence[Job]]) -> list[Sequence[Job]]:
-    """Divide each group into parts of equal size that need at most `BATCH_SHARE` of the GPU."""
+    """Return the parts into which each of `groups` is divided, as lists of jobs.
+
+    The parts of a group have about the same size and occupy at most `BATCH_SHARE` of the GPU, or
+    consist of a single job.
+    """
     parts: list[Sequence[Job]] = []
     for group in groups:
         count = math.ceil(len(group) * group[0].prepared.kind.gpu_share / BATCH_SHARE)
@@ -197,8 +226,9 @@ def play_batches(batches: Sequence[Batch], on_slice: OnSlice) -> None:
 
     A batch starts when there is room on the GPU for all of its runs, and keeps this room until it
     is finished. Otherwise, the next slice of a batch with long runs would have to wait until slices
-    of other batches end. The work of a slice is the same for all batches. It is adapted to the time
-    of the first unfinished batch.
+    of other batches end. All batches have the same budget per slice, which is adapted so that a
+    slice of the first unfinished batch takes about `SLICE_S`. `on_slice` is called after each
+    slice; see `OnSlice`.
     """
     budget = FIRST_BUDGET
     waiting = list(range(len(batches)))

@@ -6,4 +6,4 @@ class GpuUnavailableError(ValueError):
 
 
 class GpuMismatchError(ArithmeticError):
-    """Error because the GPU computes other bits than the CPU."""
+    """Error because results on the GPU and on the CPU are not bit-identical."""

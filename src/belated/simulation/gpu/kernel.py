@@ -24,20 +24,22 @@ from belated.simulation.gpu.threads import LANES, any_thread, barrier, warp_barr
 from belated.simulation.reference import OPTIMISM_TOLERANCE
 
 MAX_SHARED_BYTES: Final = 40_000
-"""Shared memory that a block uses at most, in bytes; every GPU has 48 KiB."""
+"""Largest amount of shared memory that a block uses, in bytes; every GPU has 48 KiB per block."""
 
 MAX_COUNTS_BYTES: Final = 12_000
-"""Size of the counts up to which they are kept in shared memory, in bytes. Larger counts would
-leave room for too few runs at a time."""
+"""Largest size, in bytes, of a learner state that is kept in shared memory. A larger one stays in
+global memory, since it would leave room for too few runs at a time."""
 
 MAX_ROWS_BYTES: Final = 8_000
-"""Size of the values Q of one step up to which they are kept in shared memory, in bytes."""
+"""Largest size, in bytes, of the values Q of one step that are kept in shared memory. Larger ones
+stay in global memory."""
 
 MAX_REGISTERS: Final = 96
-"""Registers per thread, so that a multiprocessor with 64 Ki registers runs 21 warps at a time."""
+"""Largest number of registers per thread. With it, a multiprocessor, which has 64 Ki registers, can
+run 21 warps at a time."""
 
 REGISTERS: Final = 64 << 10
-"""Registers of a multiprocessor."""
+"""Number of registers of a multiprocessor."""
 
 MAX_BLOCKS: Final = 32
 """Largest number of runs that a multiprocessor plays at a time."""
@@ -46,7 +48,7 @@ BLOCK_BYTES: Final = 1024
 """Shared memory that the driver reserves for each block, in bytes."""
 
 PLAN_WORK: Final = 3
-"""Time of a plan, in units of the time of an episode without a plan; a rough estimate."""
+"""Rough estimate of the time of a plan, as a multiple of the time of an episode without a plan."""
 
 # Columns of `ints`, the whole numbers of a run:
 SETTING: Final = 0  # row of `constants`
@@ -82,12 +84,12 @@ class Kind(NamedTuple):
 
     @property
     def count_rows(self) -> int:
-        """Number of rows of the counts."""
+        """Number of rows of the counts: H * S * A, or S * A if counts are pooled."""
         sizes = self.sizes
         return (1 if sizes.pooled else sizes.H) * sizes.S * sizes.A
 
     def learner_shapes(self) -> dict[str, tuple[int, Any]]:
-        """Return the length and the type of each array of `Learner`, by name."""
+        """Return a map from the name of each array of `Learner` to its length and type."""
         sizes, rows = self.sizes, self.count_rows
         cells = sizes.S * sizes.A
         visits = (1 if sizes.visits_pooled else sizes.H) * cells if sizes.counts_visits else 1
@@ -105,7 +107,7 @@ class Kind(NamedTuple):
         }
 
     def scratch_shapes(self) -> dict[str, tuple[int, Any]]:
-        """Return the length and the type of each array of `Scratch`, by name."""
+        """Return a map from the name of each array of `Scratch` to its length and type."""
         sizes = self.sizes
         return {
             "v": (2 * sizes.S, np.float64),
@@ -113,7 +115,7 @@ class Kind(NamedTuple):
             "q": (sizes.S * sizes.A, np.float64),
             "order": (sizes.S if sizes.order else 1, np.int32),
             "visits": (sizes.S if sizes.visits else 1, np.int32),
-            "extremes": (2 * sizes.threads if sizes.extremes else 2, np.float64),
+            "extremes": (2 * sizes.threads if sizes.extremes or sizes.observed else 2, np.float64),
             "u": (sizes.H + 1, np.float64),
             "u_explore": (sizes.H if sizes.stochastic else 1, np.float64),
             "insert": (sizes.H, np.int8),
@@ -121,12 +123,12 @@ class Kind(NamedTuple):
 
     @property
     def counts_are_shared(self) -> bool:
-        """Whether the state of the learner is in shared memory during a slice."""
+        """Whether the counts and the other state of a learner are in shared memory in a slice."""
         return count_bytes(self.learner_shapes()) <= MAX_COUNTS_BYTES
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a run during a slice, in bytes."""
+        """Shared memory that a run uses during a slice, in bytes."""
         scratch = self.scratch_shapes()
         if not self.rows_are_shared:
             del scratch["q"]
@@ -135,7 +137,7 @@ class Kind(NamedTuple):
 
     @property
     def gpu_share(self) -> float:
-        """Share of the GPU that a run needs during a slice."""
+        """Share of the GPU that a run occupies during a slice; 1 is the whole GPU."""
         multiprocessors, shared_bytes = device_size()
         share = max(
             1 / MAX_BLOCKS,
@@ -146,19 +148,22 @@ class Kind(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Size of the state of a run in the memory of the GPU, in bytes, without its episodes."""
+        """Size of the state of a run in the memory of the GPU, in bytes.
+
+        Its checkpoints, its delays and its episodes in flight are not included.
+        """
         rows = self.scratch_shapes()["q"][0]
         own = 8 * INTS + 8 * FLOATS + 16 * self.sizes.S + 4 * self.count_rows + 8 * rows
         return own + count_bytes(self.learner_shapes())
 
     @property
     def rows_are_shared(self) -> bool:
-        """Whether the values Q of one step are in shared memory."""
+        """Whether the values Q of one step are in shared memory during a slice."""
         return self.scratch_shapes()["q"][0] * 8 <= MAX_ROWS_BYTES
 
 
 def count_bytes(shapes: dict[str, tuple[int, Any]]) -> int:
-    """Return the size in bytes of arrays with these lengths and types."""
+    """Return the total size in bytes of arrays; `shapes` maps each name to a length and a type."""
     return sum(length * np.dtype(kind).itemsize for length, kind in shapes.values())
 
 
@@ -378,7 +383,7 @@ def build_kernel(kind: Kind) -> Any:
 
 @cache
 def plan_with(backup: FunctionType) -> Any:
-    """Return the phase `plan` for a `backup`."""
+    """Return `belated.simulation.gpu.planning.plan` as a device function that calls `backup`."""
     names = {**planning.plan.__globals__, "back_up": phase(clone(backup))}
     source = FunctionType(planning.plan.__code__, names, f"plan_{backup.__name__}")
     source.__module__ = planning.__name__

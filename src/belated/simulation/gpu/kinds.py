@@ -1,4 +1,4 @@
-"""Which settings the GPU engine can run, and the kind of kernel that each needs."""
+"""Test whether the GPU engine can run a setting, and choice of the kind of kernel for it."""
 
 import dis
 from types import FunctionType
@@ -25,7 +25,7 @@ INEXACT: Final = frozenset(
         *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "gamma", "lgamma", "erf", "erfc"),
     }
 )
-"""Functions whose last bit may differ between the CPU and the GPU."""
+"""Names of functions whose results may differ in the last bit between the CPU and the GPU."""
 
 
 def why_not_on_gpu(setting: Setting) -> str | None:
@@ -46,14 +46,16 @@ def why_not_on_gpu(setting: Setting) -> str | None:
 
 
 def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
-    """Return the part of `setting` that the kernel does not have, or None if it has all.
+    """Return a property of `setting` that no kernel supports, or None if there is none.
 
-    `problem` is the learning problem of the setting.
+    The property is described in a clause for an error message. `problem` is the learning problem of
+    the setting.
     """
     base, updater = problem.algorithm, problem.updater
     alpha = updater.lazy_alpha()
     reasons = {
         "each step has its own delay": setting.delay_per == "step",
+        "delays depend on the episode": setting.law.dependent,
         "rewards are unknown": problem.unknown_rewards,
         "planning is 'none'": setting.planning == "none",
         "policies are traced": setting.trace,
@@ -61,6 +63,7 @@ def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
         f"the base {type(problem.base).__name__} is a Python object": base.planner is not None,
         f"the base {base.name} learns from single steps": base.stepwise,
         "several instances are used": updater.multi_instance,
+        "feedback is counted only after an age": updater.min_age > 1,
         "alpha is 'auto'": alpha == "auto",
         f"the updater {type(updater).__name__} has a condition of its own": alpha is None
         or updater.explorer(problem.shape) is not None,
@@ -76,7 +79,10 @@ def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
 
 
 def inexact_functions(backup: Backup) -> list[str]:
-    """Return the names of the functions in `backup` whose last bit differs on a GPU."""
+    """Return the names of functions that `backup` calls and that are not exact on a GPU.
+
+    These are the functions in `INEXACT` and the operator "**". Indirect calls are included.
+    """
     found: set[str] = set()
     for function in called_functions(backup.function):
         for step in dis.get_instructions(function.__code__):
@@ -125,6 +131,7 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
         extremes=reads >= READS_BEST and (not own or bool(names & {"top", "low"})),
         order=reads == READS_ORDER,
         visits=rule.reads_visits,
+        observed=rule.samples and (not own or "observed" in names),
         stochastic=counts_visits or base.exploration_rate > 0,
         counts_visits=counts_visits,
         visits_pooled=counts_visits and exploration.visits.shape[0] == 1,
@@ -145,7 +152,7 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
 
 
 def unsigned_type(count: int) -> type[np.integer[Any]]:
-    """Return the smallest type for the numbers 0 .. `count` - 1."""
+    """Return the smallest unsigned integer type for the numbers 0 .. `count` - 1."""
     return np.uint8 if count <= 2**8 else np.uint16 if count <= 2**16 else np.uint32
 
 
@@ -155,9 +162,9 @@ def rewards_vary(problem: LearningProblem) -> bool:
 
 
 def largest_support(world: MDP, pooled: bool) -> int:
-    """Return the largest number of possible successors of a row of the counts.
+    """Return the largest number of possible successors of a row of the counts in `world`.
 
-    `pooled` tells whether a row of the counts is one of the world at all steps.
+    If counts are `pooled`, the successors of a row are those of its state and action at all steps.
     """
     sizes = np.diff(world.ptr)
     if not pooled or world.homogeneous:

@@ -30,7 +30,8 @@ def run_on_gpu(
         Function called with the number of episodes played since its last call. An exception that
         it raises stops the runs.
     on_checkpoint : callable, optional
-        Function called for each checkpoint of each run, after the slice of episodes in which it is.
+        Function called for each checkpoint of each run, after the slice of episodes that contains
+        the checkpoint.
 
     Returns
     -------
@@ -58,9 +59,9 @@ def run_on_gpu(
 
 
 def report(batch: Batch, before: Ints, on_checkpoint: OnCheckpoint) -> None:
-    """Call `on_checkpoint` for the checkpoints of the last slice of a batch.
+    """Call `on_checkpoint` for each checkpoint that a run of `batch` reached in the last slice.
 
-    `before` holds the number of episodes of each run before the slice.
+    `before` holds the number of episodes that each run had played before the slice.
     """
     regrets = batch.regrets()
     for i, job in enumerate(batch.jobs):

@@ -1,12 +1,12 @@
-"""The phases of an episode on the GPU except planning. One block of threads is a run.
+"""The phases of an episode on the GPU except planning. One block of threads plays one run.
 
 Each phase does what the compiled engine (`belated.simulation.engine`) does, with the same functions
 and the same order of floating-point operations. Threads of the block share the work: a thread
 handles every `sizes.threads`-th row or state. No sum is divided among threads, so that the number
 of threads does not affect the results. The first warp delivers feedback and plays.
 
-A phase is compiled into a kernel by `belated.simulation.gpu.kernel`. `sizes` is constant there, so
-that the compiler removes the branches that a kernel does not need.
+A phase is compiled into a kernel by `belated.simulation.gpu.kernel`. The argument `sizes` is a
+constant in each kernel, so that the compiler removes the branches that the kernel does not need.
 """
 
 import math
@@ -25,10 +25,12 @@ from belated.simulation.gpu.threads import LANES, any_in_warp, barrier, warp_bar
 Array = NDArray[Any]
 
 U: Any = np.uint32
-"""Type of indices. For an index with a sign, the compiler adds code for negative ones."""
+"""Type of array indices in kernels. It is unsigned, because the compiler adds code for negative
+numbers to the access with a signed index."""
 
 INT: Any = np.int64
-"""Type of indices that leave a kernel's own code. Sums of `U` and signed numbers are floats."""
+"""Type to which an index of type `U` is converted before other functions compute with it. The
+compiler would turn the sum of an unsigned and a signed number into a float."""
 
 
 class Sizes(NamedTuple):
@@ -49,6 +51,7 @@ class Sizes(NamedTuple):
     extremes: bool  # whether the backup reads the largest or smallest next value
     order: bool  # whether the backup reads the order of the states
     visits: bool  # whether the backup reads the visits of the next states
+    observed: bool  # whether the backup reads the number of observed steps
     stochastic: bool  # whether the policy draws actions at random
     counts_visits: bool  # whether the exploration rule counts visits
     visits_pooled: bool  # whether it counts them over all steps
@@ -93,7 +96,8 @@ class Scratch(NamedTuple):
     q: Array  # (S * A) Q of one step
     order: Array  # (S) states by V~ of the next step, largest first
     visits: Array  # (S) visits of the states of the next step
-    extremes: Array  # (threads, 2) largest and smallest V~ among the states of each thread
+    extremes: Array  # (threads, 2) largest and smallest V~ among the states of each thread; before
+    # the first step of a plan, the number of observed steps in the rows of each thread
     u: Array  # (H + 1) random numbers of the steps, and of the first state
     u_explore: Array  # (H) random numbers of exploration
     insert: Array  # (H) whether the successor of a step has not been observed before
@@ -101,19 +105,19 @@ class Scratch(NamedTuple):
 
 @phase
 def is_allowed(sizes: Sizes, world: World, h: int, cell: int) -> bool:
-    """Return whether an action may be chosen at step `h`; `cell` is s * A + a."""
+    """Return whether action a may be chosen in state s at step `h`; `cell` is s * A + a."""
     return not sizes.restricted or world.fixed[h, cell] != -math.inf
 
 
 @phase
 def is_over(sizes: Sizes, world: World, h: int, s: int) -> bool:
-    """Return whether an episode ends in state `s`, which is then terminal."""
+    """Return whether an episode that is in state `s` at step `h` is over: `s` is terminal."""
     return sizes.restricted and world.fixed[U(h), U(U(s) * U(sizes.A))] == 0.0
 
 
 @phase
 def find_successor(sizes: Sizes, learner: Learner, row: int, y: int) -> int:
-    """Return the position of successor `y` in the block of `row`, or -1 if it is not in it."""
+    """Return the index in `learner.succ` of successor `y` of `row`; -1 if it is not observed."""
     j = U(U(row) * U(sizes.capacity))
     end = U(j + U(learner.size[row]))
     while j < end:
@@ -125,7 +129,10 @@ def find_successor(sizes: Sizes, learner: Learner, row: int, y: int) -> int:
 
 @phase
 def insert_successor(sizes: Sizes, learner: Learner, row: int, y: int) -> int:
-    """Insert successor `y` with count 0 into the block of `row`, and return its position."""
+    """Insert the new successor `y` of `row` with count 0, and return its index in `learner.succ`.
+
+    The successors of the row remain in increasing order.
+    """
     first = row * sizes.capacity
     at = first + learner.size[row]
     while at > first and learner.succ[at - 1] > y:
@@ -148,11 +155,15 @@ def deliver(
     alpha: float,
     thread: int,
 ) -> bool:
-    """Add the feedback of one episode to the counts; return whether a plan is due for a thread.
+    """Add the feedback of one episode to the counts, and return whether a plan is due.
 
-    The threads of the first warp call this function. `path` holds the H + 1 states and H actions of
-    the episode. Counts are integers, so the order of the additions does not matter, and the last
-    addition to a row sees its final count.
+    All threads of the first warp must call this function, each with its number `thread`. The steps
+    are divided among them. The result refers to the steps of the calling thread only; a plan is due
+    if it is True for any thread. Counts are integers, so the order of the additions does not
+    matter, and the last addition to a row sees its final count.
+
+    `path` holds the H + 1 states and H actions of the episode. `alpha` is the parameter of lazy
+    updating.
     """
     S, A, H = sizes.S, sizes.A, sizes.H
     due = False
@@ -195,7 +206,12 @@ def deliver(
 
 @phase
 def count_dropped(sizes: Sizes, world: World, path: Array, dropped: Array, thread: int) -> None:
-    """Count the steps of an episode whose feedback arrives after the last episode, by row."""
+    """Count the steps of an episode whose feedback arrives after the last episode of the run.
+
+    For each step, the entry of its row in `dropped` is increased by 1. `path` holds the H + 1
+    states and H actions of the episode. The steps are divided among the threads of the first warp;
+    `thread` is the number of the calling one.
+    """
     S, A, H = sizes.S, sizes.A, sizes.H
     for h in range(thread, H, LANES):
         s = int(path[h])
@@ -210,7 +226,9 @@ def mark_actions(
 ) -> None:
     """Update the mask of actions to explore; see `belated.learner.exploration.count_visit`.
 
-    The mask is a function of the visits, so that it need not be updated after every visit.
+    The mask is a function of the visits and the `threshold`, so that it need not be updated after
+    every visit. All threads of the run call this function; `thread` is the number of the calling
+    one.
     """
     S, A = sizes.S, sizes.A
     for cell in range(thread, (sizes.H if sizes.mask_per_step else 1) * S, sizes.threads):
@@ -236,7 +254,7 @@ def mark_actions(
 
 @phase
 def count_marked(sizes: Sizes, learner: Learner, h: int, s: int) -> int:
-    """Return the number of actions to explore at step `h` in state `s`."""
+    """Return the number of actions in the mask of actions to explore at step `h` in state `s`."""
     first = U(U(U(h if sizes.mask_per_step else 0) * U(sizes.S) + U(s)) * U(sizes.A))
     marked = 0
     for a in range(sizes.A):
@@ -254,10 +272,12 @@ def play(
     epsilon: float,
     thread: int,
 ) -> tuple[int, bool]:
-    """Play one episode, and return its first state and whether an action was explored.
+    """Play one episode, and return its first state and whether the policy explored in it.
 
-    `scratch.u` holds the random numbers. Every thread of the first warp plays the same episode, and
-    its first thread stores it in `path`.
+    The policy explores where the mask of actions to explore contains an action. Elsewhere, the
+    action is drawn uniformly with probability `epsilon`. `scratch.u` and `scratch.u_explore` hold
+    the random numbers. All threads of the first warp play the same episode, and thread 0 stores it
+    in `path`; `thread` is the number of the calling one.
     """
     S, A, H = U(sizes.S), U(sizes.A), sizes.H
     start = draw(world.start_cum, 0, S, scratch.u[H])
@@ -301,7 +321,10 @@ def play(
 
 @phase
 def draw_index(cum: Array, lo: int, hi: int, u: float) -> Any:
-    """Return the same index as `belated.mdp.play.draw`."""
+    """Return the first index j in `lo` .. `hi` - 1 with `u` < `cum[j]`.
+
+    The result is that of `belated.mdp.play.draw`, computed with unsigned indices.
+    """
     first, last = U(lo), U(hi - 1)
     while first < last:
         middle = U(U(first + last) >> U(1))
@@ -317,7 +340,11 @@ replace_on_gpu(draw, draw_index)
 
 @phase
 def draw_uniforms(sizes: Sizes, scratch: Scratch, seed: np.uint64, k: int, thread: int) -> None:
-    """Draw all random numbers of episode `k`, divided among the threads of the first warp."""
+    """Draw all random numbers of episode `k`, and store them in `scratch`.
+
+    The work is divided among the threads of the first warp; `thread` is the number of the calling
+    one. `seed` is the seed of the run.
+    """
     H = sizes.H
     for h in range(thread, H + 1, LANES):
         scratch.u[h] = uniform(seed, TRANSITION if h < H else START, k, h if h < H else 0)
@@ -329,7 +356,10 @@ def draw_uniforms(sizes: Sizes, scratch: Scratch, seed: np.uint64, k: int, threa
 
 @phase
 def copy_learner(source: Learner, target: Learner, thread: int, threads: int) -> None:
-    """Copy the state of a learner, divided among the threads of a block."""
+    """Copy the learner state `source` to `target`.
+
+    The work is divided among `threads` threads; `thread` is the number of the calling one.
+    """
     for i in range(thread, source.n.size, threads):
         target.n[i] = source.n[i]
         target.epoch_n[i] = source.epoch_n[i]

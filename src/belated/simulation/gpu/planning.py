@@ -27,7 +27,11 @@ from belated.simulation.gpu.threads import LANES, barrier
 
 @phase
 def exact_q(sizes: Sizes, world: World, w_next: Array, h: int, s: Any, a: Any) -> float:
-    """Return the same number as `belated.exact.values.q_value`."""
+    """Return R_h(s, a) + <P_h(. | s, a), w_next>, the exact value of action `a` in state `s`.
+
+    `h` is the step, and `w_next` holds the exact values of step h + 1. The result is bit-identical
+    to that of `belated.exact.values.q_value`.
+    """
     cell = U(s * U(sizes.A) + a)
     row = U(U(h) * U(sizes.S * sizes.A) + cell) if sizes.stage_dependent else cell
     total = 0.0
@@ -43,7 +47,11 @@ def exact_q(sizes: Sizes, world: World, w_next: Array, h: int, s: Any, a: Any) -
 def policy_value(
     sizes: Sizes, world: World, learner: Learner, epsilon: float, w_next: Array, h: int, s: Any
 ) -> float:
-    """Return V^pi_h(s); see `belated.exact.values.cell_value`."""
+    """Return V^pi_h(s), the exact value of the current policy at step `h` in state `s`.
+
+    `w_next` holds the exact values of step h + 1. `epsilon` is the probability that an action is
+    drawn uniformly. The result is bit-identical to that of `belated.exact.values.cell_value`.
+    """
     if sizes.stochastic:
         total = 0.0
         explored = 0
@@ -69,7 +77,10 @@ def policy_value(
 
 @phase
 def first_best(sizes: Sizes, q: Array, s: Any) -> int:
-    """Return the action that maximizes Q_h(s, a); ties go to the lowest action."""
+    """Return the action that maximizes Q_h(s, a) in state `s`; ties go to the lowest action.
+
+    `q` holds the values of all rows of the step.
+    """
     first = U(s * U(sizes.A))
     best = 0
     largest = q[first]
@@ -84,7 +95,11 @@ def first_best(sizes: Sizes, q: Array, s: Any) -> int:
 def choose_action(
     sizes: Sizes, q: Array, seed: np.uint64, plan: int, h: int, s: Any, best: int
 ) -> int:
-    """Return the greedy action; see `belated.learner.planning.choose`."""
+    """Return the greedy action at step `h` in state `s`, as `belated.learner.planning.choose` does.
+
+    `best` is the result of `first_best`. `seed` and `plan`, the number of the plan, are part of the
+    key of the random number that breaks a tie.
+    """
     first = U(s * U(sizes.A))
     if sizes.random_ties:
         limit = q[U(first + U(best))] - TIE_TOLERANCE
@@ -104,7 +119,7 @@ def choose_action(
 
 @phase
 def mean_next(stage: Stage, row: Row) -> float:
-    """Return the same number as `belated.learner.backup.mean`."""
+    """Return the mean next value of `row`, bit-identical to `belated.learner.backup.mean`."""
     total = 0.0
     j = U(row.lo)
     end = U(row.hi)
@@ -116,7 +131,10 @@ def mean_next(stage: Stage, row: Row) -> float:
 
 @phase
 def squares_next(stage: Stage, row: Row, centre: float) -> float:
-    """Return the same number as `belated.learner.backup.squares`."""
+    """Return the sum of the squared deviations of the next value of `row` from `centre`.
+
+    The result is bit-identical to that of `belated.learner.backup.squares`.
+    """
     total = 0.0
     j = U(row.lo)
     end = U(row.hi)
@@ -133,7 +151,12 @@ replace_on_gpu(squares, squares_next)
 
 @phase
 def survey_values(sizes: Sizes, scratch: Scratch, h: int, thread: int) -> None:
-    """Compute the order and the extremes of V~_h, as far as the backup reads them."""
+    """Compute the order of the states by V~_h, or the largest and the smallest V~_h.
+
+    Only what the backup reads is computed. Each thread stores the largest and the smallest V~_h of
+    its own states. All threads of the run call this function; `thread` is the number of the calling
+    one.
+    """
     v = scratch.v[h & 1]
     if sizes.order:
         for s in range(thread, sizes.S, sizes.threads):
@@ -156,7 +179,10 @@ def survey_values(sizes: Sizes, scratch: Scratch, h: int, thread: int) -> None:
 
 @phase
 def largest_and_smallest(sizes: Sizes, scratch: Scratch, h: int) -> tuple[float, float]:
-    """Return the largest and the smallest V~_h; both 0 if the backup does not read them."""
+    """Return the largest and the smallest V~_h, after `survey_values` for step `h`.
+
+    Both are 0 if h = H, or if the backup does not read them.
+    """
     if h == sizes.H:
         return 0.0, 0.0
     if sizes.order:
@@ -182,7 +208,11 @@ def choose_step(
     thread: int,
     threads: int,
 ) -> None:
-    """Choose the greedy actions of step `h` by thread number `thread` of `threads`."""
+    """Compute V~_h(s) and the greedy action at step `h`, for the states s of the calling thread.
+
+    The states are divided among `threads` threads; `thread` is the number of the calling one.
+    `seed` and `number`, the number of the plan, are part of the key of random numbers.
+    """
     S, A = sizes.S, sizes.A
     s = U(thread)
     while s < U(S):
@@ -209,7 +239,11 @@ def evaluate_step(
     thread: int,
     threads: int,
 ) -> None:
-    """Compute the exact value of the policy at step `h` by thread number `thread` of `threads`."""
+    """Compute the exact value of the policy at step `h`, for the states of the calling thread.
+
+    The states are divided among `threads` threads; `thread` is the number of the calling one.
+    `epsilon` is the probability that an action is drawn uniformly.
+    """
     w_next = scratch.w[(h + 1) & 1]
     s = U(thread)
     while s < U(sizes.S):
@@ -234,14 +268,23 @@ def plan(
     epsilon: float,
     thread: int,
 ) -> None:
-    """Compute a plan and the exact value of its policy; see `belated.learner.planning.plan_all`."""
+    """Compute a plan and the exact value of its policy; see `belated.learner.planning.plan_all`.
+
+    All threads of the run call this function; `thread` is the number of the calling one. `number`
+    is the number of the plan, `seed` is the seed of the run, `epsilon` is the probability that an
+    action is drawn uniformly, and `constants` are those of the backup.
+    """
     S, A, H = sizes.S, sizes.A, sizes.H
     rows = S * A
     choosers = LANES * ((sizes.threads // LANES + 1) // 2)
     evaluators = sizes.threads - choosers if sizes.threads > LANES else LANES
     evaluator = thread - (sizes.threads - evaluators)
+    steps = 0  # observed in the rows of this thread
     for row in range(thread, (1 if sizes.pooled else H) * rows, sizes.threads):
         learner.epoch_n[row] = learner.n[row]
+        steps += learner.n[row]
+    if sizes.observed:
+        scratch.extremes[thread, 0] = steps
     for s in range(thread, S, sizes.threads):
         scratch.v[H & 1, s] = 0.0
         scratch.w[H & 1, s] = 0.0
@@ -250,11 +293,24 @@ def plan(
         if sizes.visits:
             scratch.visits[s] = 0
     barrier(sizes.threads)
+    observed = 0
+    if sizes.observed:
+        for i in range(sizes.threads):
+            observed += int(scratch.extremes[i, 0])
     for h in range(H - 1, -1, -1):
         # 1. Back up the rows of step h.
         top, low = largest_and_smallest(sizes, scratch, h + 1)
         stage = Stage(
-            h, H, scratch.v[(h + 1) & 1], scratch.visits, top, low, scratch.order, seed, number
+            h,
+            H,
+            scratch.v[(h + 1) & 1],
+            scratch.visits,
+            top,
+            low,
+            scratch.order,
+            seed,
+            number,
+            observed,
         )
         row = U(thread)
         while row < U(rows):

@@ -22,17 +22,21 @@ from belated.simulation.gpu.compiler import (
 from belated.simulation.gpu.errors import GpuMismatchError
 
 ROWS: Final = 64 if SIMULATED else 4096
-"""Number of random rows for each backup."""
+"""Number of random rows with which each backup is tested."""
 
 THREADS: Final = 4 if SIMULATED else 128
-"""Threads of a block of the test."""
+"""Number of threads of a block in the test."""
 
 MAX_STATES: Final = 64
 """Largest number of states of the random rows."""
 
 
 class Samples(NamedTuple):
-    """Random inputs of a backup; one row of each array for each call."""
+    """Random inputs for ROWS calls of a backup.
+
+    Call i reads entry i of each array, except `succ` and `m`, of which it reads `size[i]` entries
+    from index i * S on.
+    """
 
     h: Any
     v: Any  # (rows, S)
@@ -46,12 +50,15 @@ class Samples(NamedTuple):
 
 
 def back_up(constants: Floats, stage: Stage, row: Row) -> float:
-    """Raise TypeError: this function is a placeholder that `test_backup` replaces by a backup."""
-    raise TypeError("back_up_sample needs a backup, see test_backup.")
+    """Raise TypeError: this function is a placeholder that `testers` replaces by a backup."""
+    raise TypeError("back_up_sample needs a backup, see check_backup.")
 
 
 def back_up_sample(i: int, horizon: int, constants: Floats, samples: Samples) -> float:
-    """Return the backup of row `i` of `samples`."""
+    """Return Q_h(s, a), computed by the backup from sample number `i` of `samples`.
+
+    `horizon` is the number of steps, and `constants` are those of the backup.
+    """
     v, order = samples.v[i], samples.order[i]
     S = v.size
     stage = Stage(
@@ -64,6 +71,7 @@ def back_up_sample(i: int, horizon: int, constants: Floats, samples: Samples) ->
         order,
         np.uint64(7),
         i,
+        3 * i,
     )
     lo = i * S
     hi = lo + int(samples.size[i])
@@ -104,14 +112,16 @@ _passed: set[tuple[FunctionType, int, int]] = set()
 def check_backup(function: FunctionType, problem: LearningProblem) -> None:
     """Raise GpuMismatchError if the GPU and the CPU disagree in any bit of a backup.
 
-    The test runs once in a process for each backup and number of states.
+    The test runs once in a process for each backup, number of states and horizon. It uses at most
+    MAX_STATES states. If the problem has more states, and the backup has more than MAX_STATES
+    constants, such as one for each state, the test is skipped.
 
     Parameters
     ----------
     function : callable
         The backup.
     problem : LearningProblem
-        Problem whose constants are used.
+        Problem whose size and constants are used.
     """
     states, horizon = min(problem.shape.states, MAX_STATES), problem.shape.horizon
     key = function, problem.shape.states, horizon
@@ -138,7 +148,10 @@ def check_backup(function: FunctionType, problem: LearningProblem) -> None:
 
 @cache
 def testers(function: FunctionType) -> tuple[Any, Any]:
-    """Return functions that compute all samples with a backup on the CPU and on the GPU."""
+    """Return a function for the CPU and a kernel for the GPU that compute all samples.
+
+    Both apply the backup `function` to each sample.
+    """
     template: Any = back_up_sample
     one: Any = uncached(specialise(template, function, {"back_up": uncached(function)}))
 

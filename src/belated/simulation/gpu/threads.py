@@ -2,7 +2,7 @@
 
 The threads of a run are a block of one or more warps. All threads plan; the first warp also
 delivers feedback and plays, which has too little work for more threads. The simulator of numba-cuda
-has no operations on warps; there, the first warp is the whole block.
+has no operations on warps; in the simulator, the first warp is the whole block.
 """
 
 from typing import Any, Final
@@ -13,7 +13,7 @@ from belated.randomness import uniform
 from belated.simulation.gpu.compiler import SIMULATED, cuda, library_function, phase, replace_on_gpu
 
 LANES: Final = 4 if SIMULATED else 32
-"""Threads of a warp."""
+"""Number of threads of a warp."""
 
 MAX_THREADS: Final = LANES if SIMULATED else 128
 """Largest number of threads of a run."""
@@ -27,9 +27,10 @@ W1: Final = np.uint32(0xBB67AE85)
 
 
 def threads_for(rows: int) -> int:
-    """Return the number of threads for a run with so many rows in each step, a multiple of a warp.
+    """Return the number of threads, a multiple of `LANES`, for a run with `rows` rows in each step.
 
-    The results do not depend on it. More threads plan faster, but leave room for fewer runs.
+    The results of the run do not depend on this number. More threads plan faster, but leave room
+    for fewer runs on the GPU.
     """
     return min(MAX_THREADS, LANES * max(1, rows // (4 * LANES)))
 
@@ -38,7 +39,10 @@ if SIMULATED:
 
     @phase
     def warp_barrier() -> None:
-        """Wait until all threads of the warp are here; they then see what the others stored."""
+        """Wait until all threads of the warp have called this function.
+
+        Each thread then sees what the others have stored.
+        """
         cuda.syncthreads()
 
     @phase
@@ -55,7 +59,10 @@ else:
 
     @phase
     def warp_barrier() -> None:
-        """Wait until all threads of the warp are here; they then see what the others stored."""
+        """Wait until all threads of the warp have called this function.
+
+        Each thread then sees what the others have stored.
+        """
         cuda.syncwarp()
 
     @phase
@@ -68,7 +75,10 @@ else:
 
 @phase
 def barrier(threads: int) -> None:
-    """Wait until all threads of the run are here; `threads` is their number, a constant."""
+    """Wait until all threads of the run have called this function.
+
+    `threads` is the number of these threads, a constant in the kernel.
+    """
     if threads > LANES:
         cuda.syncthreads()
     else:
@@ -91,7 +101,9 @@ def high_word(x: Any, y: Any) -> Any:
 
 @phase
 def philox_32(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
-    """Return the same words as `belated.randomness.philox`; all are np.uint32.
+    """Return the four random words that `belated.randomness.philox` returns; all are np.uint32.
+
+    The counter consists of the words `c0` .. `c3`, and the key of `k0` and `k1`.
 
     A GPU has 32-bit registers; 64-bit words would take several times as many instructions.
     """
@@ -109,7 +121,10 @@ def philox_32(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
 
 @phase
 def uniform_32(seed: Any, stream: int, episode: int, step: int) -> float:
-    """Return the same number as `belated.randomness.uniform`."""
+    """Return the uniform random number in [0, 1) that `belated.randomness.uniform` returns.
+
+    `seed`, `stream`, `episode` and `step` are its key.
+    """
     key = np.uint64(seed)
     at = np.uint64(episode)
     w0, w1, _, _ = philox_32(

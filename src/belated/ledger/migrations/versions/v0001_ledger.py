@@ -14,8 +14,8 @@ RARE = sa.text("kind NOT IN ('opened', 'feedback')")
 def upgrade() -> None:
     """Create all tables and triggers.
 
-    The triggers reject gaps in the sequence numbers of events, and every change of an event except
-    redaction.
+    The triggers reject events whose sequence number would leave a gap. They also reject every
+    change of an event except its redaction.
     """
     op.create_table(
         "events",

@@ -2,8 +2,9 @@
 
 The claims table lists the recorded parts of episodes. With the new key, rows of episodes that were
 opened at about the same time are stored close together, so that recording feedback changes fewer
-pages. The index of events by episode is dropped: the claims of an episode refer to its feedback
-events. If a correction has deleted the claims, the new table `replaced` refers to these events.
+pages of the database. The index of events by episode is dropped, since the feedback events of an
+episode can be found through its claims. If a correction has deleted the claims, the feedback events
+can be found in the new table `replaced`.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
 """Add lost episodes, archived problems and idempotency keys.
 
-Events of the kind `lost` have a reason in words, so they may be redacted as feedback may be.
+An event of the kind `lost` contains a reason in words. It can therefore be redacted, like feedback.
 """
 
 import sqlalchemy as sa
@@ -14,7 +14,11 @@ SHA = sa.String(64)
 
 
 def upgrade() -> None:
-    """Add the columns and the table, and replace the trigger that allows redaction."""
+    """Add the columns `episodes.lost` and `problems.archived`, and the table `idempotency_keys`.
+
+    The trigger that rejects changes of events is replaced by one that also permits the redaction of
+    events of the kind `lost`.
+    """
     op.add_column("episodes", sa.Column("lost", NUMBER))
     op.add_column("problems", sa.Column("archived", NUMBER))
     op.create_table(

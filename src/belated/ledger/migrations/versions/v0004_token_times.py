@@ -10,6 +10,6 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Add the two columns; existing tokens do not expire."""
+    """Add the columns `expires` and `used` to the table of tokens; existing tokens never expire."""
     op.add_column("tokens", sa.Column("expires", NUMBER))
     op.add_column("tokens", sa.Column("used", NUMBER))

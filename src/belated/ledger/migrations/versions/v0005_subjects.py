@@ -14,7 +14,7 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Copy the subjects to the new table, and create the table of episodes again without them.
+    """Copy the subjects to a new table, and replace the table of episodes by one without subjects.
 
     Dropping only the column would leave the subjects in the pages of the table. The pages of a
     dropped table are overwritten by SQLite, and deleted by PostgreSQL.

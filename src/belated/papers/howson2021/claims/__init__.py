@@ -32,10 +32,10 @@ def all_claims(
     runs : Columns
         Final results, with one row per run.
     curves : callable
-        Function from the id of a setting to its columns seed, episode and regret.
+        Function that maps the id of a setting to a table with the columns seed, episode and regret.
     measurements : Measurements, optional
-        Measurements that results do not contain. Without them, the claims about them are not
-        tested.
+        Measurements of quantities that `runs` and `curves` do not contain. If None, the claims
+        about these quantities are not tested.
 
     Returns
     -------

@@ -40,17 +40,19 @@ from belated.papers.statistics import (
 )
 
 LINE_MARGIN: Final = 0.1
-"""Maximum distance of a point from a line that counts as straight, as a fraction of the rise of the
-line from the smallest to the largest E[tau]."""
+"""Maximum distance of a mean regret from the least-squares line for which the dependence on E[tau]
+is accepted as linear. It is a fraction of the rise of the line from the smallest to the largest
+E[tau]."""
 
 LAW_FACTOR: Final = 2.0
-"""Maximum ratio of the mean regrets under two delay laws with the same E[tau] that counts as good
-performance under both."""
+"""Maximum ratio of the mean regrets under two delay laws with the same E[tau]. If no ratio is
+larger, the performance is accepted as good under every law."""
 
 SPREADS: Final = ("relative", "absolute")
-"""Kinds of spread, the largest minus the smallest regret across the delay laws.
+"""Kinds of spread of the regret across the delay laws.
 
-A relative spread is divided by the regret without delay; see `_spreads`.
+The absolute spread is the largest minus the smallest regret. The relative spread is the absolute
+spread divided by the regret without delay; see `_spreads`.
 """
 
 
@@ -77,9 +79,10 @@ def _summarize_lines(details: Sequence[Detail]) -> Numbers:
     summary=_summarize_lines,
 )
 def _regret_is_linear_in_delay(evidence: Evidence) -> Iterator[Tested]:
-    """For one learner, chain and law, the least-squares line through the mean final regrets against
-    E[τ] rises, and at every E[τ] the mean regret is nearer to the line than 10 % of its rise from
-    the smallest to the largest E[τ]. R² and a quadratic term are also reported."""
+    """The claim holds for one learner, chain and law if the least-squares line through the mean
+    final regrets against E[τ] rises, and if at every E[τ] the distance of the mean regret from the
+    line is less than 10 % of the rise of the line from the smallest to the largest E[τ]. R² and a
+    quadratic term are also reported."""
     for states, law, updater in product(evidence.chains(), LAWS, PROPOSED_UPDATERS):
         means = evidence.means(states, (law,), (updater,))
         if len(means) < 3:
@@ -103,10 +106,10 @@ def _regret_is_linear_in_delay(evidence: Evidence) -> Iterator[Tested]:
 def _slopes(
     evidence: Evidence, states: int, laws: tuple[str, ...], updaters: tuple[str, ...]
 ) -> Floats | None:
-    """Return the slope of final regret against E[tau] for each seed, (seeds, laws, updaters).
+    """Return the slope of final regret against E[tau] for each seed, law and updater.
 
-    The chain has `states` states. Return None if there are too few values of E[tau] or too few
-    common seeds.
+    The shape of the result is (seeds, laws, updaters). The chain has `states` states. Return None
+    if the runs have fewer than two values of E[tau], or fewer than `MIN_SEEDS` common seeds.
     """
     means = evidence.means(states, laws, updaters)
     if len(means) < 2:
@@ -125,8 +128,9 @@ def _slopes(
     "Figures of delay dependence",
 )
 def _varied_delays_cost_less(evidence: Evidence) -> Iterator[Tested]:
-    """For one learner and chain, the slope of regret against E[τ] is smaller under Uniform and
-    under Geometric delays than under Constant and under Poisson delays, in all four comparisons."""
+    """The claim holds for one learner and chain if the slope of regret against E[τ] is smaller
+    under Uniform delays than under Constant and under Poisson delays, and smaller under Geometric
+    delays than under Constant and under Poisson delays."""
     laws = (*HIGH_VARIANCE_LAWS, *LOW_VARIANCE_LAWS)
     for states, updater in product(evidence.chains(), PROPOSED_UPDATERS):
         slopes = _slopes(evidence, states, laws, (updater,))
@@ -147,9 +151,9 @@ def _varied_delays_cost_less(evidence: Evidence) -> Iterator[Tested]:
     "Section 5",
 )
 def _gradient_falls_with_alpha(evidence: Evidence) -> Iterator[Tested]:
-    """For one chain and law, the slope of regret against E[τ] is smaller with α = 10 than with
-    α = 1, and smaller with α = 100 than with α = 10. (In contrast, the factor 1 / log(1 + 1/α) of
-    the paper's bound increases with α.)"""
+    """The claim holds for one chain and law if the slope of regret against E[τ] is smaller with
+    α = 10 than with α = 1, and smaller with α = 100 than with α = 10. (In contrast, the factor
+    1 / log(1 + 1/α) of the paper's bound increases with α.)"""
     for states, law in product(evidence.chains(), LAWS):
         slopes = _slopes(evidence, states, (law,), LAZY_UPDATERS)
         if slopes is None:
@@ -186,13 +190,14 @@ def _count_least_spreads(details: Sequence[Detail]) -> Numbers:
     summary=_count_least_spreads,
 )
 def _lazy_1_is_most_robust(evidence: Evidence) -> Iterator[Tested]:
-    """The relative spread of lazy updating with α = 1 is smaller than that of active updating and
-    of lazy updating with every other α, on the same chain. The absolute spread of a learner is the
-    largest minus the smallest of its mean final regrets under the four laws with the same E[τ],
-    averaged over all E[τ] > 0. The relative spread is the absolute spread divided by the learner's
-    regret without delay. Intervals are basic bootstrap intervals, because resampling inflates
-    spreads. Also reported: both spreads of each learner, and the leads of α = 1, the relative
-    spread of each other learner minus that of α = 1."""
+    """The claim holds on a chain if the relative spread of lazy updating with α = 1 is smaller than
+    that of active updating and of lazy updating with every other α. The absolute spread of a
+    learner is the largest minus the smallest of its mean final regrets under the four laws with the
+    same E[τ], averaged over all E[τ] > 0. The relative spread is the absolute spread divided by the
+    learner's regret without delay. Intervals are basic bootstrap intervals, because resampling
+    inflates spreads. Also reported: both spreads of each learner, and the lead of α = 1 over each
+    other learner, which is the relative spread of that learner minus the relative spread of
+    α = 1."""
     *others, lazy_1 = range(len(PROPOSED_UPDATERS))
     for states in evidence.chains():
         means = evidence.means(states, LAWS, PROPOSED_UPDATERS)
@@ -232,8 +237,9 @@ def _spreads(regret: Floats) -> tuple[Floats, Floats]:
     The absolute spread is the largest minus the smallest regret, averaged over all E[tau] > 0. The
     relative spread is the absolute spread divided by the regret without delay.
 
-    `regret` has shape (n, conditions, updaters). The first condition has no delay; the others are
-    ordered by mean, then by law. Both results have shape (n, updaters).
+    `regret` has shape (n, conditions, updaters), where n is the number of resamples, or 1. The
+    first condition has no delay; the others are ordered by E[tau], then by law. Both results have
+    shape (n, updaters).
     """
     delayed = regret[:, 1:].reshape(len(regret), -1, len(LAWS), regret.shape[-1])
     absolute = np.ptp(delayed, axis=2).mean(axis=1)
@@ -246,8 +252,9 @@ def _spreads(regret: Floats) -> tuple[Floats, Floats]:
     "Conclusion",
 )
 def _good_under_every_law(evidence: Evidence) -> Iterator[Tested]:
-    """For one learner, chain and E[τ] > 0, the mean final regret under each law is less than twice
-    that under each other law. The paper does not say how much is good; the factor 2 is ours."""
+    """The claim holds for one learner, chain and E[τ] > 0 if the mean final regret under each law
+    is less than twice the mean final regret under each other law. The paper does not define good
+    performance; the factor 2 is our choice."""
     for states, updater in product(evidence.chains(), PROPOSED_UPDATERS):
         for mean in evidence.means(states, LAWS, (updater,)):
             table = evidence.table([(Condition(states, law, mean), updater) for law in LAWS])

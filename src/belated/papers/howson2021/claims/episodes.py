@@ -1,6 +1,6 @@
 """Claims about the dependence of regret on the number of episodes.
 
-Regret after a part of the K episodes is read from the checkpoints of the same runs.
+Regret after K/4 and K/2 episodes is read from the checkpoints of the runs with K episodes.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,9 @@ from belated.papers.howson2021.grid import LEARNERS, PROPOSED_UPDATERS
 from belated.papers.statistics import bootstrap_interval, mean_interval, resample_means
 
 PENALTY_MARGIN: Final = 0.1
-"""Maximum relative growth of the delay penalty, when the number of episodes doubles, that counts as
-none. A penalty proportional to the square root of the number of episodes grows by 0.41."""
+"""Maximum relative growth of the delay penalty for which it is accepted as constant. The growth is
+measured while the number of episodes doubles. A penalty proportional to the square root of the
+number of episodes would grow by 0.41."""
 
 
 @claim(
@@ -25,9 +26,9 @@ none. A penalty proportional to the square root of the number of episodes grows 
     "Conclusion",
 )
 def _penalty_does_not_grow(evidence: Evidence) -> Iterator[Tested]:
-    """The penalty of a learner in a setting is its regret minus its regret without delay with the
-    same seed. The mean penalty grows by less than 10 % from K/4 to K/2 episodes, and by less than
-    10 % from K/2 to K episodes."""
+    """The claim holds for a learner in a setting if the mean penalty grows by less than 10 % from
+    K/4 to K/2 episodes, and by less than 10 % from K/2 to K episodes. The penalty is the learner's
+    regret minus its regret without delay with the same seed."""
     for condition, updater in product(evidence.conditions(delayed=True), PROPOSED_UPDATERS):
         none = make_condition(condition.states, condition.law, 0)
         regret = evidence.regret_at([(none, updater), (condition, updater)], (1 / 4, 1 / 2, 1))
@@ -51,9 +52,9 @@ def _penalty_does_not_grow(evidence: Evidence) -> Iterator[Tested]:
     "Conclusion",
 )
 def _regret_is_sub_linear(evidence: Evidence) -> Iterator[Tested]:
-    """The mean regret after K episodes is less than twice that after K/2 episodes: the exponent
-    log2(R(K) / R(K/2)) is below 1. Linear regret has the exponent 1, and regret of order sqrt(K)
-    has the exponent 0.5."""
+    """The claim holds for a learner in a setting if its mean regret R(K) after K episodes is less
+    than twice its mean regret R(K/2) after K/2 episodes: the exponent log2(R(K) / R(K/2)) is below
+    1. Linear regret has the exponent 1, and regret of order sqrt(K) has the exponent 0.5."""
     for condition, updater in product(evidence.conditions(), PROPOSED_UPDATERS):
         regret = evidence.regret_at([(condition, updater)], (1 / 2, 1))
         if regret is None or not (regret > 0).all():

@@ -41,26 +41,26 @@ from belated.papers.statistics import (
 )
 
 NEARLY_IDENTICAL: Final = 0.05
-"""Maximum relative difference of mean regrets that count as nearly identical."""
+"""Maximum relative difference of two mean regrets that are accepted as nearly identical."""
 
 COMPARABLE: Final = 0.1
-"""Maximum relative difference of mean regrets that count as comparable."""
+"""Maximum relative difference of two mean regrets that are accepted as comparable."""
 
 CONVERGED: Final = 0.01
-"""Regret per episode, as a fraction of V*, below which a learner counts as converged."""
+"""Regret per episode, as a fraction of V*, below which a learner is regarded as converged."""
 
 
 def _differences(learner: str, gaps: dict[str, Interval]) -> Numbers:
     """Return the intervals `gaps` with labels such as "Lazy, α = 1 - Active".
 
-    `gaps` maps the name of each updater to the confidence interval of its regret minus the regret
-    of `learner`. `learner` is given by its name in figures.
+    `gaps` maps each updater to the confidence interval of its regret minus the regret of `learner`.
+    `learner` is the name of a learner in figures, such as "Active".
     """
     return tuple((f"{LEARNERS[other]} - {learner}", gap) for other, gap in gaps.items())
 
 
 def _intervals(details: Sequence[Detail], updater: str) -> list[Interval]:
-    """Return all intervals in `details` whose label begins with the name of `updater`."""
+    """Return all intervals in `details` whose label begins with the label of `updater`."""
     return [
         number
         for detail in details
@@ -72,8 +72,9 @@ def _intervals(details: Sequence[Detail], updater: str) -> list[Interval]:
 def _count(details: Sequence[Detail], updaters: Sequence[str], *, label: str, sign: str) -> Numbers:
     """Return, for each updater, the number of settings in which its interval has a given sign.
 
-    `sign` is "is_positive" or "is_negative". `label` is the label of each
-    number; its placeholder "{}" is replaced by the name of the updater.
+    `details` contains the results in all settings, with a labelled interval for each updater.
+    `sign` is "is_positive" or "is_negative". `label` is the label of the returned numbers; its
+    placeholder "{}" is replaced by the name of the updater.
     """
     return tuple(
         (label.format(LEARNERS[u]), sum(getattr(gap, sign) for gap in _intervals(details, u)))
@@ -96,8 +97,9 @@ def _count_wins_of_active(details: Sequence[Detail]) -> Numbers:
     summary=_count_wins_of_active,
 )
 def _active_is_best(evidence: Evidence) -> Iterator[Tested]:
-    """Every other learner has more regret than active updating on the same chain. Without delay,
-    explicit exploration is omitted, because it then equals active updating."""
+    """The claim holds in a setting if every other learner has more regret than active updating on
+    the same chain. In settings without delay, explicit exploration is omitted, because it equals
+    active updating there."""
     for condition in evidence.conditions():
         others = (*PROPOSED_UPDATERS[1:], *(["explicit"] if condition.mean > 0 else []))
         gaps, seeds = evidence.differences(condition, others, "active")
@@ -127,8 +129,8 @@ def _summarize_margins(details: Sequence[Detail], *, margin: float) -> Numbers:
     summary=partial(_summarize_margins, margin=NEARLY_IDENTICAL),
 )
 def _lazy_100_is_near_active(evidence: Evidence) -> Iterator[Tested]:
-    """The mean regret of lazy updating with α = 100 differs by at most 5% from that of active
-    updating."""
+    """The claim holds in a setting if the mean regret of lazy updating with α = 100 differs by at
+    most 5% from the mean regret of active updating."""
     return _within_margin(evidence, ("lazy:100",), NEARLY_IDENTICAL)
 
 
@@ -139,17 +141,18 @@ def _lazy_100_is_near_active(evidence: Evidence) -> Iterator[Tested]:
     summary=partial(_summarize_margins, margin=COMPARABLE),
 )
 def _lazy_is_comparable(evidence: Evidence) -> Iterator[Tested]:
-    """The mean regrets of lazy updating with α = 10 and with α = 100 both differ by at most 10%
-    from that of active updating."""
+    """The claim holds in a setting if the mean regrets of lazy updating with α = 10 and with
+    α = 100 both differ by at most 10% from the mean regret of active updating."""
     return _within_margin(evidence, ("lazy:10", "lazy:100"), COMPARABLE)
 
 
 def _within_margin(
     evidence: Evidence, updaters: tuple[str, ...], margin: float
 ) -> Iterator[Tested]:
-    """Test for each condition whether the mean regrets of all `updaters` are near active updating.
+    """Test for each condition whether all `updaters` have nearly the regret of active updating.
 
-    The relative difference to the mean regret of active updating may be at most `margin`.
+    The mean regret of an updater may differ from the mean regret of active updating by at most the
+    fraction `margin` of the latter.
     """
     for condition, table in evidence.tables(("active", *updaters)):
         if not (table[:, 0] > 0).all():
@@ -169,8 +172,9 @@ def _within_margin(
     "Sections 4.3 and 5",
 )
 def _lazy_approaches_active(evidence: Evidence) -> Iterator[Tested]:
-    """The absolute difference between the mean regrets of lazy and active updating is smaller with
-    α = 10 than with α = 1, and smaller with α = 100 than with α = 10."""
+    """The claim holds in a setting if the absolute difference between the mean regrets of lazy and
+    active updating is smaller with α = 10 than with α = 1, and smaller with α = 100 than with
+    α = 10."""
     for condition, table in evidence.tables(("active", *LAZY_UPDATERS)):
         gaps = table[:, 1:] - table[:, :1]
         distances, draws = np.abs(gaps.mean(axis=0)), np.abs(resample_means(gaps))
@@ -199,9 +203,9 @@ def _lazy_approaches_active(evidence: Evidence) -> Iterator[Tested]:
     ),
 )
 def _beat_explicit(evidence: Evidence) -> Iterator[Tested]:
-    """Active updating and lazy updating with each α have less regret than explicit exploration on
-    the same chain. Settings without delay are omitted, because explicit exploration then equals
-    active updating."""
+    """The claim holds in a setting if active updating, and lazy updating with each α, have less
+    regret than explicit exploration on the same chain. Settings without delay are omitted, because
+    explicit exploration equals active updating there."""
     for condition in evidence.conditions(delayed=True):
         gaps, seeds = evidence.differences(condition, PROPOSED_UPDATERS, "explicit")
         if gaps:
@@ -215,10 +219,10 @@ def _beat_explicit(evidence: Evidence) -> Iterator[Tested]:
     "Appendix C",
 )
 def _beat_explicit_more_when_delays_vary(evidence: Evidence) -> Iterator[Tested]:
-    """The advantage of a learner is the regret of explicit exploration on the same chain minus its
-    own. For active updating and for lazy updating with each α, the advantage under Uniform delays
-    and that under Geometric delays are each larger than those under Constant and Poisson delays of
-    the same mean."""
+    """The advantage of a learner is the regret of explicit exploration on the same chain minus the
+    regret of the learner. The claim holds on a chain with one E[τ] if active updating, and lazy
+    updating with each α, have a larger advantage under Uniform and under Geometric delays than
+    under Constant and under Poisson delays."""
     laws = (*HIGH_VARIANCE_LAWS, *LOW_VARIANCE_LAWS)
     updaters = ("explicit", *PROPOSED_UPDATERS)
     for states, mean in sorted({(c.states, c.mean) for c in evidence.conditions(delayed=True)}):
@@ -253,10 +257,10 @@ def _count_converged(details: Sequence[Detail]) -> Numbers:
     existential=True,
 )
 def _converged_before_explicit(evidence: Evidence) -> Iterator[Tested]:
-    """In at least one setting, active updating or lazy updating with some α has converged before
-    explicit exploration on the same chain draws its last random action: over the last tenth of the
-    episodes before that action in the run with the same seed, its mean regret per episode is below
-    1% of V*."""
+    """The claim holds in a setting if active updating, or lazy updating with some α, has converged
+    before explicit exploration on the same chain draws its last random action. A learner has
+    converged if its mean regret per episode is below 1% of V*, over the last tenth of the episodes
+    before that action in the run with the same seed. One such setting is enough for the claim."""
     for condition in evidence.conditions(delayed=True):
         explicit = evidence.groups.get((condition, "explicit"))
         if explicit is None:

@@ -1,4 +1,4 @@
-"""Claims of the theory, tested in every run."""
+"""Claims about the upper bounds of Lemmas 1 and 4, tested in all runs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -15,17 +15,18 @@ from belated.sweep.store import Columns
 from belated.theory import epoch_bound, psi
 
 DELTA: Final = 0.05
-"""Failure probability of the bounds in the experiments."""
+"""Probability delta that a regret bound fails, from which the bounds in the claims are computed."""
 
 PSI_SHARE: Final = 1 / 5
-"""Share of `DELTA` that the paper allots to the bound on the episodes in flight."""
+"""Fraction of `DELTA` that the paper allots to psi, the bound on the episodes in flight."""
 
 
 def _largest_share(details: Sequence[Detail]) -> Numbers:
-    """Return the largest ratio of a value to its upper bound, with a label.
+    """Return the largest ratio of a value to its upper bound over all settings, with a label.
 
-    Each of `details` contains two numbers: a value and its upper bound. Settings in which the bound
-    says nothing are ignored, unless there are no others.
+    The results in each setting, `details`, contain two numbers: a value and its upper bound.
+    Settings with the verdict "says nothing", in which no value can exceed the bound, are ignored
+    unless all settings have this verdict.
     """
     tested = [one for one in details if one.verdict != "says nothing"] or details
     pairs: list[list[Any]] = [[value for _, value in detail.numbers] for detail in tested]
@@ -39,10 +40,11 @@ def _largest_share(details: Sequence[Detail]) -> Numbers:
     summary=_largest_share,
 )
 def _missing_within_psi(evidence: Evidence) -> Iterator[Tested]:
-    """The maximum number of episodes in flight, max_k S_k, is at most ψ with probability 1 - δ',
-    where δ' = 0.01. Confirmed if an upper confidence bound of its 99 % quantile, for a normal
-    distribution, is below ψ; refuted if more runs exceed ψ than a probability of 0.01 explains.
-    Learners with the same seed have the same delays and count as one run."""
+    """The claim holds in a setting if the maximum number of episodes in flight, max_k S_k, is at
+    most ψ with probability 1 - δ', where δ' = 0.01. It is confirmed if an upper confidence bound on
+    the 99 % quantile of max_k S_k, for a normal distribution, is below ψ. It is refuted if more
+    runs exceed ψ than a probability of 0.01 explains. Runs of several learners with the same seed
+    have the same delays and are counted as one run."""
     for condition in evidence.conditions():
         groups = [group for (where, _), group in evidence.groups.items() if where == condition]
         bound = psi(condition.mean, int(groups[0]["episodes"][0]), DELTA)
@@ -58,8 +60,9 @@ def _missing_within_psi(evidence: Evidence) -> Iterator[Tested]:
 def _quantile_test(values: Floats, bound: float, probability: float) -> PValues:
     """Test the claim that a random number exceeds `bound` at most with the given `probability`.
 
-    `values` are independent draws. To confirm the claim, the number is taken as normal; the test is
-    that of a one-sided tolerance interval. To refute it, the draws above `bound` are counted.
+    `values` are independent draws of the random number. The test that confirms the claim uses a
+    one-sided tolerance interval of the normal distribution. The test that refutes the claim is a
+    binomial test of the number of draws above `bound`.
     """
     n, exceeding = values.size, int((values > bound).sum())
     refute = float(special.bdtrc(exceeding - 1, n, probability)) if exceeding else 1.0
@@ -80,11 +83,11 @@ def _quantile_test(values: Floats, bound: float, probability: float) -> PValues:
     summary=_largest_share,
 )
 def _epochs_within_corrected_bound(evidence: Evidence) -> Iterator[Tested]:
-    """For lazy updating with the parameter α of the setting, the number of epochs J is within the
+    """The claim holds in a setting of lazy updating if the number of epochs J is within the
     corrected bound: J <= min(K, 1 + HSA (1 + log+(K/SA) / log(1 + 1/α))). If counts are pooled, the
-    bound is that of the SA pairs and their HK visits. Refuted if J exceeds the bound in any run,
-    confirmed if it does not and the confidence interval of its mean is below the bound. A bound of
-    K or more says nothing."""
+    bound for the SA pairs and their HK visits is used. The claim is refuted if J exceeds the bound
+    in any run. It is confirmed if J exceeds the bound in no run and the confidence interval of the
+    mean of J is below the bound. A bound of K or more says nothing."""
     return _epochs(evidence, printed=False)
 
 
@@ -95,11 +98,11 @@ def _epochs_within_corrected_bound(evidence: Evidence) -> Iterator[Tested]:
     summary=_largest_share,
 )
 def _epochs_within_printed_bound(evidence: Evidence) -> Iterator[Tested]:
-    """For lazy updating with the parameter α of the setting, the number of epochs J is within the
-    printed bound: J <= HSA log(αK/SA + 1) / log(1 + 1/α). If counts are pooled, the bound is that
-    of the SA pairs and their HK visits. Refuted if J exceeds the bound in any run, confirmed if it
-    does not and the confidence interval of its mean is below the bound. A bound of K or more says
-    nothing."""
+    """The claim holds in a setting of lazy updating if the number of epochs J is within the printed
+    bound: J <= HSA log(αK/SA + 1) / log(1 + 1/α). If counts are pooled, the bound for the SA pairs
+    and their HK visits is used. The claim is refuted if J exceeds the bound in any run. It is
+    confirmed if J exceeds the bound in no run and the confidence interval of the mean of J is below
+    the bound. A bound of K or more says nothing."""
     return _epochs(evidence, printed=True)
 
 
@@ -129,8 +132,8 @@ def _epochs(evidence: Evidence, *, printed: bool) -> Iterator[Tested]:
 def bound_epochs(group: Columns, alpha: float, *, printed: bool) -> float:
     """Return the bound on the number of epochs of lazy updating in a group of runs.
 
-    Pooled counts have SA rows instead of HSA, and HK visits are distributed over them, so the bound
-    is that of a problem with horizon 1 and HK episodes.
+    Pooled counts have SA rows instead of HSA rows, and the HK visits of a run are distributed over
+    them. Therefore the bound of a problem with horizon 1 and HK episodes is used for pooled counts.
 
     Parameters
     ----------
@@ -139,7 +142,7 @@ def bound_epochs(group: Columns, alpha: float, *, printed: bool) -> float:
     alpha : float
         Parameter of lazy updating.
     printed : bool
-        Whether to return the bound as printed in the paper.
+        Whether to return the bound as printed in the paper instead of the corrected bound.
 
     Returns
     -------

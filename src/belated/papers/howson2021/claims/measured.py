@@ -1,4 +1,7 @@
-"""Claims about quantities that results of a sweep do not contain; see `measurements`."""
+"""Claims about quantities that the results of a sweep do not contain.
+
+The quantities are measured in additional runs by `belated.papers.howson2021.measurements`.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -16,10 +19,15 @@ from belated.papers.statistics import (
 )
 
 MOST: Final = 0.5
-"""Share of the information of an epoch above which it counts as most of it."""
+"""Threshold for the claim that most information is received before an update.
+
+The fraction of episodes whose feedback arrives in the epoch in which they are played must be above
+this value.
+"""
 
 EXPONENT: Final = "exponent: slope of log2(mean episodes) against S"
-"""Label of the fitted exponent of the time that exploration takes."""
+"""Label of the fitted exponent: the slope of log2 of the mean number of episodes that
+epsilon-greedy needs to learn, against the number of states S."""
 
 
 @claim(
@@ -28,11 +36,11 @@ EXPONENT: Final = "exponent: slope of log2(mean episodes) against S"
     "Section 5",
 )
 def _information_is_received_before_update(evidence: Evidence) -> Iterator[Tested]:
-    """For lazy updating with α = 1 in one setting, more than half of all episodes have a short
-    delay, as defined in Section 4.2: their feedback arrives in the epoch in which they are played,
-    k + τ_k < k_{j+1}. The last epoch, which no update ends, is omitted. Also reported: the share of
-    epochs of which more than half is received; in this share, short epochs count as much as long
-    ones."""
+    """The claim holds in a setting if, with lazy updating and α = 1, more than half of all episodes
+    have a short delay. As in Section 4.2, the delay of an episode k of epoch j is short if its
+    feedback arrives in the same epoch, k + τ_k < k_{j+1}. The last epoch, which no update ends, is
+    omitted. Also reported: the share of epochs in which more than half of the episodes have a short
+    delay. In this share, short and long epochs have the same weight."""
     if evidence.measurements is None:
         return
     table = evidence.measurements.epochs
@@ -52,7 +60,7 @@ def _information_is_received_before_update(evidence: Evidence) -> Iterator[Teste
 
 
 def _exponent(details: Sequence[Detail]) -> Numbers:
-    """Return the fitted exponent, which all `details` have in common."""
+    """Return the fitted exponent with its label. It is the same in all `details`."""
     return tuple(number for number in details[0].numbers if number[0] == EXPONENT)
 
 
@@ -63,11 +71,12 @@ def _exponent(details: Sequence[Detail]) -> Numbers:
     summary=_exponent,
 )
 def _exploration_takes_long(evidence: Evidence) -> Iterator[Tested]:
-    """Epsilon-greedy with ε = 0.1 and random ties, without delay, needs on average more than 2^S
-    episodes on the chain of S states until its policies keep at least half of the optimal value.
-    Also reported: the exponent, the slope of the logarithm to base 2 of the mean number of episodes
-    against S, which is 1 if the number is proportional to 2^S, and the number of episodes until the
-    first policy with half of the optimal value, which random ties can give by chance."""
+    """The claim holds on the chain of S states if epsilon-greedy, with ε = 0.1, random ties and no
+    delay, needs on average more than 2^S episodes until all its later policies have at least half
+    of the optimal value. Also reported: (1) the exponent, which is the slope of log2 of the mean
+    number of episodes against S, and is 1 if the number is proportional to 2^S; (2) the number of
+    episodes until the first policy with at least half of the optimal value, which can be the result
+    of random ties."""
     if evidence.measurements is None:
         return
     table = evidence.measurements.exploration

@@ -1,10 +1,10 @@
 """Registry of the claims of the paper, and the rule by which all of them are judged.
 
-In each setting, a claim is tested in both directions. The settings in which its opposite is
-rejected confirm the claim, and the settings in which the claim is rejected refute it; in all other
-settings it is not resolved. The false discovery rate over the settings of a claim is at most
-`FALSE_DISCOVERY_RATE` in each direction, by the procedure of Benjamini and Yekutieli: settings
-share seeds, so the tests are dependent, and no simpler procedure is valid for every dependence.
+In each setting, a claim is tested in both directions. A setting confirms the claim if the opposite
+of the claim is rejected, and refutes it if the claim is rejected; otherwise the setting does not
+resolve it. The false discovery rate over the settings of a claim is at most `FALSE_DISCOVERY_RATE`
+in each direction, by the procedure of Benjamini and Yekutieli. This procedure is used because it is
+valid for dependent tests, and the tests are dependent because settings share seeds.
 
 A claim is confirmed if all settings confirm it, and refuted if any setting refutes it. If a claim
 is true in all settings, the probability that it is refuted is therefore at most
@@ -23,7 +23,8 @@ from belated.papers.statistics import Interval, discoveries, p_value_above, p_va
 FALSE_DISCOVERY_RATE: Final = 0.025
 """Maximum false discovery rate over the settings of a claim, in each of the two directions.
 
-With a single setting, a claim is confirmed or refuted if its 95 % confidence interval is.
+A claim that is tested in a single setting is confirmed if the 95 % confidence interval excludes the
+opposite of the claim, and refuted if the interval excludes the claim.
 """
 
 Number = int | float | str | Interval
@@ -31,10 +32,10 @@ Numbers = tuple[tuple[str, Number], ...]
 """Results of a test, as pairs of a label and a value."""
 
 Answer = Literal["confirmed", "refuted", "not resolved", "says nothing", "not tested"]
-"""Verdict on a claim, in one setting or in all.
+"""Verdict on a claim, in one setting or over all settings.
 
-"says nothing": the claim cannot fail in this setting, as a bound above the largest possible value.
-"not tested": there are no runs that the claim is about.
+"says nothing" means that the claim cannot fail in the setting. An example is a bound that is above
+the largest possible value. "not tested" means that no setting has the runs that the test needs.
 """
 
 
@@ -48,46 +49,63 @@ class PValues(NamedTuple):
 
 
 def is_above(interval: Interval, bound: float, seeds: int) -> PValues:
-    """Test the claim that a value is above `bound`, given its interval from `seeds` seeds."""
+    """Return the p-values of the claim that a value is above `bound`.
+
+    `interval` is the confidence interval of the value, computed from `seeds` seeds.
+    """
     return PValues(p_value_above(interval, bound, seeds), p_value_below(interval, bound, seeds))
 
 
 def is_below(interval: Interval, bound: float, seeds: int) -> PValues:
-    """Test the claim that a value is below `bound`, given its interval from `seeds` seeds."""
+    """Return the p-values of the claim that a value is below `bound`.
+
+    `interval` is the confidence interval of the value, computed from `seeds` seeds.
+    """
     return PValues(*reversed(is_above(interval, bound, seeds)))
 
 
 def is_within(interval: Interval, margin: float, seeds: int) -> PValues:
-    """Test the claim that a value is between -`margin` and `margin` (equivalence)."""
+    """Return the p-values of the claim that a value is between -`margin` and `margin`.
+
+    This is an equivalence test. `interval` is the confidence interval of the value, computed from
+    `seeds` seeds.
+    """
     return all_hold([is_above(interval, -margin, seeds), is_below(interval, margin, seeds)])
 
 
 def all_hold(tests: Iterable[PValues]) -> PValues:
-    """Test the claim that several claims all hold.
+    """Return the p-values of the claim that several claims all hold.
 
-    It is confirmed if each of them is, and refuted if one of them is, with Bonferroni's correction.
+    `tests` contains the p-values of each of these claims. The joint claim is confirmed if every
+    single claim is confirmed. It is refuted if any single claim is refuted, with Bonferroni's
+    correction.
     """
     confirm, refute = zip(*tests, strict=True)
     return PValues(max(confirm), min(1.0, len(refute) * min(refute)))
 
 
 def any_holds(tests: Iterable[PValues]) -> PValues:
-    """Test the claim that at least one of several claims holds; see `all_hold`."""
+    """Return the p-values of the claim that at least one of several claims holds.
+
+    `tests` contains the p-values of each of these claims. The joint claim is confirmed if any
+    single claim is confirmed, with Bonferroni's correction. It is refuted if every single claim is
+    refuted.
+    """
     return PValues(*reversed(all_hold(PValues(*reversed(test)) for test in tests)))
 
 
 class Tested(NamedTuple):
-    """Test of a claim in one setting."""
+    """P-values of a claim in one setting, before all settings are judged together."""
 
     setting: str
     test: PValues | None
-    """Results of the test; None if the claim says nothing in this setting."""
+    """P-values of the claim; None if the claim says nothing in this setting."""
     numbers: Numbers
 
 
 @dataclass(frozen=True)
 class Detail:
-    """Result of the test of a claim in one setting."""
+    """Verdict on a claim in one setting, with the measured values."""
 
     setting: str
     verdict: Answer
@@ -96,7 +114,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Claim of the paper, and its outcome in the runs."""
+    """Claim of the paper, and the verdict of our runs on it."""
 
     name: str
     claim: str
@@ -108,13 +126,14 @@ class Verdict:
     verdict: Answer
     """Verdict over all settings."""
     outcome: str
-    """The verdict, with the numbers of settings that confirm, refute and do not resolve it."""
+    """Text with the verdict and the numbers of settings that confirm, refute or do not resolve the
+    claim."""
     numbers: Numbers
     """Labelled values that summarise the results of all settings."""
     details: tuple[Detail, ...]
 
     def count(self, verdict: Answer) -> int:
-        """Return the number of settings with this `verdict`."""
+        """Return the number of settings in which the claim has the verdict `verdict`."""
         return sum(detail.verdict == verdict for detail in self.details)
 
 
@@ -122,7 +141,7 @@ Claim = Callable[[Evidence], Verdict]
 """Function that tests one claim against the runs, and returns the verdict."""
 
 CLAIMS: Final[list[Claim]] = []
-"""All claims, in the order of their definition."""
+"""Functions that test the claims, in the order in which the claims are defined."""
 
 
 def average_numbers(details: Sequence[Detail]) -> Numbers:
@@ -163,7 +182,7 @@ def claim(
     summary : callable
         Function from the results of all settings to the labelled values in the verdict.
     existential : bool
-        Whether the claim holds as soon as it holds in one setting.
+        Whether it is enough that the claim holds in one setting. Otherwise it must hold in all.
 
     Returns
     -------
@@ -189,7 +208,10 @@ def claim(
 
 
 def judge_settings(tested: Sequence[Tested]) -> tuple[Detail, ...]:
-    """Return the verdict in each setting, with control of the false discovery rate."""
+    """Return the verdict on a claim in each setting, with control of the false discovery rate.
+
+    `tested` contains the p-values of the claim in each setting.
+    """
     p_values = [one.test for one in tested if one.test is not None]
     confirmed, refuted = (
         iter(discoveries([test[side] for test in p_values], FALSE_DISCOVERY_RATE))
@@ -206,10 +228,11 @@ def judge_settings(tested: Sequence[Tested]) -> tuple[Detail, ...]:
 
 
 def judge_claim(answers: Sequence[Answer], *, existential: bool = False) -> Answer:
-    """Return the verdict on a claim from its verdicts in all settings.
+    """Return the verdict on a claim over all settings. `answers` are the verdicts in each setting.
 
-    Settings in which the claim says nothing are ignored. If `existential`, the claim is confirmed
-    if any setting confirms it, and refuted if all settings refute it.
+    The claim is confirmed if all settings confirm it, and refuted if any setting refutes it. If
+    `existential`, it is confirmed if any setting confirms it, and refuted if all settings refute
+    it. Settings in which the claim says nothing are ignored.
     """
     found = {answer for answer in answers if answer != "says nothing"}
     decisive, other = ("confirmed", "refuted") if existential else ("refuted", "confirmed")

@@ -1,0 +1,89 @@
+"""`belated lateness`: estimate the delays of episodes in a file, and test what they depend on."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from belated.cli.support.errors import require_packages, usage_errors
+
+if TYPE_CHECKING:
+    from belated.survival.lateness import Lateness
+
+
+def lateness(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="Events exported from a service, or a table of episodes with the columns opened, "
+            "returned (empty if not back) and, if known, return: .csv, .json, .ndjson or .parquet.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ],
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column of a table whose groups are compared; may be repeated. By default arm, "
+            "action, first_action, state and first_state, where they exist."
+        ),
+    ] = None,
+    problem: Annotated[
+        str | None, typer.Option(help="Problem, if the events are those of several.")
+    ] = None,
+    episodes: Annotated[
+        bool, typer.Option("--episodes", help="Times in a table are numbers of episodes.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Estimate how late feedback is, and test whether early returns are representative.
+
+    Episodes that are not back count as such (Kaplan-Meier), so that the estimate is not too low.
+    The last line says what follows for learning from early returns.
+
+    Example: belated lateness events.ndjson
+    """
+    if file.suffix.lower() == ".parquet":
+        require_packages("A Parquet file", "service", "duckdb")
+    with usage_errors("FILE"):
+        found = measure(file, by=by, problem=problem, in_episodes=episodes)
+    typer.echo(json.dumps(found.facts(), indent=2, allow_nan=False) if as_json else str(found))
+
+
+def measure(
+    file: Path, *, by: list[str] | None, problem: str | None, in_episodes: bool
+) -> "Lateness":
+    """Return the lateness of the episodes in a file.
+
+    Parameters
+    ----------
+    file : Path
+        Exported events, or a table of episodes.
+    by : list of str or None
+        Columns of a table that are groups; None for the usual ones.
+    problem : str or None
+        Name of the problem whose events are used; None if there is one problem.
+    in_episodes : bool
+        Whether the times in a table are numbers of episodes.
+
+    Returns
+    -------
+    Lateness
+        Estimates and tests.
+    """
+    from belated.cli.support.record_files import read_rows
+    from belated.survival.lateness import lateness as lateness_of
+
+    rows = read_rows(file)
+    if not rows or not {"seq", "kind"} <= rows[0].keys():
+        return lateness_of(rows, groups=by, unit="episodes" if in_episodes else None)
+    from belated.ledger.delay_records import delay_records
+
+    names = sorted({row["problem"] for row in rows if "problem" in row})
+    if problem is not None or len(names) > 1:
+        if problem not in names:
+            listed = ", ".join(names) or "none"
+            raise ValueError(f"--problem must be one of the problems in the file, {listed}.")
+        rows = [row for row in rows if row["problem"] == problem]
+    return lateness_of(delay_records(rows))

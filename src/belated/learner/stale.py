@@ -1,0 +1,175 @@
+"""Lists of the rows of a step whose backup incremental planning computes again."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.compiled import inlined
+from belated.episode import Floats
+from belated.learner.counts import Counts
+from belated.learner.state import Scratch
+from belated.worklist import END, Worklist
+
+
+@inlined
+def list_row(scratch: Scratch, row: int, listed: int) -> int:
+    """Append a row to the list `scratch.rows` unless the list contains it.
+
+    Parameters
+    ----------
+    scratch : Scratch
+        Working memory; its list of rows is changed in place.
+    row : int
+        Index of the row within its stage, s * A + a.
+    listed : int
+        Number of rows in the list.
+
+    Returns
+    -------
+    int
+        New number of rows in the list.
+    """
+    if scratch.row_stamp[row] == scratch.stamp[0]:
+        return listed
+    scratch.row_stamp[row] = scratch.stamp[0]
+    scratch.rows[listed] = row
+    return listed + 1
+
+
+@inlined
+def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: int) -> int:
+    """Append to `scratch.rows` the rows of a stage from which a given successor was observed.
+
+    Rows that the list contains already are not appended again.
+
+    Parameters
+    ----------
+    scratch : Scratch
+        Working memory; its list of rows is changed in place.
+    counts : Counts
+        Observed transitions.
+    stage : int
+        Stage of the rows.
+    y : int
+        Successor: a state of the next step.
+    listed : int
+        Number of rows in the list.
+
+    Returns
+    -------
+    int
+        New number of rows in the list.
+    """
+    first = stage * scratch.rows.size
+    link = counts.head[stage, y]
+    while link != END:
+        listed = list_row(scratch, counts.link_row[link] - first, listed)
+        link = counts.link_next[link]
+    return listed
+
+
+@inlined
+def list_stale(
+    scratch: Scratch,
+    counts: Counts,
+    touched: Worklist,
+    reads_visits: bool,
+    h: int,
+    moved: int,
+    highest: float,
+) -> int:
+    """List the stale rows of a step, whose values must be computed again.
+
+    A row is stale if it has new observations, if one of its successors has a changed value, or if
+    the backup reads "above" and a changed value is at least the mean value of its successors. With
+    `reads_visits`, a row is also stale if one of its successors has a changed visit count.
+
+    This list is complete unless a change at step h + 1, such as a new largest value, affects every
+    row of step h.
+
+    Parameters
+    ----------
+    scratch : Scratch
+        Working memory. Its list of rows is filled; the first entries of `scratch.moved` are the
+        states of step h + 1 whose value changed.
+    counts : Counts
+        Observed transitions.
+    touched : Worklist
+        Rows with new observations, grouped by stage.
+    reads_visits : bool
+        Whether the backup reads the visit counts of the successors. Must be False at the last
+        step.
+    h : int
+        Step.
+    moved : int
+        Number of states of step h + 1 whose value changed.
+    highest : float
+        Largest value of these states; each state counts with its value before the change and with
+        its value after the change.
+
+    Returns
+    -------
+    int
+        Number of rows listed.
+    """
+    pooled = counts.visits.shape[0] == 1
+    stage = 0 if pooled else h
+    first = stage * scratch.rows.size
+    listed = 0
+    # Rows with new observations.
+    row = touched.head[stage]
+    while row != END:
+        listed = list_row(scratch, row - first, listed)
+        row = touched.after[row]
+    # Rows with a successor whose value changed.
+    for i in range(moved):
+        listed = list_readers(scratch, counts, stage, scratch.moved[i], listed)
+    # Rows that read a changed value because it is at least the mean of their successors.
+    if moved > 0:
+        for i in range(scratch.means.shape[1]):
+            if scratch.means[h, i] <= highest:
+                listed = list_row(scratch, i, listed)
+    # Rows with a successor whose visit count changed.
+    if reads_visits:
+        next_stage = 0 if pooled else h + 1
+        row = touched.head[next_stage]
+        while row != END:
+            y = scratch.state_of[row - next_stage * scratch.rows.size]
+            listed = list_readers(scratch, counts, stage, y, listed)
+            row = touched.after[row]
+    return listed
+
+
+@inlined
+def store_means(
+    scratch: Scratch, counts: Counts, v: Floats, h: int, rows: NDArray[np.int32], count: int
+) -> None:
+    """Store the mean value <P^, V~_{h+1}> of the successors of some rows of a step.
+
+    The means are stored in `scratch.means`, for `list_stale`. They are computed as in
+    `belated.learner.backup.mean`, with the same rounding. The mean of a row without observations is
+    infinite: its backup reads no value except the largest.
+
+    Parameters
+    ----------
+    scratch : Scratch
+        Working memory, changed in place.
+    counts : Counts
+        Observed transitions.
+    v : Floats
+        (S) values V~_{h+1}.
+    h : int
+        Step.
+    rows : NDArray
+        (S * A) array whose first `count` entries are the rows, each s * A + a.
+    count : int
+        Number of rows.
+    """
+    first = 0 if counts.visits.shape[0] == 1 else h * rows.size
+    for i in range(count):
+        row = first + rows[i]
+        total = 0.0
+        for j in range(counts.start[row], counts.start[row] + counts.size[row]):
+            total += counts.m[j] * v[counts.succ[j]]
+        scratch.means[h, rows[i]] = total / counts.n[row] if counts.n[row] > 0 else math.inf

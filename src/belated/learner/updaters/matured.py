@@ -1,0 +1,171 @@
+"""Learning from mature cohorts: feedback counts once its episode has reached a given age.
+
+Where the delay of an episode depends on its outcome, what has come back so far is a biased sample
+of the episodes played. Feedback of episode i is therefore counted at the start of episode k only if
+
+    k - i >= age        (online also: time since the opening >= age)
+
+Everything of an episode that has arrived by then is counted at once, and later feedback when it
+arrives. If all delays are below the age, each episode is counted at that age, and what is counted
+is not selected by its outcome. Otherwise the selection concerns at most the share of episodes that
+is not back at the age. The price is that no feedback is used before the age: under delays that do
+not depend on the outcome, a delay tau becomes max(tau, age - 1).
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Self
+
+from belated.arguments import check_choice, check_integer, check_number
+from belated.episode import Shape
+from belated.learner.exploration import Exploration
+from belated.learner.updaters.trigger import TriggerRule
+from belated.learner.updaters.updater import Arrival, DelayLaw, EpochStart, Explorer, Updater
+from belated.options import name_with_options
+
+MAX_AGE: Final = 10**12
+"""Largest age, in episodes or seconds."""
+
+
+@dataclass(frozen=True)
+class Matured(Updater):
+    """Updater that counts the feedback of an episode only once the episode is old enough.
+
+    The rule that decides when to plan is that of another updater. Use it if delays depend on
+    outcomes, for example if good outcomes are reported sooner: the outcomes that have arrived are
+    then a biased sample of those to come. Until an episode is counted, it is missing: statistics
+    such as `Run.missing` and `Run.mean_delay` treat feedback that has arrived, but is not counted
+    yet, as in flight.
+
+    Parameters
+    ----------
+    updater : Updater or str
+        Rule that decides when to plan, such as `Active()`, or its name. `MultiInstance` and a
+        second `Matured` are not possible.
+    age : int, optional
+        Age at which an episode is counted, at least 0. In episodes: feedback of episode i counts at
+        the start of episode k only if k - i >= `age`, and ages 0 and 1 have no effect.
+    share : float, optional
+        Given instead of `age`, in a simulation: the age is the number of episodes after which the
+        feedback of this share of the episodes has arrived, which is one more than the quantile of
+        the delay law. It must lie strictly between 0 and 1, and the law must be the same for all
+        episodes. A learner without a delay law, as in the service, needs an `age`.
+    unit : {"episodes", "seconds"}
+        Unit of `age`. "seconds", which only the service supports, is the time between the opening
+        of the episode and the end of the batch of feedback.
+
+    Examples
+    --------
+    >>> from belated import UCRL2, Active, chain, simulate
+    >>> setting = {"base": UCRL2(scale=0.1), "delay": "geometric:20", "episodes": 500}
+    >>> simulate(chain(3), updater=Matured(Active(), age=100), **setting).updates
+    398
+    """
+
+    updater: Updater
+    age: int | None = None
+    share: float | None = None
+    unit: Literal["episodes", "seconds"] = "episodes"
+
+    name = "matured"
+    needs_start = True
+
+    def __post_init__(self) -> None:
+        updater: object = self.updater
+        if isinstance(updater, str):
+            from belated.learner.updaters import UPDATER_NAMES  # imports this module
+
+            updater = UPDATER_NAMES.parse(updater)
+        if not isinstance(updater, Updater):
+            raise TypeError(
+                f"updater must be an Updater such as Active(), or its name, got {updater!r}."
+            )
+        if isinstance(updater, Matured):
+            raise ValueError(f"updater must not be a second Matured, got {updater!r}.")
+        if updater.multi_instance:
+            raise ValueError(
+                f"updater must not be {type(updater).__name__}, which waits for the feedback of "
+                "each instance and needs no older cohorts."
+            )
+        check_choice("unit", self.unit, ("episodes", "seconds"))
+        if (self.age is None) is (self.share is None):
+            raise ValueError(
+                f"Give either age or share, got age={self.age} and share={self.share}."
+            )
+        if self.age is not None:
+            object.__setattr__(self, "age", check_integer("age", self.age, 0))
+            if self.age > MAX_AGE:
+                raise ValueError(f"age must be at most {MAX_AGE:,}, got {self.age}.")
+        if self.share is not None:
+            check_number("share", self.share)
+            if not 0 < self.share < 1:
+                raise ValueError(f"share must lie strictly between 0 and 1, got {self.share}.")
+            if self.unit == "seconds":
+                raise ValueError("share needs unit='episodes', got 'seconds'; pass age in seconds.")
+        object.__setattr__(self, "updater", updater)
+        for declared in ("is_lazy", "every_start", "keeps_policy"):
+            object.__setattr__(self, declared, getattr(updater, declared))
+        episodes = self.unit == "episodes"
+        object.__setattr__(self, "min_age", self.age or 0 if episodes else 0)
+        object.__setattr__(self, "min_age_s", 0.0 if episodes else float(self.age or 0))
+
+    @property
+    def full_name(self) -> str:
+        """Name with all options, such as "matured:500:lazy:10" or "matured:share=0.99:active"."""
+        age = f"share={self.share:g}" if self.age is None else str(self.age)
+        unit = "" if self.unit == "episodes" else f",unit={self.unit}"
+        return f"{self.name}:{age}{unit}:{name_with_options(self.updater)}"
+
+    def due(self, arrival: Arrival) -> bool:
+        return self.updater.due(arrival)
+
+    def trigger_rule(self) -> TriggerRule | None:
+        return self.updater.trigger_rule()
+
+    def epoch_alpha(self, start: EpochStart) -> float:
+        return self.updater.epoch_alpha(start)
+
+    def explorer(self, shape: Shape) -> Explorer | None:
+        return self.updater.explorer(shape)
+
+    def lazy_alpha(self) -> float | Literal["auto"] | None:
+        return self.updater.lazy_alpha()
+
+    def exploration(self, shape: Shape, epsilon: float) -> Exploration | None:
+        return self.updater.exploration(shape, epsilon)
+
+    def next_plan_s(self, planned_s: float) -> float | None:
+        return self.updater.next_plan_s(planned_s)
+
+    def for_simulation(self, law: DelayLaw) -> Self:
+        if self.unit == "seconds":
+            raise ValueError(
+                "unit='seconds' of Matured is for the service, since a simulation has no time of "
+                "day; give the age in episodes."
+            )
+        updater = self.updater.for_simulation(law)
+        if self.share is None:
+            return replace(self, updater=updater)
+        if not law.stationary:
+            raise ValueError(
+                f"share needs a delay law that is the same for all episodes, which {law.name!r} is "
+                "not; pass age instead."
+            )
+        delay = law.quantile(self.share)
+        if delay == math.inf:
+            raise ValueError(
+                f"share={self.share:g} of the feedback never arrives under the delay law "
+                f"{law.name!r}; pass a smaller share, or age."
+            )
+        return replace(self, updater=updater, age=int(delay) + 1, share=None)
+
+    def for_learner(self, episodes: int) -> Self:
+        if self.age is None:
+            raise ValueError(
+                "share needs a delay law, which only a simulation has; pass age to Matured."
+            )
+        return replace(self, updater=self.updater.for_learner(episodes))
+
+    def with_longest_delay(self, delay: float) -> Self:
+        longest = max(delay, self.min_age - 1)
+        return replace(self, updater=self.updater.with_longest_delay(longest))

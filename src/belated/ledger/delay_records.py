@@ -1,0 +1,122 @@
+"""Delays of the episodes of a problem, from its events: input of `bl.lateness`."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from belated.ledger.episodes import Exclusions
+from belated.ledger.events import Event
+from belated.ledger.problems import ProblemSpec
+from belated.ledger.recording.content import parse_content
+from belated.ledger.recording.parts import PATH, WHOLE, Parts, is_complete, split_into_steps
+from belated.survival.records import DelayRecords, records_of
+
+MICROSECONDS_PER_SECOND = 1_000_000
+
+
+def delay_records(events: Iterable[Event | Mapping[str, Any]]) -> DelayRecords:
+    """Return the delays of the episodes of one problem, with first states, first actions, returns.
+
+    An episode is back when its feedback is complete, at the latest time at which a part of it
+    originated. Corrected feedback is replaced by its correction, and withdrawn episodes are left
+    out. An episode that was declared lost counts as not back.
+
+    Parameters
+    ----------
+    events : iterable of Event or mapping
+        All events of the problem, in order: `Ledger.events(problem)`, or the lines of an export as
+        mappings with the fields seq, episode, kind, at, event_time, body and redacted.
+
+    Returns
+    -------
+    DelayRecords
+        Records up to the time of the last event, for `bl.lateness`. First states and first actions
+        are None where no feedback has told them.
+
+    Raises
+    ------
+    ValueError
+        If the definition of the problem is missing, or events of several problems are given.
+    """
+    history = [event if isinstance(event, Event) else _event_of(event) for event in events]
+    defined = [event for event in history if event.kind == "defined"]
+    if len(defined) != 1:
+        raise ValueError(
+            "events must be all events of one problem, with its definition, got "
+            f"{len(defined)} definitions."
+        )
+    spec = ProblemSpec.of(defined[0].body)
+    excluded = Exclusions(history)
+    opened: dict[str, int] = {}
+    parts: dict[str, Parts] = {}
+    last: dict[str, int] = {}
+    for event in history:
+        id = event.episode or ""
+        if event.kind not in ("opened", "feedback", "corrected") or event in excluded:
+            continue
+        if event.kind == "opened":
+            opened[id], parts[id], last[id] = event.happened_at, {}, event.happened_at
+        elif id in opened:
+            parts[id] |= parse_content(event.body, spec)
+            last[id] = max(last[id], event.happened_at)
+    if not opened:
+        raise ValueError("events must hold at least one opened episode, got none.")
+    facts = [_describe(parts[id], spec) for id in opened]
+    return records_of(
+        [at / MICROSECONDS_PER_SECOND for at in opened.values()],
+        [
+            last[id] / MICROSECONDS_PER_SECOND if is_complete(parts[id], spec.horizon) else None
+            for id in opened
+        ],
+        now=max(event.at for event in history) / MICROSECONDS_PER_SECOND,
+        returns=[fact[2] for fact in facts],
+        groups={
+            "first state": [fact[0] for fact in facts],
+            "first action": [fact[1] for fact in facts],
+        },
+    )
+
+
+def _describe(parts: Parts, spec: ProblemSpec) -> tuple[str | None, str | None, float]:
+    """Return the first state, the first action and the return of an episode, as far as known."""
+    if WHOLE in parts:
+        parts = split_into_steps(parts)
+    if PATH in parts:
+        states, actions = parts[PATH]["states"], parts[PATH]["actions"]
+        rewards = [parts.get(f"reward:{h}") for h in range(len(actions))]
+    else:
+        steps = [parts[f"step:{h}"] for h in range(spec.horizon) if f"step:{h}" in parts]
+        states, actions = ([step[name] for step in steps] for name in ("state", "action"))
+        rewards = [step["reward"] for step in steps]
+        if "step:0" not in parts:
+            return None, None, np.nan
+    if spec.rewards is not None:
+        table = np.broadcast_to(spec.rewards, spec.shape.table)
+        rewards = [table[h, s, a] for h, (s, a) in enumerate(zip(states, actions, strict=False))]
+    known = [reward for reward in rewards if reward is not None]
+    total = float(sum(known)) if len(known) == len(rewards) else np.nan
+    return spec.states[states[0]], spec.actions[actions[0]], total
+
+
+def _event_of(row: Mapping[str, Any]) -> Event:
+    """Return the event of one line of an export, whose body may be JSON text or its content."""
+    try:
+        body = row["body"]
+        text = body if body is None or isinstance(body, str) else json.dumps(body)
+        times = row["at"], row.get("event_time")
+        return Event(
+            seq=row["seq"],
+            problem=0,
+            episode=row["episode"],
+            kind=row["kind"],
+            at=times[0],
+            event_time=times[1],
+            text=text,
+            salt=None,
+            sha=row.get("sha", ""),
+            redacted=bool(row.get("redacted")),
+        )
+    except KeyError as error:
+        raise ValueError(f"Each exported event needs the field {error}.") from None

@@ -1,0 +1,268 @@
+"""Tests of whether lateness depends on what an episode is, on its return or on when it was opened.
+
+- Groups that are known for every episode, such as the arm: log-rank test over all episodes.
+- Groups that are known only from feedback, such as the first action: log-rank test among complete
+  cohorts. Among younger episodes, the groups that return early would be overrepresented.
+- Return, the sum of the rewards: Spearman's rank correlation of delay and return, in complete
+  cohorts.
+- Drift: log-rank test between each two consecutive cohorts of equal size, by order of opening.
+
+A cohort is complete if it is so old that 99 % of what returns at all is back, by the Kaplan-Meier
+estimate. The p-values of all tests together are adjusted by the method of Holm (1979), so that
+under independence the chance of any rejection is at most the level.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.episode import Bools, Floats, Ints
+from belated.survival.kaplan_meier import Estimate
+from belated.survival.log_rank import log_rank
+
+MIN_GROUP: Final = 20
+"""Number of episodes below which groups are joined, and a test is not made."""
+
+MAX_GROUPS: Final = 20
+"""Number of groups of one test; the smallest others are joined."""
+
+RESAMPLES: Final = 1000
+"""Number of bootstrap samples for the interval of a rank correlation."""
+
+
+@dataclass(frozen=True)
+class DependenceTest:
+    """Result of one test of independence."""
+
+    about: str
+    """Property on which lateness may depend: a grouping such as "first action", or "return", or
+    "drift" with the numbers of two cohorts."""
+    method: str
+    """Name of the test."""
+    p: float | None
+    """p-value; None if the test cannot be made yet."""
+    adjusted_p: float | None = None
+    """p-value after Holm's adjustment for all tests made."""
+    episodes: int = 0
+    """Number of episodes that the test used."""
+    correlation: Estimate | None = None
+    """Rank correlation of delay and return with a bootstrap interval; None for other tests."""
+    reason: str = ""
+    """Why the test cannot be made yet; empty if it was made."""
+
+    def rejects(self, level: float = 0.05) -> bool:
+        """Return whether independence is rejected at this `level`, for all tests together."""
+        return self.adjusted_p is not None and self.adjusted_p <= level
+
+
+@dataclass(frozen=True, eq=False)
+class Cohorts:
+    """Episodes in order of opening, as the tests need them."""
+
+    durations: Floats
+    """Delay of each episode that is back, and age of each other one."""
+    returned: Bools
+    """Whether each episode is back."""
+    complete: Bools | None
+    """Whether each episode belongs to a complete cohort; None if that cannot be told yet."""
+
+
+NOT_COMPLETE: Final = "no cohort is known to be complete yet"
+
+
+def compare_groups(cohorts: Cohorts, name: str, labels: NDArray[Any]) -> DependenceTest:
+    """Test whether lateness differs between groups.
+
+    Parameters
+    ----------
+    cohorts : Cohorts
+        The episodes.
+    name : str
+        Name of the grouping.
+    labels : array of object
+        Group of each episode; None if it is unknown.
+
+    Returns
+    -------
+    DependenceTest
+        Log-rank test, restricted to complete cohorts if the group of any episode is unknown.
+    """
+    known = np.array([label is not None for label in labels], np.bool_)
+    method, used = "log-rank", known
+    if not known.all():
+        if cohorts.complete is None:
+            return DependenceTest(name, method, None, reason=NOT_COMPLETE)
+        method, used = "log-rank, complete cohorts", known & cohorts.complete
+    groups = _number_groups(labels[used])
+    if groups.size == 0 or groups.max() == 0:
+        return DependenceTest(
+            name, method, None, reason=f"there are not two groups of {MIN_GROUP} episodes"
+        )
+    p = log_rank(cohorts.durations[used], cohorts.returned[used], groups).p
+    return DependenceTest(name, method, p, episodes=int(used.sum()))
+
+
+def correlate_return(
+    cohorts: Cohorts, returns: Floats, *, seed: int, resamples: int = RESAMPLES
+) -> DependenceTest:
+    """Test whether lateness is related to the return, in complete cohorts.
+
+    Parameters
+    ----------
+    cohorts : Cohorts
+        The episodes.
+    returns : array
+        Return of each episode; NaN if unknown.
+    seed : int
+        Seed of the bootstrap.
+    resamples : int
+        Number of bootstrap samples.
+
+    Returns
+    -------
+    DependenceTest
+        Spearman's rank correlation, with its percentile bootstrap interval.
+    """
+    from scipy import stats
+
+    name, method = "return", "Spearman, complete cohorts"
+    if cohorts.complete is None:
+        return DependenceTest(name, method, None, reason=NOT_COMPLETE)
+    used = cohorts.complete & cohorts.returned & ~np.isnan(returns)
+    delays, values = cohorts.durations[used], returns[used]
+    if used.sum() < MIN_GROUP or np.ptp(delays) == 0 or np.ptp(values) == 0:
+        return DependenceTest(
+            name,
+            method,
+            None,
+            reason=f"there are not {MIN_GROUP} episodes with different delays and returns in "
+            "complete cohorts",
+        )
+    found = stats.spearmanr(delays, values)
+    interval = _bootstrap_interval(delays, values, np.random.default_rng(seed), resamples)
+    return DependenceTest(
+        name,
+        method,
+        float(found.pvalue),
+        episodes=int(used.sum()),
+        correlation=Estimate(float(found.statistic), *interval),
+    )
+
+
+def compare_cohorts(cohorts: Cohorts, number: int) -> list[DependenceTest]:
+    """Test whether lateness differs between consecutive cohorts of equal size.
+
+    The episodes must be in order of opening. `number` is the number of cohorts. Returns one
+    log-rank test for each two neighbours.
+    """
+    count = cohorts.durations.size
+    if count < number * MIN_GROUP:
+        reason = f"there are not {number} cohorts of {MIN_GROUP} episodes"
+        return [DependenceTest("drift", "log-rank", None, reason=reason)]
+    parts = np.array_split(np.arange(count), number)
+    tests = []
+    for i, (one, other) in enumerate(pairwise(parts), start=1):
+        used = np.concatenate([one, other])
+        groups = np.repeat([0, 1], [one.size, other.size])
+        p = log_rank(cohorts.durations[used], cohorts.returned[used], groups).p
+        about = f"drift, cohort {i} to {i + 1}"
+        tests.append(DependenceTest(about, "log-rank", p, episodes=used.size))
+    return tests
+
+
+def adjust(tests: Sequence[DependenceTest]) -> tuple[DependenceTest, ...]:
+    """Return `tests` with p-values adjusted by Holm's method over those that were made.
+
+    >>> made = [DependenceTest("a", "log-rank", 0.01), DependenceTest("b", "log-rank", 0.2)]
+    >>> [test.adjusted_p for test in adjust(made)]
+    [0.02, 0.2]
+    """
+    made = sorted(
+        (i for i, test in enumerate(tests) if test.p is not None), key=lambda i: _p(tests[i])
+    )
+    adjusted: dict[int, float] = {}
+    largest = 0.0
+    for rank, i in enumerate(made):
+        largest = max(largest, min(1.0, (len(made) - rank) * _p(tests[i])))
+        adjusted[i] = largest
+    return tuple(replace(test, adjusted_p=adjusted.get(i)) for i, test in enumerate(tests))
+
+
+def _p(test: DependenceTest) -> float:
+    assert test.p is not None
+    return test.p
+
+
+def all_tests(
+    cohorts: Cohorts,
+    groups: Mapping[str, NDArray[Any]],
+    returns: Floats | None,
+    *,
+    cohort_count: int,
+    seed: int,
+) -> tuple[DependenceTest, ...]:
+    """Make all tests that the data permit, and adjust their p-values.
+
+    Parameters
+    ----------
+    cohorts : Cohorts
+        The episodes, in order of opening.
+    groups : mapping
+        Group of each episode by name of the grouping; None where it is unknown.
+    returns : array, optional
+        Return of each episode, NaN where it is unknown.
+    cohort_count : int
+        Number of cohorts that are compared for drift.
+    seed : int
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    tuple of DependenceTest
+        The tests, including those that cannot be made yet.
+    """
+    tests = [compare_groups(cohorts, name, labels) for name, labels in groups.items()]
+    if returns is not None:
+        tests.append(correlate_return(cohorts, returns, seed=seed))
+    return adjust(tests + compare_cohorts(cohorts, cohort_count))
+
+
+def _number_groups(labels: NDArray[Any]) -> Ints:
+    """Return the number of the group of each of `labels`, joining the groups that are small."""
+    names, places, sizes = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
+    order = np.argsort(-sizes, kind="stable")
+    large = [i for i in order[: MAX_GROUPS - 1].tolist() if sizes[i] >= MIN_GROUP]
+    numbers = np.full(names.size, len(large))
+    numbers[large] = np.arange(len(large))
+    groups = numbers[places]
+    rest = groups == len(large)
+    if rest.sum() < MIN_GROUP and large:
+        groups = np.where(rest, len(large) - 1, groups)
+    result: Ints = groups.astype(np.int64)
+    return result
+
+
+def _bootstrap_interval(
+    x: Floats, y: Floats, rng: np.random.Generator, resamples: int
+) -> tuple[float, float]:
+    """Return the 95 % percentile interval of the rank correlation of `x` and `y`."""
+    levels = [np.unique(values, return_inverse=True)[1] for values in (x, y)]
+    found = np.empty(resamples)
+    for b in range(resamples):
+        weights = np.bincount(rng.integers(x.size, size=x.size), minlength=x.size)
+        ranks = []
+        for level in levels:
+            counts = np.bincount(level, weights)
+            # ranks of the resample, ties having their mean rank
+            ranks.append((np.cumsum(counts) - (counts - 1) / 2)[level])
+        ranks = [rank - np.average(rank, weights=weights) for rank in ranks]
+        products = [(weights * ranks[i] * ranks[j]).sum() for i, j in ((0, 1), (0, 0), (1, 1))]
+        found[b] = (
+            products[0] / np.sqrt(products[1] * products[2]) if products[1] * products[2] else 0.0
+        )
+    low, high = np.quantile(found, [0.025, 0.975])
+    return float(low), float(high)
