@@ -77,7 +77,9 @@ def test_rewards_may_arrive_after_the_path(site: Site) -> None:
 )
 def test_the_rule_for_repeated_requests_is_described(site: Site, path: str) -> None:
     operation = site.get("/openapi.json").json()["paths"][path]["post"]
-    assert "answered with 200" in " ".join(operation["description"].split())
+    description = " ".join(operation["description"].split())
+    assert "the response is 200" in description
+    assert "409" in description
     assert "rejected with 409" in " ".join(operation["description"].split())
     assert {"200", "201", "409"} <= set(operation["responses"])
 
